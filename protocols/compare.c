@@ -438,6 +438,12 @@ enum status family_screen(const double *p, size_t count, double *ret, struct err
     return STATUS_OK;
 }
 
+bool comparison_tests_equivalence(const struct comparison *c)
+{
+    return (c->verdict == COMPARE_INCONCLUSIVE ? c->verdict_alone : c->verdict) ==
+           COMPARE_EQUIVALENT;
+}
+
 enum status comparison_family(struct comparison *list, size_t count, struct error *err)
 {
     double *memory = malloc((4 * count + 1) * sizeof(*memory)), *difference = memory;

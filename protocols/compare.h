@@ -90,6 +90,12 @@ const char *compare_verdict_name(enum compare_verdict verdict);
 int comparison_beyond_margin(const struct comparison *comparison);
 
 /*
+ * Which p a family's verdict rests on, and is shown with: true, that of the equivalence; false,
+ * that of the difference. Of an inconclusive verdict the one that decided without the family.
+ */
+bool comparison_tests_equivalence(const struct comparison *comparison);
+
+/*
  * Paired: a[k] and b[k] were measured side by side (by protocol: both in fresh processes, in random
  * order). t on count - 1. One pair gives a ratio without interval and is inconclusive. INVALID for
  * values that are not finite and positive, or for options out of range.
@@ -189,7 +195,8 @@ enum status family_screen(const double *p, size_t count, double *ret, struct err
 /*
  * Judges comparisons that are read together: the rule at the top, with the p values adjusted by
  * Holm, for differences and for equivalences. All have the same confidence. The intervals stay
- * those of each comparison alone. A family of one keeps its verdict. NO_MEMORY.
+ * those of each comparison alone. A family of one keeps its verdict. One that has no numbers yet
+ * counts in the family by p values of NAN. NO_MEMORY.
  */
 enum status comparison_family(struct comparison *list, size_t count, struct error *err);
 

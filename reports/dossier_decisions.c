@@ -78,8 +78,14 @@ static void append_comparison(struct text *out, sqlite3_stmt *row)
     html_known(out, json_string_value(json_object_get(body, "b")));
     text_append(out, "</code></td><td><b>");
     html_known(out, dossier_column(row, 2));
-    text_append(out, "</b></td><td class=\"num\">");
+    text_append(out, "</b>");
+    dossier_family_alone(out, body);
+    text_append(out, "</td><td class=\"num\">");
     append_ratio(out, ratio);
+    text_append(out, "</td><td class=\"num\">");
+    dossier_p(out, body);
+    text_append(out, "</td><td>");
+    dossier_family(out, body);
     text_append(out, "</td><td class=\"num\">");
     append_margin(out, reproduce                 ? reproduce
                        : json_is_object(numbers) ? numbers
@@ -114,21 +120,28 @@ enum status dossier_comparisons(struct text *out, struct store *store, const str
                                 size_t *ret_rows, struct error *err)
 {
     struct text table;
+    size_t counted = 0;
     enum status status;
 
     text_init(&table);
     *ret_rows = 0;
     status = each_comparison(&table, store, view, COMPARISON_COLUMNS, "ORDER BY id",
                              append_comparison, ret_rows, err);
+    if (status == STATUS_OK)
+        status = each_comparison(out, store, view, DOSSIER_FAMILY_COLUMNS, "", dossier_families,
+                                 &counted, err);
     if (status == STATUS_OK && *ret_rows > 0) {
         text_append(out, "<div class=\"scroll\"><table class=\"tight\"><caption>Every comparison "
                          "in this database that one of these results takes part in. The verdict "
                          "says what b is against a; the ratio is of their times, b to a, with its "
-                         "interval: below 1, b takes less.</caption><thead><tr>"
+                         "interval: below 1, b takes less. p is that of the difference or, where "
+                         "the verdict rests on it, of the equivalence; within a family by Holm, "
+                         "with the verdict and p without the family below.</caption><thead><tr>"
                          "<th scope=\"col\">When</th><th scope=\"col\">Kind</th>"
                          "<th scope=\"col\">a</th><th scope=\"col\">b</th>"
                          "<th scope=\"col\">Verdict</th><th scope=\"col\" class=\"num\">Time b/a"
-                         "</th><th scope=\"col\" class=\"num\">Margin</th></tr></thead><tbody>\n");
+                         "</th><th scope=\"col\" class=\"num\">p</th><th scope=\"col\">Family</th>"
+                         "<th scope=\"col\" class=\"num\">Margin</th></tr></thead><tbody>\n");
         text_append_bytes(out, table.data, table.length);
         text_append(out, "</tbody></table></div>\n");
     }
@@ -152,7 +165,11 @@ enum status dossier_decisions(struct text *out, struct store *store, const struc
         "the margin (two one-sided tests at 5 %), which wins where both hold; else "
         "<b>inconclusive</b>, with what would settle it. The risk of calling two equal things "
         "different is 5 %; that of calling things equivalent which differ by the margin is at most "
-        "5 %. Both are measured on series whose truth is known (README, calibration). A gate "
+        "5 %. Both are measured on series whose truth is known (README, calibration). Comparisons "
+        "of one campaign of several arms, or of two campaigns, are one family: their verdicts rest "
+        "on p values adjusted by Holm, so that both risks are those of any such error among all of "
+        "it; a gate over a family passes where each of its cells passes by itself, and calls worse "
+        "by the adjusted p. A gate "
         "<b>passes</b> what is equivalent or faster, calls <b>worse</b> what is slower with the "
         "whole interval beyond the margin, and decides nothing else. A reproduction is "
         "<b>reproduced</b> when equivalent and <b>not reproduced</b> when the whole interval lies "
@@ -286,6 +303,7 @@ static void append_number(struct text *out, const json_t *body, const json_t *nu
         text_append_format(out, "; %lld pairs", (long long)json_integer_value(pairs));
     else
         text_append(out, "; not paired: drift between the two is not controlled");
+    dossier_family_p(out, body);
 }
 
 static void append_names(struct text *out, const json_t *list, const char *member, size_t most)
@@ -385,6 +403,9 @@ static void append_decision(struct text *out, sqlite3_stmt *row)
     if (kind) {
         text_append(out, "<p class=\"soft\">Rule: ");
         append_with_margin(out, is_old && kind->old_rule ? kind->old_rule : kind->rule, margin);
+        if (dossier_in_family(body))
+            text_append(out, gate ? "; in a family worse by the p adjusted for all of it (Holm)"
+                                  : "; in a family by the p adjusted for all of it (Holm)");
         text_append(out, "; <a href=\"#decisions\">its risks</a>.</p>\n");
     }
     append_conditions(out, json_object_get(body, "comparability"));
@@ -413,7 +434,7 @@ static enum status append_newest(struct text *out, struct store *store, const st
                                  size_t *ret_rows, struct error *err)
 {
     struct text tally;
-    size_t kinds = 0, shown = 0;
+    size_t kinds = 0, shown = 0, counted = 0;
     char rest[64];
     enum status status;
 
@@ -432,6 +453,8 @@ static enum status append_newest(struct text *out, struct store *store, const st
             shown == NEWEST_SHOWN
                 ? "; the newest stand here, <a href=\"#decisions\">each in section 8</a>.</p>\n"
                 : ".</p>\n");
+        status = each_comparison(out, store, view, DOSSIER_FAMILY_COLUMNS, "", dossier_families,
+                                 &counted, err);
     }
     out->failed = out->failed || tally.failed;
     text_finish(&tally);

@@ -62,21 +62,39 @@ static double time_of_trial(const struct estimate *estimate, int64_t trial, cons
     return NAN;
 }
 
+static int64_t ordinal_at(const json_t *order, size_t i)
+{
+    return json_integer_value(json_object_get(json_array_get(order, i), "ordinal"));
+}
+
+/* Place of a trial among those of comparison `index`, in the order of running; -1: not there. */
+static int64_t place_of(const json_t *order, size_t index, int64_t sequence)
+{
+    int64_t place = 0;
+
+    if (sequence < 1 || (size_t)sequence > json_array_size(order))
+        return -1;
+    for (size_t i = 0; (int64_t)i < sequence - 1; i++)
+        place += (ordinal_at(order, i) - 1) / 2 == (int64_t)index;
+    return place;
+}
+
 /* Fills the arms that this cell's trials are. The record outlives the arms' reasons. */
-static void fill_arms(const json_t *record, const struct estimate *estimate, bool is_b,
-                      struct arm *arms, size_t count)
+static void fill_arms(const json_t *record, const struct estimate *estimate, const json_t *order,
+                      size_t index, bool is_b, struct arm *arms)
 {
     size_t i;
     json_t *trial;
 
     json_array_foreach(json_object_get(record, "trials"), i, trial)
     {
-        int64_t sequence = json_integer_value(json_object_get(trial, "sequence"));
+        int64_t place =
+            place_of(order, index, json_integer_value(json_object_get(trial, "sequence")));
         struct arm *arm;
 
-        if (sequence < 1 || (size_t)sequence > count)
+        if (place < 0)
             continue;
-        arm = &arms[sequence - 1];
+        arm = &arms[place];
         arm->present = true;
         arm->is_b = is_b;
         arm->reason = json_string_value(json_object_get(trial, "status"));
@@ -121,16 +139,30 @@ static enum status join(const struct arm *arms, size_t count, struct pairs *pair
     return pairs->a && pairs->b && pairs->dropped ? STATUS_OK : no_memory(err);
 }
 
-static enum status check_paired(const json_t *campaign, struct error *err)
+/* In a plan of arms every cell has what its arm sets, be it nothing. */
+static bool has_arms(const json_t *campaign)
+{
+    const json_t *cells = json_object_get(json_object_get(campaign, "plan"), "cells");
+    bool all = true;
+
+    for (size_t i = 0; i < json_array_size(cells); i++)
+        all &= json_is_object(json_object_get(json_array_get(cells, i), "spec"));
+    return all;
+}
+
+static enum status check_paired(const json_t *campaign, size_t *ret, struct error *err)
 {
     const json_t *order = json_object_get(campaign, "order");
     const char *id = json_string_value(json_object_get(campaign, "id"));
-    size_t count = json_array_size(order);
-    bool paired = json_array_size(json_object_get(campaign, "cells")) == 2 && count % 2 == 0;
+    const size_t cells = json_array_size(json_object_get(campaign, "cells"));
+    const size_t count = json_array_size(order);
+    bool paired =
+        cells >= 2 && cells % 2 == 0 && count % cells == 0 && (cells == 2 || has_arms(campaign));
 
     for (size_t i = 0; paired && i + 1 < count; i += 2)
-        paired = json_integer_value(json_object_get(json_array_get(order, i), "ordinal")) !=
-                 json_integer_value(json_object_get(json_array_get(order, i + 1), "ordinal"));
+        paired = ordinal_at(order, i) != ordinal_at(order, i + 1) &&
+                 (ordinal_at(order, i) - 1) / 2 == (ordinal_at(order, i + 1) - 1) / 2;
+    *ret = cells / 2;
     if (paired)
         return STATUS_OK;
     return error_set(err, STATUS_INVALID,
@@ -139,31 +171,47 @@ static enum status check_paired(const json_t *campaign, struct error *err)
                      id ? id : "?");
 }
 
-enum status pairs_of_campaign(struct store *store, int64_t campaign, struct pairs *ret,
-                              struct error *err)
+enum status pairs_count(struct store *store, int64_t campaign, size_t *ret, struct error *err)
+{
+    json_t *record = NULL;
+    enum status status = store_campaign_json(store, campaign, &record, err);
+
+    if (status == STATUS_OK)
+        status = check_paired(record, ret, err);
+    json_decref(record);
+    return status;
+}
+
+enum status pairs_of_campaign(struct store *store, int64_t campaign, size_t index,
+                              struct pairs *ret, struct error *err)
 {
     struct pairs pairs = {0};
     struct arm *arms = NULL;
     struct estimate *estimates[2] = {NULL, NULL};
     json_t *record = NULL, *cells[2] = {NULL, NULL};
-    size_t count;
+    const json_t *order;
+    size_t count = 1, comparisons = 0;
     enum status status = store_campaign_json(store, campaign, &record, err);
 
     if (status == STATUS_OK)
-        status = check_paired(record, err);
-    count = json_array_size(json_object_get(record, "order"));
+        status = check_paired(record, &comparisons, err);
+    if (status == STATUS_OK && index >= comparisons)
+        status = error_set(err, STATUS_INVALID, "the campaign has %zu comparisons", comparisons);
+    order = json_object_get(record, "order");
+    if (status == STATUS_OK)
+        count = json_array_size(order) / comparisons;
     arms = calloc(count + 1, sizeof(*arms));
     if (status == STATUS_OK && !arms)
         status = no_memory(err);
     for (size_t i = 0; i < 2 && status == STATUS_OK; i++) {
-        const json_t *cell = json_array_get(json_object_get(record, "cells"), i);
+        const json_t *cell = json_array_get(json_object_get(record, "cells"), 2 * index + i);
 
         pairs.cells[i] = json_integer_value(json_object_get(cell, "cell"));
         status = store_cell_json(store, pairs.cells[i], &cells[i], err);
         if (status == STATUS_OK)
             status = estimate_of(store, pairs.cells[i], &estimates[i], err);
         if (status == STATUS_OK)
-            fill_arms(cells[i], estimates[i], i == 1, arms, count);
+            fill_arms(cells[i], estimates[i], order, index, i == 1, arms);
     }
     if (estimates[0])
         pairs.centre = estimates[0]->compare_by;

@@ -1,9 +1,9 @@
 /*
  * pairs - the two arms of a paired campaign, side by side.
  *
- * A paired campaign has two cells; trials 2k-1 and 2k of its order are the arms of pair k. A pair
- * counts when both trials ended "ok" and gave a time; trials that drift or never settle, and
- * medians of bimodal trials, do not count.
+ * Cells 2i - 1 and 2i of a paired campaign are the arms a and b of its comparison i. Trials 2k-1
+ * and 2k of its order are a pair of one comparison. A pair counts when both trials ended "ok" and
+ * gave a time; trials that drift or never settle, and medians of bimodal trials, do not count.
  */
 #ifndef ASSAY_RESULTS_PAIRS_H
 #define ASSAY_RESULTS_PAIRS_H
@@ -25,12 +25,16 @@ struct pairs {
     char *dropped;  /* heap: why, "pair 3: a drift; pair 7: b crashed", "" when none is */
 };
 
+/* How many comparisons the plan of the campaign declares. INVALID when it is not a paired one. */
+enum status pairs_count(struct store *store, int64_t campaign, size_t *ret, struct error *err);
+
 /*
- * Pairs of the campaign, from its stored samples (analysis_estimate). INVALID when it is not a
- * paired one. Finish with pairs_finish.
+ * Pairs of comparison `index` (from 0) of the campaign, from its stored samples
+ * (analysis_estimate). INVALID when it is not a paired one, or has no such comparison. Finish with
+ * pairs_finish.
  */
-enum status pairs_of_campaign(struct store *store, int64_t campaign, struct pairs *ret,
-                              struct error *err);
+enum status pairs_of_campaign(struct store *store, int64_t campaign, size_t index,
+                              struct pairs *ret, struct error *err);
 void pairs_finish(struct pairs *pairs);
 
 /*

@@ -170,6 +170,6 @@ enum status store_insert_readings(struct store *store, const json_t *readings, i
     " WHERE n.digest = g.plan AND json_valid(n.body))"
 #define ARM_NAME                                                                                   \
     "CASE WHEN " ARM_SETTINGS " IS NOT NULL AND (SELECT count(*) FROM cell x"                      \
-    " WHERE x.campaign = c.campaign) = 2 THEN char(96 + c.ordinal) END"
+    " WHERE x.campaign = c.campaign) > 1 THEN char(98 - c.ordinal % 2) END"
 
 #endif

@@ -1,5 +1,6 @@
 #include "harness/cli/campaign_comparison.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "harness/cli/output.h"
 #include "harness/core/number.h"
 #include "protocols/comparability.h"
+#include "results/pairs.h"
 
 /* Of the family's screening: the share of false ones among those that are named. */
 #define SCREEN 0.05
@@ -25,8 +27,13 @@ static enum status rows_of(struct store *store, const char *campaign, json_t **r
 bool campaign_comparison_wanted(struct store *store, const char *a, const char *b)
 {
     json_t *rows[2] = {NULL, NULL};
+    int64_t campaign;
+    size_t arms = 0;
     bool wanted;
 
+    if (!b)
+        return store_find_campaign(store, a, &campaign, NULL) == STATUS_OK &&
+               pairs_count(store, campaign, &arms, NULL) == STATUS_OK && arms > 1;
     if (strchr(a, '/') || strchr(b, '/'))
         return false;
     wanted = rows_of(store, a, &rows[0], NULL) == STATUS_OK &&
@@ -76,23 +83,39 @@ static char *name_of(const json_t *row)
     return text_ok(&name) ? name.data : NULL;
 }
 
-/* Judges those that have numbers together. */
+static json_t *family_of(const struct campaign_comparison *c)
+{
+    const json_int_t size = (json_int_t)c->count;
+
+    return c->b[0] ? json_pack("{s:s, s:s, s:I, s:f}", "a", c->a, "b", c->b, "size", size, "margin",
+                               c->options.margin)
+                   : json_pack("{s:s, s:I, s:f}", "campaign", c->a, "size", size, "margin",
+                               c->options.margin);
+}
+
+/* Judges all together; what has no numbers shows nothing, and counts all the same. */
 static enum status judge(struct campaign_comparison *c, struct error *err)
 {
     struct comparison *numbers = calloc(c->count + 1, sizeof(*numbers));
-    size_t count = 0, at = 0;
     enum status status;
 
     if (!numbers)
         return error_set(err, STATUS_NO_MEMORY, "no memory for %zu comparisons", c->count);
     for (size_t i = 0; i < c->count; i++)
-        if (c->list[i].has_numbers)
-            numbers[count++] = c->list[i].numbers;
-    status = comparison_family(numbers, count, err);
+        numbers[i] =
+            c->list[i].has_numbers
+                ? c->list[i].numbers
+                : (struct comparison){.p_difference = NAN, .p_equivalence = NAN, .p_worse = NAN};
+    status = comparison_family(numbers, c->count, err);
     for (size_t i = 0; i < c->count && status == STATUS_OK; i++)
         if (c->list[i].has_numbers)
-            c->list[i].numbers = numbers[at++];
+            c->list[i].numbers = numbers[i];
     free(numbers);
+    for (size_t i = 0; i < c->count && status == STATUS_OK; i++) {
+        c->list[i].family_of = family_of(c);
+        if (!c->list[i].family_of)
+            status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+    }
     return status;
 }
 
@@ -106,8 +129,6 @@ static enum status add(struct store *store, const json_t *a, const json_t *b,
 
     if (status != STATUS_OK)
         return status;
-    memcpy(made->family[0], c->a, sizeof(c->a));
-    memcpy(made->family[1], c->b, sizeof(c->b));
     c->names[c->count++] = name_of(a);
     return c->names[c->count - 1] ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
 }
@@ -141,11 +162,63 @@ static enum status pair_up(struct store *store, const json_t *rows[2],
     return status;
 }
 
-enum status campaign_comparison_make(struct store *store, const char *a, const char *b,
-                                     const struct compare_options *options,
-                                     struct campaign_comparison *ret, struct error *err)
+static enum status make_room(size_t count, struct campaign_comparison *c, struct error *err)
 {
-    struct campaign_comparison c = {.options = *options, .only = {json_array(), json_array()}};
+    c->list = calloc(count + 1, sizeof(*c->list));
+    c->names = calloc(count + 1, sizeof(*c->names));
+    return c->list && c->names
+               ? STATUS_OK
+               : error_set(err, STATUS_NO_MEMORY, "no memory for %zu comparisons", count);
+}
+
+/* The name of both arms where it is one, else both. */
+static char *name_of_arms(const json_t *a, const json_t *b)
+{
+    char *names[] = {name_of(a), name_of(b)}, *name = NULL;
+
+    if (names[0] && names[1])
+        name = strcmp(names[0], names[1]) ? text_format("%s, b: %s", names[0], names[1])
+                                          : strdup(names[0]);
+    free(names[0]);
+    free(names[1]);
+    return name;
+}
+
+/* Each comparison that the plan of the arms declares. */
+static enum status add_arms(struct store *store, const char *id, struct campaign_comparison *c,
+                            struct error *err)
+{
+    json_t *record = NULL;
+    const json_t *cells;
+    int64_t campaign;
+    size_t count = 0;
+    enum status status = store_find_campaign(store, id, &campaign, err);
+
+    if (status == STATUS_OK)
+        status = pairs_count(store, campaign, &count, err);
+    if (status == STATUS_OK)
+        status = store_campaign_json(store, campaign, &record, err);
+    if (status == STATUS_OK)
+        status = make_room(count, c, err);
+    if (status == STATUS_OK)
+        snprintf(c->a, sizeof(c->a), "%.8s", json_string_value(json_object_get(record, "id")));
+    cells = json_object_get(record, "cells");
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        status = stored_comparison_of_pairs(store, campaign, i, &c->options, &c->list[i], err);
+        if (status != STATUS_OK)
+            break;
+        c->names[c->count++] =
+            name_of_arms(json_array_get(cells, 2 * i), json_array_get(cells, 2 * i + 1));
+        if (!c->names[i])
+            status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+    }
+    json_decref(record);
+    return status;
+}
+
+static enum status add_campaigns(struct store *store, const char *a, const char *b,
+                                 struct campaign_comparison *c, struct error *err)
+{
     json_t *rows[2] = {NULL, NULL};
     enum status status = rows_of(store, a, &rows[0], err);
 
@@ -157,24 +230,31 @@ enum status campaign_comparison_make(struct store *store, const char *a, const c
     for (int i = 0; i < 2 && status == STATUS_OK; i++) {
         const char *id = json_string_value(json_object_get(json_array_get(rows[i], 0), "id"));
 
-        snprintf(i ? c.b : c.a, sizeof(c.a), "%.8s", id ? id : "?");
+        snprintf(i ? c->b : c->a, sizeof(c->a), "%.8s", id ? id : "?");
     }
-    if (status == STATUS_OK) {
-        c.list = calloc(json_array_size(rows[0]) + 1, sizeof(*c.list));
-        c.names = calloc(json_array_size(rows[0]) + 1, sizeof(*c.names));
-        status = c.list && c.names
-                     ? pair_up(store, (const json_t *[]){rows[0], rows[1]}, &c, err)
-                     : error_set(err, STATUS_NO_MEMORY, "no memory for the comparisons");
-    }
-    if (status == STATUS_OK && c.count == 0)
+    if (status == STATUS_OK)
+        status = make_room(json_array_size(rows[0]), c, err);
+    if (status == STATUS_OK)
+        status = pair_up(store, (const json_t *[]){rows[0], rows[1]}, c, err);
+    if (status == STATUS_OK && c->count == 0)
         status = error_set(err, STATUS_INVALID,
                            "no result of %s has the workload, precision, batch and protocol of one "
                            "of %s",
                            a, b);
-    if (status == STATUS_OK)
-        status = judge(&c, err);
     json_decref(rows[0]);
     json_decref(rows[1]);
+    return status;
+}
+
+enum status campaign_comparison_make(struct store *store, const char *a, const char *b,
+                                     const struct compare_options *options,
+                                     struct campaign_comparison *ret, struct error *err)
+{
+    struct campaign_comparison c = {.options = *options, .only = {json_array(), json_array()}};
+    enum status status = b ? add_campaigns(store, a, b, &c, err) : add_arms(store, a, &c, err);
+
+    if (status == STATUS_OK)
+        status = judge(&c, err);
     if (status != STATUS_OK) {
         campaign_comparison_finish(&c);
         return status;
@@ -222,42 +302,66 @@ enum gate_decision campaign_comparison_decide(const struct campaign_comparison *
     return decision;
 }
 
-json_t *campaign_comparison_json(const struct campaign_comparison *c, bool gated)
+static json_t *to_json(const struct campaign_comparison *c, bool gated)
 {
-    json_t *list = json_array();
+    json_t *list = json_array(), *object;
 
     for (size_t i = 0; i < c->count; i++)
         json_array_append_new(list, gated ? gate_json(&c->list[i], c->options.margin)
                                           : stored_comparison_json(&c->list[i]));
-    return json_pack("{s:s, s:s, s:o*, s:o, s:O, s:O}", "a", c->a, "b", c->b, "decision",
-                     gated ? json_string(gate_decision_name(campaign_comparison_decide(c))) : NULL,
-                     "comparisons", list, "only_in_a", c->only[0], "only_in_b", c->only[1]);
+    object = c->b[0] ? json_pack("{s:s, s:s, s:O, s:O}", "a", c->a, "b", c->b, "only_in_a",
+                                 c->only[0], "only_in_b", c->only[1])
+                     : json_pack("{s:s}", "campaign", c->a);
+    json_object_set_new(object, "family", json_integer((json_int_t)c->count));
+    json_object_set_new(object, "comparisons", list);
+    if (gated)
+        json_object_set_new(object, "decision",
+                            json_string(gate_decision_name(campaign_comparison_decide(c))));
+    return object;
+}
+
+/* What is to be said of each alike, such as a setting without effect; else NULL. */
+static const char *common_note(const struct campaign_comparison *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (!c->list[i].note || strcmp(c->list[i].note, c->list[0].note))
+            return NULL;
+    return c->list[0].note;
+}
+
+static void append_note(struct text *out, const struct campaign_comparison *c,
+                        const struct stored_comparison *one)
+{
+    if (one->note && !common_note(c))
+        text_append_format(out, "    %s\n", one->note);
 }
 
 static void append_row(struct text *out, const struct campaign_comparison *c, size_t i,
                        int name_width)
 {
     const struct stored_comparison *one = &c->list[i];
-    const struct estimate_interval *ratio = &one->numbers.ratio;
+    const struct comparison *numbers = &one->numbers;
+    const struct estimate_interval *ratio = &numbers->ratio;
     char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE], interval[3 * NUMBER_SIZE] = "";
 
     text_append_format(out, "%2zu  %s%*s  ", i + 1, c->names[i],
                        name_width - (int)text_columns(c->names[i]), "");
     if (!one->has_numbers) {
         text_append_format(out, "%s\n", one->why.message);
+        append_note(out, c, one);
         return;
     }
     if (ratio->has_interval)
         snprintf(interval, sizeof(interval), "[%s, %s]", number_format_digits(ratio->lo, 4, lo),
                  number_format_digits(ratio->hi, 4, hi));
     text_append_format(out, "%6s %-17s  %s", number_format_digits(ratio->value, 4, value), interval,
-                       compare_verdict_name(one->numbers.verdict));
-    if (one->numbers.family > 1)
-        text_append_format(out, ", p %.2g",
-                           one->numbers.verdict == COMPARE_EQUIVALENT
-                               ? one->numbers.p_equivalence_family
-                               : one->numbers.p_difference_family);
+                       compare_verdict_name(numbers->verdict));
+    if (numbers->family > 1) {
+        text_append(out, ", ");
+        comparison_view_append_p(out, numbers);
+    }
     text_append_char(out, '\n');
+    append_note(out, c, one);
 }
 
 static void append_only(struct text *out, const char *id, const json_t *only)
@@ -268,36 +372,59 @@ static void append_only(struct text *out, const char *id, const json_t *only)
                            json_array_size(only) == 1 ? "s" : "ve");
 }
 
-void campaign_comparison_append(struct text *out, const struct campaign_comparison *c)
+/* What all differences are attributed to, where that is one and the same. */
+static void append_attribution(struct text *out, const struct campaign_comparison *c)
+{
+    const json_t *first = json_object_get(c->list[0].judgement, "attribution");
+
+    for (size_t i = 1; i < c->count; i++)
+        if (!json_equal(json_object_get(c->list[i].judgement, "attribution"), first))
+            return;
+    if (!json_is_string(first))
+        return;
+    text_append(out, "Attributed to: ");
+    text_append_printable(out, json_string_value(first), json_string_length(first));
+    text_append_char(out, '\n');
+}
+
+static void append_table(struct text *out, const struct campaign_comparison *c)
 {
     struct text words;
-    size_t screened = 0, family = 0;
+    size_t screened = 0, without = 0;
     double confidence = c->options.confidence;
     int width = 8;
 
     for (size_t i = 0; i < c->count; i++)
         if ((int)text_columns(c->names[i]) > width)
             width = (int)text_columns(c->names[i]);
-    text_append_format(out, "a %s   b %s\n\n #  %-*s  time b/a\n", c->a, c->b, width, "result");
+    if (c->b[0])
+        text_append_format(out, "a %s   b %s\n", c->a, c->b);
+    else
+        text_append_format(out, "Arms a and b of %s\n", c->a);
+    text_append_format(out, "\n #  %-*s  time b/a\n", width, "result");
     for (size_t i = 0; i < c->count; i++)
         append_row(out, c, i, width);
     text_append_char(out, '\n');
     append_only(out, c->a, c->only[0]);
     append_only(out, c->b, c->only[1]);
+    append_attribution(out, c);
+    if (common_note(c))
+        text_append_format(out, "%s\n", common_note(c));
     text_init(&words);
     for (size_t i = 0; i < c->count; i++) {
-        if (!c->list[i].has_numbers)
-            continue;
-        family = c->list[i].numbers.family;
-        if (c->list[i].numbers.q_difference <= SCREEN)
+        without += !c->list[i].has_numbers;
+        if (c->list[i].has_numbers && c->list[i].numbers.q_difference <= SCREEN)
             text_append_format(&words, "%s%zu", screened++ ? ", " : "", i + 1);
     }
-    if (family > 1) {
+    if (c->count > 1) {
         text_append_format(out,
                            "Intervals are each result's own, at %g %%. Verdicts and p hold for all "
                            "%zu together (Holm): a false difference among them has a chance of at "
                            "most %g %%.\n",
-                           confidence * 100, family, (1 - confidence) * 100);
+                           confidence * 100, c->count, (1 - confidence) * 100);
+        if (without > 0)
+            text_append_format(out, "Those without numbers (%zu) count in this, with p = 1.\n",
+                               without);
         if (screened > 0 && text_ok(&words))
             text_append_format(out,
                                "Screening (Benjamini-Hochberg; %g %% of these by chance) finds "
@@ -305,6 +432,27 @@ void campaign_comparison_append(struct text *out, const struct campaign_comparis
                                SCREEN * 100, words.data);
     }
     text_finish(&words);
+}
+
+int campaign_comparison_show(struct store *store, struct campaign_comparison *c, bool gated,
+                             bool json, bool explain)
+{
+    struct error err = ERROR_INIT;
+    struct text out;
+
+    if (json)
+        return output_json(to_json(c, gated));
+    text_init(&out);
+    append_table(&out, c);
+    for (size_t i = 0; explain && i < c->count; i++) {
+        if (stored_comparison_load_arms(store, &c->list[i], &err) != STATUS_OK) {
+            text_finish(&out);
+            return command_fail_store(&err);
+        }
+        text_append_format(&out, "\n%zu  %s\n", i + 1, c->names[i]);
+        stored_comparison_append(&out, &c->list[i], true);
+    }
+    return output_lines(&out);
 }
 
 int campaign_comparison_exit_status(const struct campaign_comparison *c)
@@ -324,10 +472,10 @@ int campaign_comparison_exit_status(const struct campaign_comparison *c)
     return worst;
 }
 
-enum status campaign_comparison_record(struct store *store, const char *kind,
+enum status campaign_comparison_record(struct store *store, bool gated,
                                        const struct campaign_comparison *c, struct error *err)
 {
-    const bool gated = !strcmp(kind, "gate");
+    const char *kind = gated ? "gate" : c->b[0] ? "compare" : "ab";
     enum status status = STATUS_OK;
 
     for (size_t i = 0; i < c->count && status == STATUS_OK; i++) {

@@ -1,9 +1,12 @@
 /*
- * campaign_comparison - the results of two campaigns, cell by cell, judged as one family.
+ * campaign_comparison - several comparisons judged as one family: of the results of two campaigns,
+ * cell by cell, or of the arms of one campaign of `assay ab`.
  *
- * Cells match where workload, precision, batch, scenario, implementation, arm and protocol are the
- * same, and the device too where a campaign has several. The verdicts hold together: the chance of
- * any false difference among them is at most 1 - confidence (comparison_family).
+ * Cells of two campaigns match where workload, precision, batch, scenario, implementation, arm and
+ * protocol are the same, and the device too where a campaign has several. The verdicts hold
+ * together: the chance of any false difference among them is at most 1 - confidence
+ * (comparison_family). All that match, or that the plan of the arms declares, are the family: those
+ * without numbers, such as cells that have not run yet, count in it with p = 1.
  */
 #ifndef ASSAY_CLI_CAMPAIGN_COMPARISON_H
 #define ASSAY_CLI_CAMPAIGN_COMPARISON_H
@@ -14,7 +17,7 @@
 #include "harness/cli/stored_comparison.h"
 
 struct campaign_comparison {
-    char a[16], b[16]; /* ids of the campaigns */
+    char a[16], b[16]; /* ids of the campaigns; b "": the arms of a */
     size_t count;
     struct stored_comparison *list; /* heap; in the order of a's cells */
     char **names;                   /* heap; "triad fp32 batch 1", printable */
@@ -22,10 +25,16 @@ struct campaign_comparison {
     struct compare_options options;
 };
 
-/* True where both words name campaigns of which one at least has several cells. */
+/*
+ * True where both words name campaigns of which one at least has several cells; `b` NULL: where `a`
+ * is a campaign of `assay ab` of several comparisons.
+ */
 bool campaign_comparison_wanted(struct store *store, const char *a, const char *b);
 
-/* INVALID where no cell of the two matches. Finish with campaign_comparison_finish. */
+/*
+ * `b` NULL: the arms of `a`. INVALID where no cell of the two matches, or `a` has no arms. Finish
+ * with campaign_comparison_finish.
+ */
 enum status campaign_comparison_make(struct store *store, const char *a, const char *b,
                                      const struct compare_options *options,
                                      struct campaign_comparison *ret, struct error *err);
@@ -43,17 +52,19 @@ campaign_comparison_find(const struct campaign_comparison *comparison, const cha
  */
 enum gate_decision campaign_comparison_decide(const struct campaign_comparison *comparison);
 
-/* {a, b, family, comparisons, only_in_a, only_in_b}, with `gated` each with its own decision. */
-json_t *campaign_comparison_json(const struct campaign_comparison *comparison, bool gated);
-
-/* A table for people, a line each, and what the family says. */
-void campaign_comparison_append(struct text *out, const struct campaign_comparison *comparison);
+/*
+ * Prints JSON, {a, b, family, comparisons, only_in_a, only_in_b} or, of arms, {campaign, family,
+ * comparisons}, with `gated` each with its own decision; or a table, a line each, and what the
+ * family says, with `explain` each comparison in full after it. An exit status.
+ */
+int campaign_comparison_show(struct store *store, struct campaign_comparison *comparison,
+                             bool gated, bool json, bool explain);
 
 /* 0: every cell equivalent or faster; 1: one slower; 2: one that does not compare; 3: else. */
 int campaign_comparison_exit_status(const struct campaign_comparison *comparison);
 
-/* Records every comparison as `kind` (compare or gate). */
-enum status campaign_comparison_record(struct store *store, const char *kind,
+/* Records every comparison, `gated` as a gate. */
+enum status campaign_comparison_record(struct store *store, bool gated,
                                        const struct campaign_comparison *comparison,
                                        struct error *err);
 

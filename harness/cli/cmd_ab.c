@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "harness/cli/campaign_comparison.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/comparison_view.h"
 #include "harness/cli/interrupt.h"
@@ -58,12 +59,47 @@ static int show(const struct command_line *line, struct store *store,
     return status;
 }
 
+/* Several comparisons: one family. */
+static int show_family(const struct command_line *line, struct store *store,
+                       const struct campaign *campaign, const struct compare_options *options)
+{
+    struct campaign_comparison comparison;
+    struct error err = ERROR_INIT;
+    int status;
+
+    if (campaign_comparison_make(store, campaign->uid, NULL, options, &comparison, &err) !=
+        STATUS_OK)
+        return command_fail(&err);
+    if (campaign_comparison_record(store, false, &comparison, &err) != STATUS_OK)
+        status = command_fail(&err);
+    else
+        status = campaign_comparison_show(store, &comparison, false, command_has(line, KEY_JSON),
+                                          command_has(line, KEY_EXPLAIN));
+    if (status == ASSAY_EXIT_OK && command_has(line, KEY_EXIT_STATUS))
+        status = campaign_comparison_exit_status(&comparison);
+    campaign_comparison_finish(&comparison);
+    return status;
+}
+
+static int show_one(const struct command_line *line, struct store *store,
+                    const struct campaign *campaign, const struct compare_options *options)
+{
+    struct ab_result result;
+    struct error err = ERROR_INIT;
+    int status;
+
+    if (ab_evaluate(store, campaign->row, 0, options, &result, &err) != STATUS_OK)
+        return command_fail(&err);
+    status = show(line, store, campaign, &result);
+    ab_result_finish(&result);
+    return status;
+}
+
 static int run_campaign(const struct command_line *line, struct store *store,
                         const struct pair_request *request, struct campaign *campaign)
 {
     struct campaign_options options = {.wake_fd = -1, .quiet = command_has(line, KEY_QUIET)};
     struct campaign_summary summary = {0};
-    struct ab_result result;
     struct error err = ERROR_INIT;
     struct signing signing;
     enum status status = signing_open(&signing, &err);
@@ -82,11 +118,8 @@ static int run_campaign(const struct command_line *line, struct store *store,
         return command_interrupted(
             "interrupted; go on with: assay run --resume %.8s --db %s, then assay compare %.8s",
             campaign->uid, store_path(store), campaign->uid);
-    status = ab_evaluate(store, campaign->row, &request->compare, &result, &err);
-    if (status != STATUS_OK)
-        return command_fail(&err);
-    shown = show(line, store, campaign, &result);
-    ab_result_finish(&result);
+    shown = (campaign->cell_count > 2 ? show_family : show_one)(line, store, campaign,
+                                                                &request->compare);
     if (shown == ASSAY_EXIT_OK && summary.failed > 0 && !command_has(line, KEY_EXIT_STATUS))
         shown = ASSAY_EXIT_TRIALS;
     return shown;
@@ -120,7 +153,7 @@ static int run(const struct command_line *line)
     struct ab_call call = {&request, &plan};
     int result;
 
-    if (pair_request_read(line, line->arguments[0], &request, &err) != STATUS_OK)
+    if (pair_request_read(line, line->arguments, line->argument_count, &request, &err) != STATUS_OK)
         return command_fail(&err);
     if (plan_build_pair(&request.plans[0], &request.plans[1], &plan, &err) != STATUS_OK) {
         pair_request_finish(&request);
@@ -142,7 +175,7 @@ static const struct argp_option options[] = {
 
 const struct command command_ab = {
     .name = "ab",
-    .arguments = "WORKLOAD",
+    .arguments = "WORKLOAD...",
     .summary = "Measure two arms side by side and say whether they differ",
     .text =
         "Each pair runs both arms in random order, each in a fresh process, so that drift falls "
@@ -152,14 +185,19 @@ const struct command command_ab = {
         "env:NAME=VALUE, root=DIR (another root directory's loader, libraries and drivers; needs "
         "privilege). Where what an arm sets changes nothing that is recorded, a warning says so.\n"
         "\n"
+        "Several workloads, precisions or batch sizes are so many comparisons of one campaign, "
+        "judged together: the chance of any false difference among them is at most 5 % (Holm). "
+        "What is not named is all that the workload declares.\n"
+        "\n"
         "  assay ab triad --device cpu --a cc=gcc --b cc=clang\n"
+        "  assay ab memory-bound --precision fp32 --device cpu --a cc=gcc --b cc=clang\n"
         "  assay ab triad --b root=/srv/trixie --pairs 10\n"
         "  assay ab triad --a env:OMP_PROC_BIND=close --b env:OMP_PROC_BIND=spread\n"
         "\n" EXIT_STATUS_TEXT,
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
     .arguments_min = 1,
-    .arguments_max = 1,
-    .completes = "WORKLOAD|FILE",
+    .arguments_max = CELL_LIST_MAX,
+    .completes = "WORKLOAD|SUITE|FILE",
     .run = run,
 };

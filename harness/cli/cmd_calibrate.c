@@ -63,13 +63,19 @@ static enum status compare_once(const struct command_line *line, struct store *s
     struct ab_result result;
     struct campaign campaign;
     struct plan plan;
-    enum status status = pair_request_read(line, workload, &request, err);
+    enum status status = pair_request_read(line, &workload, 1, &request, err);
 
     if (status != STATUS_OK)
         return status;
     status = plan_build_pair(&request.plans[0], &request.plans[1], &plan, err);
     if (status == STATUS_OK) {
-        status = campaign_create(store, &plan, line->text, &campaign, err);
+        if (plan.cell_count > 2)
+            status = error_set(err, STATUS_INVALID,
+                               "%s comes to %zu cells, and one is compared with itself: name one "
+                               "precision and batch (--precision, --batch)",
+                               workload, plan.cell_count / 2);
+        else
+            status = campaign_create(store, &plan, line->text, &campaign, err);
         plan_finish(&plan);
     }
     if (status == STATUS_OK) {
@@ -81,7 +87,7 @@ static enum status compare_once(const struct command_line *line, struct store *s
         }
         *ret_interrupted = summary.interrupted;
         if (status == STATUS_OK && !summary.interrupted)
-            status = ab_evaluate(store, campaign.row, &request.compare, &result, err);
+            status = ab_evaluate(store, campaign.row, 0, &request.compare, &result, err);
         if (status == STATUS_OK && !summary.interrupted) {
             calibration_tally_add(tally, workload, campaign.uid, &result, &request.compare);
             ab_result_finish(&result);

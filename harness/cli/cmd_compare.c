@@ -17,23 +17,18 @@ static int compare_campaigns(const struct command_line *line, struct store *stor
 {
     struct campaign_comparison comparison;
     struct error err = ERROR_INIT;
-    struct text out;
     int result;
 
-    if (campaign_comparison_make(store, line->arguments[0], line->arguments[1], options,
+    if (campaign_comparison_make(store, line->arguments[0],
+                                 line->argument_count > 1 ? line->arguments[1] : NULL, options,
                                  &comparison, &err) != STATUS_OK) {
         command_say(&err);
         return err.code == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
     }
-    if (command_has(line, KEY_JSON)) {
-        result = output_json(campaign_comparison_json(&comparison, false));
-    } else {
-        text_init(&out);
-        campaign_comparison_append(&out, &comparison);
-        result = output_lines(&out);
-    }
+    result = campaign_comparison_show(store, &comparison, false, command_has(line, KEY_JSON),
+                                      command_has(line, KEY_EXPLAIN));
     if (result == ASSAY_EXIT_OK && command_has(line, KEY_RECORD) &&
-        campaign_comparison_record(store, "compare", &comparison, &err) != STATUS_OK)
+        campaign_comparison_record(store, false, &comparison, &err) != STATUS_OK)
         result = command_fail(&err);
     if (result == ASSAY_EXIT_OK && command_has(line, KEY_EXIT_STATUS))
         result = campaign_comparison_exit_status(&comparison);
@@ -48,8 +43,8 @@ static int compare(const struct command_line *line, struct store *store, void *c
     json_t *object;
     int result;
 
-    if (line->argument_count > 1 &&
-        campaign_comparison_wanted(store, line->arguments[0], line->arguments[1]))
+    if (campaign_comparison_wanted(store, line->arguments[0],
+                                   line->argument_count > 1 ? line->arguments[1] : NULL))
         return compare_campaigns(line, store, context);
     if (stored_comparison_make(store, line->arguments[0],
                                line->argument_count > 1 ? line->arguments[1] : NULL, context,
@@ -121,8 +116,9 @@ const struct command command_compare = {
             "factor that the difference is attributed to, or the isolating runs where several "
             "differ. A "
             "single CAMPAIGN made by `assay ab` is analysed pair by pair. Of two campaigns of "
-            "several results those of the same workload, precision and batch are compared and "
-            "judged together: with the chance of one error among all, not in each.\n"
+            "several results those of the same workload, precision and batch are compared, and of "
+            "a CAMPAIGN of several comparisons all, and judged together: with the chance of one "
+            "error among all, not in each.\n"
             "\n" EXIT_STATUS_TEXT,
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,

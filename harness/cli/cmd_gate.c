@@ -31,7 +31,7 @@ static void record_campaigns(const struct command_line *line,
 
     if (database_open(command_database(line), STORE_WRITE, database_wait_ns(STORE_READ), &store,
                       &err) != STATUS_OK ||
-        campaign_comparison_record(store, "gate", comparison, &err) != STATUS_OK)
+        campaign_comparison_record(store, true, comparison, &err) != STATUS_OK)
         log_warning("the decision is not recorded: %s", err.message);
     store_close(store);
 }
@@ -42,22 +42,16 @@ static int pass_or_fail_campaigns(const struct command_line *line, struct store 
     struct campaign_comparison comparison;
     struct error err = ERROR_INIT;
     enum gate_decision decision;
-    struct text out;
 
-    if (campaign_comparison_make(store, line->arguments[0], line->arguments[1], options,
+    if (campaign_comparison_make(store, line->arguments[0],
+                                 line->argument_count > 1 ? line->arguments[1] : NULL, options,
                                  &comparison, &err) != STATUS_OK)
         return err.code == STATUS_INVALID ? (command_say(&err), ASSAY_EXIT_USAGE)
                                           : command_fail_store(&err);
     decision = campaign_comparison_decide(&comparison);
     if (!command_has(line, KEY_NO_RECORD))
         record_campaigns(line, &comparison);
-    if (command_has(line, KEY_JSON)) {
-        output_json(campaign_comparison_json(&comparison, true));
-    } else {
-        text_init(&out);
-        campaign_comparison_append(&out, &comparison);
-        output_lines(&out);
-    }
+    campaign_comparison_show(store, &comparison, true, command_has(line, KEY_JSON), false);
     log_info("gate %s", gate_decision_meaning(decision));
     campaign_comparison_finish(&comparison);
     return (int)decision;
@@ -71,8 +65,8 @@ static int pass_or_fail(const struct command_line *line, struct store *store, vo
     enum gate_decision decision;
     json_t *object;
 
-    if (line->argument_count > 1 &&
-        campaign_comparison_wanted(store, line->arguments[0], line->arguments[1]))
+    if (campaign_comparison_wanted(store, line->arguments[0],
+                                   line->argument_count > 1 ? line->arguments[1] : NULL))
         return pass_or_fail_campaigns(line, store, options);
     if (stored_comparison_make(store, line->arguments[0],
                                line->argument_count > 1 ? line->arguments[1] : NULL, options,
@@ -131,7 +125,8 @@ const struct command command_gate = {
         "single CAMPAIGN is one that `assay ab` made: a is the baseline, b the candidate.\n"
         "\n"
         "Of two campaigns of several results every pair of the same workload, precision and batch "
-        "is judged: the gate passes where each passes, and fails where one is worse at an error "
+        "is judged, and of a CAMPAIGN every comparison: the gate passes where each passes, and "
+        "fails where one is worse at an error "
         "rate for all of them together.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,

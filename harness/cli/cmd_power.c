@@ -57,7 +57,7 @@ static enum status read_stored(const struct command_line *line, struct question 
     struct store *store;
     struct pairs pairs = {0};
     double *times = NULL;
-    size_t count = 0;
+    size_t count = 0, comparisons = 0;
     enum estimate_centre centre;
     int64_t cell, campaign;
     enum status status =
@@ -73,7 +73,15 @@ static enum status read_stored(const struct command_line *line, struct question 
     } else {
         status = store_find_campaign(store, id, &campaign, err);
         if (status == STATUS_OK)
-            status = pairs_of_campaign(store, campaign, &pairs, err);
+            status = pairs_count(store, campaign, &comparisons, err);
+        if (status == STATUS_OK && comparisons > 1)
+            status = error_set(err, STATUS_INVALID,
+                               "%s has %zu comparisons, each with a spread of its own: name a "
+                               "result of it, or give --pair-sd (`sd_log` of `assay compare %s "
+                               "--json`)",
+                               id, comparisons, id);
+        if (status == STATUS_OK)
+            status = pairs_of_campaign(store, campaign, 0, &pairs, err);
         if (status == STATUS_OK) {
             question->process_df = question->pair_df = (double)pairs.count - 1;
             question->process_sd = sd_of_logs(pairs.a, pairs.count);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/cli/cell_lists.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/interrupt.h"
@@ -29,84 +30,22 @@ enum {
     KEY_QUESTION
 };
 
-#define LIST_MAX 64
 #define JITTER_NS (10 * (int64_t)1000000000)
 
 /* What the options say, in the form that plan_build takes. */
 struct request {
     struct plan_request plan;
-    const char *devices[LIST_MAX];
-    enum precision precisions[LIST_MAX];
-    int64_t batches[LIST_MAX];
-    enum implementation implementations[LIST_MAX];
+    struct cell_lists lists;
+    const char *devices[CELL_LIST_MAX];
+    enum implementation implementations[CELL_LIST_MAX];
 };
 
-static enum status too_many(struct error *err, const char *option)
+static enum status take_implementation(void *context, const char *word, struct error *err)
 {
-    return error_set(err, STATUS_INVALID, "--%s: at most %d of them", option, LIST_MAX);
-}
+    struct request *request = context;
 
-/* Calls `take` for each comma-separated word of every --OPTION. */
-static enum status each_word(const struct command_line *line, int key,
-                             enum status (*take)(struct request *, const char *, struct error *),
-                             struct request *request, struct error *err)
-{
-    const char *value;
-
-    for (size_t n = 0; (value = command_value_at(line, key, n)); n++) {
-        char *copy = strdup(value), *rest = NULL;
-        enum status status = copy ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory");
-
-        for (char *word = copy ? strtok_r(copy, ",", &rest) : NULL; word && status == STATUS_OK;
-             word = strtok_r(NULL, ",", &rest))
-            status = take(request, word, err);
-        free(copy);
-        if (status != STATUS_OK)
-            return status;
-    }
-    return STATUS_OK;
-}
-
-static enum status take_precision(struct request *request, const char *word, struct error *err)
-{
-    static const char *const names[] = {
-#define NAME(code, name, storage) name,
-        PRECISION_MAP(NAME)
-#undef NAME
-    };
-    const char *nearest;
-
-    if (request->plan.precision_count == LIST_MAX)
-        return too_many(err, "precision");
-    if (precision_from_name(word, &request->precisions[request->plan.precision_count])) {
-        request->plan.precision_count++;
-        return STATUS_OK;
-    }
-    nearest = text_nearest(word, names, sizeof(names) / sizeof(names[0]));
-    return error_set(
-        err, STATUS_INVALID,
-        "--precision %s: no such precision%s%s%s; write one of fp64, fp32, tf32, bf16, "
-        "fp16, fp8_e4m3, fp8_e5m2, int8, fp4",
-        word, nearest ? "; did you mean \"" : "", nearest ? nearest : "", nearest ? "\"?" : "");
-}
-
-static enum status take_batch(struct request *request, const char *word, struct error *err)
-{
-    int64_t batch;
-
-    if (request->plan.batch_count == LIST_MAX)
-        return too_many(err, "batch");
-    if (!text_parse_i64(word, &batch) || batch < 1)
-        return error_set(err, STATUS_INVALID,
-                         "--batch %s: write whole numbers from 1, such as --batch 1,8", word);
-    request->batches[request->plan.batch_count++] = batch;
-    return STATUS_OK;
-}
-
-static enum status take_implementation(struct request *request, const char *word, struct error *err)
-{
-    if (request->plan.implementation_count == LIST_MAX)
-        return too_many(err, "implementation");
+    if (request->plan.implementation_count == CELL_LIST_MAX)
+        return cell_list_full(err, "implementation");
     if (!implementation_from_name(word,
                                   &request->implementations[request->plan.implementation_count]))
         return error_set(
@@ -128,8 +67,6 @@ static enum status read_request(const struct command_line *line, struct request 
     request->plan.names = line->arguments;
     request->plan.name_count = line->argument_count;
     request->plan.devices = request->devices;
-    request->plan.precisions = request->precisions;
-    request->plan.batches = request->batches;
     request->plan.implementations = request->implementations;
     request->plan.emulate = command_has(line, KEY_EMULATE);
     request->plan.protocol =
@@ -137,15 +74,14 @@ static enum status read_request(const struct command_line *line, struct request 
     request->plan.nonce = command_value(line, KEY_NONCE);
     request->plan.question = command_value(line, KEY_QUESTION);
     for (size_t n = 0; (value = command_value_at(line, KEY_DEVICE, n)); n++) {
-        if (n == LIST_MAX)
-            return too_many(err, "device");
+        if (n == CELL_LIST_MAX)
+            return cell_list_full(err, "device");
         request->devices[request->plan.device_count++] = value;
     }
-    status = each_word(line, KEY_PRECISION, take_precision, request, err);
+    status = cell_lists_read(line, KEY_PRECISION, KEY_BATCH, &request->lists, err);
+    cell_lists_apply(&request->lists, &request->plan);
     if (status == STATUS_OK)
-        status = each_word(line, KEY_BATCH, take_batch, request, err);
-    if (status == STATUS_OK)
-        status = each_word(line, KEY_IMPLEMENTATION, take_implementation, request, err);
+        status = cell_list_each(line, KEY_IMPLEMENTATION, take_implementation, request, err);
     value = command_value(line, KEY_ORDER_SEED);
     if (status == STATUS_OK && value) {
         int64_t seed;
@@ -406,7 +342,7 @@ const struct command command_run = {
             "  assay run --resume last",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
-    .arguments_max = LIST_MAX,
+    .arguments_max = CELL_LIST_MAX,
     .completes = "WORKLOAD|SUITE|FILE",
     .run = run,
 };

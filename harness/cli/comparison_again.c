@@ -40,28 +40,28 @@ static enum status reproduction_again(struct store *store,
     return STATUS_OK;
 }
 
-/* One of the cells of two campaigns, whose verdict rests on all of them. */
+/* One of the cells of two campaigns, or of one of `assay ab`: its verdict rests on all of them. */
 static enum status family_again(struct store *store, const char *kind, const json_t *body,
                                 const struct compare_options *options, json_t **ret,
                                 struct error *err)
 {
     const json_t *of = json_object_get(body, "family_of");
-    const char *campaigns[] = {json_string_value(json_object_get(of, "a")),
-                               json_string_value(json_object_get(of, "b"))};
+    const char *arms = json_string_value(json_object_get(of, "campaign"));
+    const char *a = arms ? arms : json_string_value(json_object_get(of, "a"));
+    const char *b = arms ? NULL : json_string_value(json_object_get(of, "b"));
     const struct stored_comparison *one;
     struct campaign_comparison family;
     enum status status;
 
-    if (!campaigns[0] || !campaigns[1])
-        return error_set(err, STATUS_CORRUPT, "it names no two campaigns");
-    status = campaign_comparison_make(store, campaigns[0], campaigns[1], options, &family, err);
+    if (!a || (!arms && !b))
+        return error_set(err, STATUS_CORRUPT, "it names no campaigns");
+    status = campaign_comparison_make(store, a, b, options, &family, err);
     if (status != STATUS_OK)
         return status;
     one = campaign_comparison_find(&family, json_string_value(json_object_get(body, "a")),
                                    json_string_value(json_object_get(body, "b")));
     if (!one)
-        status = error_set(err, STATUS_CORRUPT, "%s and %s have no such pair of results",
-                           campaigns[0], campaigns[1]);
+        status = error_set(err, STATUS_CORRUPT, "its family of %s has no such pair of results", a);
     else
         *ret =
             !strcmp(kind, "gate") ? gate_json(one, options->margin) : stored_comparison_json(one);
@@ -77,8 +77,10 @@ static enum status pair_again(struct store *store, const char *kind, const json_
 {
     const json_t *gate = json_object_get(body, "gate");
     const json_t *reproduce = json_object_get(body, "reproduce");
+    const json_t *family = json_object_get(body, "family_of");
     const struct compare_options options =
-        options_of(gate        ? gate
+        options_of(family      ? family
+                   : gate      ? gate
                    : reproduce ? reproduce
                                : json_object_get(body, "comparison"));
     const bool paired = !strcmp(kind, "ab") || json_is_true(json_object_get(gate, "paired"));
@@ -90,7 +92,7 @@ static enum status pair_again(struct store *store, const char *kind, const json_
 
     if (!a || !b || strlen(a) < 8)
         return error_set(err, STATUS_CORRUPT, "it names no two results");
-    if (json_object_get(body, "family_of"))
+    if (family)
         return family_again(store, kind, body, &options, ret, err);
     memcpy(campaign, a, 8);
     status = paired ? stored_comparison_make(store, campaign, NULL, &options, &comparison, err)
@@ -122,7 +124,7 @@ static enum status add_row(struct store *store, const json_t *row, struct calibr
         return error_set(err, STATUS_CORRUPT, "a row names no campaign or no workload");
     status = store_find_campaign(store, uid, &campaign, err);
     if (status == STATUS_OK)
-        status = ab_evaluate(store, campaign, &options, &result, err);
+        status = ab_evaluate(store, campaign, 0, &options, &result, err);
     if (status != STATUS_OK)
         return status;
     calibration_tally_add(tally, workload, uid, &result, &options);

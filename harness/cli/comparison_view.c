@@ -150,6 +150,24 @@ static void append_exploratory(struct text *out, const json_t *except)
         append_exceptions(out, "These differ or are not known:", except);
 }
 
+static void append_p(struct text *out, double p)
+{
+    if (isnan(p))
+        text_append(out, "p unknown");
+    else
+        text_append_format(out, "p %.2g", p);
+}
+
+void comparison_view_append_p(struct text *out, const struct comparison *numbers)
+{
+    const bool equivalence = comparison_tests_equivalence(numbers);
+
+    append_p(out, equivalence ? numbers->p_equivalence_family : numbers->p_difference_family);
+    text_append_format(out, " (alone %s, ", compare_verdict_name(numbers->verdict_alone));
+    append_p(out, equivalence ? numbers->p_equivalence : numbers->p_difference);
+    text_append_char(out, ')');
+}
+
 static void append_numbers(struct text *out, const struct comparison *numbers)
 {
     char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE];
@@ -189,6 +207,11 @@ static void append_numbers(struct text *out, const struct comparison *numbers)
     if (numbers->no_spread)
         text_append(out, "  all pairs are equal to the last digit: decided by the sign test, since "
                          "there is no spread\n");
+    if (numbers->family > 1) {
+        text_append_format(out, "  judged in a family of %zu: ", numbers->family);
+        comparison_view_append_p(out, numbers);
+        text_append_char(out, '\n');
+    }
     if (numbers->needed_pairs > 0)
         text_append_format(out, "  about %llu %s needed for a decision\n",
                            (unsigned long long)numbers->needed_pairs,

@@ -45,6 +45,9 @@ enum { KEY_EXIT_STATUS = 0x300 };
 /* The exit status that --exit-status asks for. `numbers` NULL: there are none. */
 int comparison_exit_status(const json_t *judgement, const struct comparison *numbers);
 
+/* "p 0.012 (alone slower, p 0.004)" of one that was judged in a family. */
+void comparison_view_append_p(struct text *out, const struct comparison *numbers);
+
 /* For the terminal; `explain` lists every field with its class. */
 void comparison_view_append(struct text *out, const struct comparison_view *view, bool explain);
 

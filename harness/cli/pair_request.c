@@ -20,9 +20,8 @@ static enum status read_numbers(const struct command_line *line, struct pair_req
 {
     const char *pairs = command_value(line, KEY_PAIR_PAIRS);
     const char *margin = command_value(line, KEY_PAIR_MARGIN);
-    const char *batch = command_value(line, KEY_PAIR_BATCH);
-    const char *precision = command_value(line, KEY_PAIR_PRECISION);
     int64_t count = 0;
+    enum status status;
 
     if (pairs && (!text_parse_i64(pairs, &count) || count < 5 || count > 10000))
         return error_set(err, STATUS_INVALID, "--pairs %s: write a whole number from 5 to 10000",
@@ -31,26 +30,22 @@ static enum status read_numbers(const struct command_line *line, struct pair_req
                    request->compare.margin <= 0 || request->compare.margin >= 1))
         return error_set(err, STATUS_INVALID,
                          "--margin %s: write a number between 0 and 1, such as 0.01", margin);
-    if (batch && (!text_parse_i64(batch, &request->batch) || request->batch < 1))
-        return error_set(err, STATUS_INVALID, "--batch %s: write a whole number from 1", batch);
+    status = cell_lists_read(line, KEY_PAIR_PRECISION, KEY_PAIR_BATCH, &request->lists, err);
     for (int arm = 0; arm < 2; arm++) {
         struct plan_request *plan = &request->plans[arm];
 
         plan->trials = count;
-        if (precision && !precision_from_name(precision, &request->precisions[arm]))
-            return error_set(err, STATUS_INVALID, "--precision %s: no such precision", precision);
-        if (request->specs[arm].has_precision)
-            request->precisions[arm] = request->specs[arm].precision;
-        plan->precisions = &request->precisions[arm];
-        plan->precision_count = precision || request->specs[arm].has_precision;
-        plan->batches = &request->batch;
-        plan->batch_count = batch != NULL;
+        cell_lists_apply(&request->lists, plan);
+        if (request->specs[arm].has_precision) {
+            plan->precisions = &request->specs[arm].precision;
+            plan->precision_count = 1;
+        }
     }
-    return STATUS_OK;
+    return status;
 }
 
-enum status pair_request_read(const struct command_line *line, const char *workload,
-                              struct pair_request *ret, struct error *err)
+enum status pair_request_read(const struct command_line *line, const char *const *workloads,
+                              size_t workload_count, struct pair_request *ret, struct error *err)
 {
     enum status status;
 
@@ -66,9 +61,9 @@ enum status pair_request_read(const struct command_line *line, const char *workl
 
         ret->devices[arm] =
             ret->specs[arm].device ? ret->specs[arm].device : command_value(line, KEY_DEVICE);
-        ret->workloads[arm] = ret->specs[arm].workload ? ret->specs[arm].workload : workload;
-        plan->names = &ret->workloads[arm];
-        plan->name_count = 1;
+        ret->workloads[arm] = ret->specs[arm].workload;
+        plan->names = ret->workloads[arm] ? &ret->workloads[arm] : workloads;
+        plan->name_count = ret->workloads[arm] ? 1 : workload_count;
         plan->devices = &ret->devices[arm];
         plan->device_count = ret->devices[arm] != NULL;
         plan->protocol = command_value(line, KEY_PROTOCOL);

@@ -2,6 +2,7 @@
 #ifndef ASSAY_CLI_PAIR_REQUEST_H
 #define ASSAY_CLI_PAIR_REQUEST_H
 
+#include "harness/cli/cell_lists.h"
 #include "harness/cli/command.h"
 #include "harness/runner/arm_spec.h"
 #include "harness/runner/plan.h"
@@ -22,24 +23,25 @@ enum {
         {"margin", KEY_PAIR_MARGIN, "FRACTION", 0, "half-width of equivalence (default: 0.01)", 0}, \
         {"device", KEY_DEVICE, "DEVICE", 0, "device of both arms", 0},                              \
         {"protocol", KEY_PROTOCOL, "PROTOCOL|FILE", 0, "how to measure (default: paired)", 0},      \
-        {"precision", KEY_PAIR_PRECISION, "PRECISION", 0, "precision of both arms", 0},             \
+        {"precision",    KEY_PAIR_PRECISION,        "PRECISION,...",                                \
+         OPTION_REPEATS, "precisions of both arms", 0},                                             \
     {                                                                                               \
-        "batch", KEY_PAIR_BATCH, "N", 0, "batch size of both arms", 0                               \
+        "batch", KEY_PAIR_BATCH, "N,...", OPTION_REPEATS, "batch sizes of both arms", 0             \
     }
 
 /* Two arms; the requests point into the struct, so it must stay where it is. */
 struct pair_request {
     struct arm_spec specs[2];
     struct plan_request plans[2];
-    const char *workloads[2];
+    const char *workloads[2]; /* of an arm that sets its own */
     const char *devices[2];
-    enum precision precisions[2];
-    int64_t batch;
+    struct cell_lists lists; /* of both arms */
     struct compare_options compare;
 };
 
-enum status pair_request_read(const struct command_line *line, const char *workload,
-                              struct pair_request *ret, struct error *err);
+/* `workloads` outlives the request. INVALID says what to write. */
+enum status pair_request_read(const struct command_line *line, const char *const *workloads,
+                              size_t workload_count, struct pair_request *ret, struct error *err);
 void pair_request_finish(struct pair_request *request);
 
 #endif

@@ -239,8 +239,8 @@ static const struct shape counts = SHAPE_OBJECT_OF(counts_members);
         OR_NULL("p_difference", shape_number), OR_NULL("p_equivalence", shape_number),             \
         OR_NULL("sd_log", shape_number), OPTIONAL("no_spread", shape_boolean),                     \
         OPTIONAL("family", shape_integer), OPTIONAL("verdict_alone", shape_string),                \
-        OPTIONAL("p_worse", shape_number), OPTIONAL("p_worse_family", shape_number),               \
-        OPTIONAL("p_difference_family", shape_number),                                             \
+        {"p_worse", &shape_number, MEMBER_OPTIONAL | MEMBER_NULLABLE, NULL},                       \
+        OPTIONAL("p_worse_family", shape_number), OPTIONAL("p_difference_family", shape_number),   \
         OPTIONAL("p_equivalence_family", shape_number), OPTIONAL("q_difference", shape_number),    \
         MEMBER("version", shape_integer)
 static const struct member comparison_members[] = {COMPARISON_MEMBERS, {0}};
@@ -313,24 +313,36 @@ static const struct shape arms = SHAPE_LIST_OF(arm);
         OR_NULL("attribution", shape_string), OR_NULL("comparison", shape_comparison),             \
         OR_NULL("verdict", shape_string),                                                          \
         {"reason", &shape_string, MEMBER_OPTIONAL, "why there are no numbers"},                    \
-        OPTIONAL("note", shape_string), OPTIONAL("family_of", two_campaigns)
-static const struct member two_campaigns_members[] = {
-    MEMBER("a", shape_string), MEMBER("b", shape_string), {0}};
-static const struct shape two_campaigns = SHAPE_OBJECT_OF(two_campaigns_members);
+        OPTIONAL("note", shape_string), OPTIONAL("family_of", family_of)
+static const struct member family_of_members[] = {
+    OPTIONAL("a", shape_string),        OPTIONAL("b", shape_string),
+    OPTIONAL("campaign", shape_string), MEMBER("size", shape_integer),
+    MEMBER("margin", shape_number),     {0}};
+static const struct shape family_of = SHAPE_OBJECT_OF(family_of_members);
+#define FAMILY_MEMBER MEMBER_SAYS("family", shape_integer, "comparisons that were judged together")
 static const struct member compared_members[] = {COMPARED_MEMBERS, {0}};
 static const struct shape compared = SHAPE_OBJECT_NAMED("compared", compared_members);
 static const struct shape compared_list = SHAPE_LIST_OF(compared);
 static const struct member compared_campaigns_members[] = {
     MEMBER("a", shape_string),
     MEMBER("b", shape_string),
+    FAMILY_MEMBER,
     MEMBER_SAYS("comparisons", compared_list, "of the cells of both, judged together"),
     MEMBER("only_in_a", shape_strings),
     MEMBER("only_in_b", shape_strings),
     {0}};
 static const struct shape compared_campaigns = SHAPE_OBJECT_OF(compared_campaigns_members);
-static const struct shape *const compare_choices[] = {&compared, &compared_campaigns, NULL};
+static const struct member compared_arms_members[] = {
+    MEMBER("campaign", shape_string),
+    FAMILY_MEMBER,
+    MEMBER_SAYS("comparisons", compared_list, "of both arms, judged together"),
+    {0}};
+static const struct shape compared_arms = SHAPE_OBJECT_OF(compared_arms_members);
+static const struct shape *const compare_choices[] = {&compared, &compared_campaigns,
+                                                      &compared_arms, NULL};
 const struct shape schema_compare = SHAPE_ONE_OF(compare_choices);
-const struct shape schema_ab = SHAPE_OBJECT_NAMED("compared", compared_members);
+static const struct shape *const ab_choices[] = {&compared, &compared_arms, NULL};
+const struct shape schema_ab = SHAPE_ONE_OF(ab_choices);
 
 static const char *const decisions[] = {
 #define DECISION_WORD(code, value, name, meaning) name,
@@ -346,16 +358,17 @@ static const struct shape gate = SHAPE_OBJECT_OF(gate_members);
 static const struct member gated_members[] = {COMPARED_MEMBERS, MEMBER("gate", gate), {0}};
 static const struct shape gated = SHAPE_OBJECT_NAMED("gated", gated_members);
 static const struct shape gated_list = SHAPE_LIST_OF(gated);
+#define GATED_FAMILY_MEMBERS                                                                       \
+    MEMBER_SAYS("decision", decision, "of all cells together"), FAMILY_MEMBER,                     \
+        MEMBER("comparisons", gated_list)
+static const struct member gated_arms_members[] = {
+    MEMBER("campaign", shape_string), GATED_FAMILY_MEMBERS, {0}};
+static const struct shape gated_arms = SHAPE_OBJECT_OF(gated_arms_members);
 static const struct member gated_campaigns_members[] = {
-    MEMBER("a", shape_string),
-    MEMBER("b", shape_string),
-    MEMBER_SAYS("decision", decision, "of all cells together"),
-    MEMBER("comparisons", gated_list),
-    MEMBER("only_in_a", shape_strings),
-    MEMBER("only_in_b", shape_strings),
-    {0}};
+    MEMBER("a", shape_string),          MEMBER("b", shape_string),          GATED_FAMILY_MEMBERS,
+    MEMBER("only_in_a", shape_strings), MEMBER("only_in_b", shape_strings), {0}};
 static const struct shape gated_campaigns = SHAPE_OBJECT_OF(gated_campaigns_members);
-static const struct shape *const gate_choices[] = {&gated, &gated_campaigns, NULL};
+static const struct shape *const gate_choices[] = {&gated, &gated_campaigns, &gated_arms, NULL};
 const struct shape schema_gate = SHAPE_ONE_OF(gate_choices);
 
 static const char *const reproductions[] = {

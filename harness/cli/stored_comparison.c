@@ -63,35 +63,47 @@ static void compare_numbers(struct store *store, const struct compare_options *o
     free(times[1]);
 }
 
-static enum status make_paired(struct store *store, const char *id,
-                               const struct compare_options *options,
-                               struct stored_comparison *comparison, struct error *err)
+enum status stored_comparison_of_pairs(struct store *store, int64_t campaign, size_t index,
+                                       const struct compare_options *options,
+                                       struct stored_comparison *ret, struct error *err)
 {
     struct ab_result result;
     json_t *record = NULL;
+    const char *uid;
+    enum status status = store_campaign_json(store, campaign, &record, err);
+
+    if (status == STATUS_OK)
+        status = ab_evaluate(store, campaign, index, options, &result, err);
+    if (status != STATUS_OK) {
+        json_decref(record);
+        return status;
+    }
+    uid = json_string_value(json_object_get(record, "uid"));
+    *ret = (struct stored_comparison){
+        .judgement = json_incref(result.judgement),
+        .paired = true,
+        .has_numbers = result.has_numbers,
+        .numbers = result.numbers,
+        .why = result.why,
+        .note = ab_note(&result),
+    };
+    snprintf(ret->a, sizeof(ret->a), "%.8s/%zu", uid ? uid : "?", 2 * index + 1);
+    snprintf(ret->b, sizeof(ret->b), "%.8s/%zu", uid ? uid : "?", 2 * index + 2);
+    memcpy(ret->cells, result.pairs.cells, sizeof(ret->cells));
+    ab_result_finish(&result);
+    json_decref(record);
+    return STATUS_OK;
+}
+
+static enum status make_paired(struct store *store, const char *id,
+                               const struct compare_options *options, struct stored_comparison *ret,
+                               struct error *err)
+{
     int64_t campaign;
     enum status status = store_find_campaign(store, id, &campaign, err);
 
-    if (status == STATUS_OK)
-        status = store_campaign_json(store, campaign, &record, err);
-    if (status == STATUS_OK)
-        status = ab_evaluate(store, campaign, options, &result, err);
-    if (status == STATUS_OK) {
-        const char *uid = json_string_value(json_object_get(record, "uid"));
-
-        comparison->note = ab_note(&result);
-        snprintf(comparison->a, sizeof(comparison->a), "%.8s/1", uid ? uid : "?");
-        snprintf(comparison->b, sizeof(comparison->b), "%.8s/2", uid ? uid : "?");
-        memcpy(comparison->cells, result.pairs.cells, sizeof(comparison->cells));
-        comparison->judgement = json_incref(result.judgement);
-        comparison->paired = true;
-        comparison->has_numbers = result.has_numbers;
-        comparison->numbers = result.numbers;
-        comparison->why = result.why;
-        ab_result_finish(&result);
-    }
-    json_decref(record);
-    return status;
+    return status == STATUS_OK ? stored_comparison_of_pairs(store, campaign, 0, options, ret, err)
+                               : status;
 }
 
 static enum status make_unpaired(struct store *store, const char *a, const char *b,
@@ -137,9 +149,11 @@ void stored_comparison_finish(struct stored_comparison *comparison)
     if (!comparison)
         return;
     json_decref(comparison->judgement);
+    json_decref(comparison->family_of);
     free(comparison->note);
     comparison_arms_finish(&comparison->arms);
     comparison->judgement = NULL;
+    comparison->family_of = NULL;
     comparison->note = NULL;
 }
 
@@ -167,10 +181,8 @@ json_t *stored_comparison_json(const struct stored_comparison *comparison)
     const struct comparison_view view = view_of(comparison);
     json_t *object = comparison_view_json(&view);
 
-    if (object && comparison->family[0][0])
-        json_object_set_new(
-            object, "family_of",
-            json_pack("{s:s, s:s}", "a", comparison->family[0], "b", comparison->family[1]));
+    if (object && comparison->family_of)
+        json_object_set(object, "family_of", comparison->family_of);
     return object;
 }
 

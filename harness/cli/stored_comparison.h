@@ -22,17 +22,23 @@ struct stored_comparison {
     struct comparison numbers;
     struct error why;            /* why there are no numbers */
     char *note;                  /* pairs that do not count and why, heap; NULL: all count */
-    char family[2][16];          /* campaigns that it is a part of the comparison of; "": none */
+    json_t *family_of;           /* what it was judged together with: {a, b, size, margin} of two
+                                    campaigns, {campaign, size, margin} of arms; NULL: nothing */
     struct comparison_arms arms; /* what the two are, once asked for; else without `json` */
 };
 
 /*
- * `a` and `b` name results; `b` NULL: `a` is a paired campaign. NOT_FOUND for an unknown id. Finish
- * with stored_comparison_finish.
+ * `a` and `b` name results; `b` NULL: `a` is a paired campaign of one comparison. NOT_FOUND for an
+ * unknown id. Finish with stored_comparison_finish.
  */
 enum status stored_comparison_make(struct store *store, const char *a, const char *b,
                                    const struct compare_options *options,
                                    struct stored_comparison *ret, struct error *err);
+
+/* Comparison `index` (from 0) of a paired campaign, by itself. Otherwise as above. */
+enum status stored_comparison_of_pairs(struct store *store, int64_t campaign, size_t index,
+                                       const struct compare_options *options,
+                                       struct stored_comparison *ret, struct error *err);
 void stored_comparison_finish(struct stored_comparison *comparison);
 
 /*

@@ -22,7 +22,7 @@ static enum status judge(struct store *store, const int64_t cells[2], const json
     return status;
 }
 
-static enum status find_varied(struct store *store, int64_t campaign, json_t **ret,
+static enum status find_varied(struct store *store, int64_t campaign, size_t index, json_t **ret,
                                struct error *err)
 {
     json_t *record = NULL;
@@ -32,21 +32,22 @@ static enum status find_varied(struct store *store, int64_t campaign, json_t **r
     if (status != STATUS_OK)
         return status;
     cells = json_object_get(json_object_get(record, "plan"), "cells");
-    status = arm_spec_varied(json_array_get(cells, 0), json_array_get(cells, 1), ret, err);
+    status = arm_spec_varied(json_array_get(cells, 2 * index), json_array_get(cells, 2 * index + 1),
+                             ret, err);
     json_decref(record);
     return status;
 }
 
-enum status ab_evaluate(struct store *store, int64_t campaign,
+enum status ab_evaluate(struct store *store, int64_t campaign, size_t index,
                         const struct compare_options *options, struct ab_result *ret,
                         struct error *err)
 {
     struct ab_result result = {.campaign = campaign};
     json_t *varied = NULL;
-    enum status status = pairs_of_campaign(store, campaign, &result.pairs, err);
+    enum status status = pairs_of_campaign(store, campaign, index, &result.pairs, err);
 
     if (status == STATUS_OK)
-        status = find_varied(store, campaign, &varied, err);
+        status = find_varied(store, campaign, index, &varied, err);
     if (status == STATUS_OK)
         status = judge(store, result.pairs.cells, varied, &result.judgement, err);
     if (status == STATUS_OK)

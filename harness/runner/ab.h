@@ -3,7 +3,8 @@
  *
  * For k in 1..K both arms run in random order, each in a fresh process (plan_build_pair). The
  * difference of a pair is the log of the ratio of the two trials' steady means, or medians where
- * the protocol says `compare_by: median`.
+ * the protocol says `compare_by: median`. A campaign may hold several such comparisons, of several
+ * workloads, precisions or batches.
  */
 #ifndef ASSAY_RUNNER_AB_H
 #define ASSAY_RUNNER_AB_H
@@ -28,9 +29,11 @@ struct ab_result {
     char *ineffective;         /* arm_spec_ineffective's sentence, heap; NULL: none */
 };
 
-/* Judges and compares the arms of a paired campaign that has run; what they set on purpose is in
-   its plan. Finish with ab_result_finish. */
-enum status ab_evaluate(struct store *store, int64_t campaign,
+/*
+ * Judges and compares the arms of comparison `index` (from 0) of a paired campaign, by itself; what
+ * they set on purpose is in its plan. Finish with ab_result_finish.
+ */
+enum status ab_evaluate(struct store *store, int64_t campaign, size_t index,
                         const struct compare_options *options, struct ab_result *ret,
                         struct error *err);
 /*

@@ -15,10 +15,35 @@ static enum status no_memory(struct error *err)
     return error_set(err, STATUS_NO_MEMORY, "no memory for the plan");
 }
 
+/* A round: each cell once, in random order; of pairs the pairs, and in each of them both arms. */
+static enum status shuffle_round(const struct plan *plan, struct random *random, uint32_t *round,
+                                 struct error *err)
+{
+    const size_t pairs = plan->cell_count / 2;
+    uint32_t *order, arms[2];
+
+    if (!plan->paired) {
+        random_shuffle(random, round, plan->cell_count);
+        return STATUS_OK;
+    }
+    order = calloc(pairs, sizeof(*order));
+    if (!order)
+        return no_memory(err);
+    random_shuffle(random, order, pairs);
+    for (size_t i = 0; i < pairs; i++) {
+        random_shuffle(random, arms, 2);
+        round[2 * i] = 2 * order[i] + arms[0];
+        round[2 * i + 1] = 2 * order[i] + arms[1];
+    }
+    free(order);
+    return STATUS_OK;
+}
+
 static enum status lay_out_order(struct plan *plan, const struct plan_request *request,
                                  struct error *err)
 {
     size_t rounds = (size_t)plan->protocol.trials;
+    enum status status = STATUS_OK;
     struct random random;
 
     if (request->has_order_seed) {
@@ -35,9 +60,9 @@ static enum status lay_out_order(struct plan *plan, const struct plan_request *r
         return no_memory(err);
     plan->order_count = rounds * plan->cell_count;
     random_init(&random, plan->order_seed, ORDER_STREAM);
-    for (size_t round = 0; round < rounds; round++)
-        random_shuffle(&random, plan->order + round * plan->cell_count, plan->cell_count);
-    return STATUS_OK;
+    for (size_t round = 0; round < rounds && status == STATUS_OK; round++)
+        status = shuffle_round(plan, &random, plan->order + round * plan->cell_count, err);
+    return status;
 }
 
 static json_t *cell_json(const struct plan *plan, size_t index)
@@ -134,21 +159,68 @@ enum status plan_build(const struct plan_request *request, struct plan *ret, str
     return plan_seal(&plan, request, ret, status, err);
 }
 
+/* Cells of one device. */
 static enum status add_arm(struct plan *plan, const struct plan_request *request,
                            const json_t *probe, const char *arm, struct error *err)
 {
-    size_t before = plan->cell_count;
+    const size_t before = plan->cell_count;
     enum status status = plan_add_cells(plan, request, probe, err);
 
     if (status != STATUS_OK)
         return status;
-    if (plan->cell_count == before + 1)
-        return STATUS_OK;
-    return error_set(
-        err, STATUS_INVALID,
-        "arm %s comes to %zu cells, and a pair compares one with one: name one device, "
-        "precision and batch (--device, --precision, --batch, or in the arm)",
-        arm, plan->cell_count - before);
+    if (plan->cell_count == before)
+        return error_set(err, STATUS_INVALID,
+                         "arm %s comes to no cell: no workload that was named declares that "
+                         "precision and batch; `assay describe NAME` shows which it has",
+                         arm);
+    for (size_t i = before; i < plan->cell_count; i++)
+        if (strcmp(plan->cells[i].device_spec, plan->cells[before].device_spec))
+            return error_set(err, STATUS_INVALID,
+                             "arm %s has cells on %s and on %s, and a pair compares one device "
+                             "with one: name it (--device, or in the arm)",
+                             arm, plan->cells[before].device_spec, plan->cells[i].device_spec);
+    return STATUS_OK;
+}
+
+/* What no arm sets is the same in both of a pair. */
+static bool fit(const struct plan_cell *a, const struct plan_cell *b, const struct arm_spec *spec_a,
+                const struct arm_spec *spec_b)
+{
+    return (spec_a->workload || spec_b->workload ||
+            digest_equal(&a->work.workload->digest, &b->work.workload->digest)) &&
+           (spec_a->has_precision || spec_b->has_precision ||
+            a->work.precision == b->work.precision) &&
+           a->work.batch == b->work.batch;
+}
+
+/* Those of a, then those of b, become a b, a b, ... */
+static enum status pair_up(struct plan *plan, size_t of_a, const struct arm_spec *spec_a,
+                           const struct arm_spec *spec_b, struct error *err)
+{
+    const size_t of_b = plan->cell_count - of_a;
+    struct plan_cell *pairs;
+
+    if (of_a != of_b)
+        return error_set(err, STATUS_INVALID,
+                         "arm a comes to %zu cells and arm b to %zu, and each is compared with one "
+                         "of the other: name those that both have (--precision, --batch)",
+                         of_a, of_b);
+    for (size_t i = 0; i < of_a && of_a > 1; i++)
+        if (!fit(&plan->cells[i], &plan->cells[of_a + i], spec_a, spec_b))
+            return error_set(err, STATUS_INVALID,
+                             "the cells of arm a and of arm b are not of the same workloads, "
+                             "precisions and batches: name those that both have (--precision, "
+                             "--batch)");
+    pairs = calloc(plan->cell_count, sizeof(*pairs));
+    if (!pairs)
+        return no_memory(err);
+    for (size_t i = 0; i < of_a; i++) {
+        pairs[2 * i] = plan->cells[i];
+        pairs[2 * i + 1] = plan->cells[of_a + i];
+    }
+    free(plan->cells);
+    plan->cells = pairs;
+    return STATUS_OK;
 }
 
 /* What the devices of either arm need. */
@@ -174,16 +246,20 @@ static enum status probe_both(const struct plan_request *a, const struct plan_re
 enum status plan_build_pair(const struct plan_request *a, const struct plan_request *b,
                             struct plan *ret, struct error *err)
 {
-    struct plan plan = {0};
+    struct plan plan = {.paired = true};
     json_t *probe = NULL;
+    size_t of_a = 0;
     enum status status = find_protocol(a, &plan.protocol, err);
 
     if (status == STATUS_OK)
         status = probe_both(a, b, &probe, err);
     if (status == STATUS_OK)
         status = add_arm(&plan, a, probe, "a", err);
+    of_a = plan.cell_count;
     if (status == STATUS_OK)
         status = add_arm(&plan, b, probe, "b", err);
+    if (status == STATUS_OK)
+        status = pair_up(&plan, of_a, a->spec, b->spec, err);
     json_decref(probe);
     return plan_seal(&plan, a, ret, status, err);
 }

@@ -3,7 +3,8 @@
  *
  * Cells are devices x workloads x precisions x batches. The order interleaves them: every round
  * holds each cell once, shuffled by a seeded generator, so that drift of the machine falls on all
- * cells alike. The plan's JSON is what is recorded and hashed.
+ * cells alike. The two arms of a pair stay side by side. The plan's JSON is what is recorded and
+ * hashed.
  */
 #ifndef ASSAY_RUNNER_PLAN_H
 #define ASSAY_RUNNER_PLAN_H
@@ -59,6 +60,7 @@ struct plan {
     size_t workload_count;
     struct plan_cell *cells;
     size_t cell_count;
+    bool paired;     /* cells 2i and 2i + 1 are the arms a and b of pair i */
     uint32_t *order; /* indices of cells, one entry a trial */
     size_t order_count;
     uint64_t order_seed;
@@ -73,8 +75,10 @@ struct plan {
 enum status plan_build(const struct plan_request *request, struct plan *ret, struct error *err);
 
 /*
- * Two arms of one cell: `a` and `b` differ in device, precision, implementation or spec, and each
- * must come to exactly one cell. Every round of the order holds both, in random order: a pair.
+ * Two arms of one cell or several: `a` and `b` differ in device, precision, implementation or spec.
+ * Each is of one device, both come to as many cells, and those of a pair have the same workload,
+ * precision and batch, except where an arm sets it. Every round of the order holds each pair once,
+ * its arms one after the other, both in random order. INVALID where the arms do not fit.
  */
 enum status plan_build_pair(const struct plan_request *a, const struct plan_request *b,
                             struct plan *ret, struct error *err);

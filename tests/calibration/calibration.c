@@ -24,7 +24,7 @@ static const struct argp_option options[] = {
     {"pairs", 'p', "N", 0, "comparisons for each case (20 times the series)", 0},
     {"only", 'o', "PART", 0,
      "one part: mean, percentile, two-state, flat, change, shape, hard, trials, grades, marked, "
-     "verdicts, compare, families, rivals",
+     "verdicts, compare, rivals",
      0},
     {"parts", 'd', "DIR", 0,
      "keep each case in this folder when it is done, and go on from there; says how far it is", 0},

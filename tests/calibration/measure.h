@@ -25,8 +25,14 @@ void measure_hard(const struct settings *settings, struct table *table);
 /* Intervals between trials, their coverage by grade, marked values, the verdict of cells. */
 void measure_cells(const struct settings *settings, struct table *table);
 
-/* False differences, power, equivalence (paired_analyze, unpaired_analyze). */
+/* False differences, power, equivalence (paired_analyze, unpaired_analyze), and families. */
 void measure_comparisons(const struct settings *settings, struct table *table);
+
+/*
+ * Families of 50 comparisons (comparison_family): any false one, power, the share of false
+ * discoveries. A family for each ten of `pairs`, at least 400.
+ */
+void measure_families(const struct settings *settings, struct table *table);
 
 /* Decisions of other tools' rules on such series; nothing is promised of them. */
 void measure_rivals(const struct settings *settings, struct table *table);

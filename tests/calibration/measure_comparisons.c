@@ -131,4 +131,5 @@ void measure_comparisons(const struct settings *settings, struct table *table)
         add(settings, &c, ++number, false, EQUIVALENT, "equivalent within 1 %", i == 0 ? 0.97 : NAN,
             i == 0 ? NAN : 0.055, table);
     }
+    measure_families(settings, table);
 }

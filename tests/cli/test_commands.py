@@ -123,7 +123,7 @@ class Completion(CliTest):
         workloads = self.offers("assay run ")
         self.assertTrue({"triad", "first-look", "fast.yaml"} <= set(workloads))
         self.assertNotIn("quick", workloads)
-        self.assertNotIn("first-look", self.offers("assay ab "))
+        self.assertNotIn("first-look", self.offers("assay calibrate "))
         self.assertEqual(self.offers("assay ver"), ["verify"])
         self.assertNotIn("worker", self.offers("assay "))
         self.assertIn("cpu", self.offers("assay devices "))

@@ -486,9 +486,11 @@ class Compare(CliTest):
             call = self.assay("ab", "synthetic", "--device", "null:0", "--db", self.db, *words)
             self.assertEqual(call.status, 2)
             self.assertIn(part, call.err)
-        call = self.assay("ab", "memory-bound", "--device", "null:0", "--db", self.db)
-        self.assertEqual(call.status, 2)
-        self.assertIn("cells", call.err)
+        for words, part in ((("--device", "null"), "one device with one"),
+                            (("--device", "null:0", "--batch", "3"), "comes to no cell")):
+            call = self.assay("ab", "synthetic", *words, "--db", self.db)
+            self.assertEqual(call.status, 2)
+            self.assertIn(part, call.err)
         self.assertFalse(os.path.exists(self.db))
 
     def test_power_from_numbers(self):

@@ -61,7 +61,7 @@ class Json(CliTest):
             "results": [[], ["last"], ["--workload", "nothing"]],
             "show": [[self.first], ["last/1"]],
             "compare": [[self.first, self.second], [self.first, self.second, "--record"]],
-            "ab": [list(ab)],
+            "ab": [list(ab), ["synthetic", *ab]],
             "gate": [[self.first, self.second], [self.first, self.second, "--no-record"]],
             "reproduce": [[self.first]],
             "analyze": [[samples], [pairs, "--paired"], [two, "--baseline", SAMPLES.splitlines()[1].split(",")[0]]],

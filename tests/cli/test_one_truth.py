@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """One result is the same everywhere: its value, interval, unit, grade, verdict and findings are compared
 between terminal, page, dossier, JSON, CSV, SQL, OpenMetrics and MLPerf's lines, for results of every kind:
-steady, drifting, of one trial, of integers, failed, imported."""
+steady, drifting, of one trial, of integers, failed, imported. For comparisons test_families.py does it."""
 
 import csv
 import html

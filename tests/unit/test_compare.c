@@ -349,6 +349,40 @@ static void test_family(void **state)
     assert_int_equal(family_holm(NULL, 0, NULL, NULL), STATUS_OK);
 }
 
+/* Those without numbers count in the family: 0.016 holds for three, 0.02 for one alone. */
+static void test_family_of_comparisons(void **state)
+{
+    static const struct {
+        double difference, equivalence;
+        enum compare_verdict alone, verdict;
+        bool equivalence_shown;
+    } cases[] = {
+        {0.016, 0.9, COMPARE_SLOWER, COMPARE_SLOWER, false},
+        {0.02, 0.9, COMPARE_SLOWER, COMPARE_INCONCLUSIVE, false},
+        {0.9, 0.016, COMPARE_EQUIVALENT, COMPARE_EQUIVALENT, true},
+        {0.9, 0.02, COMPARE_EQUIVALENT, COMPARE_INCONCLUSIVE, true},
+        {0.016, 0.02, COMPARE_EQUIVALENT, COMPARE_SLOWER, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct comparison unknown = {
+            .p_difference = NAN, .p_equivalence = NAN, .p_worse = NAN, .confidence = 0.95};
+        struct comparison list[3] = {unknown, unknown, unknown}, *one = &list[1];
+
+        one->p_difference = cases[i].difference;
+        one->p_equivalence = cases[i].equivalence;
+        one->verdict = cases[i].alone;
+        one->ratio.value = 1.03;
+        assert_int_equal(comparison_family(list, 3, NULL), STATUS_OK);
+        assert_int_equal(one->family, 3);
+        assert_int_equal(one->verdict_alone, cases[i].alone);
+        assert_int_equal(one->verdict, cases[i].verdict);
+        assert_int_equal(comparison_tests_equivalence(one), cases[i].equivalence_shown);
+        assert_true(list[0].p_difference_family == 1 && list[2].p_equivalence_family == 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -365,6 +399,7 @@ int main(void)
         cmocka_unit_test(test_power),
         cmocka_unit_test(test_assurance),
         cmocka_unit_test(test_family),
+        cmocka_unit_test(test_family_of_comparisons),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
