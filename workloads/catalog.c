@@ -280,6 +280,32 @@ enum status catalog_read(const char *name_or_path, const struct catalog_entry *e
     return STATUS_OK;
 }
 
+/* A file may copy a built-in workload, not take its name for another one: results show the name. */
+static enum status check_name(const struct workload *workload, const char *path, struct error *err)
+{
+    size_t count;
+    const struct catalog_entry *entries = catalog_workloads(&count);
+    const struct catalog_entry *entry = lookup(entries, count, workload->name);
+    struct workload built_in;
+    enum status status;
+    bool same;
+
+    if (entry == NULL)
+        return STATUS_OK;
+    status = workload_parse("built-in", entry->yaml, entry->length, &built_in, err);
+    if (status != STATUS_OK)
+        return status;
+    same = digest_equal(&built_in.digest, &workload->digest);
+    workload_finish(&built_in);
+    if (same)
+        return STATUS_OK;
+    return error_set_at(
+        err, STATUS_INVALID, path, 1,
+        "\"%s\" is the name of a built-in workload that differs from this one; give "
+        "this one a name of its own",
+        workload->name);
+}
+
 enum status workload_find(const char *name_or_path, struct workload *ret, struct error *err)
 {
     size_t count;
@@ -291,6 +317,11 @@ enum status workload_find(const char *name_or_path, struct workload *ret, struct
         return status;
     status = workload_parse(text.origin, text.yaml, text.length, ret, err);
     free(text.heap);
+    if (status != STATUS_OK || !declaration_is_path(name_or_path))
+        return status;
+    status = check_name(ret, name_or_path, err);
+    if (status != STATUS_OK)
+        workload_finish(ret);
     return status;
 }
 

@@ -17,11 +17,10 @@ enum status cell_list_each(const struct command_line *line, int key,
     const char *value;
 
     for (size_t n = 0; (value = command_value_at(line, key, n)); n++) {
-        char *copy = strdup(value), *rest = NULL;
+        char *copy = strdup(value), *rest = copy, *word;
         enum status status = copy ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory");
 
-        for (char *word = copy ? strtok_r(copy, ",", &rest) : NULL; word && status == STATUS_OK;
-             word = strtok_r(NULL, ",", &rest))
+        while (status == STATUS_OK && (word = strsep(&rest, ",")))
             status = take(context, word, err);
         free(copy);
         if (status != STATUS_OK)

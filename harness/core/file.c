@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,28 @@
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
+int file_pipe_limit_ms = 30000;
+
+/* A pipe without a writer would hold up its reader for ever. */
+static enum status wait_for_writer(int fd, const char *path, struct error *err)
+{
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+    int ready;
+
+    do
+        ready = poll(&wait, 1, file_pipe_limit_ms);
+    while (ready < 0 && errno == EINTR);
+    if (ready < 0)
+        return error_set_errno(err, errno, "%s", path);
+    if (ready == 0)
+        return error_set(
+            err, STATUS_INVALID,
+            "%s: is a pipe that nothing was written to for %d s; name a file, or start "
+            "what writes to it",
+            path, file_pipe_limit_ms / 1000);
+    return STATUS_OK;
+}
+
 /*
  * Reads up to `max` + 1 bytes, so that the caller can detect a larger file; procfs reports wrong
  * sizes.
@@ -25,15 +49,26 @@ static enum status read_up_to(const char *path, size_t max, struct text *content
 {
     char buffer[16384];
     enum status status = STATUS_OK;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat st;
+    bool is_pipe;
 
     if (fd < 0)
         return error_set_errno(err, errno, "%s", path);
+    is_pipe = fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
+    if (!is_pipe)
+        fcntl(fd, F_SETFL, 0);
     while (content->length <= max) {
         size_t room = max - content->length;
-        ssize_t got = read(fd, buffer, room < sizeof(buffer) ? room + 1 : sizeof(buffer));
+        ssize_t got;
 
-        if (got < 0 && errno == EINTR)
+        if (is_pipe) {
+            status = wait_for_writer(fd, path, err);
+            if (status != STATUS_OK)
+                break;
+        }
+        got = read(fd, buffer, room < sizeof(buffer) ? room + 1 : sizeof(buffer));
+        if (got < 0 && (errno == EINTR || (is_pipe && errno == EAGAIN)))
             continue;
         if (got < 0) {
             status = errno == EISDIR ? error_set(err, STATUS_INVALID,

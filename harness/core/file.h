@@ -10,7 +10,12 @@
 
 #include "harness/core/status.h"
 
-/* Reads at most `max` bytes; heap, NUL-terminated. INVALID when the file is larger. */
+extern int file_pipe_limit_ms; /* 30 s; a variable for tests */
+
+/*
+ * Reads at most `max` bytes; heap, NUL-terminated. INVALID when the file is larger, or is a pipe
+ * that nothing is written to for file_pipe_limit_ms.
+ */
 enum status file_read(const char *path, size_t max, char **ret, size_t *ret_length,
                       struct error *err);
 

@@ -355,7 +355,7 @@ class Export(CliTest):
 
     def test_hostile_names_stay_in_their_place(self):
 
-        declared = self.write("weird.yaml", "workload: synthetic\nversion: 1\nkind: synthetic\n"
+        declared = self.write("weird.yaml", "workload: weird\nversion: 1\nkind: synthetic\n"
                               "description: 'quote \" backslash \\ comma , '\n")
         self.assay("run", declared, "--device", "null:0", "--protocol", "fast.yaml", "--db",
                    self.db)

@@ -292,6 +292,8 @@ class Run(CliTest):
                 (("--precision", "fp31"), "fp32"),
                 (("--precision", "fp16"), "nothing to run"),
                 (("--batch", "0"), "whole numbers"),
+                (("--batch", "1,,1"), "whole numbers"),
+                (("--precision", ""), "no such precision"),
                 (("--batch", "7"), "nothing to run"),
                 (("--order-seed", "x"), "order-seed"),
                 (("--device", "null:9"), "null:0"),

@@ -75,7 +75,7 @@ data: {source: markov, successors: 4}
     def workload(self, name, copy=""):
         kind, precision, body = self.WORKLOADS[name]
         return self.write(f"{name}{copy}.yaml", self.HEAD.format(
-            name=name + copy, kind=kind, precision=precision) + body)
+            name="small-" + name + copy, kind=kind, precision=precision) + body)
 
     def walk(self, command, *words, faults=None):
         walk = Walk(os.path.join(self.folder, "walk"), faults)

@@ -180,6 +180,35 @@ static void test_read_line(void **state)
     assert_int_equal(file_read_line(path_of("none"), &line, &err), STATUS_NOT_FOUND);
 }
 
+/* Text from a writer that comes late; and no writer at all. */
+static void test_pipes(void **state)
+{
+    struct error err = ERROR_INIT;
+    const char *path = path_of("pipe");
+    char *bytes = NULL;
+    pid_t writer;
+
+    (void)state;
+    assert_int_equal(mkfifo(path, 0600), 0);
+    writer = fork();
+    assert_true(writer >= 0);
+    if (writer == 0) {
+        FILE *file;
+
+        usleep(100000);
+        file = fopen(path, "w");
+        _exit(file && fputs("text", file) >= 0 && fclose(file) == 0 ? 0 : 1);
+    }
+    assert_int_equal(file_read(path, 100, &bytes, NULL, &err), STATUS_OK);
+    assert_string_equal(bytes, "text");
+    free(bytes);
+    waitpid(writer, NULL, 0);
+    file_pipe_limit_ms = 10;
+    assert_int_equal(file_read(path, 100, &bytes, NULL, &err), STATUS_INVALID);
+    assert_non_null(strstr(err.message, "is a pipe that nothing was written to"));
+    file_pipe_limit_ms = 30000;
+}
+
 static void test_failed_write_keeps_old(void **state)
 {
     struct rlimit before, small;
@@ -317,6 +346,7 @@ int main(void)
         cmocka_unit_test(atomic_writes_heed_the_umask),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_read_line),
+        cmocka_unit_test(test_pipes),
         cmocka_unit_test(test_failed_write_keeps_old),
         cmocka_unit_test(test_full_device),
         cmocka_unit_test(replaces_regular_files_only),

@@ -5,9 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "harness/core/file.h"
+#include "harness/core/text.h"
 #include "workloads/workload.h"
 
 static void check_cost(const struct workload *workload)
@@ -112,6 +115,34 @@ static void test_not_found(void **state)
     assert_non_null(strstr(err.message, "./no-such-file.yaml"));
 }
 
+/* The name of a built-in workload is its own; a copy of it is the same workload. */
+static void test_a_built_in_name(void **state)
+{
+    char path[] = "/tmp/assay-catalog-XXXXXX.yaml";
+    const int fd = mkstemps(path, 5);
+    struct workload built_in, workload;
+    struct error err = ERROR_INIT;
+    char *text;
+
+    (void)state;
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(workload_find("triad", &built_in, &err), STATUS_OK);
+    text = json_dumps(built_in.json, 0);
+    assert_int_equal(file_write_atomic(path, text, strlen(text), 0600, &err), STATUS_OK);
+    assert_int_equal(workload_find(path, &workload, &err), STATUS_OK);
+    workload_finish(&workload);
+    free(text);
+    text = text_format("workload: triad\nversion: 1\nkind: memory_bound\ndescription: other\n"
+                       "precisions: [fp32]\nmemory_bound: {kernel: triad, elements: 64}\n");
+    assert_int_equal(file_write_atomic(path, text, strlen(text), 0600, &err), STATUS_OK);
+    assert_int_equal(workload_find(path, &workload, &err), STATUS_INVALID);
+    assert_non_null(strstr(err.message, "\"triad\" is the name of a built-in workload"));
+    free(text);
+    workload_finish(&built_in);
+    unlink(path);
+}
+
 static void test_names(void **state)
 {
     enum scenario scenario;
@@ -136,9 +167,8 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_workloads),
-        cmocka_unit_test(test_suites),
-        cmocka_unit_test(test_not_found),
+        cmocka_unit_test(test_workloads), cmocka_unit_test(test_suites),
+        cmocka_unit_test(test_not_found), cmocka_unit_test(test_a_built_in_name),
         cmocka_unit_test(test_names),
     };
 
