@@ -81,7 +81,7 @@ void experiment_run(const struct settings *settings, struct experiment *x, bool 
     parts_keep(settings->parts, key, x->outcomes, size);
 }
 
-static void describe(const struct generator *g, char *ret, size_t size)
+void experiment_describe(const struct generator *g, char *ret, size_t size)
 {
     size_t used = (size_t)snprintf(ret, size, "phi %.3g, n %zu", g->phi, g->count);
 
@@ -127,7 +127,7 @@ struct row experiment_row(const struct experiment *x, const char *what, double l
 {
     struct row row = {.what = what, .low = low, .high = high, .series = x->series, .mean = NAN};
 
-    describe(&x->generator, row.where, sizeof(row.where));
+    experiment_describe(&x->generator, row.where, sizeof(row.where));
     return row;
 }
 

@@ -32,6 +32,9 @@ struct experiment {
  * experiment->outcomes. */
 void experiment_run(const struct settings *settings, struct experiment *x, bool percentiles);
 
+/* "phi 0.5, n 1000, ..." */
+void experiment_describe(const struct generator *g, char *ret, size_t size);
+
 /* A row with the case described and nothing counted. */
 struct row experiment_row(const struct experiment *x, const char *what, double low, double high);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "protocols/compare.h"
-#include "tests/calibration/generator.h"
+#include "tests/calibration/experiment.h"
 #include "tests/calibration/rivals.h"
 
 #define LABEL "re-implemented for comparison: "
@@ -71,18 +71,17 @@ static bool otava_finds_any(const double *x, size_t count, const struct truth *t
     return rival_otava_changes(x, count, NULL) > 0;
 }
 
-static void ask(const struct settings *settings, const char *what, question *put, double phi,
-                size_t count, double low, double high, struct table *table)
+static void ask(const struct settings *settings, const char *what, question *put,
+                const struct generator *g, struct table *table)
 {
-    struct generator g = {.kind = GENERATOR_STATIONARY, .count = count, .sd = 0.01, .phi = phi};
-    struct row row = {.what = what, .low = low, .high = high, .mean = NAN};
+    struct row row = {.what = what, .low = NAN, .high = NAN, .mean = NAN};
+    const size_t count = g->count;
     long i, series = (long)settings->series;
     size_t hits = 0;
     char key[256];
 
     row.series = row.trials = settings->series;
-    snprintf(row.where, sizeof(row.where), "phi %.3g, n %s%zu", phi,
-             count == SAMPLES_MAX ? "up to " : "", count);
+    experiment_describe(g, row.where, sizeof(row.where));
     snprintf(key, sizeof(key), "%zu series, %s, %s", settings->series, what, row.where);
     if (parts_take(settings->parts, key, &hits, sizeof(hits)))
         series = 0;
@@ -95,11 +94,12 @@ static void ask(const struct settings *settings, const char *what, question *put
 
         if (!samples || !x)
             abort();
-        truth = generator_make(&g, settings->seed, ((uint64_t)(phi * 1000) << 40) + (uint64_t)i,
-                               samples);
+        truth = generator_make(
+            g, settings->seed,
+            ((uint64_t)g->kind << 52) + ((uint64_t)(g->phi * 1000) << 40) + (uint64_t)i, samples);
         for (k = 0; k < count; k++)
             x[k] = (double)samples[k];
-        hits += put(x, count, &truth, &g);
+        hits += put(x, count, &truth, g);
         free(samples);
         free(x);
     }
@@ -166,22 +166,58 @@ static void compare_arms(const struct settings *settings, const char *what, enum
 void measure_rivals(const struct settings *settings, struct table *table)
 {
     static const double phis[] = {0, 0.5, 0.9};
-    static const char *const naive = LABEL "naive 95 % t interval covers";
-    static const char *const stdrel = LABEL "NVBench stdrel, then mean and noise: covers";
-    static const char *const mlperf = LABEL "MLPerf early stopping: 99 % bound of p90 holds";
-    static const char *const otava = LABEL "Otava: changes found in a flat series";
-    size_t i;
+    /* Those of measure_hard.c that have a level to cover. */
+    static const struct generator hard[] = {
+        {.kind = GENERATOR_RAMP,
+         .count = 1000,
+         .sd = 0.01,
+         .size = 0.05,
+         .where = 0.2,
+         .shape = 0.5},
+        {.kind = GENERATOR_POWER_LAW,
+         .count = 1000,
+         .sd = 0.01,
+         .size = 0.1,
+         .where = 0.01,
+         .shape = 0.5},
+        {.kind = GENERATOR_STATIONARY, .count = 1000, .sd = 0.01, .phi = 0.995},
+        {.kind = GENERATOR_LONG_MEMORY, .count = 1000, .sd = 0.01, .shape = 0.3},
+        {.kind = GENERATOR_PERIODIC, .count = 1000, .sd = 0.01, .size = 0.02, .where = 700},
+        {.kind = GENERATOR_HEAVY_TAILS, .count = 1000, .sd = 0.05},
+    };
+    static const struct generator student = {
+        .kind = GENERATOR_HEAVY_TAILS, .count = 300, .sd = 0.01};
+    static const char naive[] = LABEL "naive 95 % t interval covers";
+    static const char stdrel[] = LABEL "NVBench stdrel, then mean and noise: covers";
+    static const char mlperf[] = LABEL "MLPerf early stopping: 99 % bound of p90 holds";
+    static const char otava[] = LABEL "Otava: changes found in a flat series";
+    static const struct {
+        const char *what;
+        question *put;
+        size_t count;
+    } rules[] = {
+        {naive, naive_covers, 1000},
+        {stdrel, stdrel_covers, SAMPLES_MAX},
+        {mlperf, mlperf_bounds, 1024},
+        {otava, otava_finds_any, 300},
+    };
+    size_t r, i;
 
     if (!strstr("rivals", settings->only))
         return;
-    for (i = 0; i < 3; i++)
-        ask(settings, naive, naive_covers, phis[i], 1000, NAN, NAN, table);
-    for (i = 0; i < 3; i++)
-        ask(settings, stdrel, stdrel_covers, phis[i], SAMPLES_MAX, NAN, NAN, table);
-    for (i = 0; i < 3; i++)
-        ask(settings, mlperf, mlperf_bounds, phis[i], 1024, NAN, NAN, table);
-    for (i = 0; i < 3; i++)
-        ask(settings, otava, otava_finds_any, phis[i], 300, NAN, NAN, table);
+    for (r = 0; r < sizeof(rules) / sizeof(rules[0]); r++) {
+        for (i = 0; i < 3; i++) {
+            const struct generator g = {
+                .kind = GENERATOR_STATIONARY, .count = rules[r].count, .sd = 0.01, .phi = phis[i]};
+
+            ask(settings, rules[r].what, rules[r].put, &g, table);
+        }
+    }
+    for (i = 0; i < sizeof(hard) / sizeof(hard[0]); i++) {
+        ask(settings, naive, naive_covers, &hard[i], table);
+        ask(settings, stdrel, stdrel_covers, &hard[i], table);
+    }
+    ask(settings, otava, otava_finds_any, &student, table);
     compare_arms(settings, LABEL "NVBench compare (legacy): A/A called different", NVBENCH, 1, 100,
                  0.005, 0.01, table);
     compare_arms(settings, LABEL "NVBench compare (legacy): A/A called different", NVBENCH, 1, 100,
