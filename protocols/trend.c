@@ -26,6 +26,9 @@
 #define PENALTY_RAMP 30.0
 #define PENALTY_APPROACH 24.0
 #define PENALTY_MEMORY 8.0
+/* Power laws are tried where an exponential approach is worse than the best by no more than this.
+ */
+#define POWER_LAW_HOPE 12.0
 /* Long memory that is so little worse than a constant is possible. With less, intervals of series
    with long memory would miss more often than those of others. */
 #define MEMORY_POSSIBLE 5.0
@@ -208,6 +211,9 @@ static void describe_approach(struct bench *bench, struct trend *best)
     size_t count = 0, p, i;
 
     for (p = 0; p < sizeof(powers) / sizeof(powers[0]); p++) {
+        /* A power law that could win is fitted by an exponential approach to some degree. */
+        if (p > 0 && least > best->criterion + POWER_LAW_HOPE)
+            break;
         for (double constant = 1; constant <= n / 2 && count < TREND_APPROACHES_MAX;
              constant *= 1.3) {
             struct trend_approach *a = &all[count++];
@@ -329,6 +335,14 @@ static size_t least_length(const struct bench *bench)
     return least > bench->count / STEP_SHARE ? least : bench->count / STEP_SHARE;
 }
 
+/* Places that PELT tries; what it finds is then moved to where it fits best. */
+static size_t stride_of(const struct bench *bench)
+{
+    const size_t stride = bench->count / STEP_SHARE / 4;
+
+    return stride > 1 ? stride : 1;
+}
+
 /* Moves each change to where it fits best between its neighbours. */
 static void relocate(struct bench *bench, size_t changes)
 {
@@ -384,8 +398,8 @@ static enum status describe_steps(struct bench *bench, size_t windows, bool sing
         } else {
             whiten(bench);
             status = pelt_find(bench->white, bench->count, bench->model.order, bench->model.sigma2,
-                               bench->caution * PENALTY_STEP, least_length(bench), bench->change,
-                               &changes, err);
+                               bench->caution * PENALTY_STEP, least_length(bench), stride_of(bench),
+                               bench->change, &changes, err);
             if (status)
                 return status;
         }

@@ -125,7 +125,7 @@ static size_t read_back(const size_t *last, size_t count, size_t *ret_changes)
 }
 
 enum status pelt_find(const double *w, size_t count, size_t skip, double sigma2, double penalty,
-                      size_t least, size_t *ret_changes, size_t *ret_change_count,
+                      size_t least, size_t stride, size_t *ret_changes, size_t *ret_change_count,
                       struct error *err)
 {
     const size_t room = count + 1;
@@ -148,7 +148,8 @@ enum status pelt_find(const double *w, size_t count, size_t skip, double sigma2,
     make_sums(w, count, &sums);
 
     add_start(&starts, 0, skip, -constant, count, &sums);
-    for (t = 1; t <= count; t++) {
+    for (t = stride < count ? stride : count; t <= count;
+         t = t < count && t + stride > count ? count : t + stride) {
         /* Starts are in ascending order, so those too close to t are at the end. */
         size_t usable = starts.count, i = 0;
         double lowest, best;

@@ -17,12 +17,12 @@
  *     / sigma2 + (skip + penalty) per change.
  * The first `skip` values after a change mix both levels when w was whitened by an AR(skip), so
  * they say nothing; counting them at their expectation keeps segments comparable. Segments are at
- * least `least` > skip long. `ret_changes` (room for count values) takes the starts of the second,
- * third,
+ * least `least` > skip long and start at multiples of `stride` >= 1. `ret_changes` (room for count
+ * values) takes the starts of the second, third,
  * ... segment. NO_MEMORY.
  */
 enum status pelt_find(const double *w, size_t count, size_t skip, double sigma2, double penalty,
-                      size_t least, size_t *ret_changes, size_t *ret_change_count,
+                      size_t least, size_t stride, size_t *ret_changes, size_t *ret_change_count,
                       struct error *err);
 
 #endif

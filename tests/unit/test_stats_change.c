@@ -87,7 +87,7 @@ static void test_pelt_is_the_exhaustive_optimum(void **state)
         make_noise(w, N, 1, 100 + round);
         for (i = 10 + round % 9; i < 28; i++)
             w[i] += (double)(round % 5);
-        assert_int_equal(pelt_find(w, N, SKIP, 1, penalty, LEAST, changes, &count, NULL),
+        assert_int_equal(pelt_find(w, N, SKIP, 1, penalty, LEAST, 1, changes, &count, NULL),
                          STATUS_OK);
         if (count > 2)
             continue;
