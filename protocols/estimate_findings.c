@@ -80,13 +80,14 @@ static void add_of_cell(struct finding_list *list, const struct estimate *e,
                         const struct estimate_part *parts, const struct estimate_options *options)
 {
     const struct metric_value *mean = &e->metrics[METRIC_ITERATION_TIME];
-    size_t fewest = SIZE_MAX, with = 0, i;
+    size_t fewest = SIZE_MAX, with = 0, only = 0, i;
     bool between;
 
     for (i = 0; i < e->trial_count; i++) {
         if (parts[i].used_count > 0 && parts[i].used_count < fewest)
             fewest = parts[i].used_count;
         with += parts[i].used_count > 0;
+        only = parts[i].used_count > 0 ? i : only;
     }
     between = with > 1;
     if (mean->has_value && !mean->has_interval)
@@ -114,7 +115,7 @@ static void add_of_cell(struct finding_list *list, const struct estimate *e,
             finding_add(list, FINDING_PERCENTILE_NEEDS, 0, metrics[id].label,
                         (double[]){(double)order_needed(metrics[id].q), (double)p->needed,
                                    (double)e->sample_count});
-        else if (!p->has_interval)
+        else if (!p->has_interval && (between || estimate_has_one_distribution(e, &parts[only])))
             finding_add(list, FINDING_PERCENTILE_OPEN, 0, metrics[id].label, NULL);
     }
 }

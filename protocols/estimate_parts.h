@@ -2,6 +2,7 @@
 #ifndef ASSAY_PROTOCOLS_ESTIMATE_PARTS_H
 #define ASSAY_PROTOCOLS_ESTIMATE_PARTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "protocols/estimate.h"
@@ -36,6 +37,13 @@ double estimate_tick(const struct estimate_part *parts, size_t trial_count);
 enum status estimate_find_percentiles(const struct estimate_part *parts,
                                       const struct estimate_options *options,
                                       struct estimate *estimate, struct error *err);
+
+/*
+ * Of a cell with this one trial: false where it moves or its correlation may not die out, so that
+ * its percentiles describe the window, without an interval.
+ */
+bool estimate_has_one_distribution(const struct estimate *estimate,
+                                   const struct estimate_part *part);
 
 /* What a reader must know of the trials and the cell. NO_MEMORY. */
 enum status estimate_add_findings(const struct estimate_series *series,

@@ -159,8 +159,7 @@ static void find_between(const struct estimate_part *parts, size_t trial_count,
     estimate_between(logs, with, confidence, tick, &ret->interval);
 }
 
-/* A trial that drifts has no one distribution: its percentiles describe, without an interval. */
-static bool has_one_distribution(const struct estimate *e, const struct estimate_part *part)
+bool estimate_has_one_distribution(const struct estimate *e, const struct estimate_part *part)
 {
     return e->verdict != ESTIMATE_DRIFT && e->verdict != ESTIMATE_NON_STATIONARY &&
            e->verdict != ESTIMATE_UNDETERMINED && !(part->state.memory_order > 0);
@@ -209,7 +208,7 @@ enum status estimate_find_percentiles(const struct estimate_part *parts,
             status = find_within(parts[only].used, sorted[only], parts[only].used_count,
                                  options->confidence, tick, work, &found, err);
             found.interval.has_interval =
-                found.interval.has_interval && has_one_distribution(e, &parts[only]);
+                found.interval.has_interval && estimate_has_one_distribution(e, &parts[only]);
         } else if (with > 1) {
             find_between(parts, e->trial_count, sorted, e->ess / (double)total, options->confidence,
                          tick, work, &found);

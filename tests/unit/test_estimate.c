@@ -256,6 +256,7 @@ static void test_undetermined_trials(void **state)
     assert_int_equal(e->verdict, ESTIMATE_UNDETERMINED);
     assert_int_equal(mean_of(e)->grade, METRIC_GRADE_D);
     assert_false(e->metrics[METRIC_P50].has_interval);
+    assert_null(found(e, FINDING_PERCENTILE_OPEN)); /* more samples would not give it one */
     estimate_destroy(e);
 }
 
