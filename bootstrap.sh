@@ -51,7 +51,7 @@ optional_test_packages=("${optional_run_packages[@]}" chromium fonts-dejavu-core
     oclgrind libdnnl-dev libclblast-dev libamdhip64-dev libhiprtc-builtins5 librocm-smi-dev
     python3-jsonschema python3-pandas rpm openssl util-linux)
 # shellcheck disable=SC2034
-package_packages=("${run_packages[@]}" dpkg-dev)
+package_packages=("${run_packages[@]}" dpkg-dev file)
 # shellcheck disable=SC2034
 optional_package_packages=()
 # Each of the checks says "skipped" without its tools.
