@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/cli/cell_again.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/comparison_again.h"
 #include "harness/cli/interrupt.h"
@@ -202,6 +203,7 @@ static int run(const struct command_line *line)
                                      .found = found,
                                      .progress = progress,
                                      .compare = comparison_again,
+                                     .derive = cell_again,
                                      .wait_ns = database_wait_ns(STORE_READ)};
     struct verify_summary summary;
     struct error err = ERROR_INIT;
