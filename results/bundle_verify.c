@@ -67,6 +67,15 @@ static enum status derive(void *context, const struct verify_subject *subject, j
     return checker->options->derive(checker->options->context, subject, ret, err);
 }
 
+static enum status tolerance(void *context, const struct verify_subject *subject,
+                             const char *output, const char *metric, double *ret, struct error *err)
+{
+    struct checker *checker = context;
+
+    return checker->options->tolerance(checker->options->context, subject, output, metric, ret,
+                                       err);
+}
+
 static enum status make_folder(char **ret, struct error *err)
 {
     const char *base = getenv("TMPDIR");
@@ -113,6 +122,7 @@ static enum status check_rows(const char *path, struct checker *checker, struct 
         .progress = show,
         .compare = checker->options->compare ? compare : NULL,
         .derive = checker->options->derive ? derive : NULL,
+        .tolerance = checker->options->tolerance ? tolerance : NULL,
     };
 
     return verify_file(path, &inner, ret, err);

@@ -46,6 +46,7 @@ struct context {
     int64_t parsed, parsed_max;
     int64_t underived; /* cells */
     char reason[256];  /* why the first was not */
+    int64_t underived_tolerances;
 };
 
 /* A column as text, as json_text gives the value that it repeats. */
@@ -143,16 +144,21 @@ static json_t *read_content(struct context *context, sqlite3_stmt *row, int colu
     return json;
 }
 
+static struct verify_subject subject_of(sqlite3_stmt *row, const json_t *workload,
+                                        char hex[DIGEST_HEX_SIZE])
+{
+    return (struct verify_subject){.workload = workload,
+                                   .digest = column_text(row, find_column(row, "workload"), hex),
+                                   .precision = text_at(row, find_column(row, "precision")),
+                                   .batch = sqlite3_column_int64(row, find_column(row, "batch"))};
+}
+
 /* The work of an iteration by the caller's formulas. */
 static void check_work(struct context *context, sqlite3_stmt *row, const json_t *workload)
 {
     const struct verify_options *options = context->verify->options;
     char hex[DIGEST_HEX_SIZE];
-    const struct verify_subject subject = {
-        .workload = workload,
-        .digest = column_text(row, find_column(row, "workload"), hex),
-        .precision = text_at(row, find_column(row, "precision")),
-        .batch = sqlite3_column_int64(row, find_column(row, "batch"))};
+    const struct verify_subject subject = subject_of(row, workload, hex);
     struct error err = ERROR_INIT;
     json_t *columns = NULL, *value;
     const char *name;
@@ -244,6 +250,53 @@ static void check_campaign(struct context *context, sqlite3_stmt *campaign, sqli
     json_decref(context->plan);
 }
 
+/* columns: 0 id, 1 trial, 2 output, 3 metric, 4 tolerance, 5 workload, 6 its body, then the cell's
+ */
+static void check_tolerance(struct context *context, sqlite3_stmt *row)
+{
+    const struct verify_options *options = context->verify->options;
+    json_t *workload = read_content(context, row, 5, "workload");
+    char hex[DIGEST_HEX_SIZE];
+    const struct verify_subject subject = subject_of(row, workload, hex);
+    const double stored = sqlite3_column_double(row, 4);
+    double largest = -1.0;
+
+    if (workload && options->tolerance)
+        options->tolerance(options->context, &subject, text_at(row, 2), text_at(row, 3), &largest,
+                           NULL);
+    json_decref(workload);
+    if (!(largest >= 0))
+        context->underived_tolerances++;
+    else if (!(stored <= largest * (1 + SAME_WITHIN)))
+        verify_report(context->verify, VERIFY_WRONG, VERIFY_CELL, "verification", text_at(row, 0),
+                      "the tolerance of %s in %s is %.9g, by the declared workload at most %.9g",
+                      text_at(row, 2), text_at(row, 1), stored, largest);
+}
+
+/* The largest of each output, which is the row that SQLite gives the other columns of. */
+static void check_tolerances(struct context *context)
+{
+    struct verify *verify = context->verify;
+    sqlite3_stmt *row = verify_prepare(
+        verify, verify->db,
+        "SELECT v.id, 'trial ' || v.trial, v.output, v.metric, max(v.tolerance), c.workload,"
+        " w.body AS workload_body, c.precision, c.batch FROM verification v JOIN trial t ON t.id ="
+        " v.trial JOIN cell c ON c.id = t.cell JOIN content w ON w.digest = c.workload WHERE"
+        " v.metric <> 'same_bits' AND v.trial NOT IN (" VERIFY_FOREIGN_TRIALS ") GROUP BY"
+        " c.workload, c.precision, c.batch, v.output, v.metric",
+        VERIFY_CELL, "verification");
+
+    while (row && !verify_stopped(verify) && verify_step(verify, row, VERIFY_CELL, "verification"))
+        check_tolerance(context, row);
+    sqlite3_finalize(row);
+    if (context->underived_tolerances > 0)
+        verify_report(verify, VERIFY_NOTE, VERIFY_CELL, "verification", NULL,
+                      "the tolerances of %" PRId64
+                      " outputs are unverified: they do not follow from"
+                      " the declared workload alone",
+                      context->underived_tolerances);
+}
+
 enum status verify_cells(struct verify *verify, struct error *err)
 {
     struct context context = {.verify = verify,
@@ -269,6 +322,7 @@ enum status verify_cells(struct verify *verify, struct error *err)
         VERIFY_CELL, "cell");
 
     (void)err;
+    check_tolerances(&context);
     while (campaign && cells && !verify_stopped(verify) &&
            verify_step(verify, campaign, VERIFY_CELL, "campaign"))
         check_campaign(&context, campaign, cells);

@@ -13,6 +13,12 @@
 #include "results/store_internal.h"
 #include "results/verify.h"
 
+/*
+ * Mathematical functions of the C library differ in the last bit from one version and processor to
+ * the next. A smaller difference counts as equal.
+ */
+#define SAME_WITHIN 1e-9
+
 #define VERIFY_TABLES_MAX 128
 #define VERIFY_INDEX_SIZE 512 /* a power of two, well above the above */
 #define VERIFY_KEY_PARTS_MAX 8
@@ -165,6 +171,11 @@ struct verify_cursor {
     } places[VERIFY_CURSORS];
     int latest; /* the place that was returned last */
 };
+
+/* SQL: trials whose worker was another program than assay (harness/runner/PROTOCOL.md). */
+#define VERIFY_FOREIGN_TRIALS                                                                      \
+    "SELECT n.trial FROM reading r JOIN reading_member m ON m.reading = r.id JOIN environment n"   \
+    " ON n.readings = m.reading_set AND n.at = 'host' WHERE r.name = 'variable.ASSAY_WORKER'"
 
 /* One part of a key, as the ledger has it. */
 struct verify_key_part {

@@ -10,12 +10,8 @@
 
 #define SERIES_STEP 64
 
-/* Trials whose worker was another program, which may leave out more: harness/runner/PROTOCOL.md. */
-#define WITH_FOREIGN                                                                               \
-    "WITH foreign_trial (trial) AS (SELECT e.trial FROM reading r JOIN reading_member m ON"        \
-    " m.reading = r.id JOIN environment e ON e.readings = m.reading_set AND e.at = 'host'"         \
-    " WHERE r.name = 'variable.ASSAY_WORKER') "
-#define OWN(trial) trial " NOT IN (SELECT trial FROM foreign_trial)"
+/* Another program may leave out more. */
+#define OWN(trial) trial " NOT IN (" VERIFY_FOREIGN_TRIALS ")"
 #define OK_TRIALS "trial t JOIN trial_end e ON e.trial = t.id AND e.status = 'ok'"
 /* The place of a phase in a trial; 0: assay's own worker has no such phase. */
 #define PHASES "'setup verify_before calibrate warmup window verify_after'"
@@ -42,14 +38,14 @@ static const struct rule {
      "SELECT id, 'the phase ' || name || ' of trial ' || trial || ' begins at ' || begin_ns"
      " || ' ns and ends at ' || end_ns || ' ns' FROM phase WHERE begin_ns < 0"
      " OR end_ns < begin_ns"},
-    {"phase", WITH_FOREIGN
+    {"phase",
      "SELECT id, 'the phase ' || name || ' of trial ' || trial || ' is out of order, after '"
      " || before FROM (SELECT id, trial, name, begin_ns, instr(" PHASES ", name) AS place,"
      " lag(name) OVER w AS before, lag(end_ns) OVER w AS ended, lag(instr(" PHASES
      ", name)) OVER w AS last FROM phase WINDOW w AS (PARTITION BY trial ORDER BY id))"
      " WHERE (begin_ns < ended OR place <= last) AND " OWN("trial")},
     /* What a trial that ended ok has. */
-    {"trial", WITH_FOREIGN
+    {"trial",
      "SELECT t.id, 'it is ok with ' || count(DISTINCT p.name) || ' of its " PHASE_COUNT " phases'"
      " FROM " OK_TRIALS " LEFT JOIN phase p ON p.trial = t.id AND instr(" PHASES ", p.name) > 0"
      " WHERE " OWN("t.id") " GROUP BY t.id HAVING count(DISTINCT p.name) <> " PHASE_COUNT},
@@ -62,21 +58,21 @@ static const struct rule {
      " (SELECT 1 FROM trial_stack s WHERE s.trial = t.id AND s.at = p.column1)"},
     {"trial", "SELECT t.id, 'it is ok without a device' FROM " OK_TRIALS " WHERE NOT EXISTS"
               " (SELECT 1 FROM trial_device d WHERE d.trial = t.id)"},
-    {"trial", WITH_FOREIGN "SELECT t.id, 'it is ok without the series gap_ns' FROM " OK_TRIALS
-                           " WHERE " OWN("t.id") " AND NOT EXISTS (SELECT 1 FROM series s WHERE "
-                                                 "s.trial = t.id AND s.name = 'gap_ns')"},
-    {"trial", WITH_FOREIGN
+    {"trial", "SELECT t.id, 'it is ok without the series gap_ns' FROM " OK_TRIALS
+              " WHERE " OWN("t.id") " AND NOT EXISTS (SELECT 1 FROM series s WHERE "
+                                    "s.trial = t.id AND s.name = 'gap_ns')"},
+    {"trial",
      "SELECT s.trial, 'it has ' || e.samples || ' samples and ' || sum(s.count) || ' values of ' ||"
      " s.name FROM series s JOIN trial_end e ON e.trial = s.trial AND e.status = 'ok' WHERE"
      " s.name NOT LIKE 'telemetry:%' AND " OWN("s.trial") " GROUP BY s.trial, s.name"
                                                           " HAVING sum(s.count) IS NOT e.samples"},
-    {"trial", WITH_FOREIGN
+    {"trial",
      "SELECT t.id, 'its samples and the gaps between them take ' || s.ns || ' ns, and warmup and"
      " window together ' || (w.end_ns - u.begin_ns) || ' ns' FROM " OK_TRIALS " JOIN phase u ON"
      " u.trial = t.id AND u.name = 'warmup' JOIN phase w ON w.trial = t.id AND w.name = 'window'"
      " JOIN (SELECT trial, total(total) AS ns FROM series WHERE name IN ('wall_ns', 'gap_ns')"
      " GROUP BY trial) s ON s.trial = t.id WHERE s.ns > w.end_ns - u.begin_ns AND " OWN("t.id")},
-    {"trial", WITH_FOREIGN
+    {"trial",
      "SELECT t.id, 'no file that its worker had mapped has the digest of the program that its"
      " campaign names' FROM " OK_TRIALS " JOIN campaign g ON g.id = t.campaign WHERE " OWN(
          "t.id") " AND NOT EXISTS (SELECT 1 FROM trial_stack s JOIN stack_member m ON m.stack = "
@@ -84,7 +80,7 @@ static const struct rule {
                  " component c ON c.id = m.component WHERE s.trial = t.id AND (c.sha256 = "
                  "g.tool_digest OR"
                  " (c.kind = 'executable' AND c.sha256 IS NULL)))"},
-    {"trial", WITH_FOREIGN
+    {"trial",
      "SELECT t.id, 'it ran on ' || d.backend || ':' || d.device_index || ', and its cell is of ' ||"
      " c.device_spec FROM trial t JOIN trial_device td ON td.trial = t.id JOIN device d ON d.id ="
      " td.device JOIN cell c ON c.id = t.cell WHERE (d.backend <> c.backend OR d.device_index IS "
@@ -117,7 +113,7 @@ static const struct rule {
      " coalesce(error, error_text, 'none') || ' of ' || compared || ' elements, tolerance ' ||"
      " tolerance FROM verification WHERE passed = 1 AND (error IS NULL OR error_text IS NOT NULL"
      " OR NOT error <= tolerance OR compared < 1)"},
-    {"verification", WITH_FOREIGN
+    {"verification",
      "SELECT id, 'the check of ' || output || ' in trial ' || trial || ' failed with the error ' ||"
      " error || ', tolerance ' || tolerance FROM verification WHERE passed = 0 AND error < "
      "tolerance"
@@ -137,6 +133,11 @@ static const struct rule {
      " trial b JOIN trial_end x ON x.trial = b.id AND x.status = 'ok' JOIN verification r ON "
      "r.trial"
      " = b.id AND r.metric <> 'same_bits' WHERE b.cell = v.cell AND b.id < v.trial)"},
+    {"verification",
+     "SELECT id, 'trial ' || trial || ' has the same bits as an earlier one, with the"
+     " error ' || coalesce(error, error_text) || ', tolerance ' || tolerance FROM"
+     " verification WHERE metric = 'same_bits' AND (error IS NOT 0 OR tolerance"
+     " <> 0)"},
     /* Campaigns and cells. */
     {"campaign", "SELECT id, 'it names no program: its tool digest is zero' FROM campaign WHERE"
                  " tool_digest = zeroblob(32)"},

@@ -36,27 +36,39 @@ static enum status take_case(const struct workload *workload, const struct verif
                      subject->precision, (long long)subject->batch);
 }
 
+/* The stored declaration, and the case of it. On success the workload is to be finished. */
+static enum status read_case(const struct verify_subject *subject, struct workload *workload,
+                             struct workload_case *ret, struct error *err)
+{
+    char hex[DIGEST_HEX_SIZE];
+    enum status status = workload_from_json(subject->workload, workload, err);
+
+    if (status == STATUS_NO_MEMORY)
+        return status;
+    if (status != STATUS_OK)
+        return error_set(err, STATUS_UNSUPPORTED, "this assay does not know such a workload");
+    if (strcmp(digest_hex(&workload->digest, hex), subject->digest))
+        status = error_set(err, STATUS_UNSUPPORTED,
+                           "this assay reads the declaration of %s as another one", workload->name);
+    if (status == STATUS_OK)
+        status = take_case(workload, subject, ret, err);
+    if (status != STATUS_OK)
+        workload_finish(workload);
+    return status;
+}
+
 enum status cell_again(void *context, const struct verify_subject *subject, json_t **ret,
                        struct error *err)
 {
     struct workload workload;
     struct workload_case work;
     struct workload_cost cost;
-    char hex[DIGEST_HEX_SIZE];
-    enum status status = workload_from_json(subject->workload, &workload, err);
+    enum status status = read_case(subject, &workload, &work, err);
 
     (void)context;
     if (status != STATUS_OK)
-        return status == STATUS_NO_MEMORY
-                   ? status
-                   : error_set(err, STATUS_UNSUPPORTED, "this assay does not know such a workload");
-    if (strcmp(digest_hex(&workload.digest, hex), subject->digest))
-        status = error_set(err, STATUS_UNSUPPORTED,
-                           "this assay reads the declaration of %s as another one", workload.name);
-    if (status == STATUS_OK)
-        status = take_case(&workload, subject, &work, err);
-    if (status == STATUS_OK)
-        status = workload.kind->cost(&work, &cost, err);
+        return status;
+    status = workload.kind->cost(&work, &cost, err);
     if (status == STATUS_OK)
         *ret = json_pack(
             "{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o}", "flops",
@@ -70,4 +82,19 @@ enum status cell_again(void *context, const struct verify_subject *subject, json
         status = error_set(err, STATUS_NO_MEMORY, "out of memory");
     workload_finish(&workload);
     return status;
+}
+
+enum status tolerance_again(void *context, const struct verify_subject *subject, const char *output,
+                            const char *metric, double *ret, struct error *err)
+{
+    struct workload workload;
+    struct workload_case work;
+    const enum status status = read_case(subject, &workload, &work, err);
+
+    (void)context;
+    if (status != STATUS_OK)
+        return status;
+    *ret = workload.kind->tolerance ? workload.kind->tolerance(&work, output, metric) : -1.0;
+    workload_finish(&workload);
+    return STATUS_OK;
 }

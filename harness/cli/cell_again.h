@@ -15,4 +15,10 @@
 enum status cell_again(void *context, const struct verify_subject *subject, json_t **ret,
                        struct error *err);
 
+/*
+ * As verify_options.tolerance wants it: by the rule of the workload's kind. `context` is not used.
+ */
+enum status tolerance_again(void *context, const struct verify_subject *subject, const char *output,
+                            const char *metric, double *ret, struct error *err);
+
 #endif

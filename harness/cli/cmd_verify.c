@@ -204,6 +204,7 @@ static int run(const struct command_line *line)
                                      .progress = progress,
                                      .compare = comparison_again,
                                      .derive = cell_again,
+                                     .tolerance = tolerance_again,
                                      .wait_ns = database_wait_ns(STORE_READ)};
     struct verify_summary summary;
     struct error err = ERROR_INIT;

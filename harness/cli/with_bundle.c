@@ -22,7 +22,8 @@ static enum status check(const char *path, struct error *err)
     const struct verify_options options = {.context = (void *)(uintptr_t)path,
                                            .found = say_finding,
                                            .compare = comparison_again,
-                                           .derive = cell_again};
+                                           .derive = cell_again,
+                                           .tolerance = tolerance_again};
     struct verify_summary summary;
     enum status status = bundle_verify(path, &options, &summary, err);
 
