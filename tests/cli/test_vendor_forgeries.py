@@ -70,6 +70,12 @@ def in_plan(member, value, column):
     return forgery
 
 
+def as_fp64(db):
+    in_plan("precision", "fp64", "precision")(db)
+    faster(db, 2)
+    db.execute("UPDATE cell SET device_memory_bytes = bytes, working_set_bytes = bytes")
+
+
 def no_order(db):
     change_content(db, "plan", "plan", lambda plan: plan.pop("order"))
 
@@ -84,7 +90,7 @@ def each_trial(db):
     change_content(db, "plan", "plan", lambda plan: plan.update(protocol_digest=digest))
 
 
-# What is forged (SQL, or a function of the database), and where both verifiers must find it.
+# What is forged (SQL, or a function of the database), and in which table both verifiers must find it.
 FORGERIES = {
     "bytes and rate times ten": (ten_times_the_bytes, "cell"),
     "FLOPs that are not counted": ("UPDATE cell SET flops = 1, flops_formula = 'x'", "cell"),
@@ -93,6 +99,7 @@ FORGERIES = {
     "headline": ("UPDATE cell SET headline = 'items'", "cell"),
     "fp32 as fp64": ("UPDATE cell SET precision = 'fp64'", "cell"),
     "fp32 as fp64 in the plan, too": (in_plan("precision", "fp64", "precision"), "cell"),
+    "fp32 as fp64 in the plan, with its bytes": (as_fp64, "verification"),
     "fp32 as fp16, which is not declared": (in_plan("precision", "fp16", "precision"), "cell"),
     "another batch": (in_plan("batch", 7, "batch"), "cell"),
     "another workload's name": ("UPDATE cell SET workload_name = 'gemm_4096'", "cell"),
@@ -154,6 +161,12 @@ FORGERIES = {
 }
 
 
+# They contradict formulas and rules of the workload's kind, which assay alone has.
+ASSAY_ALONE = {"bytes and rate times ten", "FLOPs that are not counted", "items", "working set", "headline",
+               "fp32 as fp64 in the plan, too", "fp32 as fp64 in the plan, with its bytes",
+               "tolerance 1e30", "tolerance twice as large"}
+
+
 class VendorForgeries(TamperTest):
     secret = None
 
@@ -201,7 +214,7 @@ class VendorForgeries(TamperTest):
             for i, found in enumerate(self.both(self.forged(forgery), ("--key", self.public),
                                                 keys=[self.public])):
                 passed[i] += not found
-                if table not in {f[1] for f in found}:
+                if table not in {f[1] for f in found} and (i == 0 or name not in ASSAY_ALONE):
                     missed[i].append(name)
         print("%d forgeries; assay verifies %d of them, the second verifier %d" % (len(FORGERIES), *passed))
         self.assertEqual(missed, ([], []))
