@@ -59,6 +59,23 @@ static enum status compare(void *context, struct store *store, const char *kind,
     return checker->options->compare(checker->options->context, store, kind, a, b, body, ret, err);
 }
 
+static enum status derive(void *context, const struct verify_subject *subject, json_t **ret,
+                          struct error *err)
+{
+    struct checker *checker = context;
+
+    return checker->options->derive(checker->options->context, subject, ret, err);
+}
+
+static enum status tolerance(void *context, const struct verify_subject *subject,
+                             const char *output, const char *metric, double *ret, struct error *err)
+{
+    struct checker *checker = context;
+
+    return checker->options->tolerance(checker->options->context, subject, output, metric, ret,
+                                       err);
+}
+
 static enum status make_folder(char **ret, struct error *err)
 {
     const char *base = getenv("TMPDIR");
@@ -104,6 +121,8 @@ static enum status check_rows(const char *path, struct checker *checker, struct 
         .found = count_row,
         .progress = show,
         .compare = checker->options->compare ? compare : NULL,
+        .derive = checker->options->derive ? derive : NULL,
+        .tolerance = checker->options->tolerance ? tolerance : NULL,
     };
 
     return verify_file(path, &inner, ret, err);

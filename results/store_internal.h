@@ -154,6 +154,13 @@ enum status store_insert_content(struct store *store, const char *kind, const vo
                                  size_t length, struct digest *ret, struct error *err);
 enum status store_insert_json(struct store *store, const char *kind, const json_t *json,
                               struct digest *ret, struct error *err);
+/*
+ * store_samples.c: one chunk into `ret` (room for SERIES_CHUNK_MAX); first, count, minimum,
+ * maximum, total and data are in the row's columns from `column` on. CORRUPT: it is not what its
+ * row says.
+ */
+enum status store_read_chunk(sqlite3_stmt *row, int column, int64_t *ret, size_t *ret_count,
+                             struct error *err);
 /* Heap copy of `value` in clean UTF-8, as statement_text stores it. */
 char *store_clean_text(const char *value);
 

@@ -79,15 +79,13 @@ enum status store_add_samples(struct store *store, int64_t trial, const char *se
     return store_change_end(store, status, err);
 }
 
-/* One chunk into `ret`, when it is what its row says. */
-static enum status read_chunk(struct statement *statement, int64_t expected_first, int64_t *ret,
-                              size_t *ret_count, struct error *err)
+enum status store_read_chunk(sqlite3_stmt *row, int column, int64_t *ret, size_t *ret_count,
+                             struct error *err)
 {
-    sqlite3_stmt *handle = statement->handle;
-    const uint8_t *bytes = sqlite3_column_blob(handle, 5);
-    size_t length = (size_t)sqlite3_column_bytes(handle, 5);
+    const uint8_t *bytes = sqlite3_column_blob(row, column + 5);
+    size_t length = (size_t)sqlite3_column_bytes(row, column + 5);
     struct series_facts facts;
-    bool told_total = sqlite3_column_type(handle, 4) != SQLITE_NULL;
+    bool told_total = sqlite3_column_type(row, column + 4) != SQLITE_NULL;
     enum status status;
 
     if (!bytes)
@@ -96,16 +94,13 @@ static enum status read_chunk(struct statement *statement, int64_t expected_firs
     if (status != STATUS_OK)
         return status;
     facts = series_measure(ret, *ret_count);
-    if (sqlite3_column_int64(handle, 0) != expected_first ||
-        sqlite3_column_int64(handle, 1) != (int64_t)*ret_count ||
-        sqlite3_column_int64(handle, 2) != facts.minimum ||
-        sqlite3_column_int64(handle, 3) != facts.maximum || told_total != facts.has_total ||
-        (told_total && sqlite3_column_int64(handle, 4) != facts.total))
+    if (sqlite3_column_int64(row, column + 1) != (int64_t)*ret_count ||
+        sqlite3_column_int64(row, column + 2) != facts.minimum ||
+        sqlite3_column_int64(row, column + 3) != facts.maximum || told_total != facts.has_total ||
+        (told_total && sqlite3_column_int64(row, column + 4) != facts.total))
         return error_set(err, STATUS_CORRUPT,
-                         "the chunk at sample %" PRId64
-                         " does not match its row, or an earlier one "
-                         "is missing",
-                         (int64_t)sqlite3_column_int64(handle, 0));
+                         "the chunk at sample %" PRId64 " does not match its row",
+                         (int64_t)sqlite3_column_int64(row, column));
     return STATUS_OK;
 }
 
@@ -143,7 +138,9 @@ enum status store_load_samples(struct store *store, int64_t trial, const char *s
             values = grown;
             capacity = wanted;
         }
-        status = read_chunk(&statement, (int64_t)count, values + count, &part, err);
+        status = store_read_chunk(statement.handle, 0, values + count, &part, err);
+        if (status == STATUS_OK && sqlite3_column_int64(statement.handle, 0) != (int64_t)count)
+            status = error_set(err, STATUS_CORRUPT, "the chunk at sample %zu is missing", count);
         if (status != STATUS_OK) {
             error_prefix(err, "%s: trial %" PRId64 ", series %s", store->path, trial, series);
             break;

@@ -389,7 +389,8 @@ static enum status finish_side(struct side *side, struct verify *verify, struct 
 static enum status check_all(struct verify *verify, struct error *err)
 {
     static step_fn *const steps[] = {verify_rows, verify_tree, verify_signatures};
-    static step_fn *const last_steps[] = {verify_references, verify_estimates, verify_comparisons};
+    static step_fn *const last_steps[] = {verify_references, verify_cells, verify_trials,
+                                          verify_estimates, verify_comparisons};
     struct side *sides = malloc(2 * sizeof(*sides));
     enum status status = sides ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
 

@@ -30,6 +30,8 @@
     X(CONTENT, "content", "stored digests fit what they are digests of")                           \
     X(COMPLETE, "complete",                                                                        \
       "nothing planned is missing without a reason; no row without its owner")                     \
+    X(CELL, "cell", "campaigns and cells follow from plan, protocol and declared workload")        \
+    X(TRIAL, "trial", "trials hold what they must, and nothing that contradicts it")               \
     X(ESTIMATE, "estimate", "estimates follow from the raw samples")                               \
     X(COMPARISON, "comparison", "comparisons follow from the raw samples")
 
@@ -57,6 +59,14 @@ struct verify_progress {
     uint64_t done, total;
 };
 
+/* A cell, as far as the work of its iterations depends on it. */
+struct verify_subject {
+    const json_t *workload; /* the stored declaration */
+    const char *digest;     /* SHA-256 of its canonical form, hex */
+    const char *precision;
+    int64_t batch;
+};
+
 struct verify_options {
     const char *expect_head;       /* "ROOT" or "SIZE:ROOT", hex; NULL: none */
     const char *nonce;             /* every campaign's plan must carry it; NULL: any */
@@ -81,6 +91,20 @@ struct verify_options {
      */
     enum status (*compare)(void *context, struct store *store, const char *kind, int64_t a,
                            int64_t b, const json_t *body, json_t **ret, struct error *err);
+    /*
+     * The columns of a cell that follow from its declared workload (flops, bytes, headline ...), by
+     * their names. INVALID: no such cell follows from it, which is wrong. NULL, or any other
+     * failure: they are unverified, which is noted.
+     */
+    enum status (*derive)(void *context, const struct verify_subject *subject, json_t **ret,
+                          struct error *err);
+    /*
+     * The largest tolerance that checks of this output of the cell may have; negative: it does not
+     * follow from the cell. NULL, or a failure: it is unverified, which is noted.
+     */
+    enum status (*tolerance)(void *context, const struct verify_subject *subject,
+                             const char *output, const char *metric, double *ret,
+                             struct error *err);
 };
 
 struct verify_summary {

@@ -12,12 +12,6 @@
 
 #define ESTIMATES_STEP 16
 
-/*
- * Mathematical functions of the C library differ in the last bit from one version and processor to
- * the next. A smaller difference counts as equal.
- */
-#define SAME_WITHIN 1e-9
-
 enum likeness { SAME_BYTES, SAME_NUMBERS, DIFFERENT };
 
 static bool close_enough(const json_t *a, const json_t *b);

@@ -13,6 +13,12 @@
 #include "results/store_internal.h"
 #include "results/verify.h"
 
+/*
+ * Mathematical functions of the C library differ in the last bit from one version and processor to
+ * the next. A smaller difference counts as equal.
+ */
+#define SAME_WITHIN 1e-9
+
 #define VERIFY_TABLES_MAX 128
 #define VERIFY_INDEX_SIZE 512 /* a power of two, well above the above */
 #define VERIFY_KEY_PARTS_MAX 8
@@ -166,6 +172,11 @@ struct verify_cursor {
     int latest; /* the place that was returned last */
 };
 
+/* SQL: trials whose worker was another program than assay (harness/runner/PROTOCOL.md). */
+#define VERIFY_FOREIGN_TRIALS                                                                      \
+    "SELECT n.trial FROM reading r JOIN reading_member m ON m.reading = r.id JOIN environment n"   \
+    " ON n.readings = m.reading_set AND n.at = 'host' WHERE r.name = 'variable.ASSAY_WORKER'"
+
 /* One part of a key, as the ledger has it. */
 struct verify_key_part {
     char type; /* 'I', 'T' or 'B' */
@@ -290,6 +301,8 @@ enum status verify_content(struct verify *verify, struct error *err);
 enum status verify_complete(struct verify *verify, struct error *err);
 /* After all of the above. */
 enum status verify_references(struct verify *verify, struct error *err);
+enum status verify_cells(struct verify *verify, struct error *err);
+enum status verify_trials(struct verify *verify, struct error *err);
 enum status verify_estimates(struct verify *verify, struct error *err);
 enum status verify_comparisons(struct verify *verify, struct error *err);
 

@@ -153,6 +153,12 @@ struct workload_kind {
     enum status (*verify)(struct workload_instance *instance, workload_check_fn *report,
                           void *context, struct error *err);
     /*
+     * The largest tolerance that `verify` gives an output in a metric, from the case alone,
+     * whatever was chosen on a device; negative: it follows from measured data, or there is no such
+     * check.
+     */
+    double (*tolerance)(const struct workload_case *work, const char *output, const char *metric);
+    /*
      * Whether the outputs are bit for bit those of another trial of the same case, which `verify`
      * passed: a check without the reference. Called where `verify` would be; `expected` is the
      * other trial's text of the same phase (or the one before its warmup, where it had none after

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/cli/cell_again.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/comparison_again.h"
 #include "harness/cli/interrupt.h"
@@ -202,6 +203,8 @@ static int run(const struct command_line *line)
                                      .found = found,
                                      .progress = progress,
                                      .compare = comparison_again,
+                                     .derive = cell_again,
+                                     .tolerance = tolerance_again,
                                      .wait_ns = database_wait_ns(STORE_READ)};
     struct verify_summary summary;
     struct error err = ERROR_INIT;
@@ -249,7 +252,9 @@ const struct command command_verify = {
     .summary = "Check that a database or bundle is what it claims to be",
     .text = "Reads the file and changes nothing: its structure and schema, every row against the "
             "ledger, the ledger's tree against its checkpoints and signatures, what was planned "
-            "against what is there, and every estimate again from the raw samples. One line a "
+            "against what is there, cells against plan, protocol and declared workload, trials "
+            "against what they must hold, and every estimate again from the raw samples. One line "
+            "a "
             "finding; `wrong` is what fails, `note` what a reader should know. Exit status 0: "
             "verified; 1: something is wrong, or the file is damaged or cut off; 4: it cannot be "
             "opened, is neither a database nor a bundle of assay, or one of a newer version.\n"

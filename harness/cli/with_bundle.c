@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "harness/cli/cell_again.h"
 #include "harness/cli/comparison_again.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
@@ -18,8 +19,11 @@ static void say_finding(void *context, const struct verify_finding *finding)
 
 static enum status check(const char *path, struct error *err)
 {
-    const struct verify_options options = {
-        .context = (void *)(uintptr_t)path, .found = say_finding, .compare = comparison_again};
+    const struct verify_options options = {.context = (void *)(uintptr_t)path,
+                                           .found = say_finding,
+                                           .compare = comparison_again,
+                                           .derive = cell_again,
+                                           .tolerance = tolerance_again};
     struct verify_summary summary;
     enum status status = bundle_verify(path, &options, &summary, err);
 

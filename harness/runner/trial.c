@@ -104,6 +104,12 @@ static void handle_end(struct watch *watch, const struct message *message)
     } else if (!watch->record.saw_window) {
         watch->status = error_set(&watch->error, STATUS_PROTOCOL,
                                   "the worker ended without the syncs window_start and window_end");
+    } else if (!watch->record.has_device || !watch->record.checked_before ||
+               !watch->record.checked_after) {
+        watch->status = error_set(&watch->error, STATUS_PROTOCOL, "the worker ended without %s",
+                                  !watch->record.has_device       ? "a device"
+                                  : !watch->record.checked_before ? "a check in verify_before"
+                                                                  : "a check in verify_after");
     }
 }
 

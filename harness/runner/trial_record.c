@@ -100,6 +100,7 @@ static enum status add_device(struct trial_record *record, const json_t *body, s
         status = store_put_device(record->store, &device, &row, err);
     if (status == STATUS_OK)
         status = store_set_trial_device(record->store, record->trial, row, err);
+    record->has_device |= status == STATUS_OK;
     return status;
 }
 
@@ -157,6 +158,19 @@ static enum status add_check(struct trial_record *record, const struct message *
         .passed = message->passed,
     };
 
+    if (!strcmp(message->phase, "verify_before"))
+        record->checked_before = true;
+    else if (!strcmp(message->phase, "verify_after"))
+        record->checked_after = true;
+    else
+        return error_set(err, STATUS_PROTOCOL, "worker message \"check\": its phase is \"%s\"",
+                         message->phase);
+    if (message->passed && (!(message->error <= message->tolerance) || message->compared == 0))
+        return error_set(err, STATUS_PROTOCOL,
+                         "worker message \"check\": %s passed with the error %g of %llu elements, "
+                         "tolerance %g",
+                         message->output, message->error, (unsigned long long)message->compared,
+                         message->tolerance);
     if (!message->passed)
         record->checks_failed++;
     return store_add_check(record->store, record->trial, &check, err);

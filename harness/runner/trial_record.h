@@ -34,7 +34,8 @@ struct trial_record {
     struct trial_series series[TRIAL_SERIES_MAX];
     size_t series_count;
     size_t checks_failed;
-    bool saw_start, saw_window; /* syncs */
+    bool has_device, checked_before, checked_after; /* told by the worker */
+    bool saw_start, saw_window;                     /* syncs */
     struct maps_list at_start, at_end;
     struct stack_files reported; /* by the worker, in addition to what it maps */
     const char *root;            /* the worker's root directory; NULL: the same */

@@ -20,6 +20,8 @@ MODES = {
     "closes": ("timeout", "did not exit"),
     "version": ("protocol", "version 2"),
     "failed_check": ("check_failed", "checks did not pass"),
+    "no_check_after": ("protocol", "without a check in verify_after"),
+    "passes_anyway": ("protocol", "passed with the error 1 of 10 elements"),
     "gap": ("protocol", "begins at 3"),
     "negative": ("protocol", "positive"),
     "many_series": ("protocol", "series"),
@@ -47,6 +49,7 @@ class ForeignWorker(CliTest):
             call = self.run_mode(mode)
             self.assertEqual(call.status, 0, call.err)
             self.assertEqual(call.json()["trials_ok"], 1)
+            self.assertEqual(self.assay("verify", self.db).status, 0)
             self.assertEqual(self.query("SELECT name FROM device"), [("a <b> & \u202e device",)])
             identifier = call.json()["results"][0]["id"]
             shown = self.assay("show", identifier, "--db", self.db)
@@ -76,6 +79,7 @@ class ForeignWorker(CliTest):
                     self.assertEqual(call.status, 1, (mode, call.out, call.err))
                     (got, message), = self.query("SELECT status, message FROM trial_end")
                     self.assertEqual(got, status, message)
+                    self.assertEqual(self.assay("verify", self.db).status, 0)
                     if word in message:
                         break
                 self.assertIn(word, message)

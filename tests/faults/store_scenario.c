@@ -202,7 +202,7 @@ static void found(void *context, const struct verify_finding *finding)
 {
     const struct verdict *verdict = context;
 
-    if (finding->level == VERIFY_WRONG)
+    if (finding->level == VERIFY_WRONG && !fixture_explains(finding))
         snprintf(verdict->message, verdict->size, "verify: %s: %s %s: %.300s",
                  verify_check_name(finding->check), finding->table ? finding->table : "",
                  finding->key ? finding->key : "", finding->message);

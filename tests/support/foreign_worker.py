@@ -63,6 +63,11 @@ def sample(first, count):
                 for i in range(first, first + count)])
 
 
+def check(phase, passed, error=0.0):
+    say(type="check", phase=phase, output="y", metric="max", error=error if passed else 1.0,
+        tolerance=1e-6, reason="exact", compared=10, passed=passed)
+
+
 def map_to_execute(path):
     """As a loader would."""
     with open(path, "rb") as file:
@@ -106,8 +111,7 @@ def main():
                                "readings": {"device.driver_version": DRIVER} if KNOWN else {},
                                "files": json.loads(os.environ.get("FOREIGN_FILES", "[]"))})
     say(type="phase", name="setup", begin_ns=begin, end_ns=now())
-    say(type="check", phase="verify_before", output="y", metric="max", error=0.0, tolerance=1e-6,
-        reason="exact", compared=10, passed=MODE != "failed_check")
+    check("verify_before", MODE != "failed_check")
     if MODE == "gap":
         sample(3, 5)
     sample(0, 5)
@@ -131,6 +135,8 @@ def main():
     if MODE != "no_sync":
         say(type="sync", at="window_end")
         hear("go")
+    if MODE != "no_check_after":
+        check("verify_after", True, error=1.0 if MODE == "passes_anyway" else 0.0)
     say(type="facts", facts={"batch": trial["batch"]})
     if MODE in ("leaves_child", "dies_before_child"):
         child = os.fork()  # with the channel open, as a loader's processes have it

@@ -435,3 +435,8 @@ enum status fixture_mark_bundled(struct store *store, int64_t campaign, struct e
         return STATUS_OK;
     return error_set(err, STATUS_IO, "%s", sqlite3_errmsg(store_connection(store)));
 }
+
+bool fixture_explains(const struct verify_finding *finding)
+{
+    return finding->check == VERIFY_CELL || finding->check == VERIFY_TRIAL;
+}

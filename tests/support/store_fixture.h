@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "results/store.h"
+#include "results/verify.h"
 
 /* Fails the test, with the message, unless the call returns `expected`. `error` is what it filled.
  */
@@ -75,5 +76,11 @@ void fixture_tamper(const char *path, const char *sql);
 
 /* "ok" when PRAGMA integrity_check and foreign_key_check find nothing. */
 const char *fixture_soundness(struct store *store);
+
+/*
+ * Rows of fixtures are as the store takes them, not as a worker leaves them: whether a finding is
+ * of the checks that see that. tests/cli/test_vendor_forgeries.py has those.
+ */
+bool fixture_explains(const struct verify_finding *finding);
 
 #endif

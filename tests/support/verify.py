@@ -18,6 +18,7 @@ import sys
 
 import verify_body
 import verify_heads
+import verify_rules
 
 SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "results")
 COMMITTED = set("""amendment.author amendment.reason campaign.command campaign_event.detail claim.body
@@ -162,7 +163,7 @@ class Verifier:
         if self.has_hot_journal():
             self.wrong("file", None, None, "a change that was cut off lies beside it, in its -journal")
         for step in (self.schema, self.structure, self.rows, self.tree, self.signatures, self.content,
-                     self.complete, self.verdicts):
+                     self.complete, self.rules, self.verdicts):
             try:
                 step()
             except (sqlite3.Error, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError,
@@ -235,7 +236,7 @@ class Verifier:
         model.close()
         if not self.readable:
             self.rows = self.tree = self.signatures = self.content = self.complete = \
-                self.verdicts = lambda: None
+                self.rules = self.verdicts = lambda: None
 
     def structure(self):
         for (line,) in self.ask("PRAGMA integrity_check(20)"):
@@ -461,6 +462,9 @@ class Verifier:
         for trial, (status, _, samples) in ends.items():
             if status == "ok" and samples is not None and counts.get((trial, "wall_ns"), 0) != samples:
                 self.wrong("complete", "trial_end", trial, "another number of samples is stored")
+
+    def rules(self):
+        verify_rules.check(self)
 
     def verdicts(self):
         verify_body.verdicts(self)

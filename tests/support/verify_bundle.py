@@ -334,6 +334,7 @@ class Bundle(verify.Verifier):
                 self.insert(table, row)
             self.content()
             self.complete()
+            self.rules()
             self.verdicts()
         except (sqlite3.Error, ValueError, TypeError) as error:
             self.wrong("complete", None, None, "the rows do not go together: %s" % error)

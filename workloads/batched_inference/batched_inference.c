@@ -294,6 +294,7 @@ const struct workload_kind workload_batched_inference = {
     .iterate = inference_iterate,
     .stages = gpt2_instance_stages,
     .verify = inference_verify,
+    .tolerance = inference_tolerance,
     .recheck = inference_recheck,
     .artifacts = gpt2_instance_artifacts,
     .choices = gpt2_instance_choices,

@@ -66,6 +66,8 @@ json_t *inference_int8_json(const struct inference_instance *instance);
 
 /* One iteration, and the checks (verify.c). */
 enum status inference_iterate(struct workload_instance *base, struct error *err);
+double inference_tolerance(const struct workload_case *work, const char *output,
+                           const char *metric);
 enum status inference_verify(struct workload_instance *base, workload_check_fn *report,
                              void *context, struct error *err);
 enum status inference_recheck(struct workload_instance *base, const char *expected,

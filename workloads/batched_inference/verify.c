@@ -121,6 +121,22 @@ static enum status look(struct inference_instance *instance, struct gpt2_referen
     return status;
 }
 
+/* What quantisation adds follows from the calibration; at 1 an output of zeros would pass. */
+double inference_tolerance(const struct workload_case *work, const char *output, const char *metric)
+{
+    const struct inference_parameters *parameters = work->workload->parameters;
+    const struct gpt2_tolerance tolerance = gpt2_tolerance_of(
+        work->precision, precision_dtype(work->precision), &parameters->task.shape, 1);
+
+    if (work->precision == PRECISION_INT8)
+        return !strcmp(metric, "normalised_rms") ? 1.0 : -1.0;
+    if (!strcmp(output, "logits.top1"))
+        return 2.0 * SIGMAS * tolerance.logits;
+    if (!strcmp(output, "logits.blocks"))
+        return COMPARISON_BLOCK_FACTOR * tolerance.logits;
+    return strncmp(output, "logits.", strlen("logits.")) ? -1.0 : tolerance.logits;
+}
+
 static double rms_expected(const struct findings *findings)
 {
     return sqrt((findings->last.expected_squares + findings->sampled.expected_squares) /

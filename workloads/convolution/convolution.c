@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "workloads/gemm/check.h"
 #include "workloads/kinds.h"
 
 static void free_layers(struct convolution_instance *instance)
@@ -244,6 +245,7 @@ const struct workload_kind workload_convolution = {
     .init = init,
     .iterate = convolution_iterate,
     .verify = convolution_verify,
+    .tolerance = gemm_tolerance,
     .artifacts = artifacts,
     .choices = choices,
     .facts = facts,

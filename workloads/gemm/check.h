@@ -35,6 +35,9 @@ struct gemm_check {
 enum status gemm_checks_run(const struct gemm_check *checks, size_t count,
                             workload_check_fn *report, void *context, struct error *err);
 
+/* workload_kind.tolerance: at 1 an output of zeros would pass, so it is less. */
+double gemm_tolerance(const struct workload_case *work, const char *output, const char *metric);
+
 /* A kind's instance as its verify sees it. */
 struct gemm_outputs {
     struct workload_instance *base;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "workloads/gemm/check.h"
 #include "workloads/kinds.h"
 #include "workloads/gemm/element.h"
 
@@ -209,6 +210,7 @@ const struct workload_kind workload_gemm = {
     .init = init,
     .iterate = gemm_iterate,
     .verify = gemm_verify,
+    .tolerance = gemm_tolerance,
     .artifacts = artifacts,
     .choices = choices,
     .facts = facts,

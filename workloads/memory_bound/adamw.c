@@ -27,6 +27,8 @@
 enum { G, W, M, V };
 
 static const char *const state_names[] = {[W] = "w", [M] = "m", [V] = "v"};
+static const char *const step_names[] = {[W] = "w.step", [M] = "m.step", [V] = "v.step"};
+static const double step_roundings[] = {[W] = 2.0, [M] = 3.0, [V] = 4.0};
 
 struct memory_adamw memory_adamw_at(uint64_t step)
 {
@@ -221,8 +223,6 @@ static enum status check_step(struct memory_instance *instance, const struct sam
                               struct error *err)
 {
     /* w: 1 of the sum, up to 24 of the update, which its magnitude counts twelvefold. */
-    static const double roundings[] = {[W] = 2.0, [M] = 3.0, [V] = 4.0};
-    static const char *const outputs[] = {[W] = "w.step", [M] = "m.step", [V] = "v.step"};
     struct memory_worst worst = {0};
 
     for (uint64_t tile = 0; tile < sample->tiles; ++tile) {
@@ -239,8 +239,21 @@ static enum status check_step(struct memory_instance *instance, const struct sam
             memory_compare(&worst, begin + i, 1, &got, &expected);
         }
     }
-    return memory_conclude(instance, outputs[array], &worst, roundings[array] * MEMORY_U,
+    return memory_conclude(instance, step_names[array], &worst, step_roundings[array] * MEMORY_U,
                            "roundings of one step from the state before it", report, context, err);
+}
+
+double memory_adamw_tolerance(const char *output)
+{
+    static const int states[] = {W, M, V};
+
+    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+        if (!strcmp(output, step_names[states[i]]))
+            return step_roundings[states[i]] * MEMORY_U;
+        if (!strcmp(output, state_names[states[i]]))
+            return roundings_after(states[i], INFINITY) * MEMORY_U;
+    }
+    return -1.0;
 }
 
 enum status memory_verify_adamw(struct memory_instance *instance, workload_check_fn *report,

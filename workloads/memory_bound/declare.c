@@ -7,7 +7,6 @@
 #include "workloads/declaration.h"
 
 #define KERNELS_MAX 32
-#define LANES_MAX 4096
 
 struct section {
     int64_t kernel;
@@ -146,10 +145,10 @@ static enum status check_lanes(const struct declaration *declaration, const char
     uint64_t value = 0;
 
     if (strcmp(lanes, "auto") != 0 &&
-        (!text_parse_u64(lanes, &value) || value < 1 || value > LANES_MAX))
+        (!text_parse_u64(lanes, &value) || value < 1 || value > MEMORY_LANES_MAX))
         return declaration_error(declaration, "memory_bound.lanes", err,
                                  "`lanes` is \"%s\"; write auto, or a group size from 1 to %d",
-                                 lanes, LANES_MAX);
+                                 lanes, MEMORY_LANES_MAX);
     *ret = (uint32_t)value;
     return STATUS_OK;
 }

@@ -220,6 +220,7 @@ const struct workload_kind workload_memory_bound = {
     .init = init,
     .iterate = memory_iterate,
     .verify = memory_verify,
+    .tolerance = memory_tolerance,
     .recheck = memory_recheck,
     .artifacts = artifacts,
     .choices = choices,

@@ -137,6 +137,8 @@ uint64_t memory_array_elements(const struct memory_array *array, const struct me
 uint64_t memory_element_bytes(const struct memory_array *array, enum dtype storage);
 /* Groups a launch never exceeds, so that buffers of partial results can be allocated. */
 #define MEMORY_GROUPS_MAX 65536
+/* Lanes of a group that a declaration may ask for. */
+#define MEMORY_LANES_MAX 4096
 
 /* ---- data.c ---- */
 /* Element `index` of an input, as the storage type keeps it. */
@@ -153,6 +155,9 @@ enum status memory_poison_outputs(struct memory_instance *instance, struct error
 /* ---- verify.c, adamw.c ---- */
 enum status memory_verify(struct workload_instance *base, workload_check_fn *report, void *context,
                           struct error *err);
+double memory_tolerance(const struct workload_case *work, const char *output, const char *metric);
+/* Of the state's checks, after any number of steps; negative: there is none of the output. */
+double memory_adamw_tolerance(const char *output);
 enum status memory_recheck(struct workload_instance *base, const char *expected,
                            struct workload_recheck *ret, struct error *err);
 enum status memory_verify_adamw(struct memory_instance *instance, workload_check_fn *report,

@@ -106,6 +106,31 @@ static double tolerance_of(const struct memory_instance *instance, size_t output
     return tolerance;
 }
 
+/* The largest over what `tune` may choose: the depth of sums follows from lanes and groups. */
+double memory_tolerance(const struct workload_case *work, const char *output, const char *metric)
+{
+    const struct memory_parameters *parameters = work->workload->parameters;
+    struct memory_instance instance = {
+        .data = {.kernel = memory_kernel_at((size_t)parameters->kernel),
+                 .sizes = memory_sizes_of(parameters),
+                 .storage = precision_dtype(work->precision)},
+    };
+    const struct memory_kernel *kernel = instance.data.kernel;
+    double largest = -1.0;
+    size_t i;
+
+    (void)metric;
+    if (kernel->reference == NULL)
+        return memory_adamw_tolerance(output);
+    i = output_of(kernel);
+    if (strcmp(output, kernel->arrays[i].name) != 0)
+        return -1.0;
+    for (instance.lanes = 1; instance.lanes <= MEMORY_LANES_MAX; instance.lanes *= 2)
+        for (instance.groups = 1; instance.groups <= MEMORY_GROUPS_MAX; instance.groups *= 2)
+            largest = fmax(largest, tolerance_of(&instance, i));
+    return largest;
+}
+
 /* Below 2^-14 the spacing of f16 no longer shrinks. */
 static void raise_magnitudes(enum dtype storage, struct memory_expected *expected, uint64_t count)
 {

@@ -238,6 +238,7 @@ const struct workload_kind workload_training_step = {
     .iterate = iterate,
     .stages = gpt2_instance_stages,
     .verify = training_verify,
+    .tolerance = training_tolerance,
     .recheck = training_recheck,
     .artifacts = gpt2_instance_artifacts,
     .choices = gpt2_instance_choices,

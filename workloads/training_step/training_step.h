@@ -89,6 +89,7 @@ enum status training_take_subset(struct training_instance *instance, struct trai
  */
 enum status training_run_passes(struct training_instance *instance,
                                 const struct training_subset *subset, struct error *err);
+double training_tolerance(const struct workload_case *work, const char *output, const char *metric);
 enum status training_verify(struct workload_instance *instance, workload_check_fn *report,
                             void *context, struct error *err);
 enum status training_recheck(struct workload_instance *instance, const char *expected,

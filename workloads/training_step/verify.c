@@ -37,6 +37,26 @@ static struct gpt2_tolerance tolerance_of(const struct training_instance *instan
                              &model->plan.shape, model->tokens.rows);
 }
 
+double training_tolerance(const struct workload_case *work, const char *output, const char *metric)
+{
+    const struct training_parameters *parameters = work->workload->parameters;
+    const struct gpt2_tolerance tolerance = gpt2_tolerance_of(
+        work->precision, precision_dtype(work->precision), &parameters->task.shape, 1);
+
+    (void)metric;
+    if (!strcmp(output, "loss"))
+        return tolerance.loss;
+    if (!strcmp(output, "loss.fall"))
+        return 1.0 - parameters->loss_margin;
+    if (!strcmp(output, "grad.blocks"))
+        return COMPARISON_BLOCK_FACTOR * tolerance.gradient;
+    if (!strncmp(output, "grad.", strlen("grad.")))
+        return tolerance.gradient;
+    if (!strcmp(output, "adamw.copy"))
+        return 0.0;
+    return strncmp(output, "adamw.", strlen("adamw.")) ? -1.0 : SCALED_TOLERANCE;
+}
+
 enum status training_take_subset(struct training_instance *instance, struct training_subset *ret,
                                  struct error *err)
 {

@@ -1,0 +1,271 @@
+"""The second verifier's part for cells and trials: see verify.py, and "Cells", "Trials" and "Checks" in
+results/FORMAT.md. What needs a workload's formulas is left out: only assay has them.
+"""
+
+import hashlib
+import struct
+
+import verify_body
+
+PHASES = ["setup", "verify_before", "calibrate", "warmup", "window", "verify_after"]
+CHECKED = ("verify_before", "verify_after")
+
+# What of a stored JSON object a column of a campaign or cell repeats.
+CAMPAIGN = {"order_seed": "order_seed", "protocol_digest": "protocol"}
+TOOL = {"version": "tool_version", "digest": "tool_digest"}
+CELL_OF_PLAN = {"protocol": "protocol_name", "protocol_digest": "protocol"}
+CELL = {"ordinal": "ordinal", "workload": "workload_name", "workload_digest": "workload",
+        "precision": "precision", "batch": "batch", "scenario": "scenario",
+        "implementation": "implementation", "seed": "seed", "device": "device_spec"}
+PROTOCOL = {"name": "protocol_name", "seed": "seed", "trials": "trials"}
+WORKLOAD = {"workload": "workload_name", "kind": "kind", "scenario": "scenario"}
+
+
+def rows(verifier, table):
+    cursor = verifier.db.execute("SELECT * FROM %s" % table)
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row)) for row in cursor]
+
+
+def group(items, name):
+    found = {}
+    for item in items:
+        found.setdefault(item[name], []).append(item)
+    return found
+
+
+def repeats(verifier, table, row, value, pairs):
+    """Whether each column repeats the member; seeds use all 64 bits, and JSON's integers have a sign."""
+    for member, column in pairs.items():
+        stored, told = row[column], value.get(member)
+        if isinstance(stored, bytes):
+            stored = stored.hex()
+        if isinstance(stored, str) and isinstance(told, int):
+            told = str(told % (1 << 64))
+        if stored != told:
+            verifier.wrong("cell", table, row["id"], "%s is %s, and was to be %s" % (column, stored, told))
+
+
+class Content:
+    """Stored JSON by digest; None: withheld."""
+
+    def __init__(self, verifier):
+        self.verifier = verifier
+        self.bodies = dict(verifier.ask("SELECT digest, body FROM content"))
+
+    def read(self, digest):
+        if digest not in self.bodies or ("content", digest.hex()) in self.verifier.withheld:
+            return None
+        return verify_body.strict(self.bodies[digest])
+
+
+def cells(verifier):
+    content, imports = Content(verifier), {r[0] for r in verifier.ask("SELECT campaign FROM import")}
+    of_campaign = group(sorted(rows(verifier, "cell"), key=lambda cell: cell["ordinal"]), "campaign")
+    for campaign in rows(verifier, "campaign"):
+        plan, mine = content.read(campaign["plan"]), of_campaign.get(campaign["id"], [])
+        if campaign["id"] in imports and (plan is None or "imported" in plan):
+            if any(cell["trials"] for cell in mine):
+                verifier.wrong("cell", "campaign", campaign["id"], "trials of what another program measured")
+            continue
+        if plan is not None:
+            version = dict(campaign, tool_version=campaign["tool_version"].split(" ", 1)[0])
+            repeats(verifier, "campaign", version, plan, CAMPAIGN)
+            repeats(verifier, "campaign", version, plan.get("tool", {}), TOOL)
+            if len(plan.get("cells", ())) != len(mine) or not isinstance(plan.get("order"), list):
+                verifier.wrong("cell", "campaign", campaign["id"], "its plan has other cells, or no order")
+                plan = dict(plan, cells=[{}] * len(mine))
+        for place, cell in enumerate(mine):
+            if plan is not None:
+                repeats(verifier, "cell", cell, plan, CELL_OF_PLAN)
+                repeats(verifier, "cell", cell, plan["cells"][place], CELL)
+            for column, pairs in (("protocol", PROTOCOL), ("workload", WORKLOAD)):
+                declared = content.read(cell[column])
+                if declared is not None:
+                    repeats(verifier, "cell", cell, declared, pairs)
+                    for each in ("precision", "batch") if pairs is WORKLOAD else ():
+                        if cell[each] not in declared.get(each + ("s" if each == "precision" else "es"), ()):
+                            verifier.wrong("cell", "cell", cell["id"], "its %s is not declared" % each)
+
+
+def decode(data):
+    """The samples of a chunk (results/series.h)."""
+    if data[:4] != b"ASF1" or data[5:8] != bytes(3):
+        raise ValueError("no chunk of samples")
+    width, (count, least) = data[4], struct.unpack(">Iq", data[8:20])
+    if hashlib.sha256(data[:20] + data[28:]).digest()[:8] != data[20:28] or \
+            not 1 <= count <= 1024 or len(data) != 28 + width * count or width > 8:
+        raise ValueError("its checksum or length is wrong")
+    return [least + int.from_bytes(data[28 + width * i:28 + width * (i + 1)], "big") for i in range(count)]
+
+
+def series(verifier):
+    """{trial: {name: (samples, sum)}}, all decoded."""
+    found = {}
+    for number, trial, name, count, least, most, total, data in verifier.ask(
+            "SELECT id, trial, name, count, minimum, maximum, total, data FROM series"):
+        try:
+            values = decode(data)
+            fits = (count, least, most) == (len(values), min(values), max(values)) and \
+                total == (sum(values) if abs(sum(values)) < 1 << 63 else None)
+        except (ValueError, struct.error):
+            fits, values = False, []
+        if not fits:
+            verifier.wrong("trial", "series", number, "cannot be decoded, or is not what its row says")
+        if not name.startswith("telemetry:") and least < (1 if name == "wall_ns" else -1):
+            verifier.wrong("trial", "series", number, "holds %d" % least)
+        before = found.setdefault(trial, {}).get(name, (0, 0))
+        found[trial][name] = (before[0] + count, before[1] + sum(values))
+    return found
+
+
+class Trials:
+    def __init__(self, verifier):
+        self.verifier = verifier
+        self.ends = {end["trial"]: end for end in rows(verifier, "trial_end")}
+        self.cells = {cell["id"]: cell for cell in rows(verifier, "cell")}
+        self.campaigns = {campaign["id"]: campaign for campaign in rows(verifier, "campaign")}
+        self.trials = sorted(rows(verifier, "trial"), key=lambda trial: trial["id"])
+        self.phases = group(sorted(rows(verifier, "phase"), key=lambda phase: phase["id"]), "trial")
+        self.checks = group(rows(verifier, "verification"), "trial")
+        self.devices = dict((r[0], r[1:]) for r in verifier.ask(
+            "SELECT t.trial, d.backend, d.device_index FROM trial_device t JOIN device d ON d.id = t.device"))
+        self.surroundings = set(verifier.ask("SELECT trial, at FROM environment"))
+        self.stacks = set(verifier.ask("SELECT DISTINCT trial, at FROM trial_stack"))
+        self.programs = group([dict(zip(("trial", "kind", "sha256"), row)) for row in verifier.ask(
+            "SELECT DISTINCT s.trial, c.kind, c.sha256 FROM trial_stack s JOIN stack_member m ON m.stack ="
+            " s.stack JOIN component c ON c.id = m.component")], "trial")
+        self.foreign = {row[0] for row in verifier.ask(
+            "SELECT e.trial FROM environment e JOIN reading_member m ON m.reading_set = e.readings JOIN"
+            " reading r ON r.id = m.reading WHERE e.at = 'host' AND r.name = 'variable.ASSAY_WORKER'")}
+        self.series = series(verifier)
+
+    def wrong(self, table, key, message):
+        self.verifier.wrong("trial", table, key, message)
+
+    def run(self):
+        last = {}
+        for trial in self.trials:
+            end = self.ends.get(trial["id"])
+            before = last.get(trial["campaign"])
+            if before is not None and trial["started_utc_ns"] < before:
+                self.wrong("trial", trial["id"], "began before the one before it had ended")
+            last[trial["campaign"]] = end and end["ended_utc_ns"]
+            campaign = self.campaigns.get(trial["campaign"])
+            if campaign and trial["started_utc_ns"] < campaign["created_utc_ns"]:
+                self.wrong("trial", trial["id"], "began before it was planned")
+            if end and end["ended_utc_ns"] < trial["started_utc_ns"]:
+                self.wrong("trial_end", trial["id"], "ended before it began")
+            for at in ("host", "before", "after"):
+                if (at != "after" or (end and not end["orphan"])) and \
+                        (trial["id"], at) not in self.surroundings:
+                    self.wrong("trial", trial["id"], "has no readings of its surroundings: " + at)
+            if trial["id"] not in self.foreign:
+                self.own(trial)
+            if end:
+                self.ended(trial, end)
+        self.all_checks()
+        self.others()
+
+    def own(self, trial):
+        ended, place = 0, -1
+        for phase in self.phases.get(trial["id"], ()):
+            here = PHASES.index(phase["name"]) if phase["name"] in PHASES else -1
+            if phase["begin_ns"] < ended or here <= place:
+                self.wrong("phase", phase["id"], "is out of order")
+            ended, place = phase["end_ns"], here
+        cell, device = self.cells.get(trial["cell"]), self.devices.get(trial["id"])
+        if cell and device and device != (cell["backend"], cell["device_index"]):
+            self.wrong("trial", trial["id"], "ran on another device than its cell's")
+
+    def ended(self, trial, end):
+        number, ok = trial["id"], end["status"] == "ok"
+        if end["exit_code"] is not None and end["signal"] is not None:
+            self.wrong("trial_end", number, "ended by exit and by signal")
+        if not ok:
+            return
+        window, samples = end["window_first"], end["samples"]
+        if end["signal"] is not None or end["exit_code"] is None or end["orphan"] or \
+                end["message"] is not None or (end["iterations_per_sample"] or 0) < 1 or \
+                window is None or samples is None or not 0 <= window < samples:
+            self.wrong("trial_end", number, "is ok, and its end says otherwise")
+        for at in ("window_start", "window_end"):
+            if (number, at) not in self.stacks:
+                self.wrong("trial", number, "is ok without mapped files at " + at)
+        if number not in self.foreign:
+            self.own_ok(trial, samples)
+
+    def own_ok(self, trial, samples):
+        number, mine = trial["id"], self.series.get(trial["id"], {})
+        phases = {phase["name"]: phase for phase in self.phases.get(number, ())}
+        if set(phases) & set(PHASES) != set(PHASES):
+            self.wrong("trial", number, "is ok without all phases")
+        else:
+            span = phases["window"]["end_ns"] - phases["warmup"]["begin_ns"]
+            if sum(mine.get(name, (0, 0))[1] for name in ("wall_ns", "gap_ns")) > span:
+                self.wrong("trial", number, "its samples take longer than warmup and window")
+        for phase in CHECKED:
+            if phase not in {check["phase"] for check in self.checks.get(number, ())}:
+                self.wrong("trial", number, "is ok without a check in " + phase)
+        if number not in self.devices:
+            self.wrong("trial", number, "is ok without a device")
+        if "gap_ns" not in mine:
+            self.wrong("trial", number, "is ok without gap_ns")
+        for name, (count, _) in mine.items():
+            if not name.startswith("telemetry:") and count != samples:
+                self.wrong("trial", number, "has another number of values of " + name)
+        digest = self.campaigns[trial["campaign"]]["tool_digest"]
+        if not any(file["sha256"] == digest or (file["kind"] == "executable" and file["sha256"] is None)
+                   for file in self.programs.get(number, ())):
+            self.wrong("trial", number, "no mapped file is the program that its campaign names")
+
+    def all_checks(self):
+        content, compared = Content(self.verifier), set()
+        cell_of = {trial["id"]: trial["cell"] for trial in self.trials}
+        for number in sorted(self.checks):
+            ok = number in self.ends and self.ends[number]["status"] == "ok"
+            cell = self.cells.get(cell_of.get(number))
+            for check in self.checks[number]:
+                error, tolerance = check["error"], check["tolerance"]
+                within = error is not None and check["error_text"] is None and error <= tolerance
+                if check["passed"] and not (within and check["compared"] > 0):
+                    self.wrong("verification", check["id"], "passed, and its error is beyond its tolerance")
+                if not check["passed"] and within and error < tolerance and number not in self.foreign:
+                    self.wrong("verification", check["id"], "failed, and its error is within its tolerance")
+                if not check["passed"] and ok:
+                    self.wrong("verification", check["id"], "failed in a trial that is ok")
+                if check["phase"] not in CHECKED:
+                    self.wrong("verification", check["id"], "is of no phase with checks")
+                if check["metric"] == "same_bits":
+                    protocol = content.read(cell["protocol"]) if cell else None
+                    if error != 0 or tolerance != 0 or cell_of.get(number) not in compared or \
+                            (protocol or {}).get("verification") == "each_trial":
+                        self.wrong("verification", check["id"], "no earlier trial explains it")
+            if ok and any(check["metric"] != "same_bits" for check in self.checks[number]):
+                compared.add(cell_of.get(number))
+
+    def others(self):
+        for phases in self.phases.values():
+            for phase in phases:
+                if phase["begin_ns"] < 0 or phase["end_ns"] < phase["begin_ns"]:
+                    self.wrong("phase", phase["id"], "ends before it begins")
+        for number, campaign in self.campaigns.items():
+            if campaign["tool_digest"] == bytes(32):
+                self.wrong("campaign", number, "names no program")
+        states = dict(self.verifier.ask("SELECT campaign, event FROM campaign_event WHERE event NOT IN"
+                                        " ('archived', 'restored') ORDER BY id"))
+        estimated = {row[0] for row in self.verifier.ask("SELECT cell FROM estimate")}
+        measured = {trial["cell"] for trial in self.trials
+                    if self.ends.get(trial["id"], {}).get("status") == "ok"}
+        for number, cell in self.cells.items():
+            if number in measured - estimated and \
+                    states.get(cell["campaign"]) in ("finished", "interrupted"):
+                self.wrong("cell", number, "has trials that are ok, and no estimate")
+            if cell["device_index"] is not None and \
+                    cell["device_spec"] != "%s:%d" % (cell["backend"], cell["device_index"]):
+                self.wrong("cell", number, "its device is not of its backend")
+
+
+def check(verifier):
+    cells(verifier)
+    Trials(verifier).run()
