@@ -28,7 +28,11 @@ PATIENCE = 1500  # seconds for what only a defect makes hang; ctest's are a litt
 
 @functools.cache
 def pocl_cache():
-    """PoCL's folder of compiled kernels, new and one for all tests of this process."""
+    """PoCL's folder of compiled kernels: that of tests of the same texts, which ctest names and runs one
+    after the other; else new and one for all tests of this process."""
+    if shared := os.environ.get("ASSAY_TEST_POCL_CACHE"):
+        os.makedirs(shared, exist_ok=True)
+        return shared
     folder = tempfile.TemporaryDirectory(prefix="assay-pocl-")
     atexit.register(folder.cleanup)
     return folder.name

@@ -7,6 +7,7 @@ who signed a time stamp is checked with --tsa-ca (verify_stamp.py), otherwise a 
 
 import argparse
 import base64
+import functools
 import hashlib
 import hmac
 import json
@@ -32,6 +33,9 @@ WEAK = {bytes.fromhex(text) for text in (
     "00" * 32, "01" + "00" * 31, "ec" + "ff" * 30 + "7f", "ed" + "ff" * 30 + "7f", "ee" + "ff" * 30 + "7f",
     "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
     "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a")}
+
+
+OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 
 
 class Refused(Exception):
@@ -208,12 +212,15 @@ class Verifier:
                     table, Verifier.key_sql(info, "NEW."),
                     ", ".join("'%s', NEW.%s" % (c, c) for c in sorted(row[1] for row in info))))
 
-    def schema(self):
+    @staticmethod
+    @functools.cache
+    def model(version):
+        """Columns by table, and what each object of the schema must say; nobody changes them."""
         model = sqlite3.connect(":memory:")
-        for version in range(1, self.version + 1):
-            with open(self.script(version), encoding="utf-8") as file:
+        for number in range(1, version + 1):
+            with open(Verifier.script(number), encoding="utf-8") as file:
                 model.executescript(file.read())
-        self.tables, expected = {}, {}
+        tables, expected = {}, {}
         for (table,) in model.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name"
                                       " NOT LIKE 'sqlite_%'"):
             for event, end in (("update", "changed"), ("delete", "deleted")):
@@ -223,17 +230,20 @@ class Verifier:
                     " rows are added, never {3}');\nEND").format(name, event.upper(), table, end))
             if table != "ledger":
                 info = model.execute("SELECT * FROM pragma_table_info(?)", (table,)).fetchall()
-                self.tables[table] = info
-                expected["trigger", table + "_ledger"] = (table, self.trigger_sql(table, info))
-        query = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
-        expected.update({row[:2]: row[2:] for row in model.execute(query)})
-        found = {row[:2]: row[2:] for row in self.ask(query)}
+                tables[table] = info
+                expected["trigger", table + "_ledger"] = (table, Verifier.trigger_sql(table, info))
+        expected.update({row[:2]: row[2:] for row in model.execute(OBJECTS)})
+        model.close()
+        return tables, expected
+
+    def schema(self):
+        self.tables, expected = self.model(self.version)
+        found = {row[:2]: row[2:] for row in self.ask(OBJECTS)}
         for kind, name in sorted(set(expected) | set(found)):
             if expected.get((kind, name)) != found.get((kind, name)):
                 self.wrong("schema", name, None, "the %s is missing, changed or foreign" % kind)
         self.readable = all(expected[o] == found.get(o) for o in expected
                             if o[0] in ("table", "index"))
-        model.close()
         if not self.readable:
             self.rows = self.tree = self.signatures = self.content = self.complete = \
                 self.rules = self.verdicts = lambda: None
