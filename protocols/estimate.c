@@ -288,11 +288,9 @@ static void find_verdict(struct estimate *e)
 
     for (i = 0; i < e->trial_count; i++)
         counts[e->trials[i].verdict]++;
-    judged = e->trial_count - counts[ESTIMATE_INSUFFICIENT] - counts[ESTIMATE_UNDETERMINED];
+    judged = e->trial_count - counts[ESTIMATE_INSUFFICIENT];
     if (2 * judged < e->trial_count || judged == 0) {
-        e->verdict = counts[ESTIMATE_UNDETERMINED] > counts[ESTIMATE_INSUFFICIENT]
-                         ? ESTIMATE_UNDETERMINED
-                         : ESTIMATE_INSUFFICIENT;
+        e->verdict = ESTIMATE_INSUFFICIENT;
         return;
     }
     for (i = ESTIMATE_VERDICT_COUNT; i-- > 0;) {
@@ -302,7 +300,10 @@ static void find_verdict(struct estimate *e)
         if ((double)worse > VERDICT_SHARE * (double)judged)
             break;
     }
-    e->verdict = (enum estimate_verdict)i;
+    /* Past the first: nearly all are undetermined. */
+    e->verdict = i < ESTIMATE_VERDICT_COUNT ? (enum estimate_verdict)i : ESTIMATE_UNDETERMINED;
+    if (2 * counts[ESTIMATE_UNDETERMINED] > judged && estimate_verdict_is_steady(e->verdict))
+        e->verdict = ESTIMATE_UNDETERMINED;
 }
 
 /* Trials with samples after their warmup: those that the value and its interval are of. */

@@ -149,9 +149,10 @@ bool estimate_verdict_is_steady(enum estimate_verdict verdict);
  * a sample <= 0 or for options out of range. Destroy the result with estimate_destroy.
  *
  * Every trial with samples after its warmup counts, whatever its verdict. The cell's verdict:
- * insufficient or undetermined, whichever is more frequent, where these are the verdicts of more
- * than half of the trials; else the worst that more than a fifth of the other trials have or
- * exceed, so that one odd trial in five or more is a finding and not the verdict.
+ * insufficient where that is the verdict of more than half of the trials; else the worst of drift,
+ * non-stationary and bimodal that more than a fifth of the other trials have or exceed, so that one
+ * odd trial in five or more is a finding and not the verdict; else undetermined where more than
+ * half of them are; else a steady one by the same rule.
  */
 enum status estimate_cell(const struct estimate_series *trials, size_t trial_count,
                           const struct estimate_options *options, struct estimate **ret,

@@ -251,6 +251,21 @@ static void test_undetermined_trials(void **state)
     assert_non_null(finding);
     assert_true(finding->numbers[0] < finding->numbers[1]);
     estimate_destroy(e);
+    /* Two that drift are evidence, whatever cannot be told of the others. */
+    for (size_t i = 0; i < 2; i++) {
+        fill(x[i], N, 1e6, 0.01, 40 + i);
+        for (size_t k = 0; k < N; k++)
+            x[i][k] += (int64_t)(50000 * k / N);
+    }
+    e = estimate(series, 5);
+    assert_int_equal(e->verdict, ESTIMATE_DRIFT);
+    estimate_destroy(e);
+    for (size_t i = 0; i < 2; i++)
+        fill(x[i], N, 1e6, 0.01, 40 + i);
+    e = estimate(series, 5);
+    assert_int_equal(e->verdict, ESTIMATE_UNDETERMINED);
+    estimate_destroy(e);
+    fill_walk(x[0], N, 0.0005, 20);
     /* Alone: an interval that is right if the series is stationary, and wide. */
     e = estimate(series, 1);
     assert_int_equal(e->verdict, ESTIMATE_UNDETERMINED);
