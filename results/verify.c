@@ -15,6 +15,7 @@
 #define WORK_BASE 20000000
 #define WORK_PER_BYTE 300
 
+#define SIDES 3 /* threads of steps that need no ledger */
 #define MESSAGE_MAX 1024
 #define WAIT_US 50000 /* between two polls of steps in other threads */
 
@@ -389,9 +390,9 @@ static enum status finish_side(struct side *side, struct verify *verify, struct 
 static enum status check_all(struct verify *verify, struct error *err)
 {
     static step_fn *const steps[] = {verify_rows, verify_tree, verify_signatures};
-    static step_fn *const last_steps[] = {verify_references, verify_cells, verify_trials,
+    static step_fn *const last_steps[] = {verify_references, verify_cells, verify_series,
                                           verify_estimates, verify_comparisons};
-    struct side *sides = malloc(2 * sizeof(*sides));
+    struct side *sides = malloc(SIDES * sizeof(*sides));
     enum status status = sides ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
 
     if (status == STATUS_OK)
@@ -404,10 +405,11 @@ static enum status check_all(struct verify *verify, struct error *err)
     }
     init_side(&sides[0], verify, verify_structure, NULL);
     init_side(&sides[1], verify, verify_content, verify_complete);
+    init_side(&sides[2], verify, verify_trials, NULL);
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
         if (status == STATUS_OK && verify->readable && !verify->stopped)
             status = steps[i](verify, err);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < SIDES; i++) {
         enum status side_status = finish_side(&sides[i], verify, status == STATUS_OK ? err : NULL);
 
         if (status == STATUS_OK)

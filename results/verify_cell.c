@@ -10,9 +10,8 @@
 #include "harness/core/canonical.h"
 #include "results/verify_internal.h"
 
-/* Bytes of declarations that are read, above a share of the file's: each cell reads its own. */
-#define PARSED_BASE 16000000
-#define PARSED_PER_BYTE 16
+/* Calls of the caller's formulas: cells of one file repeat the same few declarations. */
+#define DERIVED_MAX 20000
 
 /* A member of a stored JSON object, and the column that repeats it. */
 struct same {
@@ -39,14 +38,14 @@ static const struct same cell_of_protocol[] = {
 static const struct same cell_of_workload[] = {
     {"workload", "workload_name"}, {"kind", "kind"}, {"scenario", "scenario"}, {0}};
 
-/* What of a campaign is read once for all of its cells. */
 struct context {
     struct verify *verify;
-    json_t *plan;
-    int64_t parsed, parsed_max;
-    int64_t underived; /* cells */
-    char reason[256];  /* why the first was not */
-    int64_t underived_tolerances;
+    json_t *plan;     /* of the current campaign; NULL: withheld or unreadable */
+    json_t *contents; /* object: protocols and workloads by digest, parsed; null: as above */
+    json_t *derived;  /* object: columns by workload, precision and batch, or why there are none */
+    int64_t wrong_before; /* findings of other steps */
+    int64_t underived, underived_tolerances;
+    char reason[256]; /* why the first cell was not derived */
 };
 
 /* A column as text, as json_text gives the value that it repeats. */
@@ -55,7 +54,7 @@ static const char *column_text(sqlite3_stmt *row, int column, char hex[DIGEST_HE
     struct digest digest;
 
     if (sqlite3_column_type(row, column) == SQLITE_NULL)
-        return "unknown";
+        return "(unknown)";
     if (sqlite3_column_type(row, column) != SQLITE_BLOB ||
         sqlite3_column_bytes(row, column) != DIGEST_SIZE)
         return text_at(row, column);
@@ -71,9 +70,9 @@ static const char *json_text(const json_t *value, bool is_text, char number[24])
     if (json_is_string(value))
         return json_string_value(value);
     if (json_is_null(value))
-        return "unknown";
+        return "(unknown)";
     if (!json_is_integer(value))
-        return "missing";
+        return "(missing)";
     if (is_text)
         snprintf(number, 24, "%" PRIu64, (uint64_t)integer);
     else
@@ -118,30 +117,38 @@ static void check_same(struct verify *verify, const char *table, sqlite3_stmt *r
 static json_t *read_content(struct context *context, sqlite3_stmt *row, int column,
                             const char *what)
 {
-    const size_t length = (size_t)sqlite3_column_bytes(row, column + 1);
-    const char *body = text_at(row, column + 1);
     char hex[DIGEST_HEX_SIZE];
+    const char *digest = column_text(row, column, hex), *body = text_at(row, column + 1);
     json_t *json = NULL;
 
-    if (verify_is_withheld(context->verify, "content", column_text(row, column, hex))) {
-        verify_report(context->verify, VERIFY_NOTE, VERIFY_CELL, "content", hex,
+    if (verify_is_withheld(context->verify, "content", digest))
+        verify_report(context->verify, VERIFY_NOTE, VERIFY_CELL, "content", digest,
                       "the %s of %s is withheld, so what follows from it is unverified", what,
                       text_at(row, 1));
-        return NULL;
-    }
-    context->parsed += (int64_t)length;
-    if (context->parsed > context->parsed_max)
-        verify_report(context->verify, VERIFY_WRONG, VERIFY_CELL, "content", hex,
-                      "the %s of %s is too long, so what follows from it is unverified", what,
-                      text_at(row, 1));
-    else if (canonical_parse(body, length, what, &json, NULL) != STATUS_OK || !json_is_object(json))
-        verify_report(context->verify, VERIFY_WRONG, VERIFY_CELL, "content", hex,
+    else if (canonical_parse(body, (size_t)sqlite3_column_bytes(row, column + 1), what, &json,
+                             NULL) != STATUS_OK ||
+             !json_is_object(json))
+        verify_report(context->verify, VERIFY_WRONG, VERIFY_CELL, "content", digest,
                       "the %s of %s cannot be read", what, text_at(row, 1));
-    if (!json_is_object(json)) {
-        json_decref(json);
-        return NULL;
+    if (json_is_object(json))
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+/* The same, read once. Borrowed. */
+static const json_t *find_content(struct context *context, sqlite3_stmt *row, int column,
+                                  const char *what)
+{
+    char hex[DIGEST_HEX_SIZE];
+    const char *digest = column_text(row, column, hex);
+    json_t *json = json_object_get(context->contents, digest);
+
+    if (!json) {
+        json = read_content(context, row, column, what);
+        json_object_set_new(context->contents, digest, json ? json : json_null());
     }
-    return json;
+    return json_is_object(json) ? json : NULL;
 }
 
 static struct verify_subject subject_of(sqlite3_stmt *row, const json_t *workload,
@@ -153,29 +160,49 @@ static struct verify_subject subject_of(sqlite3_stmt *row, const json_t *workloa
                                    .batch = sqlite3_column_int64(row, find_column(row, "batch"))};
 }
 
-/* The work of an iteration by the caller's formulas. */
-static void check_work(struct context *context, sqlite3_stmt *row, const json_t *workload)
+/* The columns of a cell by the caller's formulas; a string: why there are none. NULL: no memory. */
+static json_t *derive(struct context *context, const struct verify_subject *subject)
 {
     const struct verify_options *options = context->verify->options;
-    char hex[DIGEST_HEX_SIZE];
-    const struct verify_subject subject = subject_of(row, workload, hex);
     struct error err = ERROR_INIT;
-    json_t *columns = NULL, *value;
-    const char *name;
+    json_t *columns = NULL;
     enum status status = STATUS_UNSUPPORTED;
 
-    if (options->derive)
-        status = options->derive(options->context, &subject, &columns, &err);
-    else
+    if (!options->derive)
         error_set(&err, status, "no formulas were given");
+    else if (json_object_size(context->derived) >= DERIVED_MAX)
+        error_set(&err, status, "there are more than %d declarations and cases", DERIVED_MAX);
+    else
+        status = options->derive(options->context, subject, &columns, &err);
     if (status == STATUS_INVALID)
-        verify_report(context->verify, VERIFY_WRONG, VERIFY_CELL, "cell", text_at(row, 0), "%s: %s",
-                      text_at(row, 1), err.message);
-    else if (status != STATUS_OK && context->underived++ == 0)
-        snprintf(context->reason, sizeof(context->reason), "%.255s", err.message);
+        return json_pack("[s]", err.message);
+    return status == STATUS_OK ? columns : json_string(err.message);
+}
+
+/* The work of an iteration, derived once for all cells of a case. */
+static void check_work(struct context *context, sqlite3_stmt *row, const json_t *workload)
+{
+    struct verify *verify = context->verify;
+    char hex[DIGEST_HEX_SIZE];
+    const struct verify_subject subject = subject_of(row, workload, hex);
+    char *key =
+        text_format("%s %lld %s", subject.digest, (long long)subject.batch, subject.precision);
+    json_t *columns = key ? json_object_get(context->derived, key) : NULL, *value;
+    const char *name;
+
+    if (key && !columns) {
+        columns = derive(context, &subject);
+        json_object_set_new(context->derived, key, columns);
+    }
+    free(key);
+    if (json_is_array(columns))
+        verify_report(verify, VERIFY_WRONG, VERIFY_CELL, "cell", text_at(row, 0), "%s: %s",
+                      text_at(row, 1), json_string_value(json_array_get(columns, 0)));
+    else if (!json_is_object(columns) && context->underived++ == 0)
+        snprintf(context->reason, sizeof(context->reason), "%.255s",
+                 columns ? json_string_value(columns) : "out of memory");
     json_object_foreach(columns, name, value)
-        check_column(context->verify, "cell", row, name, value, "the declared workload");
-    json_decref(columns);
+        check_column(verify, "cell", row, name, value, "the declared workload");
 }
 
 /* columns: 0 id, 1 name, 2 protocol, 3 its body, 4 workload, 5 its body, then the cell's */
@@ -183,21 +210,19 @@ static void check_cell(struct context *context, sqlite3_stmt *row, size_t at)
 {
     struct verify *verify = context->verify;
     const json_t *planned = json_array_get(json_object_get(context->plan, "cells"), at);
-    json_t *protocol = read_content(context, row, 2, "protocol");
-    json_t *workload = read_content(context, row, 4, "workload");
+    const json_t *protocol = find_content(context, row, 2, "protocol");
+    const json_t *workload = find_content(context, row, 4, "workload");
 
-    if (context->plan)
+    if (context->plan) {
         check_same(verify, "cell", row, context->plan, cell_of_plan, "the plan");
-    if (context->plan)
         check_same(verify, "cell", row, planned, cell_of_cell, "the plan");
+    }
     if (protocol)
         check_same(verify, "cell", row, protocol, cell_of_protocol, "the protocol");
     if (workload) {
         check_same(verify, "cell", row, workload, cell_of_workload, "the declared workload");
         check_work(context, row, workload);
     }
-    json_decref(protocol);
-    json_decref(workload);
 }
 
 /* Results that another program measured: no trial of them may be here. */
@@ -239,8 +264,11 @@ static void check_campaign(struct context *context, sqlite3_stmt *campaign, sqli
                    campaign_of_tool, "the plan");
     }
     sqlite3_bind_int64(cells, 1, sqlite3_column_int64(campaign, 0));
-    while (!verify_stopped(verify) && verify_step(verify, cells, VERIFY_CELL, "cell"))
-        check_cell(context, cells, count++);
+    while (!verify_stopped(verify) && verify_step(verify, cells, VERIFY_CELL, "cell")) {
+        if (verify->summary->wrong - context->wrong_before < VERIFY_FINDINGS_MAX)
+            check_cell(context, cells, count);
+        count++;
+    }
     sqlite3_reset(cells);
     if (context->plan && (json_array_size(json_object_get(context->plan, "cells")) != count ||
                           !json_is_array(json_object_get(context->plan, "order"))))
@@ -255,7 +283,7 @@ static void check_campaign(struct context *context, sqlite3_stmt *campaign, sqli
 static void check_tolerance(struct context *context, sqlite3_stmt *row)
 {
     const struct verify_options *options = context->verify->options;
-    json_t *workload = read_content(context, row, 5, "workload");
+    const json_t *workload = find_content(context, row, 5, "workload");
     char hex[DIGEST_HEX_SIZE];
     const struct verify_subject subject = subject_of(row, workload, hex);
     const double stored = sqlite3_column_double(row, 4);
@@ -264,7 +292,6 @@ static void check_tolerance(struct context *context, sqlite3_stmt *row)
     if (workload && options->tolerance)
         options->tolerance(options->context, &subject, text_at(row, 2), text_at(row, 3), &largest,
                            NULL);
-    json_decref(workload);
     if (!(largest >= 0))
         context->underived_tolerances++;
     else if (!(stored <= largest * (1 + SAME_WITHIN)))
@@ -299,8 +326,12 @@ static void check_tolerances(struct context *context)
 
 enum status verify_cells(struct verify *verify, struct error *err)
 {
-    struct context context = {.verify = verify,
-                              .parsed_max = PARSED_BASE + PARSED_PER_BYTE * verify->summary->bytes};
+    struct context context = {
+        .verify = verify,
+        .contents = json_object(),
+        .derived = json_object(),
+        .wrong_before = verify->summary->wrong,
+    };
     sqlite3_stmt *campaign = verify_prepare(
         verify, verify->db,
         /* A version is a number, a blank and the commit. */
@@ -320,12 +351,17 @@ enum status verify_cells(struct verify *verify, struct error *err)
         " c.campaign JOIN content p ON p.digest = c.protocol JOIN content w ON w.digest ="
         " c.workload WHERE c.campaign = ?1 ORDER BY c.ordinal",
         VERIFY_CELL, "cell");
+    enum status status = STATUS_OK;
 
-    (void)err;
-    check_tolerances(&context);
-    while (campaign && cells && !verify_stopped(verify) &&
+    if (!context.contents || !context.derived)
+        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+    else
+        check_tolerances(&context);
+    while (status == STATUS_OK && campaign && cells && !verify_stopped(verify) &&
            verify_step(verify, campaign, VERIFY_CELL, "campaign"))
         check_campaign(&context, campaign, cells);
+    json_decref(context.contents);
+    json_decref(context.derived);
     sqlite3_finalize(campaign);
     sqlite3_finalize(cells);
     if (context.underived > 0)
@@ -333,5 +369,5 @@ enum status verify_cells(struct verify *verify, struct error *err)
                       "bytes, FLOPs and items of an iteration are unverified for %" PRId64
                       " cells: %s",
                       context.underived, context.reason);
-    return STATUS_OK;
+    return status;
 }

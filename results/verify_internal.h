@@ -302,6 +302,7 @@ enum status verify_complete(struct verify *verify, struct error *err);
 /* After all of the above. */
 enum status verify_references(struct verify *verify, struct error *err);
 enum status verify_cells(struct verify *verify, struct error *err);
+enum status verify_series(struct verify *verify, struct error *err);
 enum status verify_trials(struct verify *verify, struct error *err);
 enum status verify_estimates(struct verify *verify, struct error *err);
 enum status verify_comparisons(struct verify *verify, struct error *err);

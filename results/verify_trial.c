@@ -38,14 +38,12 @@ static const struct rule {
      "SELECT t.id, 'it started before its campaign was planned' FROM trial t JOIN campaign g ON"
      " g.id = t.campaign WHERE t.started_utc_ns < g.created_utc_ns"},
     {"phase",
-     "SELECT id, 'the phase ' || name || ' of trial ' || trial || ' begins at ' || begin_ns || '"
-     " ns and ends at ' || end_ns || ' ns' FROM phase WHERE begin_ns < 0 OR end_ns < begin_ns"},
+     "SELECT id, 'the phase ' || name || ' of trial ' || trial || ' begins at ' || begin_ns ||"
+     " ' ns and ends at ' || end_ns || ' ns' FROM phase WHERE begin_ns < 0 OR end_ns < begin_ns"},
     {"phase",
-     "SELECT id, 'the phase ' || name || ' of trial ' || trial || ' is out of order, after ' ||"
-     " before FROM (SELECT id, trial, name, begin_ns, instr(" PHASES ", name) AS place, lag(name)"
-     " OVER w AS before, lag(end_ns) OVER w AS ended, lag(instr(" PHASES ", name)) OVER w AS last"
-     " FROM phase WINDOW w AS (PARTITION BY trial ORDER BY id)) WHERE (begin_ns < ended OR place"
-     " <= last) AND trial" OWN},
+     "SELECT p.id, 'the phase ' || p.name || ' of trial ' || p.trial || ' is out of order, after '"
+     " || b.name FROM phase p JOIN phase b ON b.trial = p.trial AND b.id < p.id WHERE (b.end_ns >"
+     " p.begin_ns OR instr(" PHASES ", b.name) >= instr(" PHASES ", p.name)) AND p.trial" OWN},
     /* What a trial that ended ok has. */
     {"trial",
      "SELECT t.id, 'it is ok with ' || count(DISTINCT p.name) || ' of its " PHASE_COUNT
@@ -205,7 +203,7 @@ static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
     sqlite3_finalize(row);
 }
 
-static enum status check_series(struct verify *verify, struct error *err)
+enum status verify_series(struct verify *verify, struct error *err)
 {
     const int64_t most = verify_ask(verify, "SELECT max(id) FROM series", 0, 0, VERIFY_TRIAL);
     const int64_t count = verify_ask(verify, "SELECT count(*) FROM series", 0, 0, VERIFY_TRIAL);
@@ -225,7 +223,8 @@ enum status verify_trials(struct verify *verify, struct error *err)
 {
     const size_t count = sizeof(rules) / sizeof(rules[0]);
 
+    (void)err;
     for (size_t i = 0; i < count && verify_progress(verify, "trials", i, count); i++)
         check_rule(verify, &rules[i]);
-    return check_series(verify, err);
+    return STATUS_OK;
 }
