@@ -7,13 +7,12 @@
 #include <string.h>
 
 #include "backends/telemetry.h"
-#include "harness/core/clock.h"
 #include "harness/core/text.h"
 #include "harness/runner/telemetry_child.h"
 #include "harness/runner/telemetry_watch.h"
 
 #define INTERVAL_NS 100000000
-#define LOOK_NS 1200000000 /* opening a vendor's library takes most of a second */
+#define LOOK_NS 3000000000 /* at most; opening a vendor's library takes most of a second */
 
 static const char *member(const json_t *object, const char *key)
 {
@@ -183,7 +182,7 @@ void doctor_check_device(struct doctor *doctor, const json_t *device)
         doctor_cannot_know(doctor, check, err.message);
         return;
     }
-    clock_sleep_until_ns(clock_monotonic_ns() + LOOK_NS);
+    telemetry_watch_wait(&watch, LOOK_NS);
     if (telemetry_watch_stop(&watch, INTERVAL_NS, &log, &err) != STATUS_OK) {
         doctor_cannot_know(doctor, check, err.message);
         return;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "backends/telemetry.h"
@@ -17,6 +18,7 @@
 #include "harness/runner/tool.h"
 #include "harness/runner/words.h"
 
+#define POLL_NS ((int64_t)10000000)
 #define END_GRACE_NS (2 * (int64_t)1000000000)
 #define DUMP_GRACE_NS (10 * (int64_t)1000000000)
 #define STOP_GRACE_NS ((int64_t)1000000000)
@@ -87,6 +89,30 @@ enum status telemetry_watch_start(const struct telemetry_watch_options *options,
     else
         close_all(&watch);
     return status;
+}
+
+static bool has_ended(const struct telemetry_watch *watch)
+{
+    siginfo_t info = {0};
+
+    return waitid(P_PID, (id_t)watch->process.pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+           info.si_pid != 0;
+}
+
+void telemetry_watch_wait(const struct telemetry_watch *watch, int64_t limit_ns)
+{
+    const int64_t deadline = clock_monotonic_ns() + limit_ns;
+    off_t first = 0, at;
+
+    /* The offset of what the child writes is shared with it. */
+    while (clock_monotonic_ns() < deadline && !has_ended(watch)) {
+        at = lseek(watch->rows_fd, 0, SEEK_CUR);
+        if (first > 0 && at > first)
+            return;
+        if (at > 0 && first == 0)
+            first = at;
+        clock_sleep_until_ns(clock_monotonic_ns() + POLL_NS);
+    }
 }
 
 void telemetry_watch_mark(struct telemetry_watch *watch)

@@ -35,6 +35,9 @@ struct telemetry_watch_options {
 enum status telemetry_watch_start(const struct telemetry_watch_options *options,
                                   struct telemetry_watch *ret, struct error *err);
 
+/* Waits for two rows, but no longer than `limit_ns` or than the child runs. */
+void telemetry_watch_wait(const struct telemetry_watch *watch, int64_t limit_ns);
+
 /* Asks for a row now; does not wait for it. */
 void telemetry_watch_mark(struct telemetry_watch *watch);
 
