@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "harness/core/clock.h"
-#include "results/ledger_leaf.h"
 #include "results/note.h"
 #include "results/store_internal.h"
 #include "results/timestamp.h"
@@ -20,8 +19,8 @@ static enum status load_frontier(struct store *store, int64_t size, struct merkl
     struct statement statement;
     bool row = false;
     enum status status = statement_begin(store,
-                                         "SELECT size, frontier FROM checkpoint WHERE size <= ?1"
-                                         " ORDER BY id DESC LIMIT 1",
+                                         "SELECT size, frontier FROM checkpoint WHERE log = 1 AND"
+                                         " size <= ?1 ORDER BY id DESC LIMIT 1",
                                          &statement, err);
 
     if (status != STATUS_OK)
@@ -49,16 +48,44 @@ static enum status load_frontier(struct store *store, int64_t size, struct merkl
     return status;
 }
 
-/* Adds the leaves that `tree` lacks, up to `size`. */
+/* columns: 0 id, 1 leaf, 2 type, 3 digest, 4 salt, 5 body. The digest, made again from the record.
+ */
+static enum status check_record(struct store *store, sqlite3_stmt *row, struct digest *ret,
+                                struct error *err)
+{
+    const struct record_type *type = record_type_find((const char *)sqlite3_column_text(row, 2));
+    const void *stored = sqlite3_column_blob(row, 3), *salt = sqlite3_column_blob(row, 4);
+    const char *body = (const char *)sqlite3_column_text(row, 5);
+    struct record_salts salts = {.has_all = salt && sqlite3_column_bytes(row, 4) == DIGEST_SIZE};
+    struct error why = ERROR_INIT;
+
+    if (salts.has_all)
+        memcpy(salts.all.bytes, salt, DIGEST_SIZE);
+    if (type && body && stored && sqlite3_column_bytes(row, 3) == DIGEST_SIZE &&
+        record_digest(type, body, (size_t)sqlite3_column_bytes(row, 5), &salts, ret, &why) ==
+            STATUS_OK &&
+        memcmp(stored, ret->bytes, DIGEST_SIZE) == 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_CORRUPT,
+                     "%s: record %lld has been changed since it was stored%s%s; run `assay verify`",
+                     store->path, (long long)sqlite3_column_int64(row, 0),
+                     why.message[0] ? ": it " : "", why.message);
+}
+
+/*
+ * Adds the leaves that `tree` lacks, up to `size`. What is to be signed is checked first: the
+ * digests are made again from the records.
+ */
 static enum status add_leaves(struct store *store, int64_t size, struct merkle *tree,
                               struct error *err)
 {
     struct statement statement;
     bool row = false;
-    enum status status = statement_begin(store,
-                                         "SELECT leaf, digest FROM ledger WHERE leaf >= ?1"
-                                         " AND leaf < ?2 ORDER BY leaf",
-                                         &statement, err);
+    enum status status =
+        statement_begin(store,
+                        "SELECT id, leaf, type, digest, salt, body FROM record WHERE log = 1 AND"
+                        " leaf >= ?1 AND leaf < ?2 ORDER BY leaf",
+                        &statement, err);
 
     if (status != STATUS_OK)
         return status;
@@ -66,18 +93,18 @@ static enum status add_leaves(struct store *store, int64_t size, struct merkle *
     statement_i64(&statement, size);
     while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row) {
         struct digest leaf;
-        const void *bytes = sqlite3_column_blob(statement.handle, 1);
 
-        if (sqlite3_column_int64(statement.handle, 0) != (int64_t)tree->size || !bytes ||
-            sqlite3_column_bytes(statement.handle, 1) != DIGEST_SIZE)
+        if (sqlite3_column_int64(statement.handle, 1) != (int64_t)tree->size)
             break;
-        memcpy(leaf.bytes, bytes, DIGEST_SIZE);
+        status = check_record(store, statement.handle, &leaf, err);
+        if (status != STATUS_OK)
+            break;
         merkle_add(tree, &leaf);
     }
     statement_end(&statement);
     if (status == STATUS_OK && (int64_t)tree->size != size)
         status = error_set(err, STATUS_CORRUPT,
-                           "%s: leaf %" PRIu64 " of the ledger is missing; run `assay verify`",
+                           "%s: record %" PRIu64 " of the log is missing; run `assay verify`",
                            store->path, tree->size);
     return status;
 }
@@ -85,8 +112,8 @@ static enum status add_leaves(struct store *store, int64_t size, struct merkle *
 static enum status count_leaves(struct store *store, int64_t *ret, struct error *err)
 {
     struct statement statement;
-    enum status status =
-        statement_begin(store, "SELECT coalesce(max(leaf) + 1, 0) FROM ledger", &statement, err);
+    enum status status = statement_begin(
+        store, "SELECT coalesce(max(leaf) + 1, 0) FROM record WHERE log = 1", &statement, err);
 
     return status == STATUS_OK ? statement_single(&statement, ret, err) : status;
 }
@@ -100,7 +127,7 @@ enum status ledger_root(struct store *store, int64_t size, int64_t *ret_size, st
 
     if (status == STATUS_OK && size > all)
         status =
-            error_set(err, STATUS_NOT_FOUND, "%s: the ledger has %" PRId64 " leaves, not %" PRId64,
+            error_set(err, STATUS_NOT_FOUND, "%s: the log has %" PRId64 " records, not %" PRId64,
                       store->path, all, size);
     if (size < 0)
         size = all;
@@ -114,28 +141,162 @@ enum status ledger_root(struct store *store, int64_t size, int64_t *ret_size, st
     return STATUS_OK;
 }
 
-/* ---- checkpoints ---- */
+/* ---- what there is of a campaign ---- */
 
-static enum status insert_row(struct store *store, const char *kind, int64_t campaign,
-                              const struct merkle *tree, int64_t *ret, struct error *err)
+/* Ends the group of records of one type: how many, and their tree's hash. */
+static bool end_group(json_t *manifest, const char *type, const struct merkle *tree)
 {
-    struct digest root = merkle_root(tree);
+    const struct digest root = merkle_root(tree);
+    char hex[DIGEST_HEX_SIZE];
+
+    return tree->size == 0 ||
+           json_object_set_new(manifest, type,
+                               json_pack("{s:I, s:s}", "count", (json_int_t)tree->size, "root",
+                                         digest_hex(&root, hex))) == 0;
+}
+
+enum status ledger_manifest(struct store *store, int64_t campaign, int64_t size, json_t **ret,
+                            struct error *err)
+{
     struct statement statement;
+    struct merkle tree = {0};
+    char type[32] = "";
+    json_t *manifest = json_object();
+    bool row = false, made = manifest != NULL;
     enum status status =
         statement_begin(store,
-                        "INSERT INTO checkpoint (size, root, utc_ns, kind, campaign, frontier)"
-                        " VALUES (?1, ?2, ?3, ?4, nullif(?5, 0), ?6)",
+                        "SELECT r.type, r.digest FROM campaign g JOIN about a ON a.campaign ="
+                        " g.record JOIN record r ON r.id = a.record WHERE g.id = ?1 AND r.log ="
+                        " (SELECT log FROM record WHERE id = g.record) AND r.leaf < ?2 AND NOT"
+                        " EXISTS (SELECT 1 FROM about o WHERE o.record = a.record AND o.campaign <>"
+                        " a.campaign) ORDER BY r.type, r.leaf",
                         &statement, err);
 
+    if (status != STATUS_OK) {
+        json_decref(manifest);
+        return status;
+    }
+    statement_i64(&statement, campaign);
+    statement_i64(&statement, size);
+    while (made && (status = statement_step(&statement, &row, err)) == STATUS_OK && row) {
+        const char *next = (const char *)sqlite3_column_text(statement.handle, 0);
+        const void *bytes = sqlite3_column_blob(statement.handle, 1);
+        struct digest digest = {{0}};
+
+        if (strcmp(type, next ? next : "") != 0) {
+            made = end_group(manifest, type, &tree);
+            snprintf(type, sizeof(type), "%s", next ? next : "");
+            memset(&tree, 0, sizeof(tree));
+        }
+        if (bytes && sqlite3_column_bytes(statement.handle, 1) == DIGEST_SIZE)
+            memcpy(digest.bytes, bytes, DIGEST_SIZE);
+        merkle_add(&tree, &digest);
+    }
+    statement_end(&statement);
+    made = made && end_group(manifest, type, &tree);
+    if (status == STATUS_OK && !made)
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    if (status == STATUS_OK)
+        *ret = manifest;
+    else
+        json_decref(manifest);
+    return status;
+}
+
+static enum status put_manifests(struct store *store, const int64_t *campaigns, size_t count,
+                                 int64_t size, struct record_body *body, struct error *err)
+{
+    json_t *all = json_object();
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        json_t *manifest = NULL;
+        struct record_body reference = {.json = json_object()};
+        char hex[DIGEST_HEX_SIZE] = "";
+        const char *digest;
+
+        status = ledger_manifest(store, campaigns[i], size, &manifest, err);
+        if (status == STATUS_OK)
+            status = body_campaign(store, &reference, campaigns[i], err);
+        digest = json_string_value(
+            json_object_get(json_object_get(reference.json, "campaign"), "record"));
+        snprintf(hex, sizeof(hex), "%s", digest ? digest : "");
+        json_decref(reference.json);
+        if (status == STATUS_OK && json_object_set_new(all, hex, manifest) < 0)
+            body->failed = true;
+    }
+    body_json(body, "manifest", all);
+    return status;
+}
+
+/* So that the head is about each of them. */
+static enum status put_campaigns(struct store *store, const int64_t *campaigns, size_t count,
+                                 struct record_body *body, struct error *err)
+{
+    json_t *list = json_array();
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        struct record_body one = {.json = json_object()};
+
+        status = body_campaign(store, &one, campaigns[i], err);
+        if (json_array_append(list, json_object_get(one.json, "campaign")) != 0)
+            body->failed = true;
+        json_decref(one.json);
+    }
+    body_json(body, "campaigns", list);
+    return status;
+}
+
+/* How many campaigns the log has, whichever are shown later. */
+static enum status count_campaigns(struct store *store, struct record_body *body, struct error *err)
+{
+    struct statement statement;
+    int64_t count = 0;
+    enum status status = statement_begin(
+        store, "SELECT count(*) FROM campaign g JOIN record r ON r.id = g.record WHERE r.log = 1",
+        &statement, err);
+
+    if (status == STATUS_OK)
+        status = statement_single(&statement, &count, err);
+    body_i64(body, "campaigns_in_log", count);
+    return status;
+}
+
+/* ---- checkpoints ---- */
+
+static enum status insert_row(struct store *store, const char *kind, const int64_t *campaigns,
+                              size_t count, const struct merkle *tree, int64_t *ret,
+                              struct error *err)
+{
+    struct digest root = merkle_root(tree);
+    struct store_record record;
+    struct record_body body;
+    struct statement statement;
+    enum status status = STATUS_OK;
+
+    body_init(&body, "checkpoint");
+    body_u64(&body, "size", tree->size);
+    body_digest(&body, "root", &root);
+    body_i64(&body, "utc_ns", clock_utc_ns());
+    body_text(&body, "kind", kind);
+    if (count == 1)
+        status = body_campaign(store, &body, campaigns[0], err);
+    else if (count > 1)
+        status = put_campaigns(store, campaigns, count, &body, err);
+    if (status == STATUS_OK && count > 0)
+        status = count_campaigns(store, &body, err);
+    if (status == STATUS_OK && count > 0)
+        status = put_manifests(store, campaigns, count, (int64_t)tree->size, &body, err);
+    body_bytes(&body, "frontier", tree->nodes, (size_t)merkle_node_count(tree->size) * DIGEST_SIZE);
+    status = store_add(store, &body, status, &record, err);
+    if (status == STATUS_OK)
+        status =
+            statement_begin(store, "SELECT id FROM checkpoint WHERE record = ?1", &statement, err);
     if (status != STATUS_OK)
         return status;
-    statement_u64(&statement, tree->size);
-    statement_digest(&statement, &root);
-    statement_i64(&statement, clock_utc_ns());
-    statement_text(&statement, kind);
-    statement_i64(&statement, campaign);
-    statement_blob(&statement, tree->nodes, (size_t)merkle_node_count(tree->size) * DIGEST_SIZE);
-    return statement_run(&statement, ret, err);
+    statement_i64(&statement, record.id);
+    return statement_single(&statement, ret, err);
 }
 
 static struct note note_of(const struct ledger_checkpoint *checkpoint)
@@ -153,29 +314,24 @@ static enum status insert_signature(struct store *store, const struct ledger_che
 {
     struct note note = note_of(checkpoint);
     uint8_t signature[KEY_SIGNATURE_SIZE];
-    struct statement statement;
+    struct record_body body;
     enum status status = note_sign(&note, key, signature, err);
 
+    body_init(&body, "signature");
     if (status == STATUS_OK)
-        status = statement_begin(store,
-                                 "INSERT INTO signature (checkpoint, utc_ns, role, name,"
-                                 " public_key, signature) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                                 &statement, err);
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, checkpoint->id);
-    statement_i64(&statement, clock_utc_ns());
-    statement_text(&statement, role);
-    statement_text(&statement, key->public.name);
-    statement_blob(&statement, key->public.bytes, KEY_PUBLIC_SIZE);
-    statement_blob(&statement, signature, sizeof(signature));
-    return statement_run(&statement, NULL, err);
+        status = body_checkpoint(store, &body, checkpoint->id, err);
+    body_i64(&body, "utc_ns", clock_utc_ns());
+    body_text(&body, "role", role);
+    body_text(&body, "name", key->public.name);
+    body_bytes(&body, "public_key", key->public.bytes, KEY_PUBLIC_SIZE);
+    body_bytes(&body, "signature", signature, sizeof(signature));
+    return store_add(store, &body, status, NULL, err);
 }
 
 /* As ledger_add_checkpoint, within a change. */
-static enum status insert_checkpoint(struct store *store, const char *kind, int64_t campaign,
-                                     const struct key *key, struct ledger_checkpoint *ret,
-                                     struct error *err)
+static enum status insert_checkpoint(struct store *store, const char *kind,
+                                     const int64_t *campaigns, size_t count, const struct key *key,
+                                     struct ledger_checkpoint *ret, struct error *err)
 {
     struct ledger_checkpoint checkpoint;
     struct merkle tree;
@@ -187,7 +343,7 @@ static enum status insert_checkpoint(struct store *store, const char *kind, int6
     if (status == STATUS_OK)
         status = add_leaves(store, size, &tree, err);
     if (status == STATUS_OK)
-        status = insert_row(store, kind, campaign, &tree, &id, err);
+        status = insert_row(store, kind, campaigns, count, &tree, &id, err);
     if (status == STATUS_OK)
         status = ledger_find_checkpoint(store, id, &checkpoint, err);
     if (status == STATUS_OK && key)
@@ -197,20 +353,27 @@ static enum status insert_checkpoint(struct store *store, const char *kind, int6
     return status;
 }
 
-enum status ledger_add_checkpoint(struct store *store, const char *kind, int64_t campaign,
-                                  const struct key *key, struct ledger_checkpoint *ret,
-                                  struct error *err)
+enum status ledger_add_head(struct store *store, const char *kind, const int64_t *campaigns,
+                            size_t count, const struct key *key, struct ledger_checkpoint *ret,
+                            struct error *err)
 {
     struct ledger_checkpoint checkpoint;
     enum status status = store_change_begin(store, err);
 
     if (status != STATUS_OK)
         return status;
-    status = insert_checkpoint(store, kind, campaign, key, &checkpoint, err);
+    status = insert_checkpoint(store, kind, campaigns, count, key, &checkpoint, err);
     status = store_change_end(store, status, err);
     if (status == STATUS_OK && ret)
         *ret = checkpoint;
     return status;
+}
+
+enum status ledger_add_checkpoint(struct store *store, const char *kind, int64_t campaign,
+                                  const struct key *key, struct ledger_checkpoint *ret,
+                                  struct error *err)
+{
+    return ledger_add_head(store, kind, &campaign, campaign ? 1 : 0, key, ret, err);
 }
 
 static void copy_text(sqlite3_stmt *handle, int column, char *ret, size_t size)
@@ -228,8 +391,9 @@ enum status ledger_find_checkpoint(struct store *store, int64_t id, struct ledge
     enum status status = statement_begin(
         store,
         "SELECT c.id, c.size, c.root, c.utc_ns, c.kind, c.campaign, g.uid, o.name"
-        " FROM checkpoint c CROSS JOIN ledger_origin o LEFT JOIN campaign g ON g.id = c.campaign"
-        " WHERE c.id = CASE ?1 WHEN 0 THEN (SELECT max(id) FROM checkpoint) ELSE ?1 END",
+        " FROM checkpoint c JOIN log o ON o.id = c.log LEFT JOIN campaign g ON g.id = c.campaign"
+        " WHERE c.id = CASE ?1 WHEN 0 THEN (SELECT max(id) FROM checkpoint WHERE log = 1) ELSE ?1"
+        " END",
         &statement, err);
 
     if (status != STATUS_OK)
@@ -323,7 +487,7 @@ enum status ledger_add_timestamp(struct store *store, int64_t id, const void *to
                                  struct error *err)
 {
     struct ledger_checkpoint checkpoint;
-    struct statement statement;
+    struct record_body body;
     enum status status = store_change_begin(store, err);
 
     if (status != STATUS_OK)
@@ -331,17 +495,12 @@ enum status ledger_add_timestamp(struct store *store, int64_t id, const void *to
     status = ledger_find_checkpoint(store, id, &checkpoint, err);
     if (status == STATUS_OK)
         status = timestamp_check(token, length, &checkpoint.root, err);
+    body_init(&body, "timestamp");
     if (status == STATUS_OK)
-        status = statement_begin(store,
-                                 "INSERT INTO timestamp_token (checkpoint, utc_ns, token)"
-                                 " VALUES (?1, ?2, ?3)",
-                                 &statement, err);
-    if (status == STATUS_OK) {
-        statement_i64(&statement, checkpoint.id);
-        statement_i64(&statement, clock_utc_ns());
-        statement_blob(&statement, token, length);
-        status = statement_run(&statement, NULL, err);
-    }
+        status = body_checkpoint(store, &body, checkpoint.id, err);
+    body_i64(&body, "utc_ns", clock_utc_ns());
+    body_bytes(&body, "token", token, length);
+    status = store_add(store, &body, status, NULL, err);
     return store_change_end(store, status, err);
 }
 
@@ -392,22 +551,17 @@ enum status ledger_note(struct store *store, const struct ledger_checkpoint *che
 enum status ledger_add_amendment(struct store *store, int64_t cell, const char *author,
                                  const char *reason, struct error *err)
 {
-    struct statement statement;
+    struct record_body body;
     enum status status = store_change_begin(store, err);
 
     if (status != STATUS_OK)
         return status;
-    status = statement_begin(store,
-                             "INSERT INTO amendment (cell, utc_ns, author, reason)"
-                             " VALUES (?1, ?2, ?3, ?4)",
-                             &statement, err);
-    if (status == STATUS_OK) {
-        statement_i64(&statement, cell);
-        statement_i64(&statement, clock_utc_ns());
-        statement_text(&statement, author);
-        statement_text(&statement, reason);
-        status = statement_run(&statement, NULL, err);
-    }
+    body_init(&body, "amendment");
+    status = body_cell(store, &body, cell, err);
+    body_i64(&body, "utc_ns", clock_utc_ns());
+    body_text(&body, "author", author);
+    body_text(&body, "reason", reason);
+    status = store_add(store, &body, status, NULL, err);
     return store_change_end(store, status, err);
 }
 
@@ -424,23 +578,4 @@ enum status ledger_amendments(struct store *store, int64_t cell, json_t **ret, s
         return status;
     statement_i64(&statement, cell);
     return statement_rows_json(&statement, ret, err);
-}
-
-enum status ledger_salt(struct store *store, int64_t leaf, const char *column, struct digest *ret,
-                        struct error *err)
-{
-    struct statement statement;
-    bool row = false;
-    enum status status =
-        statement_begin(store, "SELECT secret FROM ledger_origin WHERE id = 1", &statement, err);
-
-    if (status != STATUS_OK)
-        return status;
-    status = statement_step(&statement, &row, err);
-    if (status == STATUS_OK && (!row || sqlite3_column_bytes(statement.handle, 0) != 32))
-        status = error_set(err, STATUS_CORRUPT, "%s: the ledger has no origin", store->path);
-    if (status == STATUS_OK)
-        *ret = ledger_leaf_salt(sqlite3_column_blob(statement.handle, 0), leaf, column);
-    statement_end(&statement);
-    return status;
 }

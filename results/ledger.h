@@ -1,9 +1,8 @@
 /*
- * ledger - the Merkle log over every row of evidence, and its checkpoints. The form is FORMAT.md's.
+ * ledger - the Merkle log over the records, and its heads. The form is FORMAT.md's.
  *
- * Rows enter the log by a trigger on every table, within the transaction that inserts them, so
- * there is nothing to call when evidence is added. What is here: heads, checkpoints, signatures,
- * time stamps, proofs, amendments.
+ * A record is a leaf from the transaction on that stores it, so there is nothing to call when
+ * evidence is added. What is here: heads, signatures, time stamps, amendments.
  */
 #ifndef ASSAY_RESULTS_LEDGER_H
 #define ASSAY_RESULTS_LEDGER_H
@@ -40,6 +39,21 @@ enum status ledger_add_checkpoint(struct store *store, const char *kind, int64_t
                                   const struct key *key, struct ledger_checkpoint *ret,
                                   struct error *err);
 
+/*
+ * The same for any number of campaigns: the head says how many records of each type there are of
+ * each (ledger_manifest).
+ */
+enum status ledger_add_head(struct store *store, const char *kind, const int64_t *campaigns,
+                            size_t count, const struct key *key, struct ledger_checkpoint *ret,
+                            struct error *err);
+
+/*
+ * {type: {"count": n, "root": hex}}: the records about this campaign alone below leaf `size` of its
+ * log, by type, with the tree hash of their digests in the log's order; new object.
+ */
+enum status ledger_manifest(struct store *store, int64_t campaign, int64_t size, json_t **ret,
+                            struct error *err);
+
 /* A checkpoint by row id; 0: the newest. NOT_FOUND says how to make one. */
 enum status ledger_find_checkpoint(struct store *store, int64_t id, struct ledger_checkpoint *ret,
                                    struct error *err);
@@ -63,14 +77,6 @@ enum status ledger_note(struct store *store, const struct ledger_checkpoint *che
 /* Tree hash of the first `size` leaves as stored; -1: all. `ret_size` may be NULL. */
 enum status ledger_root(struct store *store, int64_t size, int64_t *ret_size, struct digest *ret,
                         struct error *err);
-
-/* The salt of one committed value; with the value it gives the commitment in the leaf's data. */
-enum status ledger_salt(struct store *store, int64_t leaf, const char *column, struct digest *ret,
-                        struct error *err);
-/* Whether a column enters leaves as a salted commitment, so that it can be withheld later. */
-bool ledger_is_committed(const char *table, const char *column);
-/* The `i`th of such columns, by table; false: there are no more. */
-bool ledger_committed_at(size_t i, const char **ret_table, const char **ret_column);
 
 /* ---- amendments ---- */
 

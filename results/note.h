@@ -39,6 +39,20 @@ enum status note_sign(const struct note *note, const struct key *key,
 bool note_verify(const struct note *note, const uint8_t public_key[KEY_PUBLIC_SIZE],
                  const uint8_t signature[KEY_SIGNATURE_SIZE]);
 
+/* What a signed note says; `note` points into `origin`, `kind` and `campaign`. */
+struct note_text {
+    struct note note;
+    char origin[64], kind[32], campaign[80];
+    size_t body_length; /* of what is signed */
+    int64_t signature_count;
+};
+/* False: it is no signed note of a log, or more than that. */
+bool note_parse(const char *text, struct note_text *ret);
+/* Whether this key signed it. */
+bool note_is_signed(const char *text, const struct key_public *key);
+/* The same of any text, of which `length` bytes are signed, an empty line and signatures follow. */
+bool note_text_is_signed(const char *text, size_t length, const struct key_public *key);
+
 /* Whether this is a name that assay gives a ledger: no other signed text begins with one. */
 bool note_is_log_name(const char *name);
 

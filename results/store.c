@@ -12,7 +12,7 @@
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
 #include "results/bundle.h"
-#include "results/ledger_leaf.h"
+#include "results/record/record.h"
 
 /* Waits in steps of at most 5 ms, so that waiting writers take turns. */
 static int on_busy(void *context, int count)
@@ -109,7 +109,7 @@ int store_connect(struct store *store, const char *name, int flags)
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     /* Views use JSON functions, which SQLite counts as unsafe; none here can do harm. */
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
-    rc = ledger_leaf_register(store->db);
+    rc = record_register(store->db);
     if (rc != SQLITE_OK)
         return rc;
     return sqlite3_exec(store->db,
@@ -312,6 +312,7 @@ void store_close(struct store *store)
         return;
     for (size_t i = 0; i < store->slot_count; i++)
         sqlite3_finalize(store->slots[i].handle);
+    store_drafts_finish(store);
     sqlite3_close(store->db);
     free(store->path);
     free(store);

@@ -84,8 +84,10 @@ struct store_cell {
     const char *protocol_name;
     const char *kind; /* of workload */
     const char *precision, *scenario, *implementation;
-    int64_t batch;
+    int64_t batch; /* -1: not known */
     uint64_t seed;
+    /* Measured by another program: seed, device_index and memory are not known. */
+    bool is_imported;
     const char *backend; /* "opencl" */
     int64_t device_index;
     const char *device_spec; /* "opencl:0" */

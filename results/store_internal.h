@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 
 #include "harness/core/embed.h"
+#include "results/record/record.h"
 #include "results/store.h"
 
 #define STORE_APPLICATION_ID 0x41535359 /* "ASSY" */
@@ -30,7 +31,7 @@
     "coalesce((SELECT v.event = 'archived' FROM campaign_event v WHERE v.campaign = " id           \
     " AND v.event IN " EVENTS_LATER " ORDER BY v.id DESC LIMIT 1), 0)"
 
-#define STORE_STATEMENTS_MAX 96
+#define STORE_STATEMENTS_MAX 160
 
 /* Bytes; a value or row beyond this in a database is hostile, not evidence. */
 #define STORE_VALUE_MAX (256 * 1024 * 1024)
@@ -50,6 +51,9 @@ struct store {
     int carried_from;      /* schema version that it had before this call; 0: today's, or none */
     bool in_batch;
     bool batch_lost; /* SQLite rolled the whole batch back after a failure */
+    bool has_secret;
+    struct digest secret;       /* of this file's log */
+    struct store_draft *drafts; /* store_trial.c: trials that have begun, without their end */
     struct store_slot slots[STORE_STATEMENTS_MAX];
     size_t slot_count;
 };
@@ -80,6 +84,9 @@ const struct embed_file *store_migrations(int *ret_count);
  */
 enum status store_schema_prepare(struct store *store, const struct embed_file *migrations,
                                  int count, struct error *err);
+
+/* Makes every table refuse UPDATE and DELETE. */
+enum status store_install_triggers(sqlite3 *db, struct error *err);
 
 /* ---- store_sql.c: errors ---- */
 
@@ -149,11 +156,77 @@ void store_snapshot_end(struct store *store);
     CONTEXT_READING("(SELECT readings FROM environment WHERE trial = " trial " AND at = 'host')",  \
                     "host.name")
 
-/* store_content.c; within a change. */
-enum status store_insert_content(struct store *store, const char *kind, const void *bytes,
-                                 size_t length, struct digest *ret, struct error *err);
-enum status store_insert_json(struct store *store, const char *kind, const json_t *json,
-                              struct digest *ret, struct error *err);
+/* ---- store_record.c: what is stored; all within a change ---- */
+
+/* A record's body while it is made. Values that are NULL, or negative where that is not known, have
+ * no member; failures are told by store_append. */
+struct record_body {
+    json_t *json;
+    const char *type;
+    bool failed, too_large;
+};
+void body_init(struct record_body *body, const char *type);
+void body_text(struct record_body *body, const char *name, const char *value);
+void body_json(struct record_body *body, const char *name, json_t *value); /* takes it */
+void body_i64(struct record_body *body, const char *name, int64_t value);
+void body_u64(struct record_body *body, const char *name, uint64_t value);
+void body_known(struct record_body *body, const char *name, int64_t value);
+void body_u64_text(struct record_body *body, const char *name, uint64_t value);
+void body_digest(struct record_body *body, const char *name, const struct digest *digest);
+void body_bytes(struct record_body *body, const char *name, const void *bytes, size_t length);
+void body_blob(struct record_body *body, const char *name, const struct digest *digest);
+void body_reference(struct record_body *body, const char *name, const struct digest *digest);
+json_t *body_take(struct record_body *body); /* NULL: a value failed */
+/* References to rows: members "campaign"; "campaign" and "cell"; "begin"; "checkpoint". */
+enum status body_campaign(struct store *store, struct record_body *body, int64_t campaign,
+                          struct error *err);
+enum status body_cell(struct store *store, struct record_body *body, int64_t cell,
+                      struct error *err);
+enum status body_trial(struct store *store, struct record_body *body, int64_t trial,
+                       struct error *err);
+enum status body_checkpoint(struct store *store, struct record_body *body, int64_t checkpoint,
+                            struct error *err);
+
+struct store_record {
+    int64_t id; /* row in `record` */
+    struct digest digest;
+};
+/* Appends a record to this file's log; of a shared type, gives the one that is there. Takes what
+ * is in `body`. */
+enum status store_append(struct store *store, struct record_body *body, struct store_record *ret,
+                         struct error *err);
+/* The same, unless `status` is not OK already. */
+enum status store_add(struct store *store, struct record_body *body, enum status status,
+                      struct store_record *ret, struct error *err);
+
+/* A record as it is entered. */
+struct record_row {
+    int64_t id; /* 0: the next */
+    int64_t log, leaf;
+    const struct record_type *type;
+    struct digest digest;
+    const struct digest *salt; /* of all members; NULL: see salts */
+    const char *salts;         /* JSON; NULL: none */
+    const char *body;
+    size_t length;
+    bool keep_body; /* false: the row is to be compared alone */
+};
+/*
+ * Inserts the row, and what follows from it in all tables. CORRUPT: what it refers to is not here.
+ */
+enum status store_enter_record(struct store *store, const struct record_row *row, int64_t *ret,
+                               struct error *err);
+
+enum status store_insert_content(struct store *store, const void *bytes, size_t length,
+                                 struct digest *ret, struct error *err);
+enum status store_insert_json(struct store *store, const json_t *json, struct digest *ret,
+                              struct error *err);
+
+/* store_trial.c: a record of readings; forgets the trials that have begun. */
+enum status store_append_readings(struct store *store, const json_t *readings,
+                                  struct store_record *ret, struct error *err);
+void store_drafts_finish(struct store *store);
+
 /*
  * store_samples.c: one chunk into `ret` (room for SERIES_CHUNK_MAX); first, count, minimum,
  * maximum, total and data are in the row's columns from `column` on. CORRUPT: it is not what its
@@ -163,10 +236,6 @@ enum status store_read_chunk(sqlite3_stmt *row, int column, int64_t *ret, size_t
                              struct error *err);
 /* Heap copy of `value` in clean UTF-8, as statement_text stores it. */
 char *store_clean_text(const char *value);
-
-/* store_subject.c: row of the reading_set with these readings; within a change. */
-enum status store_insert_readings(struct store *store, const json_t *readings, int64_t *ret,
-                                  struct error *err);
 
 /*
  * Of cell `c` of campaign `g`: "a" or "b" where it is an arm of a paired campaign, else NULL; and

@@ -366,6 +366,7 @@ static void init_side(struct side *side, const struct verify *verify, step_fn *f
     side->verify.immutable = verify->immutable;
     side->verify.work_max = verify->work_max;
     side->verify.readable = verify->readable;
+    side->verify.model = verify->model;
     side->verify.main = verify;
     if (verify->options->threads != 1)
         side->started = pthread_create(&side->thread, NULL, run_side, side) == 0;
@@ -389,9 +390,8 @@ static enum status finish_side(struct side *side, struct verify *verify, struct 
 
 static enum status check_all(struct verify *verify, struct error *err)
 {
-    static step_fn *const steps[] = {verify_rows, verify_tree, verify_signatures};
-    static step_fn *const last_steps[] = {verify_references, verify_cells, verify_series,
-                                          verify_estimates, verify_comparisons};
+    static step_fn *const steps[] = {verify_records, verify_tree, verify_signatures, verify_series};
+    static step_fn *const last_steps[] = {verify_cells, verify_estimates, verify_comparisons};
     struct side *sides = malloc(SIDES * sizeof(*sides));
     enum status status = sides ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
 
@@ -404,7 +404,7 @@ static enum status check_all(struct verify *verify, struct error *err)
         return status;
     }
     init_side(&sides[0], verify, verify_structure, NULL);
-    init_side(&sides[1], verify, verify_content, verify_complete);
+    init_side(&sides[1], verify, verify_tables, verify_complete);
     init_side(&sides[2], verify, verify_trials, NULL);
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
         if (status == STATUS_OK && verify->readable && !verify->stopped)
@@ -415,7 +415,6 @@ static enum status check_all(struct verify *verify, struct error *err)
         if (status == STATUS_OK)
             status = side_status;
     }
-    verify->trials_were_planned = sides[1].verify.trials_were_planned;
     free(sides);
     for (size_t i = 0; i < sizeof(last_steps) / sizeof(last_steps[0]); i++)
         if (status == STATUS_OK && verify->readable && !verify->stopped)
@@ -425,14 +424,13 @@ static enum status check_all(struct verify *verify, struct error *err)
 
 static void finish(struct verify *verify)
 {
-    verify_tree_end(verify);
     store_close(verify->store);
     sqlite3_close(verify->model);
-    for (size_t i = 0; i < verify->table_count; i++) {
-        free(verify->tables[i].name);
-        free(verify->tables[i].select);
-        free(verify->tables[i].scan);
-        ledger_leaf_shape_finish(&verify->tables[i].shape);
+    while (verify->covers) {
+        struct verify_cover *next = verify->covers->next;
+
+        free(verify->covers);
+        verify->covers = next;
     }
     finish_budgets(verify);
     free(verify);

@@ -23,11 +23,12 @@
 #define VERIFY_CHECK_MAP(X)                                                                        \
     X(FILE, "file", "SQLite's own structure")                                                      \
     X(SCHEMA, "schema", "tables, indices, triggers and views are those of this version")           \
-    X(ROW, "row", "each row is the one that entered the ledger, each leaf has its row")            \
-    X(TREE, "tree", "leaves without gaps; each checkpoint's root follows from them")               \
+    X(RECORD, "record", "each record is canonical, and its digest is the one in the log")          \
+    X(TREE, "tree", "records without gaps; each head's root follows from them")                    \
+    X(ROW, "row", "all tables follow from the records")                                            \
     X(SIGNATURE, "signature", "signatures and time stamps of checkpoints")                         \
     X(HEAD, "head", "the head that was expected")                                                  \
-    X(CONTENT, "content", "stored digests fit what they are digests of")                           \
+    X(CONTENT, "content", "blobs and samples have the digests that records name")                  \
     X(COMPLETE, "complete",                                                                        \
       "nothing planned is missing without a reason; no row without its owner")                     \
     X(CELL, "cell", "campaigns and cells follow from plan, protocol and declared workload")        \

@@ -132,11 +132,6 @@ static bool all_trials_were_planned(struct verify *verify)
     return holds && rc == SQLITE_DONE;
 }
 
-static bool trials_were_planned(struct verify *verify)
-{
-    return verify->trials_were_planned;
-}
-
 /* Walks along chunks, whose trials must ascend, up to those of `trial`, and sums these up. */
 static bool sum_of_chunks(sqlite3_stmt *chunk, int64_t trial, int64_t *last, int *rc, int64_t *ret)
 {
@@ -216,7 +211,7 @@ static const struct rule {
      "SELECT t.id, 'is of another cell than the trial that was planned' FROM trial t"
      " LEFT JOIN planned_trial p ON p.campaign = t.campaign AND p.sequence = t.sequence"
      " WHERE p.cell IS NOT t.cell",
-     trials_were_planned},
+     all_trials_were_planned},
     {VERIFY_WRONG, "trial",
      "SELECT t.id, 'was tried again although attempt ' || f.attempt || ' ended ''' || e.status ||"
      " '''' FROM trial t CROSS JOIN trial f ON f.campaign = t.campaign AND f.sequence = t.sequence"
@@ -274,17 +269,6 @@ static void check_rule(struct verify *verify, const struct rule *rule)
         verify_report(verify, rule->level, VERIFY_COMPLETE, rule->table, text_at(row, 0), "%s",
                       text_at(row, 1));
     sqlite3_finalize(row);
-}
-
-/* References other than by number; verify_references has the rest. */
-static void check_owners(struct verify *verify)
-{
-    for (size_t i = 0; i < verify->main->table_count && !verify_stopped(verify); i++) {
-        const struct verify_table *table = &verify->main->tables[i];
-
-        if (verify_refers_otherwise(verify, table))
-            verify_references_check(verify, table);
-    }
 }
 
 /* The order in the plan's own text against the rows, which `row` selects. */
@@ -355,8 +339,6 @@ enum status verify_complete(struct verify *verify, struct error *err)
     const size_t count = sizeof(rules) / sizeof(rules[0]);
 
     (void)err;
-    verify->trials_were_planned = all_trials_were_planned(verify);
-    check_owners(verify);
     for (size_t i = 0; i < count && verify_progress(verify, "completeness", i, count); i++)
         check_rule(verify, &rules[i]);
     check_plans(verify);

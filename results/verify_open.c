@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "results/ledger_leaf.h"
 #include "results/verify_internal.h"
 
 /* Virtual machine steps between two checks of the budget. */
@@ -80,7 +79,7 @@ enum status verify_open(struct verify *verify, struct store **ret, struct error 
     rc = sqlite3_open_v2(name, &store->db,
                          SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
     if (rc == SQLITE_OK)
-        rc = ledger_leaf_register(store->db);
+        rc = record_register(store->db);
     if (rc != SQLITE_OK) {
         status = store_error(store, rc, "opening", err);
         goto done;

@@ -1,476 +1,399 @@
-/* The ledger, leaf by leaf: the tree, its checkpoints, and rows that are not in it. */
+/* The logs: this file's own, record by record, and those of bundles, of which parts are here. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <sodium.h>
-
-#include "results/merkle.h"
+#include "harness/core/canonical.h"
+#include "results/ledger.h"
+#include "results/merkle_part.h"
+#include "results/note.h"
 #include "results/verify_internal.h"
 
-/*
- * Keys that a table has in the ledger, as hashes under a key drawn for this run. While the first
- * number of the keys ascends along the ledger, as assay writes them, only keys with the same first
- * number must be kept to find duplicates.
- */
-struct keys {
-    uint64_t *hashes; /* of the current first number, or all */
-    size_t count, capacity;
-    int64_t first;
-    bool rises_not, all;
-    size_t twice; /* duplicate keys */
-};
-
-struct verify_tree {
-    struct verify *verify;
-    struct merkle merkle;
-    struct keys keys[VERIFY_TABLES_MAX];
-    unsigned char hash_key[crypto_shorthash_KEYBYTES];
-    sqlite3_stmt *checkpoints; /* by size; the row it is on, if any */
-    bool has_checkpoint;
-    const struct verify_table *checkpoint, *campaign, *trial;
-    int64_t due;           /* the checkpoint of as many leaves as there are now; 0: there is none */
-    int64_t head_size;     /* where the expected head was seen */
-    int64_t expected_size; /* of the head that the user expects; -1: any */
-    bool expects, head_seen;
-    struct digest expected;
-    bool failed;                     /* out of memory */
-    struct verify_findings findings; /* of what was handed over */
-};
-
-static uint64_t hash_of(const struct verify_tree *tree, sqlite3_value *key)
-{
-    unsigned char out[crypto_shorthash_BYTES];
-    uint64_t hash;
-
-    if (sqlite3_value_type(key) == SQLITE_INTEGER) {
-        int64_t number = sqlite3_value_int64(key);
-
-        crypto_shorthash(out, (const unsigned char *)&number, sizeof(number), tree->hash_key);
-    } else {
-        const unsigned char *bytes = sqlite3_value_blob(key);
-
-        crypto_shorthash(out, bytes ? bytes : out, bytes ? (size_t)sqlite3_value_bytes(key) : 0,
-                         tree->hash_key);
-    }
-    memcpy(&hash, out, sizeof(hash));
-    return hash;
-}
-
-static void remember(struct verify_tree *tree, size_t table, uint64_t hash)
-{
-    struct keys *keys = &tree->keys[table];
-
-    if (keys->count == keys->capacity) {
-        size_t capacity = keys->capacity ? keys->capacity * 2 : 256;
-        uint64_t *grown = realloc(keys->hashes, capacity * sizeof(*grown));
-
-        if (!grown) {
-            tree->failed = true;
-            return;
-        }
-        keys->hashes = grown;
-        keys->capacity = capacity;
-    }
-    keys->hashes[keys->count++] = hash;
-}
-
-static int compare_hashes(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-static void sort(struct keys *keys)
-{
-    if (keys->count > 1)
-        qsort(keys->hashes, keys->count, sizeof(*keys->hashes), compare_hashes);
-    for (size_t i = 1; i < keys->count; i++)
-        keys->twice += keys->hashes[i] == keys->hashes[i - 1];
-}
-
-/* The number that a key begins with; false when it begins with none. */
-static bool first_number(const struct verify_entry *entry, int64_t *ret)
-{
-    const char *text, *slash;
-    char digits[24];
-
-    if (entry->named.is_read || entry->table->is_number) {
-        *ret =
-            entry->named.is_read ? entry->named.parts[0].number : sqlite3_value_int64(entry->key);
-        return entry->named.is_read;
-    }
-    if (sqlite3_value_type(entry->key) != SQLITE_TEXT)
-        return false;
-    text = (const char *)sqlite3_value_text(entry->key);
-    slash = text ? strchr(text, '/') : NULL;
-    if (!slash || (size_t)(slash - text) >= sizeof(digits))
-        return false;
-    memcpy(digits, text, (size_t)(slash - text));
-    digits[slash - text] = '\0';
-    return text_parse_i64(digits, ret);
-}
-
-struct verify_leaf verify_tree_leaf(struct verify *verify, const struct verify_entry *entry)
-{
-    const struct verify_table *table = entry->table;
-    const void *digest = sqlite3_value_blob(entry->digest);
-    struct verify_leaf leaf = {.table = -1};
-
-    if (digest && sqlite3_value_bytes(entry->digest) == DIGEST_SIZE)
-        memcpy(leaf.digest.bytes, digest, DIGEST_SIZE);
-    if (!table)
-        return leaf;
-    leaf.table = (int16_t)(table - verify->tables);
-    leaf.has_number = table->in_order && first_number(entry, &leaf.number);
-    if (!table->is_number)
-        leaf.key_hash = hash_of(verify->tree, entry->key);
-    return leaf;
-}
-
-static void note_key(struct verify_tree *tree, const struct verify_leaf *leaf)
-{
-    const struct verify_table *table = &tree->verify->tables[leaf->table];
-    struct keys *keys = &tree->keys[leaf->table];
-
-    if (table->parts[0] != 'I') {
-        keys->all = true;
-        remember(tree, (size_t)leaf->table, leaf->key_hash);
-        return;
-    }
-    if (keys->rises_not)
-        return;
-    if (!leaf->has_number ||
-        (table->leaves > 1 &&
-         (table->is_number ? leaf->number <= keys->first : leaf->number < keys->first))) {
-        keys->rises_not = true;
-        return;
-    }
-    if (table->leaves == 1 || leaf->number > keys->first) {
-        sort(keys);
-        keys->count = 0;
-        keys->first = leaf->number;
-    }
-    if (!table->is_number)
-        remember(tree, (size_t)leaf->table, leaf->key_hash);
-}
-
-/* All keys of a table. Unreadable rows were reported by the first pass. */
-static void collect(struct verify_tree *tree, size_t number)
-{
-    struct keys *keys = &tree->keys[number];
-    sqlite3_stmt *ledger = verify_prepare(tree->verify, tree->verify->db,
-                                          "SELECT key FROM ledger WHERE table_name = ?1"
-                                          " ORDER BY leaf",
-                                          VERIFY_TREE, "ledger");
-
-    keys->count = 0;
-    keys->twice = 0;
-    if (ledger)
-        sqlite3_bind_text(ledger, 1, tree->verify->tables[number].name, -1, SQLITE_STATIC);
-    while (ledger && !tree->failed && sqlite3_step(ledger) == SQLITE_ROW)
-        remember(tree, number, hash_of(tree, sqlite3_column_value(ledger, 0)));
-    sqlite3_finalize(ledger);
-    sort(keys);
-    keys->all = true;
-}
-
-/* ---- checkpoints ---- */
-
-static void next_checkpoint(struct verify_tree *tree)
-{
-    const int rc = tree->checkpoints ? sqlite3_step(tree->checkpoints) : SQLITE_DONE;
-    const char *damage = rc == SQLITE_ROW || rc == SQLITE_DONE
-                             ? NULL
-                             : verify_damage(tree->verify, tree->verify->db);
-
-    tree->has_checkpoint = rc == SQLITE_ROW;
-    if (damage)
-        verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", NULL,
-                            "cannot be read: %s", damage);
-}
-
-static bool blob_is(sqlite3_stmt *select, int column, const void *bytes, size_t length)
-{
-    const void *blob = sqlite3_column_blob(select, column);
-
-    return blob && (size_t)sqlite3_column_bytes(select, column) == length &&
-           memcmp(blob, bytes, length) == 0;
-}
-
-/* A plan's checkpoint covers its campaign and none of its trials; ids ascend along the ledger. */
-static void check_plan(struct verify_tree *tree, const char *key)
-{
-    sqlite3_stmt *row = tree->checkpoints;
-
-    if (sqlite3_column_type(row, 5) == SQLITE_NULL ||
-        sqlite3_column_int64(row, 5) > tree->campaign->last)
-        verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", key,
-                            "is of a plan, and does not cover a campaign");
-    else if (sqlite3_column_type(row, 6) != SQLITE_NULL &&
-             sqlite3_column_int64(row, 6) <= tree->trial->last)
-        verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", key,
-                            "is of a plan, and covers trial %lld of its campaign already",
-                            (long long)sqlite3_column_int64(row, 6));
-}
-
-/* columns: 0 id, 1 size, 2 root, 3 frontier, 4 kind, 5 campaign, 6 a plan's first trial */
-static void check_checkpoint(struct verify_tree *tree)
-{
-    struct digest root = merkle_root(&tree->merkle);
-    sqlite3_stmt *row = tree->checkpoints;
-    char key[24], hex[DIGEST_HEX_SIZE];
-
-    snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
-    tree->due = sqlite3_column_int64(row, 0);
-    if (!blob_is(row, 2, root.bytes, DIGEST_SIZE))
-        verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", key,
-                            "the first %" PRIu64
-                            " leaves give the root %s, not the one stored: the "
-                            "ledger was rewritten",
-                            tree->merkle.size, digest_hex(&root, hex));
-    if (!blob_is(row, 3, tree->merkle.nodes,
-                 (size_t)merkle_node_count(tree->merkle.size) * DIGEST_SIZE))
-        verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", key,
-                            "its frontier does not follow from the leaves");
-    if (blob_is(row, 4, "plan", strlen("plan")))
-        check_plan(tree, key);
-    tree->verify->summary->checkpoints++;
-}
-
-/* Checks all that refers to the head of this many leaves. */
-static void check_head(struct verify_tree *tree)
-{
+/* A head that the reader expects. */
+struct expected {
+    bool is_asked, is_seen;
+    int64_t size; /* -1: any */
     struct digest root;
-    bool at_checkpoint = false;
+};
 
-    tree->due = 0;
-    while (tree->has_checkpoint &&
-           sqlite3_column_int64(tree->checkpoints, 1) <= (int64_t)tree->merkle.size) {
-        check_checkpoint(tree);
-        at_checkpoint = true;
-        next_checkpoint(tree);
-    }
-    if (!tree->expects || tree->head_seen ||
-        (tree->expected_size >= 0
-             ? tree->expected_size != (int64_t)tree->merkle.size
-             : !at_checkpoint && (int64_t)tree->merkle.size != tree->verify->leaves))
-        return;
-    root = merkle_root(&tree->merkle);
-    tree->head_seen = digest_equal(&root, &tree->expected);
-    tree->head_size = (int64_t)tree->merkle.size;
+static bool column_digest(sqlite3_stmt *row, int column, struct digest *ret)
+{
+    const void *bytes = sqlite3_column_blob(row, column);
+
+    if (!bytes || sqlite3_column_bytes(row, column) != DIGEST_SIZE)
+        return false;
+    memcpy(ret->bytes, bytes, DIGEST_SIZE);
+    return true;
 }
 
-/* A checkpoint's own leaf directly follows the leaves that it covers. */
-static void check_place(struct verify_tree *tree, const struct verify_leaf *leaf)
+static const char *key_of(sqlite3_stmt *row, char ret[24])
 {
-    char key[24];
-
-    if (tree->due != 0 && leaf->number == tree->due)
-        return;
-    snprintf(key, sizeof(key), "%lld", (long long)leaf->number);
-    verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", key,
-                        "entered the ledger as leaf %" PRIu64
-                        ", but states another size: it was not made at the time it states",
-                        tree->merkle.size);
+    snprintf(ret, 24, "%lld", (long long)sqlite3_column_int64(row, 0));
+    return ret;
 }
 
-static enum status parse_head(struct verify_tree *tree, struct error *err)
+static enum status read_expected(const char *text, struct expected *ret, struct error *err)
 {
-    const char *text = tree->verify->options->expect_head;
     const char *colon = text ? strchr(text, ':') : NULL;
-    char size[24] = "";
+    char size[24];
 
-    tree->expected_size = -1;
-    tree->expects = text != NULL;
+    *ret = (struct expected){.is_asked = text != NULL, .size = -1};
     if (!text)
         return STATUS_OK;
-    if (colon && (size_t)(colon - text) < sizeof(size)) {
-        memcpy(size, text, (size_t)(colon - text));
-        text = colon + 1;
-    }
-    if ((colon && (!text_parse_i64(size, &tree->expected_size) || tree->expected_size < 0)) ||
-        !digest_from_hex(text, &tree->expected))
-        return error_set(
-            err, STATUS_INVALID,
-            "--expect-head %s: write the root's 64 hex digits, or SIZE:ROOT, as `assay "
-            "checkpoint` prints them",
-            tree->verify->options->expect_head);
+    snprintf(size, sizeof(size), "%.*s", colon ? (int)(colon - text) : 0, text);
+    if (!digest_from_hex(colon ? colon + 1 : text, &ret->root) ||
+        (colon && (!text_parse_i64(size, &ret->size) || ret->size < 0)))
+        return error_set(err, STATUS_INVALID,
+                         "--expect-head %s: is neither ROOT nor SIZE:ROOT, with a root of 64 hex "
+                         "digits",
+                         text);
     return STATUS_OK;
 }
 
-/* ---- leaf by leaf ---- */
-
-static void take_leaf(struct verify_tree *tree, const struct verify_leaf *leaf)
+static void compare_expected(struct expected *expected, int64_t size, const struct digest *root)
 {
-    if (leaf->table >= 0) {
-        struct verify_table *table = &tree->verify->tables[leaf->table];
-
-        if (table == tree->checkpoint)
-            check_place(tree, leaf);
-        if (table->leaves++ == 0)
-            table->first = leaf->number;
-        note_key(tree, leaf);
-        if (table->counted && leaf->number <= table->last) {
-            char key[24];
-
-            snprintf(key, sizeof(key), "%lld", (long long)leaf->number);
-            verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, table->name, key,
-                                "follows row %" PRId64
-                                " in the ledger: the order of rows was changed",
-                                table->last);
-        } else if (table->counted) {
-            table->last = leaf->number;
-        }
-    }
-    merkle_add(&tree->merkle, &leaf->digest);
-    check_head(tree);
+    expected->is_seen |= expected->is_asked && (expected->size < 0 || expected->size == size) &&
+                         digest_equal(&expected->root, root);
 }
 
-void verify_tree_take(struct verify *verify, const struct verify_leaf *leaves, size_t count)
+/* ---- this file's own log ---- */
+
+/* The head in a record against the tree of the records before it. columns: 0 id, 1 leaf, 4 body */
+static void check_head(struct verify *verify, sqlite3_stmt *row, const struct merkle *tree)
 {
-    for (size_t i = 0; i < count && !verify_stopped(verify); i++)
-        take_leaf(verify->tree, &leaves[i]);
+    const struct digest root = merkle_root(tree);
+    char hex[DIGEST_HEX_SIZE], frontier[MERKLE_HEIGHT_MAX * 2 * DIGEST_SIZE + 1], key[24];
+    const char *told;
+    json_t *body = NULL;
+
+    verify->summary->checkpoints++;
+    if (canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "head", &body,
+                        NULL) != STATUS_OK)
+        return; /* told by verify_records */
+    digest_hex(&root, hex);
+    sodium_bin2hex(frontier, sizeof(frontier), tree->nodes->bytes,
+                   (size_t)merkle_node_count(tree->size) * DIGEST_SIZE);
+    told = json_string_value(json_object_get(body, "root"));
+    if (json_integer_value(json_object_get(body, "size")) != (int64_t)tree->size)
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
+                      "is a head of %lld records and comes after %" PRIu64,
+                      (long long)json_integer_value(json_object_get(body, "size")), tree->size);
+    else if (!told || strcmp(told, hex) != 0)
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
+                      "is a head whose root does not follow from the records before it: %s, told "
+                      "%s",
+                      hex, told ? told : "none");
+    told = json_string_value(json_object_get(body, "frontier"));
+    if (!told || strcmp(told, frontier) != 0)
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
+                      "is a head whose frontier does not follow from the records before it");
+    json_decref(body);
 }
 
-uint64_t verify_tree_size(const struct verify *verify)
+/* What there was of a campaign, against what the head says. columns: 0 id, 1 leaf, 4 body */
+static void check_manifests(struct verify *verify, sqlite3_stmt *row)
 {
-    return verify->tree->merkle.size;
-}
+    json_t *body = NULL, *manifest;
+    const char *hex;
+    char key[24];
 
-enum status verify_tree_begin(struct verify *verify, struct error *err)
-{
-    struct verify_tree *tree = calloc(1, sizeof(*tree));
-    enum status status;
-
-    if (!tree || sodium_init() < 0) {
-        free(tree);
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
-    }
-    tree->verify = verify;
-    tree->checkpoint = verify_find_table(verify, "checkpoint");
-    tree->campaign = verify_find_table(verify, "campaign");
-    tree->trial = verify_find_table(verify, "trial");
-    verify->tree = tree;
-    randombytes_buf(tree->hash_key, sizeof(tree->hash_key));
-    status = parse_head(tree, err);
-    if (status != STATUS_OK)
-        return status;
-    tree->checkpoints = verify_prepare(verify, verify->db,
-                                       "SELECT id, size, root, frontier, kind, campaign,"
-                                       " CASE kind WHEN 'plan' THEN (SELECT min(t.id) FROM trial t"
-                                       " WHERE t.campaign = c.campaign) END"
-                                       " FROM checkpoint c ORDER BY size, id",
-                                       VERIFY_TREE, "checkpoint");
-    next_checkpoint(tree);
-    check_head(tree);
-    return STATUS_OK;
-}
-
-void verify_tree_end(struct verify *verify)
-{
-    struct verify_tree *tree = verify->tree;
-
-    if (!tree)
+    if (canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "head", &body,
+                        NULL) != STATUS_OK)
         return;
-    verify_findings_report(verify, &tree->findings);
-    sqlite3_finalize(tree->checkpoints);
-    for (size_t i = 0; i < VERIFY_TABLES_MAX; i++)
-        free(tree->keys[i].hashes);
-    free(tree);
-    verify->tree = NULL;
-}
+    json_object_foreach(json_object_get(body, "manifest"), hex, manifest)
+    {
+        sqlite3_stmt *find =
+            verify_prepare(verify, verify->db,
+                           "SELECT g.id FROM record r JOIN campaign g ON g.record = r.id"
+                           " WHERE r.digest = assay_hex(?1)",
+                           VERIFY_TREE, "campaign");
+        json_t *there = NULL;
+        int64_t campaign = 0;
 
-static void tell_cut_checkpoints(struct verify_tree *tree)
-{
-    while (tree->has_checkpoint && !verify_stopped(tree->verify)) {
-        char key[24];
-
-        snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(tree->checkpoints, 0));
-        verify_findings_add(
-            &tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", key,
-            "covers %lld leaves, there are %" PRIu64 ": the end of the ledger is missing",
-            (long long)sqlite3_column_int64(tree->checkpoints, 1), tree->merkle.size);
-        next_checkpoint(tree);
-    }
-}
-
-/* ---- rows against the keys that the ledger has ---- */
-
-/* Names the rows that have no leaf. */
-static void name_strangers(struct verify_tree *tree, size_t number)
-{
-    struct verify_table *table = &tree->verify->tables[number];
-    struct keys *keys = &tree->keys[number];
-    sqlite3_stmt *rows =
-        verify_prepare(tree->verify, tree->verify->db, table->scan, VERIFY_ROW, table->name);
-    int64_t reported = 0;
-
-    while (rows && verify_step(tree->verify, rows, VERIFY_ROW, table->name)) {
-        uint64_t hash = hash_of(tree, sqlite3_column_value(rows, 0));
-        char key[VERIFY_KEY_TEXT];
-
-        if ((keys->count > 0 &&
-             bsearch(&hash, keys->hashes, keys->count, sizeof(hash), compare_hashes)) ||
-            reported++ >= VERIFY_FINDINGS_MAX)
+        if (find)
+            sqlite3_bind_text(find, 1, hex, -1, SQLITE_STATIC);
+        if (find && verify_step(verify, find, VERIFY_TREE, "campaign"))
+            campaign = sqlite3_column_int64(find, 0);
+        sqlite3_finalize(find);
+        if (!campaign) /* of a bundle that shows other campaigns of its log */
             continue;
-        verify_report(tree->verify, VERIFY_WRONG, VERIFY_ROW, table->name,
-                      verify_key_text(sqlite3_column_value(rows, 0), key),
-                      "the row is not in the ledger: it was not added by assay");
+        if (ledger_manifest(verify->store, campaign, sqlite3_column_int64(row, 1), &there, NULL) !=
+                STATUS_OK ||
+            !json_equal(there, manifest))
+            verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "record", key_of(row, key),
+                          "is a head that counts other records of campaign %lld than are here: "
+                          "some were left out, or put in",
+                          (long long)campaign);
+        json_decref(there);
     }
-    sqlite3_finalize(rows);
+    json_decref(body);
 }
 
-static void compare_table(struct verify_tree *tree, size_t number)
+/* columns: 0 id, 1 leaf, 2 type, 3 digest, 4 body */
+static void walk_log(struct verify *verify, struct expected *expected, int64_t total)
 {
-    struct verify_table *table = &tree->verify->tables[number];
-    struct keys *keys = &tree->keys[number];
-    char *sql = text_format("SELECT count(*) FROM %s", table->name);
-    int64_t rows;
+    struct merkle tree = {0};
+    char key[24];
+    sqlite3_stmt *row = verify_prepare(verify, verify->db,
+                                       "SELECT id, leaf, type, digest, body FROM record"
+                                       " WHERE log = 1 ORDER BY id",
+                                       VERIFY_TREE, "record");
 
-    if (!sql) {
-        tree->failed = true;
-        return;
+    while (row && verify_step(verify, row, VERIFY_TREE, "record")) {
+        struct digest leaf = {{0}}, root;
+
+        if (tree.size % 65536 == 0 && !verify_progress(verify, "heads", tree.size, (uint64_t)total))
+            break;
+        if (sqlite3_column_int64(row, 1) != (int64_t)tree.size) {
+            verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
+                          "is number %lld of the log where number %" PRIu64
+                          " belongs: one is missing, or they are not in their order",
+                          (long long)sqlite3_column_int64(row, 1), tree.size);
+            break;
+        }
+        if (expected->is_asked && (expected->size < 0 || expected->size == (int64_t)tree.size) &&
+            tree.size > 0) {
+            root = merkle_root(&tree);
+            compare_expected(expected, (int64_t)tree.size, &root);
+        }
+        if (!strcmp(text_at(row, 2), "checkpoint")) {
+            check_head(verify, row, &tree);
+            check_manifests(verify, row);
+        }
+        column_digest(row, 3, &leaf);
+        merkle_add(&tree, &leaf);
     }
-    rows = verify_ask(tree->verify, sql, 0, 0, VERIFY_ROW);
-    free(sql);
-    if (keys->rises_not)
-        collect(tree, number);
-    else
-        sort(keys);
-    if (keys->twice > 0)
-        verify_report(tree->verify, VERIFY_WRONG, VERIFY_ROW, table->name, NULL,
-                      "%zu rows are in the ledger more than once", keys->twice);
-    if (rows == table->leaves && keys->twice == 0)
-        return;
-    if (!keys->all)
-        collect(tree, number);
-    name_strangers(tree, number);
+    sqlite3_finalize(row);
+    verify->summary->leaves = (int64_t)tree.size;
+    verify->summary->root = merkle_root(&tree);
+    compare_expected(expected, (int64_t)tree.size, &verify->summary->root);
+}
+
+static void check_name(struct verify *verify)
+{
+    sqlite3_stmt *row =
+        verify_prepare(verify, verify->db,
+                       "SELECT l.name, r.body, r.type FROM log l LEFT JOIN record r ON r.log = 1"
+                       " AND r.leaf = 0 WHERE l.id = 1",
+                       VERIFY_TREE, "log");
+    json_t *body = NULL;
+    const char *name = NULL;
+
+    if (row && verify_step(verify, row, VERIFY_TREE, "log")) {
+        snprintf(verify->summary->origin, sizeof(verify->summary->origin), "%s", text_at(row, 0));
+        canonical_parse(text_at(row, 1), (size_t)sqlite3_column_bytes(row, 1), "log", &body, NULL);
+        name = json_string_value(json_object_get(body, "name"));
+        if (strcmp(text_at(row, 2), "log") != 0 || !name || strcmp(name, text_at(row, 0)) != 0)
+            verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", "1",
+                          "its name is not the one in the log's first record");
+    } else {
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", NULL, "the file has no log");
+    }
+    json_decref(body);
+    sqlite3_finalize(row);
+}
+
+/* ---- logs of bundles ---- */
+
+/* The subtrees that the bundle handed over: [[level, index, hex], ...]. */
+static bool read_places(const json_t *proof, struct merkle_part *part)
+{
+    const json_t *nodes = json_object_get(proof, "nodes");
+    json_t *node;
+    size_t i;
+
+    json_array_foreach(nodes, i, node)
+    {
+        const json_int_t level = json_integer_value(json_array_get(node, 0)),
+                         index = json_integer_value(json_array_get(node, 1));
+        const char *hex = json_string_value(json_array_get(node, 2));
+        struct digest digest;
+
+        if (level < 0 || level > 62 || index < 0 || index > (INT64_MAX >> level) || !hex ||
+            !digest_from_hex(hex, &digest) ||
+            !merkle_part_add(part, (int)level, (uint64_t)index, &digest))
+            return false;
+    }
+    return json_is_array(nodes);
+}
+
+static bool add_leaves(struct verify *verify, int64_t log, int64_t size, struct merkle_part *part)
+{
+    sqlite3_stmt *row = verify_prepare(
+        verify, verify->db, "SELECT leaf, digest FROM record WHERE log = ?1 AND leaf < ?2",
+        VERIFY_TREE, "record");
+    bool added = row != NULL;
+
+    if (row) {
+        sqlite3_bind_int64(row, 1, log);
+        sqlite3_bind_int64(row, 2, size);
+    }
+    while (added && verify_step(verify, row, VERIFY_TREE, "record")) {
+        struct digest digest = {{0}};
+
+        column_digest(row, 1, &digest);
+        added = merkle_part_add(part, 0, (uint64_t)sqlite3_column_int64(row, 0), &digest);
+    }
+    sqlite3_finalize(row);
+    return added;
+}
+
+static void check_root(struct verify *verify, const char *key, struct merkle_part *part,
+                       int64_t size, const struct digest *told, const char *what)
+{
+    struct digest root;
+    uint64_t missing = 0;
+
+    if (!merkle_part_root(part, (uint64_t)size, &root, &missing))
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
+                      "%s: record %" PRIu64
+                      " of its log is neither here nor proven to be another's",
+                      what, missing);
+    else if (!digest_equal(&root, told))
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
+                      "%s: its root does not follow from the records that are here", what);
+}
+
+/* The heads of the campaigns, and those that the bundle's maker showed. */
+static void check_earlier(struct verify *verify, const char *key, int64_t log, int64_t size,
+                          const json_t *proof, struct merkle_part *part, struct expected *expected)
+{
+    sqlite3_stmt *row = verify_prepare(verify, verify->db,
+                                       "SELECT r.id, r.leaf, c.root, c.size, r.body FROM checkpoint"
+                                       " c JOIN record r ON r.id = c.record WHERE c.log = ?1 AND"
+                                       " r.leaf < ?2",
+                                       VERIFY_TREE, "checkpoint");
+    json_t *head;
+    size_t i;
+
+    if (row) {
+        sqlite3_bind_int64(row, 1, log);
+        sqlite3_bind_int64(row, 2, size);
+    }
+    while (row && verify_step(verify, row, VERIFY_TREE, "checkpoint")) {
+        struct digest root = {{0}};
+
+        column_digest(row, 2, &root);
+        verify->summary->checkpoints++;
+        if (sqlite3_column_int64(row, 3) != sqlite3_column_int64(row, 1))
+            verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
+                          "a head of %lld records comes after %lld",
+                          (long long)sqlite3_column_int64(row, 3),
+                          (long long)sqlite3_column_int64(row, 1));
+        else
+            check_root(verify, key, part, sqlite3_column_int64(row, 3), &root, "an earlier head");
+        check_manifests(verify, row);
+    }
+    sqlite3_finalize(row);
+    json_array_foreach(json_object_get(proof, "heads"), i, head)
+    {
+        const int64_t earlier = json_integer_value(json_object_get(head, "size"));
+        const char *hex = json_string_value(json_object_get(head, "root"));
+        struct digest root;
+
+        if (earlier < 1 || earlier > size || !hex || !digest_from_hex(hex, &root)) {
+            verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
+                          "one of its earlier heads is none");
+            continue;
+        }
+        check_root(verify, key, part, earlier, &root, "an earlier head");
+        compare_expected(expected, earlier, &root);
+    }
+}
+
+/* columns: 0 the bundle's record, 1 log, 2 size, 3 root, 4 proof */
+static void check_part(struct verify *verify, sqlite3_stmt *row, struct expected *expected)
+{
+    const int64_t log = sqlite3_column_int64(row, 1), size = sqlite3_column_int64(row, 2);
+    struct merkle_part part = {0};
+    struct digest root = {{0}};
+    json_t *proof = NULL;
+    char key[24];
+
+    key_of(row, key);
+    column_digest(row, 3, &root);
+    if (size < 1 ||
+        canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "proof", &proof,
+                        NULL) != STATUS_OK ||
+        !read_places(proof, &part) || !add_leaves(verify, log, size, &part)) {
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key, "its proof cannot be read");
+    } else {
+        check_root(verify, key, &part, size, &root, "the bundle's head");
+        compare_expected(expected, size, &root);
+        check_earlier(verify, key, log, size, proof, &part, expected);
+    }
+    merkle_part_finish(&part);
+    json_decref(proof);
+}
+
+/* The last record under a bundle's head counts what there is of each of its campaigns. */
+static void check_counts(struct verify *verify)
+{
+    sqlite3_stmt *row = verify_prepare(
+        verify, verify->db,
+        "SELECT b.record, substr(g.uid, 1, 8) FROM bundle b JOIN log l ON l.name = b.origin JOIN"
+        " campaign g ON g.id = b.campaign JOIN record c ON c.id = g.record WHERE NOT EXISTS (SELECT"
+        " 1 FROM record r WHERE r.log = l.id AND r.leaf = b.size - 1 AND r.type = 'checkpoint' AND"
+        " json_type(r.body, '$.manifest.\"' || lower(hex(c.digest)) || '\"') = 'object')",
+        VERIFY_COMPLETE, "bundle");
+    char key[24];
+
+    while (row && verify_step(verify, row, VERIFY_COMPLETE, "bundle"))
+        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "bundle", key_of(row, key),
+                      "its head does not count the records of campaign %s, so some may be missing",
+                      text_at(row, 1));
+    sqlite3_finalize(row);
+}
+
+/* Records of another log are of a bundle, and below its head. */
+static void check_owners(struct verify *verify)
+{
+    sqlite3_stmt *row = verify_prepare(
+        verify, verify->db,
+        "SELECT r.id FROM record r JOIN log l ON l.id = r.log WHERE r.log <> 1 AND NOT EXISTS"
+        " (SELECT 1 FROM bundle b WHERE b.origin = l.name AND b.size > r.leaf) LIMIT 100",
+        VERIFY_TREE, "record");
+    char key[24];
+
+    while (row && verify_step(verify, row, VERIFY_TREE, "record"))
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
+                      "is of another file's log, and no bundle brought it");
+    sqlite3_finalize(row);
+    row = verify_prepare(verify, verify->db,
+                         "SELECT id, name FROM log WHERE (id <> 1 AND secret IS NOT NULL) OR (id ="
+                         " 1 AND secret IS NULL) OR (id <> 1 AND NOT EXISTS (SELECT 1 FROM bundle"
+                         " WHERE origin = name))",
+                         VERIFY_TREE, "log");
+    while (row && verify_step(verify, row, VERIFY_TREE, "log"))
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", key_of(row, key),
+                      "%s: is not a log that this file can have", text_at(row, 1));
+    sqlite3_finalize(row);
 }
 
 enum status verify_tree(struct verify *verify, struct error *err)
 {
-    struct verify_tree *tree = verify->tree;
-    char hex[DIGEST_HEX_SIZE];
+    const int64_t total = verify_ask(verify, "SELECT count(*) FROM record", 0, 0, VERIFY_TREE);
+    struct expected expected;
+    sqlite3_stmt *row;
+    enum status status = read_expected(verify->options->expect_head, &expected, err);
 
-    tell_cut_checkpoints(tree);
-    verify->summary->root = merkle_root(&tree->merkle);
-    verify_findings_report(verify, &tree->findings);
-    for (size_t i = 0; i < verify->table_count && !tree->failed; i++)
-        if (verify_progress(verify, "tree", i, verify->table_count))
-            compare_table(tree, i);
-    if (tree->expects && !tree->head_seen)
+    if (status != STATUS_OK)
+        return status;
+    check_name(verify);
+    walk_log(verify, &expected, total);
+    row = verify_prepare(verify, verify->db,
+                         "SELECT b.record, l.id, b.size, b.root, c.body FROM bundle b JOIN log l ON"
+                         " l.name = b.origin LEFT JOIN content c ON c.digest = b.proof"
+                         " GROUP BY b.record ORDER BY b.record",
+                         VERIFY_TREE, "bundle");
+    while (row && !verify_stopped(verify) && verify_step(verify, row, VERIFY_TREE, "bundle"))
+        check_part(verify, row, &expected);
+    sqlite3_finalize(row);
+    check_counts(verify);
+    check_owners(verify);
+    if (expected.is_asked && !expected.is_seen)
         verify_report(verify, VERIFY_WRONG, VERIFY_HEAD, NULL, NULL,
-                      "the expected head %s is not among this ledger's: %s",
-                      digest_hex(&tree->expected, hex),
-                      tree->expected_size >= 0 && tree->expected_size > (int64_t)tree->merkle.size
-                          ? "it is shorter"
-                          : "it was rewritten, or is another one");
-    else if (tree->expects && tree->head_size < (int64_t)tree->merkle.size)
-        verify_report(verify, VERIFY_NOTE, VERIFY_HEAD, NULL, NULL,
-                      "the expected head is of the first %" PRId64 " of %" PRIu64
-                      " leaves: it does not cover what came later",
-                      tree->head_size, tree->merkle.size);
-    return tree->failed ? error_set(err, STATUS_NO_MEMORY, "out of memory") : STATUS_OK;
+                      "the head that was expected (%s) is none of this file's",
+                      verify->options->expect_head);
+    return STATUS_OK;
 }

@@ -102,7 +102,7 @@ static json_t *summary_json(const struct verify_summary *summary, struct report 
         "s:O}",
         "file", path, "verified", summary->wrong == 0, "schema_version",
         (json_int_t)summary->schema_version, "origin", summary->origin, "leaves",
-        (json_int_t)summary->leaves, "root", digest_hex(&summary->root, root), "rows",
+        (json_int_t)summary->leaves, "root", digest_hex(&summary->root, root), "records",
         (json_int_t)summary->rows, "bytes", (json_int_t)summary->bytes, "checkpoints",
         (json_int_t)summary->checkpoints, "signatures", (json_int_t)summary->signatures,
         "trusted_signatures", (json_int_t)summary->trusted_signatures, "signed_leaves",
@@ -134,7 +134,7 @@ static int show(const struct verify_summary *summary, struct report *report, con
         result = output_json(summary_json(summary, report, path));
     } else {
         text_init(&out);
-        text_append_format(&out, "%s: %s: %lld rows in a ledger of %lld", path,
+        text_append_format(&out, "%s: %s: %lld records of a log of %lld", path,
                            summary->wrong ? "NOT VERIFIED" : "verified", (long long)summary->rows,
                            (long long)summary->leaves);
         if (summary->leaves > 0)

@@ -345,7 +345,7 @@ static const struct member verify_members[] = {
     MEMBER("origin", shape_string),
     MEMBER("leaves", shape_integer),
     MEMBER("root", shape_digest),
-    MEMBER("rows", shape_integer),
+    MEMBER("records", shape_integer),
     MEMBER("bytes", shape_integer),
     MEMBER("checkpoints", shape_integer),
     MEMBER("signatures", shape_integer),
@@ -361,7 +361,7 @@ static const struct member verify_members[] = {
 const struct shape schema_verify = SHAPE_OBJECT_OF(verify_members);
 
 static const struct member bundle_members[] = {
-    MEMBER("bundle", shape_string),    MEMBER("rows", shape_integer),
+    MEMBER("bundle", shape_string),    MEMBER("records", shape_integer),
     MEMBER("withheld", shape_integer), MEMBER_SAYS("size", shape_integer, "rows of the ledger"),
     MEMBER("root", shape_digest),      MEMBER("sha256", shape_digest),
     MEMBER("signed", shape_boolean),   {0}};

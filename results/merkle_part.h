@@ -1,0 +1,45 @@
+/*
+ * merkle_part - a tree of which only some leaves are known, and hashes of subtrees in place of the
+ * rest. The same leaves and subtrees give the root at several sizes, which shows that the tree of
+ * the larger size has grown from that of the smaller.
+ */
+#ifndef ASSAY_RESULTS_MERKLE_PART_H
+#define ASSAY_RESULTS_MERKLE_PART_H
+
+#include "results/merkle_levels.h"
+
+/* The perfect subtree of leaves index * 2^level to (index + 1) * 2^level; level 0: a leaf. */
+struct merkle_place {
+    int level;
+    uint64_t index;
+    struct digest digest;
+};
+
+struct merkle_part {
+    struct merkle_place *places; /* heap */
+    size_t count, capacity;
+    bool sorted;
+};
+
+/* False: no memory. */
+bool merkle_part_add(struct merkle_part *part, int level, uint64_t index,
+                     const struct digest *digest);
+void merkle_part_finish(struct merkle_part *part);
+
+/*
+ * The root of the tree of `size` >= 1 leaves. False: `ret_missing` is a leaf that is neither known
+ * nor in a known subtree.
+ */
+bool merkle_part_root(struct merkle_part *part, uint64_t size, struct digest *ret,
+                      uint64_t *ret_missing);
+
+/*
+ * Adds to `part` the subtrees that are needed beside the leaves `shown` (ascending) for the root of
+ * `size` leaves, maybe again what is there already. False: no memory.
+ */
+bool merkle_part_cover(struct merkle_part *part, const struct merkle_levels *levels,
+                       const int64_t *shown, size_t count, uint64_t size);
+/* Sorts, and drops what is there twice. */
+void merkle_part_unique(struct merkle_part *part);
+
+#endif
