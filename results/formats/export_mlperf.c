@@ -22,7 +22,7 @@ static void put(struct log *log, const char *event, const char *key, int64_t utc
                 json_t *more)
 {
     json_t *metadata = json_pack("{s:s, s:i}", "file", "assay", "lineno", ++log->line);
-    json_t *json;
+    json_t *json, *shown;
     char *text;
 
     json_object_set(metadata, "result", json_object_get(log->record, "id"));
@@ -31,11 +31,13 @@ static void put(struct log *log, const char *event, const char *key, int64_t utc
     json = json_pack("{s:s, s:I, s:s, s:s, s:o, s:o}", "namespace", "assay", "time_ms",
                      (json_int_t)(utc_ns / 1000000), "event_type", event, "key", key, "value",
                      value ? value : json_null(), "metadata", metadata);
-    text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    shown = json ? export_printable(json) : NULL;
+    text = shown ? json_dumps(shown, JSON_COMPACT) : NULL;
     log->failed |= !text;
     if (text)
         fprintf(log->file, ":::MLLOG %s\n", text);
     free(text);
+    json_decref(shown);
     json_decref(json);
 }
 

@@ -185,11 +185,15 @@ static void put_verdicts(FILE *file, const json_t *rows, const struct export_req
 enum status export_openmetrics(struct store *store, const struct export_request *request,
                                FILE *file, struct error *err)
 {
-    json_t *rows = NULL;
-    enum status status = export_rows(store, request, &rows, err);
+    json_t *stored = NULL, *rows;
+    enum status status = export_rows(store, request, &stored, err);
 
     if (status != STATUS_OK)
         return status;
+    rows = export_printable(stored);
+    json_decref(stored);
+    if (!rows)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the export");
     for (size_t i = 0; i < METRIC_COUNT; i++)
         put_metric(file, rows, &metrics[i], request);
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
