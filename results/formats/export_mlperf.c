@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocols/finding.h"
+
 struct log {
     FILE *file;
     const json_t *record;
@@ -107,13 +109,16 @@ static void put_row(struct log *log, const json_t *row, int64_t utc_ns)
 {
     static const char *const names[] = {
         "metric", "value", "lo", "hi", "unit", "grade", "trials_ok", "trials_planned", "metrics"};
-    json_t *stats = json_object();
+    json_t *stats = json_object(), *codes = findings_codes(json_object_get(row, "findings"));
 
+    log->failed |= !codes;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (!json_is_null(json_object_get(row, names[i])))
             json_object_set(stats, names[i], json_object_get(row, names[i]));
     put(log, "POINT_IN_TIME", "tracked_stats", utc_ns, stats, NULL);
     put_point(log, "assay_verdict", utc_ns, json_object_get(row, "verdict"));
+    put(log, "POINT_IN_TIME", "assay_findings", utc_ns, codes, NULL);
+    put_point(log, "assay_foreign_worker", utc_ns, json_object_get(row, "foreign_worker"));
 }
 
 enum status export_mlperf(struct store *store, const struct export_request *request, FILE *file,
