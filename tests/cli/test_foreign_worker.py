@@ -229,6 +229,67 @@ class Mark(CliTest):
         self.assertEqual(row["foreign_worker"], "(withheld)")
         self.assertTrue(self.in_findings("results"))
         self.assertTrue(self.in_words(self.output("show", one)))
+        self.output("gate", one, self.measure(), "--allow-foreign-worker", status=2)
+
+    def stored(self):
+        return [(verdict, json.loads(body)["gate"]["allow_foreign_worker"]) for verdict, body in
+                self.query("SELECT verdict, body FROM comparison WHERE kind = 'gate' ORDER BY id")]
+
+    def test_compare_and_gate(self):
+        first, second, own = self.measure(**self.KNOWN), self.measure(**self.KNOWN), self.measure()
+        # Two results of one such worker compare, marked; the gate refuses unless it is told to go on.
+        call = self.assay("compare", first, second, "--json", "--db", self.db).json()
+        self.assertEqual(call["comparability"]["verdict"], "comparable_except")
+        self.assertIn("identity.origin", call["comparability"]["except"])
+        self.assertEqual([arm["foreign_worker"] for arm in call["arms"]], [WORKER, WORKER])
+        shown = " ".join(self.output("compare", first, second).split())
+        self.assertEqual(shown.count(f"measured by the foreign worker {WORKER}"), 2)
+        self.assertIn("What the foreign worker measured is as that program reports it", shown)
+        for words in ((), ("--json",)):
+            refused = self.output("gate", first, second, *words, status=2)
+            self.assertIn("foreign_worker", refused)
+        self.assertIn("--allow-foreign-worker judges its numbers all the same", refused)
+        call = self.assay("gate", first, second, "--margin", "0.5", "--allow-foreign-worker", "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+        self.assertEqual(self.stored(), [("foreign_worker", False), ("passes", True)])
+        dossier = self.report("dossier", first, second)
+        for words in ("Refused: another program than assay's own worker measured", "--allow-foreign-worker"):
+            self.assertTrue(words in dossier, words)
+        # With assay's own on either side they are no two results of one program.
+        for pair in ((first, own), (own, first)):
+            call = self.assay("compare", *pair, "--json", "--db", self.db).json()
+            self.assertEqual(call["comparability"]["verdict"], "not_comparable")
+            self.assertTrue(any(reason.startswith("identity.origin differs")
+                                for reason in call["comparability"]["reasons"]))
+            self.assertEqual({arm["foreign_worker"] for arm in call["arms"]}, {WORKER, None})
+            for words in ((), ("--allow-foreign-worker",)):
+                self.output("gate", *pair, *words, status=2)
+        self.assertEqual({verdict for verdict, _ in self.stored()[2:]}, {"not_comparable"})
+        call = self.assay("verify", self.db, "--json")
+        self.assertEqual((call.status, call.json()["comparisons"]), (0, 6), call.out)
+
+    def test_ab(self):
+        """Both arms are marked; so are several comparisons of one campaign."""
+        protocol = self.write("evidence.yaml", self.EVIDENCE)
+        words = ("ab", "synthetic", "--device", "null:0", "--protocol", protocol, "--pairs", "5", "--db", self.db)
+        call = self.assay(*words, "--b", "env:FOREIGN_SLOW_BATCH=0", "--json", **self.KNOWN)
+        self.assertEqual(call.status, 0, call.err)
+        self.assertIn("identity.origin", call.json()["comparability"]["except"])
+        self.assertEqual([arm["foreign_worker"] for arm in call.json()["arms"]], [WORKER, WORKER])
+        self.assertIn("measured by the foreign worker", " ".join(self.output("compare", "last").split()))
+        self.output("gate", "last", status=2)
+        several = self.write("w.yaml", "workload: w\nversion: 1\nkind: synthetic\ndescription: d\n"
+                             "precisions: [fp32]\nbatches: [1, 2]\nscenario: offline\nsynthetic: {launches: 1, elements: 100}\n")
+        call = self.assay("ab", several, *words[2:], "--b", "env:FOREIGN_SLOW_BATCH=0", **self.KNOWN)
+        self.assertEqual(call.status, 0, call.err)
+        self.assertIn("Of 2 of the 2 comparisons another program than assay's own worker",
+                      " ".join(self.output("compare", "last").split()))
+        call = self.assay("gate", "last", "--json", "--db", self.db)
+        self.assertEqual((call.status, call.json()["decision"]), (2, "foreign_worker"))
+        self.assertIn(self.assay("gate", "last", "--allow-foreign-worker", "--margin", "0.5", "--db",
+                                 self.db).status, (0, 3))
+        self.assertEqual([allowed for _, allowed in self.stored()], [False] * 3 + [True] * 2)
+        self.assertEqual(self.assay("verify", self.db).status, 0)
 
 
 if __name__ == "__main__":
