@@ -269,9 +269,13 @@ class Mark(CliTest):
         self.assertEqual((call.status, call.json()["comparisons"]), (0, 6), call.out)
 
     def test_ab(self):
-        """Both arms are marked; so are several comparisons of one campaign."""
+        """Both arms are marked, whatever an arm sets; so are several comparisons of one campaign."""
         protocol = self.write("evidence.yaml", self.EVIDENCE)
         words = ("ab", "synthetic", "--device", "null:0", "--protocol", protocol, "--pairs", "5", "--db", self.db)
+        for change in ("ASSAY_WORKER", "ASSAY_WORKER=", "ASSAY_WORKER=/bin/true"):
+            call = self.assay(*words, "--b", "env:" + change, **self.KNOWN)
+            self.assertEqual(call.status, 2, call.out)
+            self.assertIn("one worker measures both arms", call.err)
         call = self.assay(*words, "--b", "env:FOREIGN_SLOW_BATCH=0", "--json", **self.KNOWN)
         self.assertEqual(call.status, 0, call.err)
         self.assertIn("identity.origin", call.json()["comparability"]["except"])
