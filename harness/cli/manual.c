@@ -23,7 +23,8 @@ static const char *const environment[][2] = {
     {"ASSAY_PROBE_TIMEOUT", "Time that a backend may take to list its devices (60s)."},
     {"ASSAY_TOOL_TIMEOUT", "Time that a vendor's tool may take to report (15s)."},
     {"ASSAY_WORKER",
-     "Program to start in place of assay's own worker; it speaks the worker protocol."},
+     "Program to start in place of assay's own worker; it speaks the worker protocol. What it "
+     "measures is marked so, and `assay gate` refuses it."},
     {"NO_COLOR", "When set, no colour is written."},
 };
 

@@ -223,6 +223,8 @@ static const struct member row_members[] = {
     OR_NULL("host", shape_string),
     OR_NULL("tool_version", shape_string),
     OR_NULL_SAYS("imported", shape_string, "the program whose result this is; null: assay's own"),
+    OR_NULL_SAYS("foreign_worker", shape_string,
+                 "the program that measured in place of assay's own worker; null: none"),
     {0}};
 static const struct shape row = SHAPE_OBJECT_NAMED("result", row_members);
 const struct shape schema_results = SHAPE_LIST_OF(row);

@@ -54,7 +54,7 @@ static void fill(struct store *store)
     memset(campaign.uid, 'a', sizeof(campaign.uid) - 1);
     campaign.plan = json;
     FUZZ_REQUIRE(store_batch_begin(store, NULL) == STATUS_OK);
-    FUZZ_REQUIRE(store_insert_json(store, "workload", json, &cell.workload, NULL) == STATUS_OK);
+    FUZZ_REQUIRE(store_insert_json(store, json, &cell.workload, NULL) == STATUS_OK);
     FUZZ_REQUIRE(store_batch_end(store, true, NULL) == STATUS_OK);
     campaign.protocol = cell.protocol = cell.workload;
     FUZZ_REQUIRE(store_add_campaign(store, &campaign, &cell, 1, &order, 1, &row, &cell_row, NULL) ==

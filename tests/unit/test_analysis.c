@@ -1,5 +1,6 @@
 #include "results/analysis.h"
 #include "results/contention.h"
+#include "results/foreign_worker.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ static int64_t cell_under(struct store *store, struct protocol *protocol)
                               .trials = TRIALS};
     int64_t campaign_id, cell_id = 0;
 
-    assert_ok(fixture_put_json(store, "protocol", protocol->json, &campaign.protocol, &err), err);
+    assert_ok(fixture_put_json(store, protocol->json, &campaign.protocol, &err), err);
     assert_true(digest_equal(&campaign.protocol, &protocol->digest));
     protocol_finish(protocol);
     cell.workload = cell.protocol = campaign.protocol;
@@ -195,7 +196,7 @@ static void test_same_rows_same_bytes(void **state)
             run_trial(fixture->store, i == 2 ? TRIALS + 1 - n : n, 7, "ok");
         assert_ok(analysis_estimate_json(fixture->store, cell, INT64_MAX, &json, &err), err);
         json_array_foreach(json_object_get(json, "trials"), k, trial)
-            json_object_del(trial, "trial");
+            json_object_del(trial, "sequence");
         assert_ok(canonical_dump(json, &dumps[i], &err), err);
         json_decref(json);
         fixture_remove(state);
@@ -273,6 +274,54 @@ static void test_last_good_attempts_count(void **state)
     json_decref(json);
     assert_status(analysis_estimate_json(fixture->store, cell + 1, INT64_MAX, &json, &err),
                   STATUS_NOT_FOUND, err);
+}
+
+/* A trial that a foreign worker measured: the path is withheld, its reading's name is there. */
+static void run_foreign(struct store *store, int64_t sequence)
+{
+    json_t *readings =
+        json_pack("{s:{s:s, s:n}}", FOREIGN_WORKER_READING, "status", "denied", "value");
+    struct error err = ERROR_INIT;
+    const int64_t trial = run_trial(store, sequence, 1000, "ok");
+
+    assert_ok(store_add_environment(store, trial, "host", readings, &err), err);
+    json_decref(readings);
+}
+
+/* The trials of the finding, 0 for the cell: "2 3 ". */
+static void foreign_trials(struct store *store, int64_t cell, char ret[32])
+{
+    struct estimate *estimate = NULL;
+    struct error err = ERROR_INIT;
+    size_t used = 0;
+
+    ret[0] = '\0';
+    assert_ok(analysis_estimate(store, cell, INT64_MAX, &estimate, &err), err);
+    for (size_t i = 0; i < estimate->findings.count; i++)
+        if (estimate->findings.items[i].code == FINDING_FOREIGN_WORKER)
+            used += (size_t)snprintf(ret + used, 32 - used, "%d ",
+                                     (int)estimate->findings.items[i].trial);
+    estimate_destroy(estimate);
+}
+
+static void test_a_foreign_worker(void **state)
+{
+    struct fixture *fixture = *state;
+    int64_t cell = cell_of(fixture->store);
+    char found[32];
+
+    run_foreign(fixture->store, 1);
+    foreign_trials(fixture->store, cell, found);
+    assert_string_equal(found, "0 ");
+    run_trial(fixture->store, 2, 1000, "ok");
+    run_foreign(fixture->store, 3);
+    foreign_trials(fixture->store, cell, found);
+    assert_string_equal(found, "1 3 ");
+    /* Attempts that do not count are not told of. */
+    run_trial(fixture->store, 1, 1000, "ok");
+    run_trial(fixture->store, 3, 1000, "ok");
+    foreign_trials(fixture->store, cell, found);
+    assert_string_equal(found, "");
 }
 
 /* A time whose interval reaches down to 0 gives a rate without an upper bound, not no estimate. */
@@ -418,6 +467,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_it_is_the_engines_estimate, fixture_open,
                                         fixture_remove),
+        cmocka_unit_test_setup_teardown(test_a_foreign_worker, fixture_open, fixture_remove),
         cmocka_unit_test(test_same_rows_same_bytes),
         cmocka_unit_test_setup_teardown(test_blocks_of_different_length, fixture_open,
                                         fixture_remove),
