@@ -393,7 +393,7 @@ enum status verify_tree(struct verify *verify, struct error *err)
     check_owners(verify);
     if (expected.is_asked && !expected.is_seen)
         verify_report(verify, VERIFY_WRONG, VERIFY_HEAD, NULL, NULL,
-                      "the head that was expected (%s) is none of this file's",
+                      "the expected head %s is none that a log of this file has had",
                       verify->options->expect_head);
     return STATUS_OK;
 }
