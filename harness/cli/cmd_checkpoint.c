@@ -143,8 +143,8 @@ static const struct argp_option options[] = {
 
 const struct command command_checkpoint = {
     .name = "checkpoint",
-    .summary = "Sign the head of the ledger, countersign it, keep a time stamp of it",
-    .text = "A checkpoint is the number of rows in the ledger and their Merkle root. Published or "
+    .summary = "Sign the head of the log, countersign it, keep a time stamp of it",
+    .text = "A checkpoint is the number of records in the log and their Merkle root. Published or "
             "handed to somebody else, it proves later that nothing before it was changed. A time "
             "stamp comes from an authority:\n"
             "\n"

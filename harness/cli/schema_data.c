@@ -364,7 +364,7 @@ const struct shape schema_verify = SHAPE_OBJECT_OF(verify_members);
 
 static const struct member bundle_members[] = {
     MEMBER("bundle", shape_string),    MEMBER("records", shape_integer),
-    MEMBER("withheld", shape_integer), MEMBER_SAYS("size", shape_integer, "rows of the ledger"),
+    MEMBER("withheld", shape_integer), MEMBER_SAYS("size", shape_integer, "records of the log"),
     MEMBER("root", shape_digest),      MEMBER("sha256", shape_digest),
     MEMBER("signed", shape_boolean),   {0}};
 const struct shape schema_bundle = SHAPE_OBJECT_OF(bundle_members);
@@ -381,7 +381,7 @@ static const struct shape import = SHAPE_OBJECT_OF(import_members);
 const struct shape schema_import = SHAPE_LIST_OF(import);
 
 static const struct member checkpoint_members[] = {
-    MEMBER("checkpoint", shape_integer), MEMBER_SAYS("size", shape_integer, "rows of the ledger"),
+    MEMBER("checkpoint", shape_integer), MEMBER_SAYS("size", shape_integer, "records of the log"),
     MEMBER("root", shape_digest),        MEMBER("utc_ns", shape_utc_ns),
     MEMBER("kind", shape_string),        MEMBER("origin", shape_string),
     MEMBER("note", shape_string),        {0}};

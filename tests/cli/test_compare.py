@@ -444,11 +444,12 @@ class Compare(CliTest):
             for entry in estimate["trials"]:
                 if entry["steady_from"] is None or entry["median_ns"] is None:  # a busy machine
                     continue
-                trial, start = entry["trial"], entry["steady_from"]
+                sequence, start = entry["sequence"], entry["steady_from"]
+                trial = self.query("SELECT id FROM trial WHERE campaign = (SELECT max(id) FROM campaign)"
+                                   f" AND sequence = {sequence} ORDER BY attempt DESC LIMIT 1")[0][0]
                 values = [row[0] for row in self.query(
                     "SELECT CAST(value AS REAL) / iterations_per_sample FROM samples JOIN trial_end USING"
                     f" (trial) WHERE trial = {trial} AND series = 'wall_ns' AND number >= {start}")]
-                sequence = self.query(f"SELECT sequence FROM trial WHERE id = {trial}")[0][0]
                 pair = (sequence - 1) // 2
                 medians.setdefault(pair, {})[name] = statistics.median(values)
                 means.setdefault(pair, {})[name] = statistics.mean(values)
