@@ -65,7 +65,8 @@ struct plan {
     uint32_t *order; /* indices of cells, one entry a trial */
     size_t order_count;
     uint64_t order_seed;
-    json_t *reproduces; /* {"campaign", "ordinal", "plan_digest"} of what is repeated; or NULL */
+    /* {"campaign", "ordinal", "plan_digest", "nonce"} of what is repeated; or NULL */
+    json_t *reproduces;
     json_t *json;
 };
 
