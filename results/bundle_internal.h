@@ -7,6 +7,7 @@
 #include "results/bundle.h"
 #include "results/merkle.h"
 #include "results/note.h"
+#include "results/witnessing.h"
 
 /* A leaf with a second proof, under an earlier head, which shows that it was there before. */
 struct bundle_early {
@@ -31,7 +32,9 @@ struct bundle_planned {
     int64_t size; /* of the head of its plan; 0: there is none */
     size_t head;
     bool holds, early_trial;
+    bool imported; /* another program measured it */
     struct digest plan;
+    struct witnessing witnessing;
 };
 
 struct bundle_reader {

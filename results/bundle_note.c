@@ -3,6 +3,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "results/cosignature.h"
+#include "results/witnessing.h"
+
 #define SIGNATURE_MARK "\xe2\x80\x94 " /* an em dash */
 
 bool bundle_parse_note(const struct bundle_head *head, const char *text, char kind[32],
@@ -70,7 +73,7 @@ static bool is_signed_by(const char *signatures, const char *body, const struct 
 /* Whether these are signature lines, of any key, and nothing else. */
 static bool are_signatures(const char *lines)
 {
-    uint8_t bytes[4 + KEY_SIGNATURE_SIZE];
+    uint8_t bytes[4 + COSIGNATURE_SIZE];
 
     while (*lines) {
         const char *end = strchr(lines, '\n'), *name = lines + strlen(SIGNATURE_MARK), *blank;
@@ -79,7 +82,7 @@ static bool are_signatures(const char *lines)
         if (!end || strncmp(lines, SIGNATURE_MARK, strlen(SIGNATURE_MARK)) != 0 ||
             !(blank = memchr(name, ' ', (size_t)(end - name))) || blank == name ||
             !key_base64_decode(blank + 1, (size_t)(end - blank - 1), bytes, sizeof(bytes), &got) ||
-            got != sizeof(bytes))
+            (got != 4 + KEY_SIGNATURE_SIZE && got != 4 + COSIGNATURE_SIZE))
             return false;
         lines = end + 1;
     }
@@ -112,21 +115,26 @@ bool bundle_note_is_signed(const char *text, const struct note *note, const stru
 }
 
 static void check_signatures(const struct bundle_reader *reader, const char *what, const char *text,
-                             const char *body)
+                             const char *body, int64_t utc_ns)
 {
     const struct verify_options *options = reader->options;
     const char *signatures = signatures_of(text, body);
+    const struct key_public *key;
     bool is_signed = false;
 
     if (text && !signatures)
         BUNDLE_WRONG(reader, SIGNATURE, NULL, "the signed text is not the %s", what);
-    if (!options || options->key_count == 0)
+    if (!verify_asks_for_authors(options))
         return;
-    for (size_t i = 0; i < options->key_count && !is_signed; i++)
-        is_signed = signatures && is_signed_by(signatures, body, &options->keys[i]);
-    if (!is_signed)
+    for (size_t i = 0; !is_signed && (key = verify_author(options, i, utc_ns)); i++)
+        is_signed = signatures && is_signed_by(signatures, body, key);
+    key = verify_author(options, 0, utc_ns);
+    if (!is_signed && key)
         BUNDLE_WRONG(reader, SIGNATURE, NULL, "the %s is not signed by the key \"%s\"%s", what,
-                     options->keys[0].name, options->key_count > 1 ? " or another of yours" : "");
+                     key->name, verify_author(options, 1, utc_ns) ? " or another of yours" : "");
+    else if (!is_signed)
+        BUNDLE_WRONG(reader, SIGNATURE, NULL,
+                     "no author of your roster had a key that counts when the %s was signed", what);
 }
 
 static bool is_head(const char *expected, int64_t size, const struct digest *root)
@@ -170,7 +178,7 @@ void bundle_check_notes(struct bundle_reader *reader)
     if (bundle_parse_note(head, head->note, kind, campaign, &note) && note.size == head->size &&
         digest_equal(&note.root, &head->root)) {
         note_append_body(&body, &note);
-        check_signatures(reader, "head", head->note, text_ok(&body) ? body.data : "?");
+        check_signatures(reader, "head", head->note, text_ok(&body) ? body.data : "?", note.utc_ns);
     } else {
         BUNDLE_WRONG(reader, SIGNATURE, NULL, "its note is not that of its head");
     }
@@ -179,8 +187,8 @@ void bundle_check_notes(struct bundle_reader *reader)
                      "its origin is not a name that assay gives a ledger, so its notes may read as "
                      "another's");
     text_finish(&body);
-    check_signatures(reader, "bundle's end", reader->seal, reader->seal_body);
-    if (!options || options->key_count == 0)
+    check_signatures(reader, "bundle's end", reader->seal, reader->seal_body, note.utc_ns);
+    if (!verify_asks_for_authors(options))
         bundle_found(reader, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, "%s",
                      reader->seal ? "the bundle is signed; --key checks by whom"
                                   : "the bundle is unsigned: its author, and whether rows were "

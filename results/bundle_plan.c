@@ -88,6 +88,7 @@ static void take_note(struct bundle_reader *reader, size_t number, const char *t
 {
     const struct bundle_earlier *head = &reader->earlier[number];
     char kind[32], uid[STORE_UID_SIZE];
+    const struct key_public *key;
     struct bundle_planned *planned;
     struct note note = {0};
 
@@ -102,12 +103,14 @@ static void take_note(struct bundle_reader *reader, size_t number, const char *t
         return;
     planned->size = head->size;
     planned->head = number;
-    for (size_t i = 0; reader->options && i < reader->options->key_count; i++)
-        if (bundle_note_is_signed(text, &note, &reader->options->keys[i]))
+    if (reader->options)
+        witnessing_take_note(&planned->witnessing, reader->options->roster, text);
+    for (size_t i = 0; (key = verify_author(reader->options, i, note.utc_ns)); i++)
+        if (bundle_note_is_signed(text, &note, key))
             return;
     bundle_found(
         reader, VERIFY_NOTE, VERIFY_SIGNATURE, NULL,
-        reader->options && reader->options->key_count > 0
+        verify_asks_for_authors(reader->options)
             ? "the plan of campaign %.8s was not signed by that key when it was made: when "
               "it was made is the maker's word"
             : "when the plan of campaign %.8s was made is the maker's word, as long as no "
@@ -165,9 +168,12 @@ enum status bundle_take_heads(struct bundle_reader *reader, const json_t *line, 
     reader->earlier = calloc(json_array_size(heads) + 1, sizeof(*reader->earlier));
     if (!reader->planned || !reader->earlier)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
-    for (size_t i = 0; i < campaigns; i++)
-        reader->planned[reader->planned_count++].uid =
-            json_string_value(json_array_get(reader->head.campaigns, i));
+    for (size_t i = 0; i < campaigns; i++) {
+        struct bundle_planned *planned = &reader->planned[reader->planned_count++];
+
+        planned->uid = json_string_value(json_array_get(reader->head.campaigns, i));
+        planned->witnessing.first_trial_ns = INT64_MAX;
+    }
     if (!json_is_array(heads))
         return bundle_damaged(reader, "its heads are no list");
     reader->heads = json_incref((json_t *)(uintptr_t)heads);
@@ -245,10 +251,35 @@ void bundle_look_at_row(struct bundle_reader *reader, const struct bundle_row *r
                      "leaf %" PRId64 " is a head of another size: it was not made at the "
                      "time it states",
                      row->leaf);
-    for (size_t i = 0; i < reader->planned_count && !strcmp(row->table, "trial"); i++)
-        if (reader->planned[i].id == json_integer_value(json_object_get(row->row, "campaign")) &&
-            row->leaf < reader->planned[i].size)
-            reader->planned[i].early_trial = true;
+    for (size_t i = 0; i < reader->planned_count && !strcmp(row->table, "trial"); i++) {
+        struct bundle_planned *planned = &reader->planned[i];
+        const json_int_t started = json_integer_value(json_object_get(row->row, "started_utc_ns"));
+
+        if (planned->id != json_integer_value(json_object_get(row->row, "campaign")))
+            continue;
+        planned->early_trial |= row->leaf < planned->size;
+        if (started < planned->witnessing.first_trial_ns)
+            planned->witnessing.first_trial_ns = started;
+    }
+    for (size_t i = 0; i < reader->planned_count && !strcmp(row->table, "import"); i++)
+        if (reader->planned[i].id == json_integer_value(json_object_get(row->row, "campaign")))
+            reader->planned[i].imported = true;
+}
+
+/* Who saw the plan before it ran. */
+static void tell_witnesses(const struct bundle_reader *reader, const struct bundle_planned *planned)
+{
+    struct text message;
+    bool wrong = false;
+
+    /* One with trials was measured, whatever a row of `import` says. */
+    if (!reader->options || (planned->imported && planned->witnessing.first_trial_ns == INT64_MAX))
+        return;
+    text_init(&message);
+    if (witnessing_tell(&planned->witnessing, reader->options, planned->uid, &message, &wrong))
+        bundle_found(reader, wrong ? VERIFY_WRONG : VERIFY_NOTE, VERIFY_SIGNATURE, "campaign", "%s",
+                     text_ok(&message) ? message.data : "out of memory");
+    text_finish(&message);
 }
 
 void bundle_check_plans(struct bundle_reader *reader)
@@ -276,6 +307,8 @@ void bundle_check_plans(struct bundle_reader *reader)
                          "plan %s",
                          planned->uid,
                          planned->early_trial ? "covers a trial already" : "does not cover it");
+        if (planned->id != 0)
+            tell_witnesses(reader, planned);
     }
 }
 

@@ -361,34 +361,39 @@ static enum status put_rows(struct writer *writer, struct error *err)
 }
 
 /* The selection is signed too: no row can be removed from the bundle. */
-static json_t *seal(const struct writer *writer, const struct digest *before)
+static enum status seal(const struct writer *writer, const struct digest *before, json_t **ret,
+                        struct error *err)
 {
     uint8_t signature[KEY_SIGNATURE_SIZE];
     char hex[DIGEST_HEX_SIZE];
     struct text note;
-    json_t *ret;
+    enum status status = STATUS_OK;
 
     text_init(&note);
     text_append_format(&note, BUNDLE_SEAL, digest_hex(before, hex));
     if (writer->options->key && text_ok(&note)) {
-        crypto_sign_detached(signature, NULL, (const uint8_t *)note.data, note.length,
-                             writer->options->key->secret);
+        status = key_sign(writer->options->key, note.data, note.length, signature, err);
         text_append_char(&note, '\n');
         note_append_signature(&note, &writer->options->key->public, signature);
     }
-    ret = writer->options->key && text_ok(&note) ? json_string(note.data) : json_null();
+    if (status == STATUS_OK)
+        *ret = writer->options->key && text_ok(&note) ? json_string(note.data) : json_null();
     text_finish(&note);
-    return ret;
+    return status;
 }
 
 static enum status put_end(struct writer *writer, struct error *err)
 {
     struct digest_state so_far = writer->sha256;
     const struct digest before = digest_final(&so_far);
+    json_t *signed_text = NULL;
+    enum status status = seal(writer, &before, &signed_text, err);
 
+    if (status != STATUS_OK)
+        return status;
     return put_line(writer,
                     json_pack("{s:I, s:o, s:o}", "rows", (json_int_t)writer->summary.rows, "seal",
-                              seal(writer, &before), "sha256", bundle_hex_json(&before)),
+                              signed_text, "sha256", bundle_hex_json(&before)),
                     err);
 }
 

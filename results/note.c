@@ -15,18 +15,23 @@ void note_append_body(struct text *out, const struct note *note)
                        base64, note->kind, note->utc_ns, note->campaign ? note->campaign : "-");
 }
 
-void note_append_signature(struct text *out, const struct key_public *key,
-                           const uint8_t signature[KEY_SIGNATURE_SIZE])
+void note_append_line(struct text *out, const char *name, uint32_t id, const uint8_t *signature,
+                      size_t size)
 {
-    uint8_t bytes[4 + KEY_SIGNATURE_SIZE];
-    char base64[96];
-    uint32_t id = key_id(key);
+    uint8_t bytes[4 + NOTE_LINE_MAX];
+    char base64[4 * NOTE_LINE_MAX / 3 + 16];
 
     for (int i = 0; i < 4; i++)
         bytes[i] = (uint8_t)(id >> (24 - 8 * i));
-    memcpy(bytes + 4, signature, KEY_SIGNATURE_SIZE);
-    sodium_bin2base64(base64, sizeof(base64), bytes, sizeof(bytes), sodium_base64_VARIANT_ORIGINAL);
-    text_append_format(out, "\xe2\x80\x94 %s %s\n", key->name, base64);
+    memcpy(bytes + 4, signature, size);
+    sodium_bin2base64(base64, sizeof(base64), bytes, 4 + size, sodium_base64_VARIANT_ORIGINAL);
+    text_append_format(out, NOTE_LINE_MARK "%s %s\n", name, base64);
+}
+
+void note_append_signature(struct text *out, const struct key_public *key,
+                           const uint8_t signature[KEY_SIGNATURE_SIZE])
+{
+    note_append_line(out, key->name, key_id(key), signature, KEY_SIGNATURE_SIZE);
 }
 
 enum status note_sign(const struct note *note, const struct key *key,
@@ -38,7 +43,7 @@ enum status note_sign(const struct note *note, const struct key *key,
     text_init(&body);
     note_append_body(&body, note);
     if (text_ok(&body))
-        crypto_sign_detached(ret, NULL, (const uint8_t *)body.data, body.length, key->secret);
+        status = key_sign(key, body.data, body.length, ret, err);
     else
         status = error_set(err, STATUS_NO_MEMORY, "out of memory");
     text_finish(&body);

@@ -3,58 +3,118 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "results/cosignature.h"
 #include "results/note.h"
 #include "results/timestamp_authority.h"
 #include "results/verify_internal.h"
+#include "results/witnessing.h"
 
 #define CLOCKS_APART_S 60 /* largest difference of two honest clocks */
+#define SECOND_NS INT64_C(1000000000)
 
-static const struct key_public *trusted_key(const struct verify *verify, const uint8_t *bytes)
+/* A signature whose own form and place are right. */
+struct signature {
+    const uint8_t *public_key, *bytes;
+    bool cosigned; /* a witness's, with a time */
+    struct note note;
+    char key[24]; /* of its row */
+};
+
+/* Whether the reader asks for the signer's signatures, and they count at that time. */
+static bool is_trusted(struct verify *verify, const struct signature *signature)
 {
+    const struct roster_key *known = roster_find(verify->options->roster, signature->public_key);
+    const int64_t utc_ns = signature->cosigned ? cosignature_seconds(signature->bytes) * SECOND_NS
+                                               : signature->note.utc_ns;
+    char why[80];
+
+    if (known && !roster_counts(known, utc_ns, why, sizeof(why))) {
+        verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "signature", signature->key,
+                      "is by %s and does not count: the key %s", known->key.name, why);
+        return false;
+    }
+    if (known && known->revoked_ns != INT64_MAX && !signature->cosigned)
+        verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "signature", signature->key,
+                      "is by %s, whose key was revoked later: that the head is older than that is "
+                      "the word of whoever had the key, unless a witness or a time stamp shows it",
+                      known->key.name);
+    if (known && !signature->cosigned && !known->is_witness)
+        return true;
     for (size_t i = 0; i < verify->options->key_count; i++)
-        if (memcmp(verify->options->keys[i].bytes, bytes, KEY_PUBLIC_SIZE) == 0)
-            return &verify->options->keys[i];
-    return NULL;
+        if (memcmp(verify->options->keys[i].bytes, signature->public_key, KEY_PUBLIC_SIZE) == 0)
+            return true;
+    return false;
 }
 
-/*
- * columns: 0 id, 1 name, 2 public_key, 3 signature, 4 role, 5 checkpoint, 6 size, 7 root, 8 kind,
- * 9 utc_ns, 10 uid, 11 origin
- */
+static bool is_good(const struct signature *signature)
+{
+    struct text body;
+    bool good;
+
+    if (!signature->cosigned)
+        return note_verify(&signature->note, signature->public_key, signature->bytes);
+    text_init(&body);
+    note_append_body(&body, &signature->note);
+    good = text_ok(&body) &&
+           cosignature_verify(signature->public_key, body.data, body.length, signature->bytes);
+    text_finish(&body);
+    return good;
+}
+
+/* 5 is the checkpoint; the rest as in its note. */
+#define SIGNATURES                                                                                 \
+    "SELECT s.id, s.name, s.public_key, s.signature, s.role, s.checkpoint, c.size, c.root, "       \
+    "c.kind,"                                                                                      \
+    " c.utc_ns, g.uid, (SELECT name FROM ledger_origin WHERE id = 1) FROM signature s LEFT JOIN"   \
+    " checkpoint c ON c.id = s.checkpoint LEFT JOIN campaign g ON g.id = c.campaign"
+
+/* Its parts; false when it has not the form of a signature of a head. */
+static bool read_signature(sqlite3_stmt *row, struct signature *ret)
+{
+    const void *root = sqlite3_column_blob(row, 7);
+    const int size = sqlite3_column_bytes(row, 3);
+
+    *ret = (struct signature){.public_key = sqlite3_column_blob(row, 2),
+                              .bytes = sqlite3_column_blob(row, 3),
+                              .cosigned = size == COSIGNATURE_SIZE,
+                              .note = {.origin = text_at(row, 11),
+                                       .size = sqlite3_column_int64(row, 6),
+                                       .kind = text_at(row, 8),
+                                       .utc_ns = sqlite3_column_int64(row, 9),
+                                       .campaign = sqlite3_column_type(row, 10) == SQLITE_NULL
+                                                       ? NULL
+                                                       : text_at(row, 10)}};
+    snprintf(ret->key, sizeof(ret->key), "%lld", (long long)sqlite3_column_int64(row, 0));
+    if (!ret->public_key || sqlite3_column_bytes(row, 2) != KEY_PUBLIC_SIZE || !ret->bytes ||
+        (size != KEY_SIGNATURE_SIZE && size != COSIGNATURE_SIZE) || !root ||
+        sqlite3_column_bytes(row, 7) != DIGEST_SIZE)
+        return false;
+    memcpy(ret->note.root.bytes, root, DIGEST_SIZE);
+    return true;
+}
+
 static void check_signature(struct verify *verify, sqlite3_stmt *row)
 {
-    const uint8_t *public_key = sqlite3_column_blob(row, 2),
-                  *signature = sqlite3_column_blob(row, 3);
-    const void *root = sqlite3_column_blob(row, 7);
-    struct note note = {.origin = text_at(row, 11),
-                        .size = sqlite3_column_int64(row, 6),
-                        .kind = text_at(row, 8),
-                        .utc_ns = sqlite3_column_int64(row, 9),
-                        .campaign =
-                            sqlite3_column_type(row, 10) == SQLITE_NULL ? NULL : text_at(row, 10)};
-    const struct key_public *trusted;
-    char key[24];
+    struct signature signature;
+    bool trusted;
 
-    snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
     verify->summary->signatures++;
-    if (!public_key || sqlite3_column_bytes(row, 2) != KEY_PUBLIC_SIZE || !signature ||
-        sqlite3_column_bytes(row, 3) != KEY_SIGNATURE_SIZE || !root ||
-        sqlite3_column_bytes(row, 7) != DIGEST_SIZE) {
-        verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "signature", key,
+    if (!read_signature(row, &signature)) {
+        verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "signature", signature.key,
                       "is of no checkpoint, or has not the form of a signature");
         return;
     }
-    memcpy(note.root.bytes, root, DIGEST_SIZE);
-    if (!note_verify(&note, public_key, signature)) {
-        verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "signature", key,
+    if (!is_good(&signature)) {
+        verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "signature", signature.key,
                       "does not match checkpoint %lld", (long long)sqlite3_column_int64(row, 5));
         return;
     }
-    trusted = trusted_key(verify, public_key);
+    trusted = is_trusted(verify, &signature);
     if (trusted)
         verify->summary->trusted_signatures++;
-    if ((trusted || verify->options->key_count == 0) && note.size > verify->summary->signed_leaves)
-        verify->summary->signed_leaves = note.size;
+    if ((trusted || (!verify_asks_for_authors(verify->options) && !verify->options->roster)) &&
+        signature.note.size > verify->summary->signed_leaves)
+        verify->summary->signed_leaves = signature.note.size;
 }
 
 /*
@@ -250,14 +310,82 @@ static enum status tell_plans(struct verify *verify, struct error *err)
         err);
 }
 
+/* The good cosignatures of a campaign's plan. columns: as check_signature has them */
+static void gather_witnesses(struct verify *verify, sqlite3_stmt *rows, int64_t campaign,
+                             struct witnessing *witnessing)
+{
+    struct signature signature;
+
+    sqlite3_bind_int64(rows, 1, campaign);
+    while (verify_step(verify, rows, VERIFY_SIGNATURE, "signature"))
+        if (read_signature(rows, &signature) && signature.cosigned && is_good(&signature))
+            witnessing_add(witnessing, roster_find(verify->options->roster, signature.public_key),
+                           cosignature_seconds(signature.bytes));
+    sqlite3_reset(rows);
+}
+
+/* columns: 0 id, 1 uid, 2 when the first trial began, 3 SHA-256 of the bundle that it came in */
+static void tell_witnesses_of(struct verify *verify, sqlite3_stmt *campaign, sqlite3_stmt *rows)
+{
+    struct witnessing witnessing = {.first_trial_ns =
+                                        sqlite3_column_type(campaign, 2) == SQLITE_INTEGER
+                                            ? sqlite3_column_int64(campaign, 2)
+                                            : INT64_MAX};
+    struct text message;
+    bool wrong = false;
+    char key[24];
+
+    snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(campaign, 0));
+    if (sqlite3_column_type(campaign, 3) == SQLITE_TEXT) {
+        if (verify->options->witnesses > 0)
+            verify_report(
+                verify, VERIFY_WRONG, VERIFY_SIGNATURE, "campaign", key,
+                "campaign %.8s came in a bundle, which says who witnessed its plan: check "
+                "that with the roster (the file of SHA-256 %s)",
+                text_at(campaign, 1), text_at(campaign, 3));
+        return;
+    }
+    gather_witnesses(verify, rows, sqlite3_column_int64(campaign, 0), &witnessing);
+    text_init(&message);
+    if (witnessing_tell(&witnessing, verify->options, text_at(campaign, 1), &message, &wrong))
+        verify_report(verify, wrong ? VERIFY_WRONG : VERIFY_NOTE, VERIFY_SIGNATURE, "campaign", key,
+                      "%s", text_ok(&message) ? message.data : "out of memory");
+    text_finish(&message);
+}
+
+/* Who saw each plan before it ran. What another program measured was never planned here. */
+static void tell_witnesses(struct verify *verify)
+{
+    sqlite3_stmt *campaign = verify_prepare(
+        verify, verify->db,
+        "SELECT g.id, g.uid, (SELECT min(t.started_utc_ns) FROM trial t WHERE t.campaign = g.id),"
+        " (SELECT lower(hex(b.sha256)) FROM bundle b WHERE b.campaign = g.id) FROM campaign g"
+        " WHERE g.id NOT IN (SELECT campaign FROM import) OR g.id IN (SELECT campaign FROM trial)"
+        " ORDER BY g.id",
+        VERIFY_SIGNATURE, "campaign");
+    sqlite3_stmt *rows = verify_prepare(verify, verify->db,
+                                        SIGNATURES " WHERE c.kind = 'plan' AND c.campaign = ?1"
+                                                   " ORDER BY s.id",
+                                        VERIFY_SIGNATURE, "signature");
+
+    while (campaign && rows && verify_step(verify, campaign, VERIFY_SIGNATURE, "campaign"))
+        tell_witnesses_of(verify, campaign, rows);
+    sqlite3_finalize(campaign);
+    sqlite3_finalize(rows);
+}
+
 static void tell_cover(struct verify *verify)
 {
     const struct verify_summary *summary = verify->summary;
+    const bool asks = verify_asks_for_authors(verify->options);
     int64_t rest = summary->leaves - summary->signed_leaves;
 
-    if (verify->options->key_count > 0 && summary->trusted_signatures == 0)
+    if (asks && summary->trusted_signatures == 0)
         verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, NULL, NULL,
                       "unsigned by the key that you named");
+    else if (!asks && verify->options->roster)
+        verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
+                      "the roster names no author, so whose results these are was not checked");
     else if (summary->signatures == 0)
         verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
                       "unsigned: a rewrite of the whole file is detected only with "
@@ -265,8 +393,8 @@ static void tell_cover(struct verify *verify)
     else if (rest > 0)
         verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
                       "the last %" PRId64 " rows came after what %s covers", rest,
-                      verify->options->key_count ? "that key" : "the newest signature");
-    if (verify->options->key_count == 0 && summary->signatures > 0)
+                      asks ? "that key" : "the newest signature");
+    if (!asks && summary->signatures > 0)
         verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
                       "signatures match the keys stored with them; --key checks whose keys these "
                       "are");
@@ -293,21 +421,19 @@ enum status verify_signatures(struct verify *verify, struct error *err)
             verify, VERIFY_WRONG, VERIFY_SIGNATURE, "ledger_origin", "1",
             "its name is not one that assay gives a ledger, so notes under it may read as "
             "another's");
-    row = verify_prepare(verify, verify->db,
-                         "SELECT s.id, s.name, s.public_key, s.signature, s.role, s.checkpoint,"
-                         " c.size, c.root, c.kind, c.utc_ns, g.uid, (SELECT name FROM ledger_origin"
-                         " WHERE id = 1) FROM signature s LEFT JOIN checkpoint c ON c.id ="
-                         " s.checkpoint LEFT JOIN campaign g ON g.id = c.campaign ORDER BY s.id",
-                         VERIFY_SIGNATURE, "signature");
+    row = verify_prepare(verify, verify->db, SIGNATURES " ORDER BY s.id", VERIFY_SIGNATURE,
+                         "signature");
     while (row && verify_step(verify, row, VERIFY_SIGNATURE, "signature"))
         check_signature(verify, row);
     sqlite3_finalize(row);
     check_stamps(verify);
     status = tell_plans(verify, err);
-    if (verify->options->key_count > 0)
+    if (verify_asks_for_authors(verify->options))
         check_cover(verify);
-    if (status == STATUS_OK && verify->options->key_count > 0 && verify->summary->signed_leaves > 0)
+    if (status == STATUS_OK && verify_asks_for_authors(verify->options) &&
+        verify->summary->signed_leaves > 0)
         status = check_rest(verify, err);
+    tell_witnesses(verify);
     tell_cover(verify);
     return status;
 }
