@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/core/clock.h"
+#include "results/cosignature.h"
 #include "results/note.h"
 #include "results/store_internal.h"
 #include "results/timestamp.h"
@@ -529,11 +530,15 @@ enum status ledger_note(struct store *store, const struct ledger_checkpoint *che
         const void *signature = sqlite3_column_blob(statement.handle, 2);
 
         if (!bytes || sqlite3_column_bytes(statement.handle, 1) != KEY_PUBLIC_SIZE || !signature ||
-            sqlite3_column_bytes(statement.handle, 2) != KEY_SIGNATURE_SIZE)
+            (sqlite3_column_bytes(statement.handle, 2) != KEY_SIGNATURE_SIZE &&
+             sqlite3_column_bytes(statement.handle, 2) != COSIGNATURE_SIZE))
             continue;
         copy_text(statement.handle, 0, key.name, sizeof(key.name));
         memcpy(key.bytes, bytes, sizeof(key.bytes));
-        note_append_signature(&out, &key, signature);
+        if (sqlite3_column_bytes(statement.handle, 2) == COSIGNATURE_SIZE)
+            cosignature_append(&out, &key, signature);
+        else
+            note_append_signature(&out, &key, signature);
     }
     statement_end(&statement);
     note_text = text_steal(&out);

@@ -485,7 +485,7 @@ CREATE TABLE signature (
     role       TEXT NOT NULL, -- 'author' or 'witness'
     name       TEXT NOT NULL, -- of the key
     public_key BLOB NOT NULL CHECK (length(public_key) = 32), -- Ed25519
-    signature  BLOB NOT NULL CHECK (length(signature) = 64)
+    signature  BLOB NOT NULL CHECK (length(signature) IN (64, 72)) -- 72: with a time, a witness's
 ) STRICT;
 CREATE INDEX signature_by_checkpoint ON signature (checkpoint);
 

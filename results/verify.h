@@ -17,6 +17,7 @@
 #include "harness/core/digest.h"
 #include "harness/core/status.h"
 #include "results/key.h"
+#include "results/roster.h"
 #include "results/store.h"
 
 /* One list gives the checks, their names and meanings. */
@@ -73,6 +74,8 @@ struct verify_options {
     const char *nonce;             /* every campaign's plan must carry it; NULL: any */
     const struct key_public *keys; /* whose signatures are asked for */
     size_t key_count;
+    const struct roster *roster; /* whom the reader trusts, for what and when; NULL: no roster */
+    int64_t witnesses;           /* of the roster, that must have seen each plan before it ran */
     const char
         *tsa_ca; /* PEM: whose time stamps are believed; NULL: their signatures stay unchecked */
     int threads; /* that check rows; 0: as many as there are processors */
@@ -81,6 +84,11 @@ struct verify_options {
     void *context;       /* of the functions below */
     /* Called for each finding, in one thread. */
     void (*found)(void *context, const struct verify_finding *finding);
+    /*
+     * Who witnessed the plan of a campaign of this ledger, as an object (`assay schema show verify`
+     * has its members under "campaigns"); may be NULL.
+     */
+    void (*campaign)(void *context, json_t *campaign);
     /*
      * Called occasionally, several times a second, by one thread at a time; may be NULL. Total 0:
      * progress is unknown. Returning false stops: INTERRUPTED.

@@ -179,7 +179,8 @@ static enum status sync_directory_of(const char *path, struct error *err)
  */
 static bool is_irreplaceable(const char *path)
 {
-    static const char *const beginnings[] = {"SQLite format 3", "PRIVATE+KEY+"};
+    static const char *const beginnings[] = {"SQLite format 3", "PRIVATE+KEY+", "ENCRYPTED+KEY+",
+                                             "COMMAND+KEY+"};
     char head[16] = "";
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     struct stat st;

@@ -20,6 +20,7 @@ import sys
 import verify_body
 import verify_heads
 import verify_rules
+import verify_witness
 
 SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "results")
 COMMITTED = set("""amendment.author amendment.reason campaign.command campaign_event.detail claim.body
@@ -143,8 +144,9 @@ def imprint(token):
 
 
 class Verifier:
-    def __init__(self, path, keys=(), head=None, nonce=None, tsa_ca=None):
+    def __init__(self, path, keys=(), head=None, nonce=None, tsa_ca=None, roster=None, witnesses=0):
         self.path, self.keys, self.head, self.nonce, self.tsa_ca = path, keys, head, nonce, tsa_ca
+        self.roster, self.witnesses = verify_witness.read(roster), witnesses
         self.findings, self.notes, self.withheld = [], [], set()
 
     def wrong(self, check, table, key, message):
@@ -326,23 +328,43 @@ class Verifier:
             self.wrong("head", None, None, "the expected head is not among this ledger's")
 
     def signatures(self):
-        trusted = {base64.b64decode(text.split("+", 2)[2])[1:] for text in self.keys}
-        covered = 0
-        for number, key, signature, size, root, kind, utc_ns, uid in self.ask(
-                "SELECT s.id, s.public_key, s.signature, c.size, c.root, c.kind, c.utc_ns, g.uid FROM"
+        covered, seen = 0, {}
+        for number, key, signature, size, root, kind, utc_ns, uid, campaign in self.ask(
+                "SELECT s.id, s.public_key, s.signature, c.size, c.root, c.kind, c.utc_ns, g.uid, g.id FROM"
                 " signature s LEFT JOIN checkpoint c ON c.id = s.checkpoint LEFT JOIN campaign g ON"
                 " g.id = c.campaign"):
-            note = "%s\n%s\n%s\n%s %s %s\n" % (self.origin, size, base64.b64encode(root or b"").decode(),
-                                              kind, utc_ns, "-" if uid is None else uid)
-            if len(key) != 32 or not signed(key, signature, note.encode("utf-8", "surrogateescape")):
+            note = ("%s\n%s\n%s\n%s %s %s\n" % (
+                self.origin, size, base64.b64encode(root or b"").decode(), kind, utc_ns,
+                "-" if uid is None else uid)).encode("utf-8", "surrogateescape")
+            seconds = None
+            if len(key) == 32 and len(signature) == 72:
+                seconds = verify_witness.cosigned(signed, key, signature, note)
+            if seconds is None and (len(key) != 32 or not signed(key, signature, note)):
                 self.wrong("signature", "signature", number, "does not fit its checkpoint")
-            elif key in trusted:
+            elif self.trusts(key, utc_ns if seconds is None else seconds * 10 ** 9, seconds is not None):
                 covered = max(covered, size)
+            if seconds is not None and kind == "plan":
+                seen.setdefault(campaign, verify_witness.Witnesses(self.roster)).add(key, seconds)
+        if self.witnesses:
+            verify_witness.check(self, self.witnesses, seen)
         for number, token, root in self.ask("SELECT t.id, token, root FROM timestamp_token t LEFT JOIN"
                                             " checkpoint c ON c.id = t.checkpoint"):
             self.stamp(token, root, "timestamp_token", number)
-        if trusted:
+        if self.authors():
             verify_heads.cover(self, covered)
+
+    def authors(self, utc_ns=None):
+        """(name, key) of whose signatures are asked for; with a time, those that count then."""
+        known = {entry.key: entry for entry in self.roster}
+        named = [(text.split("+", 2)[0], base64.b64decode(text.split("+", 2)[2])[1:]) for text in self.keys]
+        named += [(entry.name, entry.key) for entry in self.roster if entry.role == "author"]
+        return [(name, key) for name, key in named
+                if utc_ns is None or key not in known or known[key].counts(utc_ns)]
+
+    def trusts(self, key, utc_ns, cosigned):
+        """A cosignature counts as an author's only where --key names the witness's key."""
+        named = {base64.b64decode(text.split("+", 2)[2])[1:] for text in self.keys}
+        return key in {k for _, k in self.authors(utc_ns)} and (not cosigned or key in named)
 
     def stamp(self, token, root, table, key):
         """A time stamp of a head: what it stamps, and who signed it, where the certificate is given."""
@@ -486,6 +508,8 @@ def main():
     parser.add_argument("--key", action="append", default=[])
     parser.add_argument("--expect-head")
     parser.add_argument("--nonce")
+    parser.add_argument("--roster", type=argparse.FileType(encoding="utf-8"))
+    parser.add_argument("--witnesses", type=int, default=0)
     parser.add_argument("--tsa-ca", help="certificates of time-stamping authorities, PEM")
     asked = parser.parse_args()
     if asked.expect_head and not re.fullmatch("([0-9]+:)?[0-9a-fA-F]{64}", asked.expect_head):
@@ -493,7 +517,8 @@ def main():
     import verify_bundle
     try:
         kind = verify_bundle.Bundle if verify_bundle.begins_as_one(asked.file) else Verifier
-        reader = kind(asked.file, asked.key, asked.expect_head, asked.nonce, asked.tsa_ca)
+        reader = kind(asked.file, asked.key, asked.expect_head, asked.nonce, asked.tsa_ca,
+                      asked.roster.read() if asked.roster else None, asked.witnesses)
         findings = reader.run()
     except (Refused, OSError) as error:
         print("%s: %s" % (asked.file, error), file=sys.stderr)

@@ -9,6 +9,7 @@ import struct
 
 import verify
 import verify_body
+import verify_witness
 
 FIRST = {"assay_bundle", "campaigns", "created_utc_ns", "heads", "note", "origin", "root", "schema", "size",
          "tool", "withheld"}
@@ -90,10 +91,13 @@ class Note:
     def __init__(self, text):
         self.body, _, self.lines = text.partition("\n\n")
         self.body += "\n"
+        self.signatures = []
         for line in self.lines.split("\n")[:-1]:
             dash, name, signature = line.split(" ")
-            if dash != "\u2014" or not name or len(base64.b64decode(signature, validate=True)) != 68:
+            signature = base64.b64decode(signature, validate=True)
+            if dash != "\u2014" or not name or len(signature) not in (68, 76):
                 raise ValueError("no line of a signature")
+            self.signatures.append((name, signature[:4], signature[4:]))
         if self.lines and self.lines[-1] != "\n" or "\n\n" not in text:
             raise ValueError("no end of a line")
 
@@ -107,21 +111,14 @@ class Note:
             raise ValueError("another text")
         return int(size), base64.b64decode(root), kind, uid
 
+    def time(self):
+        return int(self.body.split("\n")[3].split(" ")[1])
+
     def signed_by(self, keys):
-        for text in keys:
-            name, _, key = text.split("+", 2)
-            key = base64.b64decode(key)[1:]
-            mark = hashlib.sha256(name.encode() + b"\n\1" + key).digest()[:4]
-            for line in self.lines.split("\n"):
-                start = "\u2014 %s " % name
-                try:
-                    signature = base64.b64decode(line[len(start):], validate=True)
-                except ValueError:
-                    continue
-                if line.startswith(start) and signature[:4] == mark and \
-                        verify.signed(key, signature[4:], self.body.encode()):
-                    return True
-        return False
+        """Whether one of these (name, key) signed it."""
+        return any((name, mark) == (author, hashlib.sha256(author.encode() + b"\n\1" + key).digest()[:4]) and
+                   len(blob) == 64 and verify.signed(key, blob, self.body.encode())
+                   for author, key in keys for name, mark, blob in self.signatures)
 
 
 class Bundle(verify.Verifier):
@@ -182,7 +179,8 @@ class Bundle(verify.Verifier):
         if line["assay_bundle"] != 1 or set(line) != FIRST:
             raise ValueError("of another version, or with other members")
         self.size, self.root, self.origin = line["size"], unhex(line["root"]), line["origin"]
-        self.campaigns = {uid: {"head": None} for uid in line["campaigns"]}
+        self.campaigns = {uid: {"head": None, "starts": [], "imported": False,
+                                "seen": verify_witness.Witnesses(self.roster)} for uid in line["campaigns"]}
         self.first = line
         last = 0
         for head in line["heads"]:
@@ -213,6 +211,8 @@ class Bundle(verify.Verifier):
                 self.found("signature", None, "the note of the head of %d leaves is another's" % size)
             elif kind == "plan" and self.campaigns[uid]["head"] is None:
                 self.campaigns[uid]["head"] = size
+                note = Note(head["note"])
+                self.campaigns[uid]["seen"].take_lines(verify.signed, note.signatures, note.body.encode())
 
     def check_end(self):
         end, sha256 = self.end
@@ -222,19 +222,21 @@ class Bundle(verify.Verifier):
             self.found("file", None, "its SHA-256 does not fit")
         if end["rows"] != self.rows_read:
             self.found("complete", None, "counts %s rows" % end["rows"])
-        note = seal = None
+        note = seal = noted = None
         try:
             seal = Note(end["seal"]) if end["seal"] is not None else None
             note = Note(self.first["note"])
             if note.head(self.origin)[:2] != (self.size, self.root):
                 raise ValueError("of another head")
+            noted = note.time()
         except (ValueError, AttributeError) as error:
             self.found("signature", None, "its note or seal: %s" % error)
         if seal and seal.body != "assay-bundle/1\n%s\n" % sha256:
             self.found("signature", None, "the seal is of another file")
-        if self.keys and not (note and note.signed_by(self.keys)):
+        keys = self.authors(noted)
+        if self.authors() and not (note and note.signed_by(keys)):
             self.found("signature", None, "the head is not signed by the key")
-        if self.keys and not (seal and seal.signed_by(self.keys)):
+        if self.authors() and not (seal and seal.signed_by(keys)):
             self.found("signature", None, "the end is not signed by the key")
         heads = dict(self.heads)
         heads[self.size] = self.root
@@ -318,8 +320,14 @@ class Bundle(verify.Verifier):
             self.found("tree", table, "it was made at another time than it says")
         if table == "trial":
             for campaign in self.campaigns.values():
-                if campaign.get("id") == row["campaign"] and leaf < (campaign["head"] or 0):
+                if campaign.get("id") != row["campaign"]:
+                    continue
+                campaign["starts"].append(row["started_utc_ns"])
+                if leaf < (campaign["head"] or 0):
                     campaign["planned"] = False
+        if table == "import":
+            for campaign in self.campaigns.values():
+                campaign["imported"] |= campaign.get("id") == row["campaign"]
 
     def check_plans(self):
         for leaf, proofs in self.early.items():
@@ -330,6 +338,10 @@ class Bundle(verify.Verifier):
                 self.found("complete", "campaign", "%s is not there" % uid)
             elif campaign["head"] and not campaign["planned"]:
                 self.found("complete", "campaign", "%s was not planned before it ran" % uid)
+            if "id" in campaign and (campaign["starts"] or not campaign["imported"]) and \
+                    len(campaign["seen"].before(campaign["starts"])) < self.witnesses:
+                self.found("signature", "campaign", "the plan of %s was not witnessed by %d" % (
+                    uid, self.witnesses))
 
     # ---- the rows together, in a database of their own
 

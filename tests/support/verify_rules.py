@@ -17,7 +17,7 @@ CELL_OF_PLAN = {"protocol": "protocol_name", "protocol_digest": "protocol"}
 CELL = {"ordinal": "ordinal", "workload": "workload_name", "workload_digest": "workload",
         "precision": "precision", "batch": "batch", "scenario": "scenario",
         "implementation": "implementation", "seed": "seed", "device": "device_spec"}
-PROTOCOL = {"name": "protocol_name", "seed": "seed", "trials": "trials"}
+PROTOCOL = {"name": "protocol_name", "trials": "trials"}
 WORKLOAD = {"workload": "workload_name", "kind": "kind", "scenario": "scenario"}
 
 
@@ -44,6 +44,17 @@ def repeats(verifier, table, row, value, pairs):
             told = str(told % (1 << 64))
         if stored != told:
             verifier.wrong("cell", table, row["id"], "%s is %s, and was to be %s" % (column, stored, told))
+
+
+def data_seed(declared, plan):
+    """The seed of a cell: the protocol's, or what it comes to with the nonce that the data answer."""
+    nonce = plan.get("nonce")
+    if nonce is None:
+        nonce = (plan.get("reproduces") or {}).get("nonce")
+    if nonce is None:
+        return declared
+    text = "assay-seed/1\n%d\n" % (declared % (1 << 64)) + nonce
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()[:8], "big")
 
 
 class Content:
@@ -83,6 +94,9 @@ def cells(verifier):
                 declared = content.read(cell[column])
                 if declared is not None:
                     repeats(verifier, "cell", cell, declared, pairs)
+                    if pairs is PROTOCOL and plan is not None:
+                        repeats(verifier, "cell", cell, {"seed": data_seed(declared["seed"], plan)},
+                                {"seed": "seed"})
                     for each in ("precision", "batch") if pairs is WORKLOAD else ():
                         if cell[each] not in declared.get(each + ("s" if each == "precision" else "es"), ()):
                             verifier.wrong("cell", "cell", cell["id"], "its %s is not declared" % each)
