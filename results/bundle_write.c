@@ -540,8 +540,8 @@ static enum status put_end(struct writer *writer, struct error *err)
     text_init(&seal);
     if (key) {
         text_append_format(&seal, BUNDLE_SEAL, digest_hex(&digest, hex));
-        status = text_ok(&seal) ? key_sign(key, seal.data, seal.length, signature, err)
-                                : no_memory(err);
+        status =
+            text_ok(&seal) ? key_sign(key, seal.data, seal.length, signature, err) : no_memory(err);
         text_append_char(&seal, '\n');
         note_append_signature(&seal, &key->public, signature);
         json = text_ok(&seal) ? json_string(seal.data) : NULL;

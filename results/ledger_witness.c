@@ -136,7 +136,8 @@ static enum status find_noted(struct store *store, const struct note_text *note,
                            note->origin, ret->origin);
     if (status == STATUS_OK)
         status = statement_begin(
-            store, "SELECT coalesce(max(id), 0) FROM checkpoint WHERE log = 1 AND size = ?1", &statement, err);
+            store, "SELECT coalesce(max(id), 0) FROM checkpoint WHERE log = 1 AND size = ?1",
+            &statement, err);
     if (status != STATUS_OK)
         return status;
     statement_i64(&statement, note->note.size);

@@ -169,8 +169,7 @@ static void check_bundle(struct verify *verify, sqlite3_stmt *row)
         strcmp(note.origin, text_at(row, 2)) != 0 ||
         note.note.size != sqlite3_column_int64(row, 3) || !root ||
         sqlite3_column_bytes(row, 4) != DIGEST_SIZE ||
-        memcmp(root, note.note.root.bytes, DIGEST_SIZE) != 0 ||
-        note_count_lines(note.lines) < 0) {
+        memcmp(root, note.note.root.bytes, DIGEST_SIZE) != 0 || note_count_lines(note.lines) < 0) {
         verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "bundle", key,
                       "its note is not that of its head");
         return;
