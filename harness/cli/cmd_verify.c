@@ -25,7 +25,7 @@ enum { KEY_HEAD = 0x100, KEY_PUBLIC, KEY_NONCE, KEY_FAST, KEY_THREADS, KEY_TSA }
 
 /* What the verifier's calls come back with. */
 struct report {
-    json_t *findings;
+    json_t *findings, *shown;
     bool json, terminal, quiet;
     int wake_fd;                /* readable after Ctrl-C */
     int64_t reported, shown_ns; /* when the progress was last shown */
@@ -99,7 +99,7 @@ static json_t *summary_json(const struct verify_summary *summary, struct report 
 
     return json_pack(
         "{s:s, s:b, s:I, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, "
-        "s:O}",
+        "s:O, s:O}",
         "file", path, "verified", summary->wrong == 0, "schema_version",
         (json_int_t)summary->schema_version, "origin", summary->origin, "leaves",
         (json_int_t)summary->leaves, "root", digest_hex(&summary->root, root), "records",
@@ -109,7 +109,7 @@ static json_t *summary_json(const struct verify_summary *summary, struct report 
         (json_int_t)summary->signed_leaves, "estimates", (json_int_t)summary->estimates,
         "comparisons", (json_int_t)summary->comparisons, "wrong", (json_int_t)summary->wrong,
         "notes", (json_int_t)summary->notes, "seconds", summary->seconds, "findings",
-        report->findings);
+        report->findings, "shown", report->shown);
 }
 
 /* A rate is shown only for what took long enough to have one. */
@@ -215,6 +215,8 @@ static int run(const struct command_line *line)
         interrupt_open(INTERRUPT_READING, &report.wake_fd, &err) != STATUS_OK)
         return command_fail(&err);
     report.findings = json_array();
+    report.shown = json_pack("{s:[], s:[]}", "campaigns", "logs");
+    options.shown = report.shown;
     status = bundle_recognise(path) ? bundle_verify(path, &options, &summary, &err)
                                     : verify_file(path, &options, &summary, &err);
     if (report.terminal && !report.quiet)
@@ -226,6 +228,7 @@ static int run(const struct command_line *line)
         result = exit_of(status);
     }
     json_decref(report.findings);
+    json_decref(report.shown);
     return result;
 }
 

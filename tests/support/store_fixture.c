@@ -399,38 +399,41 @@ const char *fixture_soundness(struct store *store)
     return "ok";
 }
 
-enum status fixture_put_text(struct store *store, const char *kind, const char *text, size_t length,
+enum status fixture_put_text(struct store *store, const char *text, size_t length,
                              struct digest *ret, struct error *err)
 {
     enum status status = store_change_begin(store, err);
 
     if (status != STATUS_OK)
         return status;
-    status = store_insert_content(store, kind, text, length, ret, err);
+    status = store_insert_content(store, text, length, ret, err);
     return store_change_end(store, status, err);
 }
 
-enum status fixture_put_json(struct store *store, const char *kind, const json_t *json,
+enum status fixture_put_json(struct store *store, const json_t *json,
                              struct digest *ret, struct error *err)
 {
     char *canonical = NULL;
     enum status status = canonical_dump(json, &canonical, err);
 
     if (status == STATUS_OK)
-        status = fixture_put_text(store, kind, canonical, strlen(canonical), ret, err);
+        status = fixture_put_text(store, canonical, strlen(canonical), ret, err);
     free(canonical);
     return status;
 }
 
 enum status fixture_mark_bundled(struct store *store, int64_t campaign, struct error *err)
 {
-    char sql[512];
+    char sql[1024];
 
     snprintf(sql, sizeof(sql),
+             "INSERT INTO log (id, name) VALUES (2, 'assay-log/1');"
+             "INSERT INTO content VALUES (zeroblob(32), '{}');"
              "INSERT INTO bundle VALUES (%lld, 1, 'offer.assay', zeroblob(32), 'assay-log/1', 9,"
-             " zeroblob(32), 'note');"
-             "INSERT INTO withheld VALUES ('campaign', '%lld', 'command', zeroblob(32))",
-             (long long)campaign, (long long)campaign);
+             " zeroblob(32), 'note', 1, zeroblob(32));"
+             "INSERT INTO record (log, leaf, type, digest, salt, body) VALUES (2, 0, 'campaign',"
+             " zeroblob(32), '{}', '{\"command\":{\"withheld\":\"00\"},\"type\":\"campaign\"}')",
+             (long long)campaign);
     if (sqlite3_exec(store_connection(store), sql, NULL, NULL, NULL) == SQLITE_OK)
         return STATUS_OK;
     return error_set(err, STATUS_IO, "%s", sqlite3_errmsg(store_connection(store)));
