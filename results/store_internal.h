@@ -31,11 +31,13 @@
     "coalesce((SELECT v.event = 'archived' FROM campaign_event v WHERE v.campaign = " id           \
     " AND v.event IN " EVENTS_LATER " ORDER BY v.id DESC LIMIT 1), 0)"
 
-/* SQL: the cells of the campaign `g` as its plan has them, which repeated runs of the same plan
- * have in common; NULL: withheld. */
+/*
+ * SQL: protocol and cells of the campaign `g` as its plan has them, which repeated runs of the same
+ * plan have in common; NULL: withheld.
+ */
 #define CAMPAIGN_CELLS(g)                                                                          \
-    "(SELECT json_extract(n.body, '$.cells') FROM content n WHERE n.digest = " g                   \
-    ".plan AND json_valid(n.body))"
+    "(SELECT hex(" g ".protocol) || json_extract(n.body, '$.cells') FROM content n WHERE"          \
+    " n.digest = " g ".plan AND json_valid(n.body))"
 
 #define STORE_STATEMENTS_MAX 160
 

@@ -34,9 +34,10 @@ static void tell_campaign(struct verify *verify, sqlite3_stmt *row, json_t *list
         text_append_format(&out, "%sit was archived", out.length ? "; " : "");
     if (told > here)
         text_append_format(&out,
-                           "%sits log has %lld campaigns of the same cells, of which %lld are here:"
-                           " this may be the best of them",
-                           out.length ? "; " : "", (long long)told, (long long)here);
+                           "%sits log has %lld campaigns of the same plan, and %lld of them %s "
+                           "here: this may be the best of them",
+                           out.length ? "; " : "", (long long)told, (long long)here,
+                           here == 1 ? "is" : "are");
     if (out.length > 0)
         verify_report(verify, VERIFY_NOTE, VERIFY_COMPLETE, "campaign", text_at(row, 0),
                       "campaign %.8s: %s", text_at(row, 1),
@@ -107,11 +108,11 @@ static void tell_repeated(struct verify *verify)
         const int64_t count = sqlite3_column_int64(row, 1);
         const char *uids = text_at(row, 2);
 
-        verify_report(verify, VERIFY_NOTE, VERIFY_COMPLETE, "campaign", text_at(row, 0),
-                      "%lld campaigns ran the same cells, and a result of one is one of so many: "
-                      "%.*s%s",
-                      (long long)count, NAMES_MAX * 10 - 2, uids,
-                      count > NAMES_MAX ? " and others" : "");
+        verify_report(
+            verify, VERIFY_NOTE, VERIFY_COMPLETE, "campaign", text_at(row, 0),
+            "%lld campaigns ran the same plan, so a result of one may be the best of them: "
+            "%.*s%s",
+            (long long)count, NAMES_MAX * 10 - 2, uids, count > NAMES_MAX ? " and others" : "");
     }
     sqlite3_finalize(row);
 }

@@ -470,13 +470,16 @@ static void check_owners(struct verify *verify, const struct proven *proven)
     }
     sqlite3_finalize(row);
     row = verify_prepare(verify, verify->db,
-                         "SELECT id, name FROM log WHERE (id <> 1 AND secret IS NOT NULL) OR (id ="
-                         " 1 AND secret IS NULL) OR (id <> 1 AND NOT EXISTS (SELECT 1 FROM bundle"
-                         " WHERE origin = name))",
+                         "SELECT id, name FROM log l WHERE (id <> 1 AND secret IS NOT NULL) OR (id"
+                         " = 1 AND secret IS NULL) OR (id <> 1 AND (NOT EXISTS (SELECT 1 FROM"
+                         " bundle WHERE origin = name) OR NOT EXISTS (SELECT 1 FROM record r WHERE"
+                         " r.log = l.id AND r.leaf = 0 AND r.type = 'log' AND r.body ->> '$.name' ="
+                         " l.name)))",
                          VERIFY_TREE, "log");
     while (row && verify_step(verify, row, VERIFY_TREE, "log"))
         verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", key_of(row, key),
-                      "%s: is not a log that this file can have", text_at(row, 1));
+                      "%s: is not a log that this file can have, or lacks its first record",
+                      text_at(row, 1));
     sqlite3_finalize(row);
 }
 
