@@ -103,6 +103,7 @@ struct bundle_import {
     int64_t campaigns, known; /* imported; of them, here before */
     int64_t campaign;         /* row here of the first of them */
     int64_t records;
+    int64_t blobs_withheld; /* that records refer to, and that are not here */
 };
 
 /*

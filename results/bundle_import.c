@@ -17,6 +17,7 @@ struct importer {
     struct bundle_import *summary;
     bool is_known; /* all campaigns are here */
     int64_t log, last_leaf;
+    size_t shown; /* campaigns whose records have come */
     struct merkle_part part;
     bool (*progress)(void *context, uint64_t done, uint64_t total);
     void *context;
@@ -138,7 +139,10 @@ static enum status note_blob(void *context, bool is_blob, const struct digest *d
     if (status != STATUS_OK)
         return status;
     statement_digest(&statement, digest);
-    return statement_run(&statement, NULL, err);
+    status = statement_run(&statement, NULL, err);
+    importer->summary->blobs_withheld +=
+        status == STATUS_OK && sqlite3_changes(importer->store->db) > 0;
+    return status;
 }
 
 /* {"all": hex} or {path: hex, ...}, or null. `ret_each` is heap. */
@@ -157,6 +161,50 @@ static bool read_salt(const json_t *salt, struct record_salts *ret, char **ret_e
     return json_is_null(salt);
 }
 
+/* Whether another bundle of this log brought the record. */
+static enum status find_known(struct importer *importer, const struct bundle_line *line,
+                              int64_t leaf, const struct digest *digest, bool *ret,
+                              struct error *err)
+{
+    struct statement statement;
+    bool row = false, is_same = true;
+    enum status status = statement_begin(importer->store,
+                                         "SELECT log = ?1 AND leaf = ?2 AND digest = ?3 FROM record"
+                                         " WHERE digest = ?3 OR (log = ?1 AND leaf = ?2)",
+                                         &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, importer->log);
+    statement_i64(&statement, leaf);
+    statement_digest(&statement, digest);
+    *ret = false;
+    while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row) {
+        *ret = true;
+        is_same = is_same && sqlite3_column_int(statement.handle, 0);
+    }
+    statement_end(&statement);
+    return status == STATUS_OK && !is_same
+               ? bad_line(importer, line, err,
+                          "its record is elsewhere in the log, or another is in its place, by what "
+                          "is here already")
+               : status;
+}
+
+/* The list of campaigns in the first line is that of the records. */
+static enum status check_listed(struct importer *importer, const struct bundle_head *head,
+                                const struct bundle_line *line, const json_t *record,
+                                struct error *err)
+{
+    const char *uid = json_string_value(json_object_get(record, "uid"));
+    const char *told = json_string_value(json_array_get(head->campaigns, importer->shown++));
+
+    return uid && told && !strcmp(uid, told)
+               ? STATUS_OK
+               : bad_line(importer, line, err,
+                          "its campaign is not the one that the first line names here");
+}
+
 static enum status enter(struct importer *importer, const struct bundle_line *line,
                          const struct record_type *type, const char *body, int64_t leaf,
                          struct error *err)
@@ -169,9 +217,8 @@ static enum status enter(struct importer *importer, const struct bundle_line *li
                              .length = strlen(body),
                              .keep_body = true};
     struct record_salts salts;
-    struct statement statement;
     char *each = NULL;
-    int64_t known = 0;
+    bool known = false;
     enum status status = STATUS_OK;
 
     if (!read_salt(json_object_get(line->json, "salt"), &salts, &each))
@@ -183,15 +230,8 @@ static enum status enter(struct importer *importer, const struct bundle_line *li
     if (status == STATUS_OK && !merkle_part_add(&importer->part, 0, (uint64_t)leaf, &row.digest))
         status = error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
     if (status == STATUS_OK)
-        status = statement_begin(importer->store, "SELECT id FROM record WHERE digest = ?1",
-                                 &statement, err);
-    if (status == STATUS_OK) {
-        statement_digest(&statement, &row.digest);
-        status = statement_single(&statement, &known, err);
-        if (status == STATUS_NOT_FOUND)
-            status = STATUS_OK;
-    }
-    if (status == STATUS_OK && known == 0) {
+        status = find_known(importer, line, leaf, &row.digest, &known, err);
+    if (status == STATUS_OK && !known) {
         status = record_scan(type, body, row.length, &visitor, err);
         if (status == STATUS_OK)
             status = store_enter_record(importer->store, &row, NULL, err);
@@ -225,6 +265,8 @@ static enum status take_record(struct importer *importer, const struct bundle_he
                         "is a record of a type that this assay does not know; a newer one may");
     importer->last_leaf = leaf;
     status = canonical_dump(record, &body, err);
+    if (status == STATUS_OK && !strcmp(type->name, "campaign"))
+        status = check_listed(importer, head, line, record, err);
     if (status == STATUS_OK)
         status = enter(importer, line, type, body, leaf, err);
     free(body);
@@ -336,12 +378,19 @@ static enum status check_root(struct importer *importer, const struct bundle_hea
                          index = json_integer_value(json_array_get(node, 1));
         const char *hex = json_string_value(json_array_get(node, 2));
 
-        if (level < 0 || level > 62 || index < 0 || index > (INT64_MAX >> level) || !hex ||
+        if (!json_is_integer(json_array_get(node, 0)) ||
+            !json_is_integer(json_array_get(node, 1)) || json_array_size(node) != 3 || level < 0 ||
+            level > 62 || index < 0 || index > (INT64_MAX >> level) || !hex ||
             !digest_from_hex(hex, &digest))
             return error_set(err, STATUS_CORRUPT, "%s: its proof cannot be read", importer->path);
         if (!merkle_part_add(&importer->part, (int)level, (uint64_t)index, &digest))
             return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
     }
+    if (!merkle_part_fits(&importer->part, (uint64_t)head->size, &missing))
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: what is proven of record %" PRIu64
+                         " of its log overlaps, or is beyond the end: something was put in",
+                         importer->path, missing);
     if (!merkle_part_root(&importer->part, (uint64_t)head->size, &root, &missing))
         return error_set(err, STATUS_CORRUPT,
                          "%s: record %" PRIu64 " of its log is neither in it nor proven to be "
@@ -359,10 +408,12 @@ static enum status add_origin(struct importer *importer, const struct bundle_hea
 {
     const char *slash = strrchr(importer->path, '/');
     struct record_body body;
-    struct statement statement;
     struct digest proof;
     enum status status = store_insert_json(importer->store, head->proof, &proof, err);
 
+    if (status == STATUS_OK && importer->shown != json_array_size(head->campaigns))
+        status = error_set(err, STATUS_CORRUPT, "%s: names %zu campaigns and has %zu of them",
+                           importer->path, json_array_size(head->campaigns), importer->shown);
     body_init(&body, "bundle");
     body_i64(&body, "imported_utc_ns", clock_utc_ns());
     body_text(&body, "file", slash ? slash + 1 : importer->path);
@@ -374,23 +425,6 @@ static enum status add_origin(struct importer *importer, const struct bundle_hea
     body_blob(&body, "proof", &proof);
     body_json(&body, "campaigns", json_incref(head->campaigns));
     status = store_add(importer->store, &body, status, NULL, err);
-    if (status == STATUS_OK)
-        status = statement_begin(importer->store,
-                                 "SELECT count(*) FROM bundle b JOIN campaign g ON g.id ="
-                                 " b.campaign JOIN record r ON r.id = g.record WHERE r.log = ?1 AND"
-                                 " b.sha256 = ?2",
-                                 &statement, err);
-    if (status == STATUS_OK) {
-        int64_t count = 0;
-
-        statement_i64(&statement, importer->log);
-        statement_digest(&statement, &head->sha256);
-        status = statement_single(&statement, &count, err);
-        if (status == STATUS_OK && count != importer->summary->campaigns)
-            status = error_set(err, STATUS_CORRUPT, "%s: names %lld campaigns and has %lld of them",
-                               importer->path, (long long)importer->summary->campaigns,
-                               (long long)count);
-    }
     return status;
 }
 

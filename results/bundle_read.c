@@ -19,6 +19,7 @@ struct reader {
     char *line;
     size_t capacity, length;
     uint64_t number, bytes, total; /* of the line; read; of the file */
+    int64_t records;
     bool has_end;
 };
 
@@ -117,6 +118,8 @@ static enum status take_end(struct reader *reader, const json_t *line, struct bu
     head->records = json_integer_value(json_object_get(line, "records"));
     if (text_of(line, "seal") && !(head->seal = strdup(text_of(line, "seal"))))
         return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+    if (!json_is_integer(json_object_get(line, "records")) || head->records != reader->records)
+        return damaged(reader, err, "it does not count the records that came before it");
     return told && !strcmp(told, hex)
                ? STATUS_OK
                : damaged(reader, err, "its own SHA-256 does not match: it was changed in transit");
@@ -178,6 +181,7 @@ static enum status take_line(struct reader *reader, struct bundle_head *head, vo
     json_t *json = NULL;
     enum status status = parse_line(reader, &json, err);
 
+    reader->records += json_object_get(json, "record") != NULL;
     if (status == STATUS_OK && reader->has_end)
         status = damaged(reader, err, "there is data after the bundle's last line");
     else if (status == STATUS_OK && reader->number == 1)

@@ -1,6 +1,7 @@
 #include "results/bundle.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -89,13 +90,40 @@ static void check_seal(const struct verify_options *options, const struct bundle
                           "from it, cannot be determined");
 }
 
-static void check_words(const struct verify_options *options, const struct bundle_head *head,
-                        struct verify_summary *summary)
+/* What of the log's records is withheld, by name: {name: how many}. */
+static const json_t *withheld_names(const struct verify_options *options)
 {
+    return json_object_get(json_array_get(json_object_get(options->shown, "logs"), 0), "withheld");
+}
+
+/* A word of the list names something that is withheld. */
+static bool is_word_true(const char *word, const json_t *names, bool has_blobs)
+{
+    const char *name;
+    json_t *number;
+
+    if (has_blobs && fnmatch(word, "dump.output", 0) == 0)
+        return true;
+    json_object_foreach((json_t *)(uintptr_t)names, name, number)
+    {
+        if (!strcmp(word, name) || fnmatch(word, name, 0) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What its maker says is withheld, against what is. */
+static void check_words(const struct verify_options *options, const struct bundle_head *head,
+                        bool has_blobs, struct verify_summary *summary)
+{
+    const json_t *names = withheld_names(options);
     struct text words;
     json_t *word;
     size_t i;
 
+    if (json_array_size(head->withheld) == 0 && (json_object_size(names) > 0 || has_blobs))
+        tell(options, summary, VERIFY_WRONG, VERIFY_CONTENT,
+             "something is withheld, although its maker says that nothing is");
     if (json_array_size(head->withheld) == 0)
         return;
     text_init(&words);
@@ -103,6 +131,9 @@ static void check_words(const struct verify_options *options, const struct bundl
     {
         text_append(&words, i ? ", " : "its maker says that these are withheld: ");
         text_append_printable(&words, json_string_value(word), json_string_length(word));
+        if (!is_word_true(json_string_value(word), names, has_blobs))
+            tell(options, summary, VERIFY_WRONG, VERIFY_CONTENT,
+                 "its maker says that something is withheld that is not");
     }
     tell(options, summary, VERIFY_NOTE, VERIFY_CONTENT,
          text_ok(&words) ? words.data : "something is withheld");
@@ -112,9 +143,10 @@ static void check_words(const struct verify_options *options, const struct bundl
 /* A bundle that cannot be taken in is not what it claims to be; other failures are not its. */
 static enum status take(const char *path, const char *database,
                         const struct verify_options *options, struct bundle_head *ret_head,
-                        bool *ret_taken, struct verify_summary *summary, struct error *err)
+                        bool *ret_taken, bool *ret_blobs, struct verify_summary *summary,
+                        struct error *err)
 {
-    struct bundle_import import;
+    struct bundle_import import = {0};
     struct store *store = NULL;
     struct error reason = ERROR_INIT;
     enum status status = store_open(database, STORE_CREATE, 0, &store, err);
@@ -123,6 +155,7 @@ static enum status take(const char *path, const char *database,
         return status;
     status = bundle_import(store, path, show_reading, (void *)(uintptr_t)options, &import, ret_head,
                            &reason);
+    *ret_blobs = status == STATUS_OK && import.blobs_withheld > 0;
     store_close(store);
     *ret_taken = status == STATUS_OK;
     if (status == STATUS_CORRUPT || status == STATUS_INVALID || status == STATUS_PROTOCOL) {
@@ -141,7 +174,8 @@ enum status bundle_verify(const char *path, const struct verify_options *options
     struct verify_summary file = {0}, rows = {0};
     struct bundle_head head = {0};
     char *folder = NULL, *database = NULL;
-    bool taken = false;
+    struct verify_options with_shown = *options;
+    bool taken = false, has_blobs = false;
     struct stat st;
     enum status status;
 
@@ -151,13 +185,17 @@ enum status bundle_verify(const char *path, const struct verify_options *options
     status = make_folder(&folder, err);
     if (status == STATUS_OK) {
         database = text_format("%s/rows.db", folder);
-        status = database ? take(path, database, options, &head, &taken, &file, err)
+        status = database ? take(path, database, options, &head, &taken, &has_blobs, &file, err)
                           : error_set(err, STATUS_NO_MEMORY, "no memory for a path");
     }
     if (status == STATUS_OK && taken) {
         check_seal(options, &head, &file);
-        check_words(options, &head, &file);
-        status = verify_file(database, options, &rows, err);
+        with_shown.shown = options->shown ? options->shown : json_object();
+        status = verify_file(database, &with_shown, &rows, err);
+        if (status == STATUS_OK)
+            check_words(&with_shown, &head, has_blobs, &file);
+        if (!options->shown)
+            json_decref(with_shown.shown);
     }
     remove_folder(folder);
     free(database);

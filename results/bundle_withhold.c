@@ -93,18 +93,6 @@ static enum status add_secret(struct bundle_secrets *secrets, const char *text, 
 
 /* ---- names ---- */
 
-/* The last name of a path, as `TYPE.NAME`; for a reading its own name. False: no room. */
-static bool name_of(const struct record_type *type, struct record_span path, char *ret, size_t size)
-{
-    const bool is_reading = !strcmp(type->name, "readings");
-    const char *end = path.bytes + path.length - 2, *begin = end; /* before `"]` */
-
-    while (begin > path.bytes && begin[-1] != '"')
-        begin--;
-    return (size_t)snprintf(ret, size, "%s%s%.*s", is_reading ? "" : type->name,
-                            is_reading ? "" : ".", (int)(end - begin), begin) < size;
-}
-
 static bool fits(const char *word, const char *name)
 {
     return is_pattern(word) ? fnmatch(word, name, 0) == 0 : strcmp(word, name) == 0;
@@ -164,7 +152,7 @@ static enum status gather_member(void *context, struct record_span path, struct 
     int word;
     enum status status;
 
-    if (withheld || !name_of(gathering->type, path, name, sizeof(name)))
+    if (withheld || !record_member_name(gathering->type, path, name, sizeof(name)))
         return STATUS_OK;
     word = word_of(secrets, name);
     if (word < 0)
@@ -238,8 +226,8 @@ static enum status leave_member(void *context, struct record_span path, struct r
     struct leaving *leaving = context;
     char name[256], hex[DIGEST_HEX_SIZE], *key;
     struct digest salt, commitment;
-    const bool is_named =
-        name_of(leaving->type, path, name, sizeof(name)) && word_of(leaving->secrets, name) >= 0;
+    const bool is_named = record_member_name(leaving->type, path, name, sizeof(name)) &&
+                          word_of(leaving->secrets, name) >= 0;
 
     (void)withheld;
     text_append_bytes(&leaving->out, leaving->done, (size_t)(value.bytes - leaving->done));

@@ -8,9 +8,9 @@
 #include "harness/core/canonical.h"
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
+#include "results/bundle_proof.h"
 #include "results/bundle_withhold.h"
 #include "results/ledger.h"
-#include "results/merkle_part.h"
 #include "results/note.h"
 #include "results/store_internal.h"
 
@@ -24,8 +24,6 @@ struct writer {
     struct ledger_checkpoint head;
     struct bundle_secrets secrets;
     struct bundle_summary summary;
-    int64_t *leaves; /* heap: of the records, ascending */
-    size_t count, capacity;
 };
 
 static enum status no_memory(struct error *err)
@@ -222,144 +220,6 @@ static enum status gather_all(struct writer *writer, struct error *err)
     return status == STATUS_OK ? bundle_secrets_check(&writer->secrets, err) : status;
 }
 
-/* ---- the proof ---- */
-
-/* columns: 0 leaf, 1 whether it belongs to the bundle */
-static enum status take_leaf(struct writer *writer, sqlite3_stmt *row, struct error *err)
-{
-    if (writer->count == writer->capacity) {
-        const size_t capacity = writer->capacity ? 2 * writer->capacity : 256;
-        int64_t *grown = realloc(writer->leaves, capacity * sizeof(*grown));
-
-        if (!grown)
-            return no_memory(err);
-        writer->leaves = grown;
-        writer->capacity = capacity;
-    }
-    writer->leaves[writer->count++] = sqlite3_column_int64(row, 0);
-    return STATUS_OK;
-}
-
-/* The whole tree under the head. */
-static enum status load_tree(struct writer *writer, struct merkle_levels *ret, struct error *err)
-{
-    struct digest *leaves = malloc((size_t)writer->head.size * sizeof(*leaves));
-    struct statement statement;
-    int64_t count = 0;
-    bool row = false;
-    enum status status =
-        leaves ? statement_begin(writer->store,
-                                 "SELECT digest FROM record WHERE log = 1 AND leaf < ?1"
-                                 " ORDER BY leaf",
-                                 &statement, err)
-               : no_memory(err);
-
-    if (status != STATUS_OK) {
-        free(leaves);
-        return status;
-    }
-    statement_i64(&statement, writer->head.size);
-    while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row &&
-           count < writer->head.size) {
-        const void *bytes = sqlite3_column_blob(statement.handle, 0);
-
-        if (bytes && sqlite3_column_bytes(statement.handle, 0) == DIGEST_SIZE)
-            memcpy(leaves[count].bytes, bytes, DIGEST_SIZE);
-        count++;
-    }
-    statement_end(&statement);
-    if (status == STATUS_OK && count != writer->head.size)
-        status = error_set(err, STATUS_CORRUPT, "%s: records are missing; run `assay verify`",
-                           writer->store->path);
-    if (status == STATUS_OK)
-        return merkle_levels_init(ret, leaves, (uint64_t)count, err);
-    free(leaves);
-    return status;
-}
-
-static enum status add_head(struct writer *writer, const struct merkle_levels *levels, int64_t size,
-                            struct merkle_part *part, json_t *heads, struct error *err)
-{
-    const struct digest root = merkle_levels_root(levels, (uint64_t)size);
-
-    if (heads && json_array_append_new(heads, json_pack("{s:I, s:o}", "size", (json_int_t)size,
-                                                        "root", hex_json(&root))) != 0)
-        return no_memory(err);
-    return merkle_part_cover(part, levels, writer->leaves, writer->count, (uint64_t)size)
-               ? STATUS_OK
-               : no_memory(err);
-}
-
-static enum status add_since(struct writer *writer, const struct merkle_levels *levels,
-                             const char *word, struct merkle_part *part, json_t *heads,
-                             struct error *err)
-{
-    const char *colon = strchr(word, ':');
-    struct digest root, ours;
-    char digits[24] = "";
-    int64_t size = 0;
-
-    if (colon && (size_t)(colon - word) < sizeof(digits))
-        memcpy(digits, word, (size_t)(colon - word));
-    if (!colon || !text_parse_i64(digits, &size) || size < 1 || !digest_from_hex(colon + 1, &root))
-        return error_set(err, STATUS_INVALID, "--since %s: write SIZE:ROOT, as it was kept", word);
-    if (size > writer->head.size)
-        return error_set(err, STATUS_INVALID,
-                         "--since %s: this log has %lld records, and never had so many", word,
-                         (long long)writer->head.size);
-    ours = merkle_levels_root(levels, (uint64_t)size);
-    if (!digest_equal(&ours, &root))
-        return error_set(err, STATUS_INVALID,
-                         "--since %s: the first %lld records of this log have another root", word,
-                         (long long)size);
-    return add_head(writer, levels, size, part, heads, err);
-}
-
-/* {"heads": [{root, size}], "nodes": [[level, index, hash]]} (BUNDLE.md) */
-static enum status make_proof(struct writer *writer, json_t **ret, struct error *err)
-{
-    const struct bundle_options *options = writer->options;
-    struct merkle_levels levels = {0};
-    struct merkle_part part = {0};
-    struct statement statement;
-    json_t *heads = json_array(), *nodes = json_array();
-    bool row = false;
-    enum status status = each_row(writer,
-                                  "SELECT r.leaf FROM temp.bundle_record b JOIN main.record r ON"
-                                  " r.id = b.id ORDER BY r.leaf",
-                                  0, take_leaf, err);
-
-    if (status == STATUS_OK)
-        status = load_tree(writer, &levels, err);
-    if (status == STATUS_OK)
-        status = add_head(writer, &levels, writer->head.size, &part, NULL, err);
-    if (status == STATUS_OK)
-        status = statement_begin(writer->store,
-                                 "SELECT size FROM checkpoint WHERE log = 1 AND size < ?1"
-                                 " ORDER BY size",
-                                 &statement, err);
-    if (status == STATUS_OK) {
-        statement_i64(&statement, writer->head.size);
-        while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row &&
-               status == STATUS_OK)
-            status = add_head(writer, &levels, sqlite3_column_int64(statement.handle, 0), &part,
-                              heads, err);
-        statement_end(&statement);
-    }
-    for (size_t i = 0; i < options->since_count && status == STATUS_OK; i++)
-        status = add_since(writer, &levels, options->since[i], &part, heads, err);
-    merkle_part_unique(&part);
-    for (size_t i = 0; i < part.count && status == STATUS_OK; i++)
-        if (json_array_append_new(nodes, json_pack("[i, I, o]", part.places[i].level,
-                                                   (json_int_t)part.places[i].index,
-                                                   hex_json(&part.places[i].digest))) != 0)
-            status = no_memory(err);
-    merkle_part_finish(&part);
-    merkle_levels_finish(&levels);
-    *ret = json_pack("{s:o, s:o}", "heads", heads, "nodes", nodes);
-    return status == STATUS_OK && !*ret ? no_memory(err) : status;
-}
-
 /* ---- lines ---- */
 
 static enum status put_head(struct writer *writer, struct error *err)
@@ -369,7 +229,7 @@ static enum status put_head(struct writer *writer, struct error *err)
     char *note = NULL;
     struct statement statement;
     bool row = false;
-    enum status status = make_proof(writer, &proof, err);
+    enum status status = bundle_prove(writer->store, options, writer->head.size, &proof, err);
 
     if (status == STATUS_OK)
         status = ledger_note(writer->store, &writer->head, &note, err);
@@ -585,12 +445,16 @@ static enum status add_heads(struct writer *writer, struct error *err)
                 "a campaign came in a bundle: it is proven by that bundle, so hand that file on");
     }
     if (status == STATUS_OK)
-        status = ledger_add_head(writer->store, "bundle", options->campaigns,
-                                 options->campaign_count, NULL, NULL, err);
+        status = store_change_begin(writer->store, err);
+    if (status != STATUS_OK)
+        return status;
+    /* In one transaction: no other process's record may come between them. */
+    status = ledger_insert_head(writer->store, "bundle", options->campaigns,
+                                options->campaign_count, NULL, NULL, err);
     if (status == STATUS_OK)
         status =
-            ledger_add_head(writer->store, "request", NULL, 0, options->key, &writer->head, err);
-    return status;
+            ledger_insert_head(writer->store, "request", NULL, 0, options->key, &writer->head, err);
+    return store_change_end(writer->store, status, err);
 }
 
 enum status bundle_write(struct store *store, const struct bundle_options *options, FILE *file,
@@ -627,7 +491,6 @@ enum status bundle_write(struct store *store, const struct bundle_options *optio
         store_snapshot_end(store);
     }
     bundle_secrets_finish(&writer.secrets);
-    free(writer.leaves);
     writer.summary.size = writer.head.size;
     writer.summary.root = writer.head.root;
     if (status == STATUS_OK)

@@ -142,65 +142,20 @@ enum status ledger_root(struct store *store, int64_t size, int64_t *ret_size, st
     return STATUS_OK;
 }
 
-/* ---- what there is of a campaign ---- */
+/* ---- checkpoints ---- */
 
-/* Ends the group of records of one type: how many, and their tree's hash. */
-static bool end_group(json_t *manifest, const char *type, const struct merkle *tree)
+/* Of a campaign's record. */
+static enum status campaign_digest(struct store *store, int64_t campaign, char ret[DIGEST_HEX_SIZE],
+                                   struct error *err)
 {
-    const struct digest root = merkle_root(tree);
-    char hex[DIGEST_HEX_SIZE];
+    struct record_body reference = {.json = json_object()};
+    const char *digest;
+    enum status status = body_campaign(store, &reference, campaign, err);
 
-    return tree->size == 0 ||
-           json_object_set_new(manifest, type,
-                               json_pack("{s:I, s:s}", "count", (json_int_t)tree->size, "root",
-                                         digest_hex(&root, hex))) == 0;
-}
-
-enum status ledger_manifest(struct store *store, int64_t campaign, int64_t size, json_t **ret,
-                            struct error *err)
-{
-    struct statement statement;
-    struct merkle tree = {0};
-    char type[32] = "";
-    json_t *manifest = json_object();
-    bool row = false, made = manifest != NULL;
-    enum status status =
-        statement_begin(store,
-                        "SELECT r.type, r.digest FROM campaign g JOIN about a ON a.campaign ="
-                        " g.record JOIN record r ON r.id = a.record WHERE g.id = ?1 AND r.log ="
-                        " (SELECT log FROM record WHERE id = g.record) AND r.leaf < ?2 AND NOT"
-                        " EXISTS (SELECT 1 FROM about o WHERE o.record = a.record AND o.campaign <>"
-                        " a.campaign) ORDER BY r.type, r.leaf",
-                        &statement, err);
-
-    if (status != STATUS_OK) {
-        json_decref(manifest);
-        return status;
-    }
-    statement_i64(&statement, campaign);
-    statement_i64(&statement, size);
-    while (made && (status = statement_step(&statement, &row, err)) == STATUS_OK && row) {
-        const char *next = (const char *)sqlite3_column_text(statement.handle, 0);
-        const void *bytes = sqlite3_column_blob(statement.handle, 1);
-        struct digest digest = {{0}};
-
-        if (strcmp(type, next ? next : "") != 0) {
-            made = end_group(manifest, type, &tree);
-            snprintf(type, sizeof(type), "%s", next ? next : "");
-            memset(&tree, 0, sizeof(tree));
-        }
-        if (bytes && sqlite3_column_bytes(statement.handle, 1) == DIGEST_SIZE)
-            memcpy(digest.bytes, bytes, DIGEST_SIZE);
-        merkle_add(&tree, &digest);
-    }
-    statement_end(&statement);
-    made = made && end_group(manifest, type, &tree);
-    if (status == STATUS_OK && !made)
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
-    if (status == STATUS_OK)
-        *ret = manifest;
-    else
-        json_decref(manifest);
+    digest =
+        json_string_value(json_object_get(json_object_get(reference.json, "campaign"), "record"));
+    snprintf(ret, DIGEST_HEX_SIZE, "%s", digest ? digest : "");
+    json_decref(reference.json);
     return status;
 }
 
@@ -212,21 +167,26 @@ static enum status put_manifests(struct store *store, const int64_t *campaigns, 
 
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         json_t *manifest = NULL;
-        struct record_body reference = {.json = json_object()};
-        char hex[DIGEST_HEX_SIZE] = "";
-        const char *digest;
+        char hex[DIGEST_HEX_SIZE];
 
         status = ledger_manifest(store, campaigns[i], size, &manifest, err);
         if (status == STATUS_OK)
-            status = body_campaign(store, &reference, campaigns[i], err);
-        digest = json_string_value(
-            json_object_get(json_object_get(reference.json, "campaign"), "record"));
-        snprintf(hex, sizeof(hex), "%s", digest ? digest : "");
-        json_decref(reference.json);
+            status = campaign_digest(store, campaigns[i], hex, err);
         if (status == STATUS_OK && json_object_set_new(all, hex, manifest) < 0)
             body->failed = true;
     }
     body_json(body, "manifest", all);
+    return status;
+}
+
+static enum status put_together(struct store *store, const int64_t *campaigns, size_t count,
+                                int64_t size, struct record_body *body, struct error *err)
+{
+    json_t *manifest = NULL;
+    enum status status = ledger_manifest_together(store, campaigns, count, size, &manifest, err);
+
+    if (status == STATUS_OK)
+        body_json(body, "together", manifest);
     return status;
 }
 
@@ -249,22 +209,35 @@ static enum status put_campaigns(struct store *store, const int64_t *campaigns, 
     return status;
 }
 
-/* How many campaigns the log has, whichever are shown later. */
-static enum status count_campaigns(struct store *store, struct record_body *body, struct error *err)
+/*
+ * How many campaigns the log has, whichever are shown later; for a bundle, also how many have the
+ * same cells as each of these: a result may be the best of them.
+ */
+static enum status put_counts(struct store *store, const char *kind, const int64_t *campaigns,
+                              size_t count, int64_t size, struct record_body *body,
+                              struct error *err)
 {
-    struct statement statement;
-    int64_t count = 0;
-    enum status status = statement_begin(
-        store, "SELECT count(*) FROM campaign g JOIN record r ON r.id = g.record WHERE r.log = 1",
-        &statement, err);
+    json_t *same = NULL;
+    int64_t all = 0;
+    enum status status = ledger_count_campaigns(store, size, &all, err);
 
-    if (status == STATUS_OK)
-        status = statement_single(&statement, &count, err);
-    body_i64(body, "campaigns_in_log", count);
+    body_i64(body, "campaigns_in_log", all);
+    if (status != STATUS_OK || strcmp(kind, "bundle") != 0)
+        return status;
+    same = json_object();
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        char hex[DIGEST_HEX_SIZE];
+        int64_t number = 0;
+
+        status = ledger_count_same(store, campaigns[i], size, &number, err);
+        if (status == STATUS_OK)
+            status = campaign_digest(store, campaigns[i], hex, err);
+        if (status == STATUS_OK && json_object_set_new(same, hex, json_integer(number)) < 0)
+            body->failed = true;
+    }
+    body_json(body, "same_cells_in_log", same);
     return status;
 }
-
-/* ---- checkpoints ---- */
 
 static enum status insert_row(struct store *store, const char *kind, const int64_t *campaigns,
                               size_t count, const struct merkle *tree, int64_t *ret,
@@ -286,9 +259,11 @@ static enum status insert_row(struct store *store, const char *kind, const int64
     else if (count > 1)
         status = put_campaigns(store, campaigns, count, &body, err);
     if (status == STATUS_OK && count > 0)
-        status = count_campaigns(store, &body, err);
+        status = put_counts(store, kind, campaigns, count, (int64_t)tree->size, &body, err);
     if (status == STATUS_OK && count > 0)
         status = put_manifests(store, campaigns, count, (int64_t)tree->size, &body, err);
+    if (status == STATUS_OK && count > 1)
+        status = put_together(store, campaigns, count, (int64_t)tree->size, &body, err);
     body_bytes(&body, "frontier", tree->nodes, (size_t)merkle_node_count(tree->size) * DIGEST_SIZE);
     status = store_add(store, &body, status, &record, err);
     if (status == STATUS_OK)
@@ -329,10 +304,9 @@ static enum status insert_signature(struct store *store, const struct ledger_che
     return store_add(store, &body, status, NULL, err);
 }
 
-/* As ledger_add_checkpoint, within a change. */
-static enum status insert_checkpoint(struct store *store, const char *kind,
-                                     const int64_t *campaigns, size_t count, const struct key *key,
-                                     struct ledger_checkpoint *ret, struct error *err)
+enum status ledger_insert_head(struct store *store, const char *kind, const int64_t *campaigns,
+                               size_t count, const struct key *key, struct ledger_checkpoint *ret,
+                               struct error *err)
 {
     struct ledger_checkpoint checkpoint;
     struct merkle tree;
@@ -349,7 +323,7 @@ static enum status insert_checkpoint(struct store *store, const char *kind,
         status = ledger_find_checkpoint(store, id, &checkpoint, err);
     if (status == STATUS_OK && key)
         status = insert_signature(store, &checkpoint, "author", key, err);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && ret)
         *ret = checkpoint;
     return status;
 }
@@ -363,7 +337,7 @@ enum status ledger_add_head(struct store *store, const char *kind, const int64_t
 
     if (status != STATUS_OK)
         return status;
-    status = insert_checkpoint(store, kind, campaigns, count, key, &checkpoint, err);
+    status = ledger_insert_head(store, kind, campaigns, count, key, &checkpoint, err);
     status = store_change_end(store, status, err);
     if (status == STATUS_OK && ret)
         *ret = checkpoint;

@@ -47,12 +47,31 @@ enum status ledger_add_head(struct store *store, const char *kind, const int64_t
                             size_t count, const struct key *key, struct ledger_checkpoint *ret,
                             struct error *err);
 
+/* The same within a change. */
+enum status ledger_insert_head(struct store *store, const char *kind, const int64_t *campaigns,
+                               size_t count, const struct key *key, struct ledger_checkpoint *ret,
+                               struct error *err);
+
+/* ---- ledger_manifest.c ---- */
+
 /*
  * {type: {"count": n, "root": hex}}: the records about this campaign alone below leaf `size` of its
  * log, by type, with the tree hash of their digests in the log's order; new object.
  */
 enum status ledger_manifest(struct store *store, int64_t campaign, int64_t size, json_t **ret,
                             struct error *err);
+/* The same of the records that are about more than one of these campaigns, and about no others. */
+enum status ledger_manifest_together(struct store *store, const int64_t *campaigns, size_t count,
+                                     int64_t size, json_t **ret, struct error *err);
+
+/* How many campaigns this file's own log has below leaf `size`. */
+enum status ledger_count_campaigns(struct store *store, int64_t size, int64_t *ret,
+                                   struct error *err);
+/* How many of them have the same cells as this one, itself included. */
+enum status ledger_count_same(struct store *store, int64_t campaign, int64_t size, int64_t *ret,
+                              struct error *err);
+
+/* ---- ledger.c ---- */
 
 /* A checkpoint by row id; 0: the newest. NOT_FOUND says how to make one. */
 enum status ledger_find_checkpoint(struct store *store, int64_t id, struct ledger_checkpoint *ret,

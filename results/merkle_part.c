@@ -25,24 +25,73 @@ void merkle_part_finish(struct merkle_part *part)
     *part = (struct merkle_part){0};
 }
 
+static uint64_t first_of(const struct merkle_place *place)
+{
+    return place->index << place->level;
+}
+
+/* By their first leaves. */
 static int compare_places(const void *a, const void *b)
 {
     const struct merkle_place *x = a, *y = b;
+    const uint64_t first = first_of(x), other = first_of(y);
 
-    if (x->level != y->level)
-        return x->level < y->level ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
+    if (first != other)
+        return first < other ? -1 : 1;
+    return x->level < y->level ? -1 : x->level > y->level;
+}
+
+static void sort(struct merkle_part *part)
+{
+    if (!part->sorted && part->count > 0)
+        qsort(part->places, part->count, sizeof(*part->places), compare_places);
+    part->sorted = true;
 }
 
 static const struct merkle_place *find(struct merkle_part *part, int level, uint64_t index)
 {
     const struct merkle_place wanted = {.level = level, .index = index};
 
-    if (!part->sorted && part->count > 0)
-        qsort(part->places, part->count, sizeof(*part->places), compare_places);
-    part->sorted = true;
+    sort(part);
     return part->count ? bsearch(&wanted, part->places, part->count, sizeof(wanted), compare_places)
                        : NULL;
+}
+
+bool merkle_part_fits(struct merkle_part *part, uint64_t size, uint64_t *ret_leaf)
+{
+    uint64_t end = 0;
+
+    sort(part);
+    for (size_t i = 0; i < part->count; i++) {
+        const struct merkle_place *place = &part->places[i];
+
+        *ret_leaf = first_of(place);
+        if (first_of(place) < end)
+            return false;
+        end = first_of(place) + (UINT64_C(1) << place->level);
+        if (end > size)
+            return false;
+    }
+    return true;
+}
+
+bool merkle_part_holds(struct merkle_part *part, uint64_t leaf)
+{
+    size_t low = 0, high = part->count;
+
+    sort(part);
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const struct merkle_place *place = &part->places[middle];
+
+        if (leaf >= first_of(place) && (leaf - first_of(place)) >> place->level == 0)
+            return true;
+        if (first_of(place) < leaf)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
 }
 
 static bool node(struct merkle_part *part, int level, uint64_t index, struct digest *ret,
@@ -99,15 +148,22 @@ bool merkle_part_root(struct merkle_part *part, uint64_t size, struct digest *re
 
 /* ---- what has to be handed over ---- */
 
-/* How many of the ascending leaves are below `leaf`. */
-static size_t below(const int64_t *shown, size_t count, uint64_t leaf)
+struct covering {
+    struct merkle_part *part;
+    const struct merkle_levels *levels;
+    const int64_t *shown, *sizes;
+    size_t shown_count, size_count;
+};
+
+/* How many of the ascending numbers are below `limit`. */
+static size_t below(const int64_t *numbers, size_t count, uint64_t limit)
 {
     size_t low = 0, high = count;
 
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
 
-        if ((uint64_t)shown[middle] < leaf)
+        if ((uint64_t)numbers[middle] < limit)
             low = middle + 1;
         else
             high = middle;
@@ -115,40 +171,36 @@ static size_t below(const int64_t *shown, size_t count, uint64_t leaf)
     return low;
 }
 
-static bool cover(struct merkle_part *part, const struct merkle_levels *levels,
-                  const int64_t *shown, size_t count, int level, uint64_t index)
+/* Whether the subtree is needed as a whole: no leaf in it is shown, and no tree ends within. */
+static bool is_whole(const struct covering *covering, uint64_t first, uint64_t end)
 {
-    const uint64_t first = index << level, end = (index + 1) << level;
-    const size_t before = below(shown, count, first), inside = below(shown, count, end) - before;
+    return below(covering->shown, covering->shown_count, first) ==
+               below(covering->shown, covering->shown_count, end) &&
+           below(covering->sizes, covering->size_count, first + 1) ==
+               below(covering->sizes, covering->size_count, end);
+}
 
-    if (inside == 0)
-        return merkle_part_add(part, level, index, &levels->level[level][index]);
-    return level == 0 || (cover(part, levels, shown + before, inside, level - 1, 2 * index) &&
-                          cover(part, levels, shown + before, inside, level - 1, 2 * index + 1));
+static bool cover(const struct covering *covering, int level, uint64_t index)
+{
+    if (is_whole(covering, index << level, (index + 1) << level))
+        return merkle_part_add(covering->part, level, index,
+                               &covering->levels->level[level][index]);
+    return level == 0 ||
+           (cover(covering, level - 1, 2 * index) && cover(covering, level - 1, 2 * index + 1));
 }
 
 bool merkle_part_cover(struct merkle_part *part, const struct merkle_levels *levels,
-                       const int64_t *shown, size_t count, uint64_t size)
+                       const int64_t *shown, size_t count, const int64_t *sizes, size_t size_count)
 {
+    const struct covering covering = {part, levels, shown, sizes, count, size_count};
+    const uint64_t size = (uint64_t)sizes[size_count - 1];
+
     for (uint64_t first = 0; first < size;) {
         const int level = level_at(first, size);
 
-        if (!cover(part, levels, shown, count, level, first >> level))
+        if (!cover(&covering, level, first >> level))
             return false;
         first += UINT64_C(1) << level;
     }
     return true;
-}
-
-void merkle_part_unique(struct merkle_part *part)
-{
-    size_t kept = 0;
-
-    if (part->count > 0)
-        qsort(part->places, part->count, sizeof(*part->places), compare_places);
-    for (size_t i = 0; i < part->count; i++)
-        if (kept == 0 || compare_places(&part->places[kept - 1], &part->places[i]) != 0)
-            part->places[kept++] = part->places[i];
-    part->count = kept;
-    part->sorted = true;
 }

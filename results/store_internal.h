@@ -31,6 +31,14 @@
     "coalesce((SELECT v.event = 'archived' FROM campaign_event v WHERE v.campaign = " id           \
     " AND v.event IN " EVENTS_LATER " ORDER BY v.id DESC LIMIT 1), 0)"
 
+/*
+ * SQL: protocol and cells of the campaign `g` as its plan has them, which repeated runs of the same
+ * plan have in common; NULL: withheld.
+ */
+#define CAMPAIGN_CELLS(g)                                                                          \
+    "(SELECT hex(" g ".protocol) || json_extract(n.body, '$.cells') FROM content n WHERE"          \
+    " n.digest = " g ".plan AND json_valid(n.body))"
+
 #define STORE_STATEMENTS_MAX 160
 
 /* Bytes; a value or row beyond this in a database is hostile, not evidence. */
@@ -176,6 +184,9 @@ void body_digest(struct record_body *body, const char *name, const struct digest
 void body_bytes(struct record_body *body, const char *name, const void *bytes, size_t length);
 void body_blob(struct record_body *body, const char *name, const struct digest *digest);
 void body_reference(struct record_body *body, const char *name, const struct digest *digest);
+/* Member "log", its name: for content that is shared and has no salt, so that no two logs have the
+ * same record. */
+enum status body_log(struct store *store, struct record_body *body, struct error *err);
 json_t *body_take(struct record_body *body); /* NULL: a value failed */
 /* References to rows: members "campaign"; "campaign" and "cell"; "begin"; "checkpoint". */
 enum status body_campaign(struct store *store, struct record_body *body, int64_t campaign,

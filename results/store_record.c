@@ -83,6 +83,22 @@ void body_reference(struct record_body *body, const char *name, const struct dig
     body_json(body, name, record_reference(digest));
 }
 
+enum status body_log(struct store *store, struct record_body *body, struct error *err)
+{
+    struct statement statement;
+    bool row = false;
+    enum status status =
+        statement_begin(store, "SELECT name FROM log WHERE id = 1", &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = statement_step(&statement, &row, err);
+    if (status == STATUS_OK && row)
+        body_text(body, "log", (const char *)sqlite3_column_text(statement.handle, 0));
+    statement_end(&statement);
+    return status;
+}
+
 json_t *body_take(struct record_body *body)
 {
     json_t *json = body->json;
@@ -171,7 +187,8 @@ enum status store_insert_content(struct store *store, const void *bytes, size_t 
     struct statement statement;
     enum status status = statement_begin(store,
                                          "INSERT INTO content (digest, body) VALUES (?1, ?2)"
-                                         " ON CONFLICT (digest) DO NOTHING",
+                                         " ON CONFLICT (digest) DO UPDATE SET body = excluded.body"
+                                         " WHERE content.body IS NULL",
                                          &statement, err);
 
     if (status != STATUS_OK)

@@ -221,10 +221,13 @@ enum status store_append_readings(struct store *store, const json_t *readings,
                                   struct store_record *ret, struct error *err)
 {
     struct record_body body;
+    enum status status = STATUS_OK;
 
     body_init(&body, "readings");
     body_json(&body, "readings", json_incref((json_t *)(uintptr_t)readings));
-    return store_append(store, &body, ret, err);
+    if (json_object_size(readings) == 0)
+        status = body_log(store, &body, err);
+    return store_add(store, &body, status, ret, err);
 }
 
 /* The record of a device is its row's. */
@@ -384,7 +387,9 @@ enum status store_add_components(struct store *store, int64_t trial, const char 
         if (json_array_append_new(list, component_body(&components[i], &body.failed)) != 0)
             body.failed = true;
     body_json(&body, "components", list);
-    status = store_append(store, &body, &record, err);
+    if (count == 0)
+        status = body_log(store, &body, err);
+    status = store_add(store, &body, status, &record, err);
     status = store_change_end(store, status, err);
     return status == STATUS_OK
                ? draft_add(store, trial, "stacks",

@@ -80,6 +80,7 @@ struct verify_options {
         *tsa_ca; /* PEM: whose time stamps are believed; NULL: their signatures stay unchecked */
     int threads; /* that check rows; 0: as many as there are processors */
     bool skip_estimates; /* leave out what takes longest */
+    json_t *shown;       /* an object that receives what is not shown; NULL: not asked for */
     int64_t wait_ns;     /* for a file that another process holds; 0: 10 s */
     void *context;       /* of the functions below */
     /* Called for each finding, in one thread. */

@@ -34,11 +34,26 @@ bool verify_read_salts(sqlite3_stmt *row, int column, struct record_salts *ret, 
     }
 }
 
+/* Who keeps a log withholds nothing from it. */
+static enum status refuse_withheld(void *context, struct record_span path, struct record_span value,
+                                   const struct digest *withheld, struct error *err)
+{
+    (void)value;
+    return withheld && *(const bool *)context
+               ? error_set(err, STATUS_CORRUPT,
+                           "withholds its member %.*s, although it is of this file's own log",
+                           (int)path.length, path.bytes)
+               : STATUS_OK;
+}
+
 /* columns: 0 id, 1 type, 2 digest, 3 salt, 4 body, 5 log */
 static void check_record(struct verify_worker *worker, sqlite3_stmt *row)
 {
     const struct record_type *type = record_type_find(text_at(row, 1));
     const void *stored = sqlite3_column_blob(row, 2);
+    bool is_own = sqlite3_column_int64(row, 5) == 1;
+    const struct record_visitor visitor = {
+        .context = &is_own, .is_exact = true, .member = refuse_withheld};
     struct record_salts salts;
     struct error err = ERROR_INIT;
     struct digest digest;
@@ -51,12 +66,14 @@ static void check_record(struct verify_worker *worker, sqlite3_stmt *row)
     if (!type)
         error_set(&err, status, "is of a type that this assay does not know: %.40s",
                   text_at(row, 1));
-    else if (!verify_read_salts(row, 3, &salts, &each) ||
-             (salts.each && sqlite3_column_int64(row, 5) == 1))
+    else if (!verify_read_salts(row, 3, &salts, &each) || (salts.each && is_own))
         error_set(&err, status, "has no salt of the form that salts have");
     else
         status = record_digest(type, text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), &salts,
                                &digest, &err);
+    if (status == STATUS_OK)
+        status = record_scan(type, text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), &visitor,
+                             &err);
     if (status == STATUS_OK && (!stored || sqlite3_column_bytes(row, 2) != DIGEST_SIZE ||
                                 memcmp(stored, digest.bytes, DIGEST_SIZE) != 0))
         status = error_set(&err, STATUS_CORRUPT,

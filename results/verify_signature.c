@@ -364,29 +364,6 @@ static void tell_plans(struct verify *verify)
         "has a checkpoint of its plan that does not lie between its plan and its first trial");
 }
 
-/* A bundle of some campaigns: what of their log is not here. */
-static void tell_unshown(struct verify *verify)
-{
-    sqlite3_stmt *row = verify_prepare(
-        verify, verify->db,
-        "SELECT b.record, b.size - (SELECT count(*) FROM record r WHERE r.log = l.id AND r.leaf <"
-        " b.size), b.size, (SELECT count(*) FROM campaign g JOIN record r ON r.id = g.record WHERE"
-        " r.log = l.id), (SELECT r.body ->> '$.campaigns_in_log' FROM record r WHERE r.log = l.id"
-        " AND r.leaf = b.size - 1) FROM bundle b JOIN log l ON l.name = b.origin GROUP BY b.record",
-        VERIFY_COMPLETE, "bundle");
-
-    while (row && verify_step(verify, row, VERIFY_COMPLETE, "bundle"))
-        if (sqlite3_column_int64(row, 1) > 0)
-            verify_report(verify, VERIFY_NOTE, VERIFY_COMPLETE, "bundle", text_at(row, 0),
-                          "%lld of the %lld records of its log are not shown; %lld of its %s "
-                          "campaigns are here",
-                          (long long)sqlite3_column_int64(row, 1),
-                          (long long)sqlite3_column_int64(row, 2),
-                          (long long)sqlite3_column_int64(row, 3),
-                          text_at(row, 4)[0] ? text_at(row, 4) : "(not told)");
-    sqlite3_finalize(row);
-}
-
 /* The good cosignatures of a campaign's plan. columns: as check_signature has them */
 static void gather_witnesses(struct verify *verify, sqlite3_stmt *rows, int64_t campaign,
                              struct witnessing *witnessing)
@@ -487,7 +464,6 @@ enum status verify_signatures(struct verify *verify, struct error *err)
     check_bundles(verify);
     check_stamps(verify);
     tell_plans(verify);
-    tell_unshown(verify);
     if (verify_asks_for_authors(verify->options)) {
         check_cover(verify);
         check_rest(verify);

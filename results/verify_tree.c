@@ -90,42 +90,97 @@ static void check_head(struct verify *verify, sqlite3_stmt *row, const struct me
     json_decref(body);
 }
 
-/* What there was of a campaign, against what the head says. columns: 0 id, 1 leaf, 4 body */
-static void check_manifests(struct verify *verify, sqlite3_stmt *row)
+/* The campaign of a record with this digest; 0: it is not here. */
+static int64_t campaign_of(struct verify *verify, const char *hex)
 {
-    json_t *body = NULL, *manifest;
+    sqlite3_stmt *find = verify_prepare(verify, verify->db,
+                                        "SELECT g.id FROM record r JOIN campaign g ON g.record ="
+                                        " r.id WHERE r.digest = assay_hex(?1)",
+                                        VERIFY_TREE, "campaign");
+    int64_t campaign = 0;
+
+    if (find)
+        sqlite3_bind_text(find, 1, hex, -1, SQLITE_STATIC);
+    if (find && verify_step(verify, find, VERIFY_TREE, "campaign"))
+        campaign = sqlite3_column_int64(find, 0);
+    sqlite3_finalize(find);
+    return campaign;
+}
+
+/* Takes `there`. */
+static void compare_manifests(struct verify *verify, sqlite3_stmt *row, const json_t *told,
+                              json_t *there, const char *whose)
+{
+    char key[24];
+
+    if (!json_equal(there, told))
+        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "record", key_of(row, key),
+                      "is a head that counts other records of %s than are here: some were left "
+                      "out, or put in",
+                      whose);
+    json_decref(there);
+}
+
+/* How many campaigns the log has, which only those who have all of it can count. */
+static void check_numbers(struct verify *verify, sqlite3_stmt *row, const json_t *body)
+{
+    const int64_t leaf = sqlite3_column_int64(row, 1);
+    json_t *same = json_object_get(body, "same_cells_in_log"), *told;
+    int64_t all = 0, number = 0;
     const char *hex;
     char key[24];
+    bool is_right = ledger_count_campaigns(verify->store, leaf, &all, NULL) == STATUS_OK &&
+                    json_integer_value(json_object_get(body, "campaigns_in_log")) == all;
+
+    json_object_foreach(same, hex, told) is_right =
+        is_right &&
+        ledger_count_same(verify->store, campaign_of(verify, hex), leaf, &number, NULL) ==
+            STATUS_OK &&
+        json_integer_value(told) == number;
+    if (!is_right)
+        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "record", key_of(row, key),
+                      "is a head that counts other campaigns of its log than are here");
+}
+
+/* What there was of campaigns, against what the head says. columns: 0 id, 1 leaf, 4 body */
+static void check_manifests(struct verify *verify, sqlite3_stmt *row, bool is_own)
+{
+    const int64_t leaf = sqlite3_column_int64(row, 1);
+    json_t *body = NULL, *told, *manifest, *there;
+    int64_t *campaigns;
+    size_t count = 0;
+    bool are_all = true;
+    const char *hex;
+    char whose[40];
 
     if (canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "head", &body,
                         NULL) != STATUS_OK)
         return;
-    json_object_foreach(json_object_get(body, "manifest"), hex, manifest)
+    told = json_object_get(body, "manifest");
+    campaigns = calloc(json_object_size(told) + 1, sizeof(*campaigns));
+    json_object_foreach(told, hex, manifest)
     {
-        sqlite3_stmt *find =
-            verify_prepare(verify, verify->db,
-                           "SELECT g.id FROM record r JOIN campaign g ON g.record = r.id"
-                           " WHERE r.digest = assay_hex(?1)",
-                           VERIFY_TREE, "campaign");
-        json_t *there = NULL;
-        int64_t campaign = 0;
+        const int64_t campaign = campaigns ? campaign_of(verify, hex) : 0;
 
-        if (find)
-            sqlite3_bind_text(find, 1, hex, -1, SQLITE_STATIC);
-        if (find && verify_step(verify, find, VERIFY_TREE, "campaign"))
-            campaign = sqlite3_column_int64(find, 0);
-        sqlite3_finalize(find);
-        if (!campaign) /* of a bundle that shows other campaigns of its log */
+        if (!campaign) { /* of a bundle that shows other campaigns of its log */
+            are_all = false;
             continue;
-        if (ledger_manifest(verify->store, campaign, sqlite3_column_int64(row, 1), &there, NULL) !=
-                STATUS_OK ||
-            !json_equal(there, manifest))
-            verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "record", key_of(row, key),
-                          "is a head that counts other records of campaign %lld than are here: "
-                          "some were left out, or put in",
-                          (long long)campaign);
-        json_decref(there);
+        }
+        campaigns[count++] = campaign;
+        there = NULL;
+        ledger_manifest(verify->store, campaign, leaf, &there, NULL);
+        snprintf(whose, sizeof(whose), "campaign %lld", (long long)campaign);
+        compare_manifests(verify, row, manifest, there, whose);
     }
+    if (is_own && json_object_get(body, "campaigns_in_log"))
+        check_numbers(verify, row, body);
+    if (are_all && count > 1) {
+        there = NULL;
+        ledger_manifest_together(verify->store, campaigns, count, leaf, &there, NULL);
+        compare_manifests(verify, row, json_object_get(body, "together"), there,
+                          "its campaigns together");
+    }
+    free(campaigns);
     json_decref(body);
 }
 
@@ -158,7 +213,7 @@ static void walk_log(struct verify *verify, struct expected *expected, int64_t t
         }
         if (!strcmp(text_at(row, 2), "checkpoint")) {
             check_head(verify, row, &tree);
-            check_manifests(verify, row);
+            check_manifests(verify, row, true);
         }
         column_digest(row, 3, &leaf);
         merkle_add(&tree, &leaf);
@@ -217,28 +272,61 @@ static bool read_places(const json_t *proof, struct merkle_part *part)
     return json_is_array(nodes);
 }
 
-static bool add_leaves(struct verify *verify, int64_t log, int64_t size, struct merkle_part *part)
+/* Which records are proven to be of their log: bits by row. */
+struct proven {
+    uint8_t *bits; /* heap; NULL: no memory */
+    int64_t count;
+};
+
+/* The places that one bundle has shown. */
+struct shown {
+    struct merkle_part nodes; /* of what it does not show */
+    struct merkle_part part;  /* these, and its records */
+    int64_t log, size;
+};
+
+/*
+ * Its records: those in a subtree that it handed over are of another bundle, which proves them.
+ * With `proven`, they are marked.
+ */
+static bool take_leaves(struct verify *verify, struct shown *shown, struct proven *proven)
 {
     sqlite3_stmt *row = verify_prepare(
-        verify, verify->db, "SELECT leaf, digest FROM record WHERE log = ?1 AND leaf < ?2",
+        verify, verify->db, "SELECT id, leaf, digest FROM record WHERE log = ?1 AND leaf < ?2",
         VERIFY_TREE, "record");
-    bool added = row != NULL;
+    bool taken = row != NULL;
 
     if (row) {
-        sqlite3_bind_int64(row, 1, log);
-        sqlite3_bind_int64(row, 2, size);
+        sqlite3_bind_int64(row, 1, shown->log);
+        sqlite3_bind_int64(row, 2, shown->size);
     }
-    while (added && verify_step(verify, row, VERIFY_TREE, "record")) {
+    while (taken && verify_step(verify, row, VERIFY_TREE, "record")) {
+        const int64_t id = sqlite3_column_int64(row, 0), leaf = sqlite3_column_int64(row, 1);
         struct digest digest = {{0}};
 
-        column_digest(row, 1, &digest);
-        added = merkle_part_add(part, 0, (uint64_t)sqlite3_column_int64(row, 0), &digest);
+        if (leaf < 0 || merkle_part_holds(&shown->nodes, (uint64_t)leaf))
+            continue;
+        column_digest(row, 2, &digest);
+        if (!proven)
+            taken = merkle_part_add(&shown->part, 0, (uint64_t)leaf, &digest);
+        else if (id >= 1 && id <= proven->count)
+            proven->bits[id / 8] |= (uint8_t)(1 << id % 8);
     }
     sqlite3_finalize(row);
-    return added;
+    return taken;
 }
 
-static void check_root(struct verify *verify, const char *key, struct merkle_part *part,
+static bool read_shown(struct verify *verify, const json_t *proof, struct shown *shown)
+{
+    uint64_t leaf;
+
+    return shown->size >= 1 && read_places(proof, &shown->nodes) &&
+           read_places(proof, &shown->part) &&
+           merkle_part_fits(&shown->nodes, (uint64_t)shown->size, &leaf) &&
+           take_leaves(verify, shown, NULL);
+}
+
+static bool check_root(struct verify *verify, const char *key, struct merkle_part *part,
                        int64_t size, const struct digest *told, const char *what)
 {
     struct digest root;
@@ -252,77 +340,94 @@ static void check_root(struct verify *verify, const char *key, struct merkle_par
     else if (!digest_equal(&root, told))
         verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
                       "%s: its root does not follow from the records that are here", what);
+    else
+        return true;
+    return false;
 }
 
-/* The heads of the campaigns, and those that the bundle's maker showed. */
-static void check_earlier(struct verify *verify, const char *key, int64_t log, int64_t size,
-                          const json_t *proof, struct merkle_part *part, struct expected *expected)
+/* The heads that the bundle has as records. */
+static void check_checkpoints(struct verify *verify, const char *key, struct shown *shown)
 {
     sqlite3_stmt *row = verify_prepare(verify, verify->db,
                                        "SELECT r.id, r.leaf, c.root, c.size, r.body FROM checkpoint"
                                        " c JOIN record r ON r.id = c.record WHERE c.log = ?1 AND"
                                        " r.leaf < ?2",
                                        VERIFY_TREE, "checkpoint");
+
+    if (row) {
+        sqlite3_bind_int64(row, 1, shown->log);
+        sqlite3_bind_int64(row, 2, shown->size);
+    }
+    while (row && verify_step(verify, row, VERIFY_TREE, "checkpoint")) {
+        const int64_t leaf = sqlite3_column_int64(row, 1), size = sqlite3_column_int64(row, 3);
+        struct digest root = {{0}};
+
+        if (merkle_part_holds(&shown->nodes, (uint64_t)leaf))
+            continue; /* of another bundle */
+        column_digest(row, 2, &root);
+        verify->summary->checkpoints++;
+        if (size != leaf || size < 1)
+            verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
+                          "a head of %lld records comes after %lld", (long long)size,
+                          (long long)leaf);
+        else
+            check_root(verify, key, &shown->part, size, &root, "an earlier head");
+        check_manifests(verify, row, false);
+    }
+    sqlite3_finalize(row);
+}
+
+/* The heads that the bundle's maker showed. */
+static void check_earlier(struct verify *verify, const char *key, const json_t *proof,
+                          struct shown *shown, struct expected *expected)
+{
     json_t *head;
     size_t i;
 
-    if (row) {
-        sqlite3_bind_int64(row, 1, log);
-        sqlite3_bind_int64(row, 2, size);
-    }
-    while (row && verify_step(verify, row, VERIFY_TREE, "checkpoint")) {
-        struct digest root = {{0}};
-
-        column_digest(row, 2, &root);
-        verify->summary->checkpoints++;
-        if (sqlite3_column_int64(row, 3) != sqlite3_column_int64(row, 1))
-            verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
-                          "a head of %lld records comes after %lld",
-                          (long long)sqlite3_column_int64(row, 3),
-                          (long long)sqlite3_column_int64(row, 1));
-        else
-            check_root(verify, key, part, sqlite3_column_int64(row, 3), &root, "an earlier head");
-        check_manifests(verify, row);
-    }
-    sqlite3_finalize(row);
     json_array_foreach(json_object_get(proof, "heads"), i, head)
     {
         const int64_t earlier = json_integer_value(json_object_get(head, "size"));
         const char *hex = json_string_value(json_object_get(head, "root"));
         struct digest root;
 
-        if (earlier < 1 || earlier > size || !hex || !digest_from_hex(hex, &root)) {
+        if (json_object_size(head) != 2 || earlier < 1 || earlier > shown->size || !hex ||
+            !digest_from_hex(hex, &root))
             verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
                           "one of its earlier heads is none");
-            continue;
-        }
-        check_root(verify, key, part, earlier, &root, "an earlier head");
-        compare_expected(expected, earlier, &root);
+        else if (check_root(verify, key, &shown->part, earlier, &root, "an earlier head"))
+            compare_expected(expected, earlier, &root);
     }
 }
 
 /* columns: 0 the bundle's record, 1 log, 2 size, 3 root, 4 proof */
-static void check_part(struct verify *verify, sqlite3_stmt *row, struct expected *expected)
+static void check_part(struct verify *verify, sqlite3_stmt *row, struct expected *expected,
+                       struct proven *proven)
 {
-    const int64_t log = sqlite3_column_int64(row, 1), size = sqlite3_column_int64(row, 2);
-    struct merkle_part part = {0};
+    struct shown shown = {.log = sqlite3_column_int64(row, 1),
+                          .size = sqlite3_column_int64(row, 2)};
     struct digest root = {{0}};
     json_t *proof = NULL;
     char key[24];
 
     key_of(row, key);
     column_digest(row, 3, &root);
-    if (size < 1 ||
-        canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "proof", &proof,
+    if (canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "proof", &proof,
                         NULL) != STATUS_OK ||
-        !read_places(proof, &part) || !add_leaves(verify, log, size, &part)) {
-        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key, "its proof cannot be read");
+        json_object_size(proof) != 2 || !json_is_array(json_object_get(proof, "heads")) ||
+        !read_shown(verify, proof, &shown)) {
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
+                      "its proof cannot be read, or contradicts itself");
     } else {
-        check_root(verify, key, &part, size, &root, "the bundle's head");
-        compare_expected(expected, size, &root);
-        check_earlier(verify, key, log, size, proof, &part, expected);
+        if (check_root(verify, key, &shown.part, shown.size, &root, "the bundle's head")) {
+            compare_expected(expected, shown.size, &root);
+            if (proven->bits)
+                take_leaves(verify, &shown, proven);
+        }
+        check_checkpoints(verify, key, &shown);
+        check_earlier(verify, key, proof, &shown, expected);
     }
-    merkle_part_finish(&part);
+    merkle_part_finish(&shown.nodes);
+    merkle_part_finish(&shown.part);
     json_decref(proof);
 }
 
@@ -345,34 +450,43 @@ static void check_counts(struct verify *verify)
     sqlite3_finalize(row);
 }
 
-/* Records of another log are of a bundle, and below its head. */
-static void check_owners(struct verify *verify)
+/* Records of another log are of a bundle that proves them. */
+static void check_owners(struct verify *verify, const struct proven *proven)
 {
-    sqlite3_stmt *row = verify_prepare(
-        verify, verify->db,
-        "SELECT r.id FROM record r JOIN log l ON l.id = r.log WHERE r.log <> 1 AND NOT EXISTS"
-        " (SELECT 1 FROM bundle b WHERE b.origin = l.name AND b.size > r.leaf) LIMIT 100",
-        VERIFY_TREE, "record");
+    sqlite3_stmt *row = verify_prepare(verify, verify->db, "SELECT id FROM record WHERE log <> 1",
+                                       VERIFY_TREE, "record");
+    int reported = 0;
     char key[24];
 
-    while (row && verify_step(verify, row, VERIFY_TREE, "record"))
+    while (row && reported < VERIFY_FINDINGS_MAX &&
+           verify_step(verify, row, VERIFY_TREE, "record")) {
+        const int64_t id = sqlite3_column_int64(row, 0);
+
+        if (proven->bits && id >= 1 && id <= proven->count && proven->bits[id / 8] & (1 << id % 8))
+            continue;
+        reported++;
         verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
-                      "is of another file's log, and no bundle brought it");
+                      "is of another file's log, and no bundle here proves it");
+    }
     sqlite3_finalize(row);
     row = verify_prepare(verify, verify->db,
-                         "SELECT id, name FROM log WHERE (id <> 1 AND secret IS NOT NULL) OR (id ="
-                         " 1 AND secret IS NULL) OR (id <> 1 AND NOT EXISTS (SELECT 1 FROM bundle"
-                         " WHERE origin = name))",
+                         "SELECT id, name FROM log l WHERE (id <> 1 AND secret IS NOT NULL) OR (id"
+                         " = 1 AND secret IS NULL) OR (id <> 1 AND (NOT EXISTS (SELECT 1 FROM"
+                         " bundle WHERE origin = name) OR NOT EXISTS (SELECT 1 FROM record r WHERE"
+                         " r.log = l.id AND r.leaf = 0 AND r.type = 'log' AND r.body ->> '$.name' ="
+                         " l.name)))",
                          VERIFY_TREE, "log");
     while (row && verify_step(verify, row, VERIFY_TREE, "log"))
         verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", key_of(row, key),
-                      "%s: is not a log that this file can have", text_at(row, 1));
+                      "%s: is not a log that this file can have, or lacks its first record",
+                      text_at(row, 1));
     sqlite3_finalize(row);
 }
 
 enum status verify_tree(struct verify *verify, struct error *err)
 {
     const int64_t total = verify_ask(verify, "SELECT count(*) FROM record", 0, 0, VERIFY_TREE);
+    struct proven proven = {.count = total};
     struct expected expected;
     sqlite3_stmt *row;
     enum status status = read_expected(verify->options->expect_head, &expected, err);
@@ -381,16 +495,18 @@ enum status verify_tree(struct verify *verify, struct error *err)
         return status;
     check_name(verify);
     walk_log(verify, &expected, total);
+    proven.bits = calloc((size_t)total / 8 + 1, 1);
     row = verify_prepare(verify, verify->db,
                          "SELECT b.record, l.id, b.size, b.root, c.body FROM bundle b JOIN log l ON"
                          " l.name = b.origin LEFT JOIN content c ON c.digest = b.proof"
                          " GROUP BY b.record ORDER BY b.record",
                          VERIFY_TREE, "bundle");
     while (row && !verify_stopped(verify) && verify_step(verify, row, VERIFY_TREE, "bundle"))
-        check_part(verify, row, &expected);
+        check_part(verify, row, &expected, &proven);
     sqlite3_finalize(row);
     check_counts(verify);
-    check_owners(verify);
+    check_owners(verify, &proven);
+    free(proven.bits);
     if (expected.is_asked && !expected.is_seen)
         verify_report(verify, VERIFY_WRONG, VERIFY_HEAD, NULL, NULL,
                       "the expected head %s is none that a log of this file has had",

@@ -35,7 +35,7 @@ enum {
 
 /* What the verifier's calls come back with. */
 struct report {
-    json_t *findings, *campaigns;
+    json_t *findings, *campaigns, *shown;
     bool json, terminal, quiet;
     int wake_fd;                /* readable after Ctrl-C */
     int64_t reported, shown_ns; /* when the progress was last shown */
@@ -114,7 +114,7 @@ static json_t *summary_json(const struct verify_summary *summary, struct report 
 
     return json_pack(
         "{s:s, s:b, s:I, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, "
-        "s:O, s:O}",
+        "s:O, s:O, s:O}",
         "file", path, "verified", summary->wrong == 0, "schema_version",
         (json_int_t)summary->schema_version, "origin", summary->origin, "leaves",
         (json_int_t)summary->leaves, "root", digest_hex(&summary->root, root), "records",
@@ -124,7 +124,7 @@ static json_t *summary_json(const struct verify_summary *summary, struct report 
         (json_int_t)summary->signed_leaves, "estimates", (json_int_t)summary->estimates,
         "comparisons", (json_int_t)summary->comparisons, "wrong", (json_int_t)summary->wrong,
         "notes", (json_int_t)summary->notes, "seconds", summary->seconds, "campaigns",
-        report->campaigns, "findings", report->findings);
+        report->campaigns, "findings", report->findings, "shown", report->shown);
 }
 
 /* A rate is shown only for what took long enough to have one. */
@@ -265,6 +265,8 @@ static int run(const struct command_line *line)
     }
     report.findings = json_array();
     report.campaigns = json_array();
+    report.shown = json_pack("{s:[], s:[]}", "campaigns", "logs");
+    options.shown = report.shown;
     status = bundle_recognise(path) ? bundle_verify(path, &options, &summary, &err)
                                     : verify_file(path, &options, &summary, &err);
     if (report.terminal && !report.quiet)
@@ -278,6 +280,7 @@ static int run(const struct command_line *line)
     json_decref(report.findings);
     json_decref(report.campaigns);
     roster_finish(&roster);
+    json_decref(report.shown);
     return result;
 }
 

@@ -368,6 +368,35 @@ static const struct member witnessed_members[] = {
     {0}};
 static const struct shape witnessed = SHAPE_OBJECT_OF(witnessed_members);
 static const struct shape witnessed_list = SHAPE_LIST_OF(witnessed);
+static const struct member verify_campaign_members[] = {
+    MEMBER("uid", shape_string),
+    MEMBER_SAYS("origin", shape_string, "its log"),
+    MEMBER_SAYS("planned", shape_integer, "trials"),
+    MEMBER_SAYS("retried", shape_integer, "attempts after the first"),
+    MEMBER_SAYS("not_ok", shape_integer, "attempts that did not end well"),
+    MEMBER_SAYS("no_end", shape_integer, "attempts without an end"),
+    MEMBER_SAYS("resumed", shape_integer, "times"),
+    MEMBER("archived", shape_boolean),
+    OR_NULL("state", shape_string),
+    MEMBER_SAYS("same_cells", shape_integer, "campaigns of its log with the same protocol and cells"),
+    MEMBER_SAYS("same_cells_here", shape_integer, "of them in this file"),
+    {0}};
+static const struct shape verify_campaign = SHAPE_OBJECT_OF(verify_campaign_members);
+static const struct shape verify_campaigns = SHAPE_LIST_OF(verify_campaign);
+static const struct shape verify_withheld = {.kind = SHAPE_MAP, .items = &shape_integer};
+static const struct member verify_log_members[] = {
+    MEMBER("origin", shape_string),
+    MEMBER_SAYS("records", shape_integer, "of the log, under the bundle's head"),
+    MEMBER_SAYS("records_here", shape_integer, "in this file"),
+    OR_NULL("campaigns", shape_integer),
+    MEMBER("campaigns_here", shape_integer),
+    MEMBER_SAYS("withheld", verify_withheld, "how many values, by name"),
+    {0}};
+static const struct shape verify_log = SHAPE_OBJECT_OF(verify_log_members);
+static const struct shape verify_logs = SHAPE_LIST_OF(verify_log);
+static const struct member verify_shown_members[] = {
+    MEMBER("campaigns", verify_campaigns), MEMBER_SAYS("logs", verify_logs, "of bundles"), {0}};
+static const struct shape verify_shown = SHAPE_OBJECT_OF(verify_shown_members);
 static const struct member verify_members[] = {
     MEMBER("file", shape_string),
     MEMBER_SAYS("verified", shape_boolean, "nothing is wrong"),
@@ -388,6 +417,7 @@ static const struct member verify_members[] = {
     MEMBER("seconds", shape_number),
     {"campaigns", &witnessed_list, 0, "who witnessed their plans; those of this log alone"},
     MEMBER("findings", verify_findings),
+    MEMBER_SAYS("shown", verify_shown, "what of the logs is here, and what is not"),
     {0}};
 const struct shape schema_verify = SHAPE_OBJECT_OF(verify_members);
 

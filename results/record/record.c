@@ -1,9 +1,12 @@
 #include "results/record/record.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <sodium.h>
+
+#include "harness/core/canonical.h"
 
 #define PATH_PARTS_MAX 4 /* the longest path of a member that can be withheld */
 
@@ -49,7 +52,8 @@ static bool take_word(struct scan *scan, const char *word)
     return true;
 }
 
-/* A control character is escaped by its short form where it has one, else as \u00xx. */
+/* A control character is escaped by its short form where it has one, else as \u00xx; there is no
+ * NUL. */
 static bool take_escape(struct scan *scan)
 {
     char c;
@@ -63,7 +67,7 @@ static bool take_escape(struct scan *scan)
         (scan->at[2] != '0' && scan->at[2] != '1') ||
         !((scan->at[3] >= '0' && scan->at[3] <= '9') ||
           (scan->at[3] >= 'a' && scan->at[3] <= 'f')) ||
-        (scan->at[2] == '0' && strchr("89acd", scan->at[3])))
+        (scan->at[2] == '0' && strchr("089acd", scan->at[3])))
         return false;
     scan->at += 4;
     return true;
@@ -85,31 +89,60 @@ static bool take_string(struct scan *scan, struct record_span *ret)
     return take(scan, '"') || fail(scan, "it ends within a string");
 }
 
-static bool take_digits(struct scan *scan)
+static int take_digits(struct scan *scan)
 {
     const char *first = scan->at;
 
     while (scan->at < scan->end && *scan->at >= '0' && *scan->at <= '9')
         scan->at++;
-    return scan->at > first;
+    return (int)(scan->at - first);
+}
+
+/* Whether a number is the one that the canonical form has for its value. */
+static bool is_shortest(const char *text, size_t length, bool is_real)
+{
+    char copy[CANONICAL_REAL_SIZE], again[CANONICAL_REAL_SIZE];
+    int64_t integer;
+    double real;
+
+    if (length >= sizeof(copy))
+        return false;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    if (!is_real)
+        return text_parse_i64(copy, &integer);
+    return text_parse_double(copy, &real) && !strcmp(canonical_real(real, again), copy);
 }
 
 static bool take_number(struct scan *scan)
 {
-    const char *first;
+    const char *first = scan->at;
+    const bool is_negative = take(scan, '-');
+    const char *whole = scan->at;
+    int digits = take_digits(scan), exponent;
+    bool is_real = false;
 
-    take(scan, '-');
-    first = scan->at;
-    if (!take_digits(scan) || (*first == '0' && scan->at - first > 1))
+    if (digits == 0)
         return fail(scan, "a value is expected");
-    if (take(scan, '.') && !take_digits(scan))
+    if (*whole == '0' &&
+        (digits > 1 || (is_negative && (scan->at == scan->end || *scan->at != '.'))))
         return fail(scan, "a number is not in canonical form");
-    if (take(scan, 'e')) {
-        if (scan->at < scan->end && (*scan->at == '+' || *scan->at == '-'))
-            scan->at++;
-        if (!take_digits(scan))
+    if (take(scan, '.')) {
+        is_real = true;
+        if (take_digits(scan) == 0 || scan->at[-1] == '0')
             return fail(scan, "a number is not in canonical form");
     }
+    if (take(scan, 'e')) {
+        const bool has_sign = take(scan, '+') || take(scan, '-');
+
+        whole = scan->at;
+        exponent = take_digits(scan);
+        is_real = true;
+        if (!has_sign || exponent == 0 || *whole == '0' || digits > 1)
+            return fail(scan, "a number is not in canonical form");
+    }
+    if (scan->visitor->is_exact && !is_shortest(first, (size_t)(scan->at - first), is_real))
+        return fail(scan, "a number is not in canonical form");
     return true;
 }
 
@@ -401,6 +434,18 @@ bool record_member_salt(const struct record_salts *salts, struct record_span pat
     hex = key ? json_string_value(json_object_get(salts->each, key)) : NULL;
     free(key);
     return hex && digest_from_hex(hex, ret);
+}
+
+bool record_member_name(const struct record_type *type, struct record_span path, char *ret,
+                        size_t size)
+{
+    const bool is_reading = !strcmp(type->name, "readings");
+    const char *end = path.bytes + path.length - 2, *begin = end; /* before `"]` */
+
+    while (begin > path.bytes && begin[-1] != '"')
+        begin--;
+    return (size_t)snprintf(ret, size, "%s%s%.*s", is_reading ? "" : type->name,
+                            is_reading ? "" : ".", (int)(end - begin), begin) < size;
 }
 
 struct digest record_commitment(const struct digest *salt, struct record_span value)

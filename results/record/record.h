@@ -69,6 +69,8 @@ struct record_span {
 
 struct record_visitor {
     void *context;
+    /* Numbers must have the fewest digits that give their value, too, which takes time. */
+    bool is_exact;
     /*
      * A member that can be withheld: its path and its value. `commitment` is not NULL where it is
      * withheld already. NULL: not asked for.
@@ -84,8 +86,8 @@ struct record_visitor {
 };
 
 /*
- * Reads a body through. CORRUPT: it is not canonical JSON, not an object, of another type than
- * `type`, or nested deeper than RECORD_DEPTH_MAX.
+ * Reads a body through. CORRUPT: it is not canonical JSON (except for is_exact), not an object, of
+ * another type than `type`, or nested deeper than RECORD_DEPTH_MAX.
  */
 #define RECORD_DEPTH_MAX 100
 enum status record_scan(const struct record_type *type, const char *body, size_t length,
@@ -101,6 +103,12 @@ enum status record_digest(const struct record_type *type, const char *body, size
 /* A member's own salt. False: there is none for it. */
 bool record_member_salt(const struct record_salts *salts, struct record_span path,
                         struct digest *ret);
+/*
+ * What a member is called where it can be withheld: TYPE.NAME, by the last name of its path; a
+ * reading by its own name. False: no room.
+ */
+bool record_member_name(const struct record_type *type, struct record_span path, char *ret,
+                        size_t size);
 /* The commitment to a value under its salt. */
 struct digest record_commitment(const struct digest *salt, struct record_span value);
 /* The salt of a record of the log with this secret: HMAC-SHA256 of its body. */
