@@ -319,8 +319,10 @@ static void check_plans(struct verify *verify)
 
         plans++;
         snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
-        if (canonical_parse(text_at(row, 1), (size_t)sqlite3_column_bytes(row, 1), "plan", &plan,
-                            &err) != STATUS_OK)
+        if (sqlite3_column_type(row, 1) == SQLITE_NULL) /* withheld */
+            check_plan(verify, order, sqlite3_column_int64(row, 0), key, NULL);
+        else if (canonical_parse(text_at(row, 1), (size_t)sqlite3_column_bytes(row, 1), "plan",
+                                 &plan, &err) != STATUS_OK)
             verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "campaign", key, "%s",
                           err.message);
         else

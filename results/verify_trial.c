@@ -173,17 +173,19 @@ static void check_rule(struct verify *verify, const struct rule *rule)
 /* The series of a trial, as the record names it and as it is stored. */
 struct reading_series {
     char name[128];
+    int64_t row; /* of its first chunk */
     struct digest_state state;
     int64_t samples;
 };
 
-static void wrong_series(struct verify_worker *worker, int64_t trial, const char *name,
+/* `row`: a chunk of it; 0: there is none. */
+static void wrong_series(struct verify_worker *worker, int64_t row, int64_t trial, const char *name,
                          const char *what)
 {
     char key[24];
 
-    snprintf(key, sizeof(key), "%lld", (long long)trial);
-    verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_CONTENT, "series", key,
+    snprintf(key, sizeof(key), "%lld", (long long)row);
+    verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_CONTENT, "series", row ? key : NULL,
                         "the series %.100s of trial %lld %s", name, (long long)trial, what);
 }
 
@@ -206,26 +208,30 @@ static void end_series(struct verify_worker *worker, int64_t trial, struct readi
             continue;
         if (!told || strcmp(told, hex) != 0 ||
             json_integer_value(json_object_get(entry, "samples")) != series->samples)
-            wrong_series(worker, trial, series->name, "is not the one that its record names");
+            wrong_series(worker, series->row, trial, series->name,
+                         "is not the one that its record names");
         json_array_remove(list, i);
         return;
     }
-    wrong_series(worker, trial, series->name, "is in no record: somebody added it");
+    wrong_series(worker, series->row, trial, series->name, "is in no record: somebody added it");
 }
 
-/* columns: 0 name, then those of the chunk: first, count, minimum, maximum, total, data */
+/* columns: 0 name, then those of the chunk: first, count, minimum, maximum, total, data; 7 id */
 static void take_chunk(struct verify_worker *worker, int64_t trial, sqlite3_stmt *row,
                        struct reading_series *series)
 {
+    const int64_t id = sqlite3_column_int64(row, 7);
     int64_t values[SERIES_CHUNK_MAX];
     struct error err = ERROR_INIT;
     size_t count = 0;
 
     worker->done++;
+    if ((size_t)sqlite3_column_bytes(row, 0) != strlen(text_at(row, 0)))
+        wrong_series(worker, id, trial, series->name, "has a NUL in its name");
     if (sqlite3_column_int64(row, 1) != series->samples)
-        wrong_series(worker, trial, series->name, "has a gap: samples are missing");
+        wrong_series(worker, id, trial, series->name, "has a gap: samples are missing");
     if (store_read_chunk(row, 1, values, &count, &err) != STATUS_OK)
-        wrong_series(worker, trial, series->name, err.message);
+        wrong_series(worker, id, trial, series->name, err.message);
     series->samples += sqlite3_column_int64(row, 2);
     digest_update(&series->state, sqlite3_column_blob(row, 6),
                   (size_t)sqlite3_column_bytes(row, 6));
@@ -245,7 +251,7 @@ static void check_samples(struct verify_worker *worker, sqlite3_stmt *trial, sql
         if (strcmp(series.name, text_at(row, 0)) != 0 || !series.name[0]) {
             if (series.name[0])
                 end_series(worker, id, &series, list);
-            series = (struct reading_series){.samples = 0};
+            series = (struct reading_series){.row = sqlite3_column_int64(row, 7)};
             snprintf(series.name, sizeof(series.name), "%s", text_at(row, 0));
             digest_init(&series.state);
         }
@@ -258,7 +264,7 @@ static void check_samples(struct verify_worker *worker, sqlite3_stmt *trial, sql
     {
         const char *name = json_string_value(json_object_get(entry, "name"));
 
-        wrong_series(worker, id, name ? name : "", "is missing, although its record names it");
+        wrong_series(worker, 0, id, name ? name : "", "is missing, although its record names it");
     }
     json_decref(list);
 }
@@ -274,7 +280,7 @@ static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
 
     if (rc == SQLITE_OK)
         rc = sqlite3_prepare_v2(worker->db,
-                                "SELECT name, first, count, minimum, maximum, total, data FROM"
+                                "SELECT name, first, count, minimum, maximum, total, data, id FROM"
                                 " series WHERE trial = ?1 ORDER BY name, first",
                                 -1, &row, NULL);
     if (rc == SQLITE_OK) {
@@ -296,9 +302,12 @@ enum status verify_series(struct verify *verify, struct error *err)
         verify_ask(verify, "SELECT max(trial) FROM trial_end", 0, 0, VERIFY_CONTENT);
     const int64_t ends = verify_ask(verify, "SELECT count(*) FROM trial_end", 0, 0, VERIFY_CONTENT);
     const int64_t chunks = verify_ask(verify, "SELECT count(*) FROM series", 0, 0, VERIFY_CONTENT);
+    const int64_t last = verify_ask(verify, "SELECT max(id) FROM series", 0, 0, VERIFY_CONTENT);
     int64_t done = 0;
     enum status status = STATUS_OK;
 
+    if (last != chunks)
+        verify_report_gap(verify, VERIFY_CONTENT, "series", chunks, last);
     if (most > ends * 1000 + 1000)
         return STATUS_OK; /* told by verify_tables */
     if (most > 0)

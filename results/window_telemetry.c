@@ -114,7 +114,7 @@ static enum status add_trial(const struct window_telemetry_view *view, const cha
     if (known)
         status = power_energy(view, part, &by_power, &has_power, err);
     json_array_append_new(json_object_get(account->json, "trials"),
-                          json_pack("{s:I, s:o, s:o, s:o, s:o}", "trial", (json_int_t)view->trial,
+                          json_pack("{s:I, s:o, s:o, s:o, s:o}", "trial", (json_int_t)view->number,
                                     "joules", known ? json_real(joules) : json_null(),
                                     "joules_by_power",
                                     has_power ? json_real(by_power) : json_null(), "seconds",
