@@ -238,9 +238,6 @@ class Forgery:
             if moved.get(trial) in ends:
                 self.db.execute("UPDATE series SET trial = ? WHERE trial = ?", (ends[moved[trial]], -trial))
         self.db.execute("DELETE FROM series WHERE trial < 0")
-        numbers = [n for n, in self.db.execute("SELECT id FROM series ORDER BY id").fetchall()]
-        for number, old in enumerate(numbers, 1):
-            self.db.execute("UPDATE series SET id = ? WHERE id = ?", (number, old))
 
 
 def key_of(columns, row):

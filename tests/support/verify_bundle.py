@@ -117,7 +117,7 @@ class Bundle(verify.Verifier):
         for data in (base64.b64decode(chunk, validate=True) for chunk in chunks):
             values = verify_rules.decode(data)
             total = sum(values)
-            self.chunks.append(("line %d" % self.line, leaf, name, first, len(values), min(values), max(values),
+            self.chunks.append((leaf, name, first, len(values), min(values), max(values),
                                 total if -1 << 63 <= total < 1 << 63 else None, data))
             first += len(values)
 
@@ -147,8 +147,7 @@ class Bundle(verify.Verifier):
         for digest in self.wanted.keys() - self.content.keys():
             self.content[digest] = None
         trials = dict(self.ask("SELECT r.leaf, e.trial FROM trial_end e JOIN record r ON r.id = e.record"))
-        self.chunks = [(number + 1, trials.get(chunk[1], 0), *chunk[2:]) for number, chunk in enumerate(self.chunks)]
-        self.chunks.sort(key=lambda chunk: chunk[1:4])
+        self.chunks = sorted((trials.get(leaf, 0), *chunk) for leaf, *chunk in self.chunks)
         here = [uid for (uid,) in self.ask("SELECT uid FROM campaign ORDER BY id")]
         if sorted(here) != sorted(self.first["campaigns"]):
             self.found("complete", "has other campaigns than its first line names")

@@ -100,7 +100,8 @@ def decode(data):
 def series(verifier):
     """{trial: {name: (samples, sum)}}, all decoded."""
     found = {}
-    for number, trial, name, _, count, least, most, total, data in verifier.chunks:
+    for trial, name, first, count, least, most, total, data in verifier.chunks:
+        number = "%s/%s/%s" % (trial, name, first)
         try:
             values = decode(data)
             fits = (count, least, most) == (len(values), min(values), max(values)) and \
