@@ -62,6 +62,22 @@ const char *verify_damage(const struct verify *verify, sqlite3 *db)
                                   : "it asks for more work than a file of this size explains";
 }
 
+void verify_report_gap(struct verify *verify, enum verify_check check, const char *table,
+                       int64_t count, int64_t most)
+{
+    char *sql = text_format("SELECT min(n) FROM (SELECT id + 1 AS n FROM %s UNION ALL SELECT 1) WHERE"
+                            " n NOT IN (SELECT id FROM %s)",
+                            table, table);
+    char key[24];
+
+    if (sql)
+        snprintf(key, sizeof(key), "%lld", (long long)verify_ask(verify, sql, 0, 0, check));
+    verify_report(verify, VERIFY_WRONG, check, table, sql ? key : NULL,
+                  "is missing: there are %" PRId64 ", and the last is number %" PRId64, count,
+                  most);
+    free(sql);
+}
+
 void verify_report_damage(struct verify *verify, enum verify_check check, const char *table,
                           sqlite3 *db)
 {

@@ -59,6 +59,7 @@ struct verify {
     bool damaged;        /* SQLite cannot read it; already reported */
     bool readable;       /* tables and indices are as expected, so they can be queried */
     struct verify_cover *covers;
+    struct digest secret; /* of the file's own log */
     atomic_bool stopped;
     const struct verify *main; /* of concurrent steps: stops them too; else NULL */
 };
@@ -83,6 +84,9 @@ void verify_report(struct verify *verify, enum verify_level level, enum verify_c
     __attribute__((format(printf, 6, 7)));
 /* Why a statement failed on evidence; NULL: because the user stopped it. */
 const char *verify_damage(const struct verify *verify, sqlite3 *db);
+/* Rows that are numbered 1, 2, 3 ... are not: one is missing. */
+void verify_report_gap(struct verify *verify, enum verify_check check, const char *table,
+                       int64_t count, int64_t most);
 /* A statement failed on evidence: the file is damaged there. */
 void verify_report_damage(struct verify *verify, enum verify_check check, const char *table,
                           sqlite3 *db);

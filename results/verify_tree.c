@@ -58,9 +58,14 @@ static void compare_expected(struct expected *expected, int64_t size, const stru
 
 /* ---- this file's own log ---- */
 
-/* The head in a record against the tree of the records before it. columns: 0 id, 1 leaf, 4 body */
-static void check_head(struct verify *verify, sqlite3_stmt *row, const struct merkle *tree)
+/*
+ * The head in a record against the tree of the records before it, `campaigns` of which are of that
+ * type. columns: 0 id, 1 leaf, 4 body
+ */
+static void check_head(struct verify *verify, sqlite3_stmt *row, const struct merkle *tree,
+                       int64_t campaigns)
 {
+    const json_t *counted;
     const struct digest root = merkle_root(tree);
     char hex[DIGEST_HEX_SIZE], frontier[MERKLE_HEIGHT_MAX * 2 * DIGEST_SIZE + 1], key[24];
     const char *told;
@@ -87,6 +92,11 @@ static void check_head(struct verify *verify, sqlite3_stmt *row, const struct me
     if (!told || strcmp(told, frontier) != 0)
         verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
                       "is a head whose frontier does not follow from the records before it");
+    counted = json_object_get(body, "campaigns_in_log");
+    if (counted && json_integer_value(counted) != campaigns)
+        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "record", key_of(row, key),
+                      "is a head that counts %lld campaigns and comes after %lld",
+                      (long long)json_integer_value(counted), (long long)campaigns);
     json_decref(body);
 }
 
@@ -188,6 +198,7 @@ static void check_manifests(struct verify *verify, sqlite3_stmt *row, bool is_ow
 static void walk_log(struct verify *verify, struct expected *expected, int64_t total)
 {
     struct merkle tree = {0};
+    int64_t campaigns = 0;
     char key[24];
     sqlite3_stmt *row = verify_prepare(verify, verify->db,
                                        "SELECT id, leaf, type, digest, body FROM record"
@@ -212,9 +223,10 @@ static void walk_log(struct verify *verify, struct expected *expected, int64_t t
             compare_expected(expected, (int64_t)tree.size, &root);
         }
         if (!strcmp(text_at(row, 2), "checkpoint")) {
-            check_head(verify, row, &tree);
+            check_head(verify, row, &tree, campaigns);
             check_manifests(verify, row, true);
         }
+        campaigns += !strcmp(text_at(row, 2), "campaign");
         column_digest(row, 3, &leaf);
         merkle_add(&tree, &leaf);
     }
@@ -224,12 +236,23 @@ static void walk_log(struct verify *verify, struct expected *expected, int64_t t
     compare_expected(expected, (int64_t)tree.size, &verify->summary->root);
 }
 
+/* columns: 3 salt, 4 body of a record of the own log */
+static bool is_salt(const struct verify *verify, sqlite3_stmt *row)
+{
+    const struct digest salt =
+        record_salt(&verify->secret, text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4));
+    struct digest stored;
+
+    return column_digest(row, 3, &stored) && digest_equal(&stored, &salt);
+}
+
 static void check_name(struct verify *verify)
 {
     sqlite3_stmt *row =
         verify_prepare(verify, verify->db,
-                       "SELECT l.name, r.body, r.type FROM log l LEFT JOIN record r ON r.log = 1"
-                       " AND r.leaf = 0 WHERE l.id = 1",
+                       "SELECT l.name, r.body, r.type, s.salt, s.body FROM log l LEFT JOIN record r"
+                       " ON r.log = 1 AND r.leaf = 0 LEFT JOIN record s ON s.id = (SELECT min(id)"
+                       " FROM record WHERE log = 1 AND salt IS NOT NULL) WHERE l.id = 1",
                        VERIFY_TREE, "log");
     json_t *body = NULL;
     const char *name = NULL;
@@ -238,7 +261,12 @@ static void check_name(struct verify *verify)
         snprintf(verify->summary->origin, sizeof(verify->summary->origin), "%s", text_at(row, 0));
         canonical_parse(text_at(row, 1), (size_t)sqlite3_column_bytes(row, 1), "log", &body, NULL);
         name = json_string_value(json_object_get(body, "name"));
-        if (strcmp(text_at(row, 2), "log") != 0 || !name || strcmp(name, text_at(row, 0)) != 0)
+        if (sqlite3_column_type(row, 3) != SQLITE_NULL && !is_salt(verify, row))
+            verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", "1",
+                          "the salts of its records do not follow from its secret");
+        if (strcmp(text_at(row, 2), "log") != 0 || !name ||
+            strlen(name) != (size_t)sqlite3_column_bytes(row, 0) ||
+            strcmp(name, text_at(row, 0)) != 0)
             verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", "1",
                           "its name is not the one in the log's first record");
     } else {
@@ -453,6 +481,8 @@ static void check_counts(struct verify *verify)
 /* Records of another log are of a bundle that proves them. */
 static void check_owners(struct verify *verify, const struct proven *proven)
 {
+    const int64_t most = verify_ask(verify, "SELECT max(id) FROM log", 0, 0, VERIFY_TREE);
+    const int64_t count = verify_ask(verify, "SELECT count(*) FROM log", 0, 0, VERIFY_TREE);
     sqlite3_stmt *row = verify_prepare(verify, verify->db, "SELECT id FROM record WHERE log <> 1",
                                        VERIFY_TREE, "record");
     int reported = 0;
@@ -468,6 +498,15 @@ static void check_owners(struct verify *verify, const struct proven *proven)
         verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
                       "is of another file's log, and no bundle here proves it");
     }
+    sqlite3_finalize(row);
+    if (most != count)
+        verify_report_gap(verify, VERIFY_TREE, "log", count, most);
+    row = verify_prepare(verify, verify->db,
+                         "SELECT DISTINCT log FROM record WHERE log NOT IN (SELECT id FROM log)",
+                         VERIFY_TREE, "log");
+    while (row && verify_step(verify, row, VERIFY_TREE, "log"))
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", key_of(row, key),
+                      "is missing, although records are of it");
     sqlite3_finalize(row);
     row = verify_prepare(verify, verify->db,
                          "SELECT id, name FROM log l WHERE (id <> 1 AND secret IS NOT NULL) OR (id"
