@@ -366,7 +366,7 @@ static enum status put_samples(struct writer *writer, struct error *err)
         writer->store->db,
         "SELECT r.leaf, s.name, s.first, s.data FROM temp.bundle_record b JOIN main.trial_end e ON"
         " e.record = b.id JOIN main.record r ON r.id = b.id JOIN main.series s ON s.trial = e.trial"
-        " ORDER BY r.leaf, s.id",
+        " ORDER BY r.leaf, s.name, s.first",
         -1, &row, NULL);
 
     while (rc == SQLITE_OK && status == STATUS_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {

@@ -229,9 +229,11 @@ class Verifier:
         for table in [name for kind, name in found if kind == "table" and not name.startswith("sqlite_")]:
             for event, end in (("update", "changed"), ("delete", "deleted")):
                 name = "%s_no_%s" % (table, event)
+                unless = " WHEN OLD.body IS NOT NULL OR NEW.digest IS NOT OLD.digest" \
+                    if name == "content_no_update" else ""
                 found["trigger", name] = (table, (
-                    "CREATE TRIGGER {0} BEFORE {1} ON {2} BEGIN\n    SELECT RAISE(ABORT, '{2} is evidence:"
-                    " rows are added, never {3}');\nEND").format(name, event.upper(), table, end))
+                    "CREATE TRIGGER {0} BEFORE {1} ON {2}{4} BEGIN\n    SELECT RAISE(ABORT, '{2} is evidence:"
+                    " rows are added, never {3}');\nEND").format(name, event.upper(), table, end, unless))
         db.close()
         return found
 
