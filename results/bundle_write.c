@@ -201,7 +201,7 @@ static enum status gather_table(struct writer *writer, const char *table, sqlite
         ledger_leaf_call(writer->store->db, "assay_leaf_data", table, "p.leaf", "t.", &sql, err);
     text_append_format(&sql,
                        ", t.* FROM (SELECT * FROM main.%s WHERE %s) t"
-                       " CROSS JOIN temp.bundle_place p ON p.table_name = '%s' AND p.key = ",
+                       " CROSS JOIN temp.bundle_place p ON p.table_name = '%s' AND p.key = +",
                        table, bundle_condition(table), table);
     if (status == STATUS_OK)
         status = ledger_leaf_key(writer->store->db, table, "t.", &sql, err);
