@@ -166,13 +166,13 @@ class Verifier:
             raise Refused("no database of assay")
         if self.has_hot_journal():
             self.wrong("file", None, None, "a change that was cut off lies beside it, in its -journal")
-        for step in (self.schema, self.structure, self.rows, self.tree, self.signatures, self.content,
-                     self.complete, self.rules, self.verdicts):
+        for step in ("schema", "structure", "rows", "tree", "signatures", "content", "complete", "rules",
+                     "verdicts"):
             try:
-                step()
+                getattr(self, step)()  # schema() takes away those that could not read the tables
             except (sqlite3.Error, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError,
                     ValueError, struct.error) as error:
-                self.wrong("file", None, None, "%s: %s" % (step.__name__, error))
+                self.wrong("file", None, None, "%s: %s" % (step, error))
         return self.findings
 
     def has_hot_journal(self):
