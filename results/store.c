@@ -103,12 +103,15 @@ int store_connect(struct store *store, const char *name, int flags)
 
     if (rc != SQLITE_OK)
         return rc;
-    sqlite3_extended_result_codes(store->db, 1);
     sqlite3_busy_handler(store->db, on_busy, store);
-    sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, STORE_VALUE_MAX);
-    sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    /* Views use JSON functions, which SQLite counts as unsafe; none here can do harm. */
+    store_limit_connection(store->db);
+    /*
+     * Views and checks of ours use JSON functions, which SQLite up to 3.40 counts as unsafe and
+     * then refuses to open the file for writing. None can do harm, and none is run before the
+     * schema has been compared.
+     */
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
+    store_limit_work(store);
     rc = ledger_leaf_register(store->db);
     if (rc != SQLITE_OK)
         return rc;

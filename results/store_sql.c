@@ -86,6 +86,12 @@ enum status store_error(struct store *store, int rc, const char *doing, struct e
                          "%s: %s: another process has been writing to this database for %.1f s; "
                          "wait until it is done, or choose another file with --db",
                          store->path, doing, (double)store->busy_timeout_ns / 1e9);
+    if ((rc & 0xff) == SQLITE_INTERRUPT) /* store_limit_work; nothing else interrupts */
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: %s: was stopped, because it asks for more work than a file of this "
+                         "size explains: the file is damaged or was made to do so; `assay verify "
+                         "%s` tells more",
+                         store->path, doing, store->path);
     if (code == STATUS_NO_SPACE)
         text = sqlite3_errstr(SQLITE_FULL);
     if (code == STATUS_NO_MEMORY || (rc & 0xff) == SQLITE_TOOBIG || (rc & 0xff) == SQLITE_RANGE)
