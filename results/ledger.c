@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/core/clock.h"
+#include "results/ledger_check.h"
 #include "results/ledger_leaf.h"
 #include "results/note.h"
 #include "results/store_internal.h"
@@ -184,6 +185,8 @@ static enum status insert_checkpoint(struct store *store, const char *kind, int6
 
     if (status == STATUS_OK)
         status = load_frontier(store, size, &tree, err);
+    if (status == STATUS_OK)
+        status = ledger_check_new(store, (int64_t)tree.size, size, err);
     if (status == STATUS_OK)
         status = add_leaves(store, size, &tree, err);
     if (status == STATUS_OK)

@@ -11,6 +11,8 @@ from assay_cli import run_tests  # noqa: E402
 
 from tamper import TamperTest  # noqa: E402  (exits where the second verifier cannot run)
 
+import forge  # noqa: E402
+
 ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
 
 
@@ -125,6 +127,69 @@ class Work(HostileTest):
         self.assertIn("it asks for more work than a file of this size explains", call.err)
         self.assertIn("`assay verify %s`" % path, call.err)
         self.assertFalse(os.path.exists(os.path.join(self.folder, "x.assay")))
+
+
+class Heads(HostileTest):
+    """No head is signed over a row that is not the one that entered the log."""
+
+    def altered(self, table, change):
+        """A copy with an amendment since its last head, then `change`; and the table's last key before."""
+        result, path = self.result(), self.copy()
+        call = self.assay("amend", result, "--reason", "loud", "--by", "me", "--db", path)
+        self.assertEqual(call.status, 0, call.err)
+        with forge.Forgery(path) as forgery:
+            row = forgery.rows(table)[-1]
+            change(forgery, row)
+            return path, forgery.key(table, row)
+
+    def test_new_rows_are_checked(self):
+        def alter(forgery, row):
+            forgery.delete("amendment", row)
+            forgery.insert("amendment", row[:-1] + (row[-1] + "x",))
+
+        log = "UPDATE ledger SET %s WHERE table_name = 'amendment' AND key = %d"
+        cases = {
+            "altered": ("amendment", alter, "is not the one that entered the ledger"),
+            "removed": ("amendment", lambda f, row: f.delete("amendment", row), "is missing, though it"),
+            "added": ("phase", lambda f, row: f.insert("phase", (row[0] + 1, row[1], "evil") + row[3:]),
+                      "is not in the ledger"),
+            "added, composite key": ("trial_stack",
+                                     lambda f, row: f.insert("trial_stack", (row[0], "added", row[2])),
+                                     "is not in the ledger"),
+            "digest": ("amendment", lambda f, row: f.db.execute(log % ("digest = zeroblob(32)", row[0])),
+                       "is not the one that entered the ledger"),
+            "key": ("amendment", lambda f, row: f.db.execute(log % ("key = 'x'", row[0])), "is missing"),
+            "table": ("amendment", lambda f, row: f.db.execute(log % ("table_name = 'nothing'", row[0])),
+                      "is of no table that there is"),
+        }
+        heads = {"checkpoint": ["checkpoint"], "bundle": ["bundle", "last", "-o", "x.assay"],
+                 "plan": ["run", "synthetic", "--device", "null:0", "--protocol", self.fast()]}
+        key = os.path.join(self.folder, "k.key")
+        for name, (table, change, says) in cases.items():
+            named = {"added": "phase %s", "added, composite key": "trial_stack ", "key": "amendment x",
+                     "table": "nothing %s"}.get(name, "amendment %s")
+            for head, words in heads.items():
+                with self.subTest(name, head=head):
+                    path, row = self.altered(table, change)
+                    before = self.signed(path)
+                    call = self.assay(*words, "--db", path, ASSAY_KEY=key)
+                    self.assertNotEqual(call.status, 0)
+                    self.assertIn(says, call.err)
+                    self.assertIn("nothing was signed", call.err)
+                    self.assertIn("the row " + (named % (row + (name == "added"))
+                                                if "%" in named else named), call.err)
+                    self.assertEqual(self.signed(path), before)
+
+    def test_untouched_rows_are_signed(self):
+        path, _ = self.altered("amendment", lambda forgery, row: None)
+        call = self.assay("checkpoint", "--db", path, ASSAY_KEY=os.path.join(self.folder, "k.key"))
+        self.assertEqual(call.status, 0, call.err)
+        self.assert_good(path)
+
+    @staticmethod
+    def signed(path):
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+            return db.execute("SELECT (SELECT count(*) FROM signature), count(*) FROM checkpoint").fetchone()
 
 
 if __name__ == "__main__":
