@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "harness/core/clock.h"
+#include "harness/core/shortage.h"
 #include "results/verify_internal.h"
 
 /* Operations that any file may take, and per byte of it. */
@@ -34,6 +35,8 @@ const char *verify_check_name(enum verify_check check)
 
 static void report(struct verify *verify, const struct verify_finding *finding)
 {
+    if (verify_lacks(verify))
+        return;
     if (finding->level == VERIFY_WRONG)
         verify->summary->wrong++;
     else
@@ -54,8 +57,10 @@ void verify_report(struct verify *verify, enum verify_level level, enum verify_c
     report(verify, &(struct verify_finding){level, check, table, key, message});
 }
 
-const char *verify_damage(const struct verify *verify, sqlite3 *db)
+const char *verify_damage(struct verify *verify, sqlite3 *db)
 {
+    if (verify_tell_lack(verify, db, sqlite3_extended_errcode(db)))
+        return NULL;
     if (sqlite3_errcode(db) != SQLITE_INTERRUPT)
         return sqlite3_errmsg(db);
     return verify_stopped(verify) ? NULL
@@ -86,6 +91,8 @@ void verify_findings_add(struct verify_findings *findings, enum verify_level lev
         if (findings->count < VERIFY_FINDINGS_MAX)
             grown = realloc(findings->items, capacity * sizeof(*grown));
         if (!grown) {
+            if (findings->count < VERIFY_FINDINGS_MAX)
+                shortage_note();
             findings->unreported++;
             return;
         }
@@ -98,6 +105,8 @@ void verify_findings_add(struct verify_findings *findings, enum verify_level lev
     note = &findings->items[findings->count++];
     note->finding = (struct verify_finding){level, check, table ? strdup(table) : NULL,
                                             key ? strdup(key) : NULL, strdup(message)};
+    if ((table && !note->finding.table) || (key && !note->finding.key) || !note->finding.message)
+        shortage_note();
 }
 
 void verify_findings_report(struct verify *verify, struct verify_findings *findings)
@@ -105,13 +114,10 @@ void verify_findings_report(struct verify *verify, struct verify_findings *findi
     for (size_t i = 0; i < findings->count; i++) {
         struct verify_finding *finding = &findings->items[i].finding;
 
-        if (!finding->message)
-            finding->message = "out of memory";
         report(verify, finding);
         free((void *)(uintptr_t)finding->table);
         free((void *)(uintptr_t)finding->key);
-        if (strcmp(finding->message, "out of memory") != 0)
-            free((void *)(uintptr_t)finding->message);
+        free((void *)(uintptr_t)finding->message);
     }
     if (findings->unreported > 0)
         verify_report(verify, VERIFY_WRONG, VERIFY_ROW, NULL, NULL, "and %" PRId64 " more",
@@ -122,7 +128,7 @@ void verify_findings_report(struct verify *verify, struct verify_findings *findi
 
 bool verify_stopped(const struct verify *verify)
 {
-    return verify->stopped || (verify->main && verify->main->stopped);
+    return verify->stopped || (verify->main && verify->main->stopped) || verify_lacks(verify);
 }
 
 bool verify_progress(struct verify *verify, const char *doing, uint64_t done, uint64_t total)
@@ -367,6 +373,7 @@ static void init_side(struct side *side, const struct verify *verify, step_fn *f
     side->verify.work_max = verify->work_max;
     side->verify.readable = verify->readable;
     side->verify.main = verify;
+    side->verify.lack = verify->lack;
     if (verify->options->threads != 1)
         side->started = pthread_create(&side->thread, NULL, run_side, side) == 0;
 }
@@ -443,6 +450,7 @@ enum status verify_file(const char *path, const struct verify_options *options,
 {
     struct verify_summary summary = {0};
     struct verify *verify = calloc(1, sizeof(*verify));
+    struct verify_lack lack = {0};
     int64_t start = clock_monotonic_ns();
     enum status status;
 
@@ -452,9 +460,12 @@ enum status verify_file(const char *path, const struct verify_options *options,
     /* Counting what is allocated takes a lock that all connections share. The call fails,
      * harmlessly, where this process has used SQLite before. */
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    verify_watch_memory();
+    verify_lack_begin(&lack);
     verify->options = options;
     verify->summary = &summary;
     verify->path = path;
+    verify->lack = &lack;
     status = look_at_file(verify, err);
     if (status == STATUS_OK)
         status = verify_open(verify, &verify->store, err);
@@ -468,9 +479,9 @@ enum status verify_file(const char *path, const struct verify_options *options,
         status = error_set(err, STATUS_INTERRUPTED, "%s: not checked to the end", path);
     if (status == STATUS_OK)
         status = look_again(verify, err);
+    status = verify_lack_end(verify, status, err);
     finish(verify);
     summary.seconds = (double)(clock_monotonic_ns() - start) / 1e9;
-    if (status == STATUS_OK)
-        *ret = summary;
+    *ret = summary;
     return status;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/shortage.h"
 #include "results/verify_internal.h"
 
 #define LEAVES_STEP 20000
@@ -21,9 +22,14 @@ const char *verify_key_text(sqlite3_value *key, char ret[VERIFY_KEY_TEXT])
     return ret;
 }
 
-static void tell_reading(struct verify_worker *worker, const char *table, const char *key)
+static void tell_reading(struct verify_worker *worker, int rc, const char *table, const char *key)
 {
-    const char *damage = verify_damage(worker->verify, worker->db);
+    const char *damage = NULL;
+
+    if (rc == SQLITE_NOMEM) /* perhaps ours, of which the connection does not know */
+        shortage_note();
+    else
+        damage = verify_damage(worker->verify, worker->db);
 
     if (damage)
         verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ROW, table, key,
@@ -82,7 +88,7 @@ static void check_leaf(struct verify_worker *worker, const struct verify_entry *
                             verify_key_text(entry->key, key),
                             "the row that entered the ledger as leaf %" PRId64 " is missing", leaf);
     else
-        tell_reading(worker, table->name, verify_key_text(entry->key, key));
+        tell_reading(worker, rc, table->name, verify_key_text(entry->key, key));
     verify_leave_row(worker, table);
 }
 
@@ -168,7 +174,7 @@ static void check_leaves(struct verify_worker *worker, int64_t first, int64_t en
             rc = sqlite3_step(ledger);
     }
     if (rc != SQLITE_OK && rc != SQLITE_DONE && rc != SQLITE_ROW)
-        tell_reading(worker, "ledger", NULL);
+        tell_reading(worker, rc, "ledger", NULL);
     sqlite3_finalize(ledger);
 }
 
