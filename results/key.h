@@ -33,7 +33,10 @@ struct key {
     uint8_t secret[KEY_SECRET_SIZE]; /* seed and public key, as libsodium has it */
 };
 
-/* INVALID for a bad name; `ret` is a new random key. */
+/*
+ * INVALID for a bad name; `ret` is a new random key. NULL names it after itself, "key-" and the
+ * first 8 hex digits of SHA-256 over its public key, since its name is in whatever it signs.
+ */
 enum status key_generate(const char *name, struct key *ret, struct error *err);
 
 /* The first four bytes of the id's hash, big-endian. */

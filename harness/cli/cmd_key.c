@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
@@ -39,15 +38,6 @@ static int show_key(const struct command_line *line, const struct key_public *ke
     return output_text(&out);
 }
 
-/* A key's name unless one is given: this host's, which says where signatures come from. */
-static const char *default_name(char ret[KEY_NAME_MAX + 1])
-{
-    if (gethostname(ret, KEY_NAME_MAX) != 0 || !*ret)
-        snprintf(ret, KEY_NAME_MAX + 1, "assay");
-    ret[KEY_NAME_MAX] = '\0';
-    return ret;
-}
-
 static int is_database(const struct dirent *entry)
 {
     size_t length = strlen(entry->d_name);
@@ -79,15 +69,13 @@ static int new_key(const struct command_line *line)
     const char *name = line->argument_count > 1 ? line->arguments[1] : NULL;
     const char *file = command_value(line, KEY_FILE);
     char *path = file ? strdup(file) : key_path(name);
-    char buffer[KEY_NAME_MAX + 1];
     struct error err = ERROR_INIT;
     struct key key;
     int result;
 
     if (!path)
         return no_home();
-    if (key_generate(name ? name : default_name(buffer), &key, &err) != STATUS_OK ||
-        key_write(&key, path, &err) != STATUS_OK) {
+    if (key_generate(name, &key, &err) != STATUS_OK || key_write(&key, path, &err) != STATUS_OK) {
         free(path);
         return command_fail(&err);
     }
@@ -203,8 +191,10 @@ const struct command command_key = {
     .text =
         "A key lies in a file of its own, outside every database, that its owner alone may read: "
         "ASSAY_KEY, else assay/NAME.key under XDG_CONFIG_HOME or ~/.config. The key without a NAME "
-        "signs what `assay run` records: the plan before the first trial, and the end. `show` "
-        "prints the public half, which `assay verify --key` takes.",
+        "signs what `assay run` records: the plan before the first trial, and the end. Its "
+        "signatures are named key- and the first 8 hex digits of the SHA-256 of its public half, "
+        "those of another NAME: what is signed holds that name, and nothing of the host or the "
+        "user. `show` prints the public half, which `assay verify --key` takes.",
     .options = options,
     .groups = GROUP_JSON,
     .arguments_min = 1,
