@@ -67,6 +67,12 @@ int store_connect(struct store *store, const char *name, int flags);
  */
 bool store_has_hot_journal(const char *path);
 
+/*
+ * The ending of a file next to the database, such as "-wal", that is none: a folder, a pipe, a
+ * device. NULL: there is no such thing.
+ */
+const char *store_odd_companion(const char *path);
+
 /* DENIED, with what to do, when a log with changes is next to a file that cannot be written to. */
 enum status store_check_pending(const char *path, struct error *err);
 

@@ -211,10 +211,12 @@ static enum status look_at_file(struct verify *verify, struct error *err)
                          verify->path);
     if (access(verify->path, R_OK) != 0)
         return error_set_errno(err, errno, "%s", verify->path);
-    verify->immutable =
-        !has_log || (log.st_size == 0 && !companion_exists(verify->path, "-shm", &memory));
+    verify->file_size = st.st_size;
+    verify->stray_log = has_log && log.st_size > 0 && !verify_is_log(verify->path);
+    verify->immutable = !has_log || verify->stray_log || store_odd_companion(verify->path) ||
+                        (log.st_size == 0 && !companion_exists(verify->path, "-shm", &memory));
     verify->changed = st.st_mtim;
-    verify->summary->bytes = st.st_size + (has_log ? log.st_size : 0);
+    verify->summary->bytes = st.st_size + (has_log && !verify->stray_log ? log.st_size : 0);
     verify->work_max = WORK_BASE + WORK_PER_BYTE * verify->summary->bytes;
     return STATUS_OK;
 }
@@ -226,7 +228,7 @@ static enum status look_again(const struct verify *verify, struct error *err)
 
     if (!verify->immutable)
         return STATUS_OK;
-    if (stat(verify->path, &st) == 0 && st.st_size == verify->summary->bytes &&
+    if (stat(verify->path, &st) == 0 && st.st_size == verify->file_size &&
         st.st_mtim.tv_sec == verify->changed.tv_sec &&
         st.st_mtim.tv_nsec == verify->changed.tv_nsec)
         return STATUS_OK;
@@ -263,6 +265,34 @@ static enum status refuse(struct verify *verify, const struct verify_header *hea
     return STATUS_OK;
 }
 
+/* What lies next to the database, and in its file outside of its content. */
+static void look_beside(struct verify *verify)
+{
+    const int64_t page_size = pragma(verify->db, "PRAGMA page_size");
+    const int64_t end = pragma(verify->db, "PRAGMA page_count") * page_size;
+    const int64_t unused = pragma(verify->db, "PRAGMA freelist_count");
+    const char *odd = store_odd_companion(verify->path);
+
+    if (odd)
+        verify_report(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
+                      "%s%s is next to it and is not a regular file: remove it", verify->path, odd);
+    else if (verify->stray_log)
+        verify_report(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
+                      "%s-wal is next to it, and is no write-ahead log of a database with its "
+                      "pages, so nothing in it was read: remove it",
+                      verify->path);
+    if (end > 0 && verify->file_size > end)
+        verify_report(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
+                      "%" PRId64 " bytes lie outside of the database, after its last page",
+                      verify->file_size - end);
+    if (unused > 0)
+        verify_report(verify, VERIFY_NOTE, VERIFY_FILE, NULL, NULL,
+                      "%" PRId64 " bytes lie outside of the database's content, on %" PRId64
+                      " pages that it does not use; files in which rows are only added have none, "
+                      "and nothing is said of what they hold (VACUUM removes them)",
+                      unused * page_size, unused);
+}
+
 static enum status identify(struct verify *verify, struct error *err)
 {
     const struct verify_header header = verify_read_header(verify->path);
@@ -291,6 +321,7 @@ static enum status identify(struct verify *verify, struct error *err)
             "the file for writing rolls it back, which changes the file: do that first (sqlite3 "
             "FILE .tables, after copying both), then check it again",
             verify->path);
+    look_beside(verify);
     version = pragma(db, "PRAGMA user_version");
     if (version < 1 || version > newest)
         return error_set(err, STATUS_CORRUPT,

@@ -96,6 +96,8 @@ struct verify {
     struct verify_summary *summary;
     const char *path;
     bool immutable;          /* no process has the file open */
+    bool stray_log;          /* its -wal is no log */
+    int64_t file_size;       /* without its log */
     struct timespec changed; /* the file's time before it was read */
     int64_t work_max;        /* SQLite operations that one connection may take */
     struct verify_budget *budgets;
@@ -124,6 +126,8 @@ struct verify_header {
 
 /* verify_header.c */
 struct verify_header verify_read_header(const char *path);
+/* Whether the file's -wal begins as a write-ahead log of a database with its page size. */
+bool verify_is_log(const char *path);
 
 /* verify_shortage.c */
 void verify_lack_begin(struct verify_lack *lack);

@@ -1,13 +1,17 @@
 """Databases that another program changed, in the hands of every command that opens one."""
 
 import contextlib
+import json
 import os
+import shutil
+import socket
 import sqlite3
 import struct
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import run_tests  # noqa: E402
+from assay_cli import ASSAY, CliTest, run_tests  # noqa: E402
 
 from tamper import TamperTest  # noqa: E402  (exits where the second verifier cannot run)
 
@@ -190,6 +194,205 @@ class Heads(HostileTest):
     def signed(path):
         with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
             return db.execute("SELECT (SELECT count(*) FROM signature), count(*) FROM checkpoint").fetchone()
+
+
+class Beside(HostileTest):
+    """What lies next to the database or in its file, outside of its content: both verifiers agree."""
+
+    def log_of(self, path):
+        """Puts a log with a change next to the file, as a killed writer leaves it."""
+        other = os.path.join(self.folder, "other.db")
+        shutil.copy(path, other)
+        with contextlib.closing(sqlite3.connect(other)) as db:
+            db.execute("PRAGMA wal_autocheckpoint=0")
+            db.execute("CREATE TABLE t (c)")
+            db.commit()
+            shutil.copy(other + "-wal", path + "-wal")
+
+    def agreed(self, path):
+        """The checks that something fails in, by both; and without a trace of either."""
+        before = sorted(os.listdir(self.folder))
+        ours, theirs = ({check for check, *_rest in found} for found in self.both(path))
+        for name in set(os.listdir(self.folder)) - set(before):
+            self.assertTrue(name.endswith("-shm"), name)
+            os.unlink(os.path.join(self.folder, name))
+        self.assertEqual(ours, theirs)
+        return ours
+
+    def put(self, path, data):
+        with open(path, "wb") as file:
+            file.write(data)
+
+    def test_logs(self):
+        def make(kind, path):
+            {"none": lambda: None,
+             "empty": lambda: self.put(path + "-wal", b""),
+             "one byte": lambda: self.put(path + "-wal", b"\0"),
+             "noise": lambda: self.put(path + "-wal", os.urandom(50000)),
+             "folder": lambda: os.mkdir(path + "-wal"),
+             "pipe": lambda: os.mkfifo(path + "-wal"),
+             "journal": lambda: os.mkfifo(path + "-journal"),
+             "shared memory": lambda: os.mkfifo(path + "-shm"),
+             "dangling": lambda: os.symlink("nowhere", path + "-wal"),
+             "log": lambda: self.log_of(path),
+             "other page size": lambda: (self.log_of(path), self.flip(path + "-wal", 10)),
+             "checksum": lambda: (self.log_of(path), self.flip(path + "-wal", 25))}[kind]()
+
+        cases = {"none": set(), "empty": set(), "dangling": set(), "log": {"schema"}}
+        for kind in ("none", "empty", "dangling", "one byte", "noise", "folder", "pipe", "journal",
+                     "shared memory", "log", "other page size", "checksum"):
+            with self.subTest(kind):
+                path = os.path.join(self.folder, "beside %s.db" % kind)
+                shutil.copy(self.copy(), path)
+                make(kind, path)
+                self.assertEqual(self.agreed(path), cases.get(kind, {"file"}))
+                if kind in ("folder", "pipe", "journal", "shared memory"):
+                    for words in (["results"], ["checkpoint", "--unsigned"]):
+                        call = self.assay(*words, "--db", path, timeout=60)
+                        self.assertNotEqual(call.status, 0)
+                        self.assertIn("which is no regular file", call.err)
+
+    @staticmethod
+    def flip(path, at):
+        with open(path, "r+b") as file:
+            file.seek(at)
+            byte = file.read(1)[0]
+            file.seek(at)
+            file.write(bytes([byte ^ 1]))
+
+    def test_bytes_outside(self):
+        path = self.copy()
+        with open(path, "ab") as file:
+            file.write(b"x" * 5000)
+        self.assertEqual(self.agreed(path), {"file"})
+        call = self.assay("verify", path)
+        self.assertIn("5000 bytes lie outside of the database, after its last page", call.out)
+        path = self.change("CREATE TABLE t (c); INSERT INTO t VALUES (zeroblob(50000)); DROP TABLE t")
+        self.assertEqual(self.agreed(path), set())
+        call = self.assay("verify", path)
+        self.assertRegex(call.out, r"note: file: \d+ bytes lie outside of the database's content, on \d+ pages")
+        self.assertNotIn("outside of", self.assay("verify", self.copy()).out)
+
+
+class Shortage(HostileTest):
+    """What the system refuses is neither verified nor wrong."""
+
+    def limited(self, limit, *words):
+        return subprocess.run(["sh", "-c", limit + '; exec "$@"', "sh", ASSAY, *words], text=True,
+                              cwd=self.folder, env=self.environment(), capture_output=True, check=False)
+
+    def assert_unknown(self, done, file):
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertNotIn("NOT VERIFIED", done.stdout)
+        self.assertNotIn("wrong:", done.stdout)
+        self.assertNotIn("dmesg", done.stderr)
+        self.assertIn("%s: COULD NOT BE VERIFIED" % file, done.stdout)
+
+    def test_memory(self):
+        database = self.copy()
+        call = self.assay("bundle", "last", "-o", "b.assay", "--db", database)
+        self.assertEqual(call.status, 0, call.err)
+        for file in (database, os.path.join(self.folder, "b.assay")):
+            unknown = 0
+            for limit in range(10000, 26000, 400):
+                with self.subTest(file=file, limit=limit):
+                    done = self.limited("ulimit -v %d" % limit, "verify", "--threads", "1", file)
+                    if done.returncode == 127:  # not even the program's libraries fit
+                        continue
+                    if done.returncode != 0:
+                        self.assert_unknown(done, file)
+                        self.assertRegex(done.stderr, "memory")
+                        unknown += 1
+            self.assertGreater(unknown, 0)
+
+    def test_json(self):
+        path = self.copy()
+        self.assertEqual(self.assay("verify", path, "--json").json()["state"], "verified")
+        done = self.limited("ulimit -n 8", "verify", "--json", path)
+        document = json.loads(done.stdout)
+        self.assertEqual((done.returncode, document["data"]["state"], document["data"]["verified"]),
+                         (5, "could_not_verify", False))
+        self.assertIn("Too many open files", document["errors"][0]["message"])
+        with open(path, "ab") as file:
+            file.write(b"x")
+        self.assertEqual(self.assay("verify", path, "--json").json()["state"], "not_verified")
+
+    def test_open_files(self):
+        path, named = self.copy(), set()
+        for count in range(4, 24):
+            for words in (["verify", path], ["results", "--db", path], ["checkpoint", "--unsigned", "--db",
+                                                                        path]):
+                done = self.limited("ulimit -n %d" % count, *words)
+                with self.subTest(count=count, words=words[0]):
+                    if "Too many open files" in done.stderr:
+                        named.add(words[0])
+                        self.assertIn("ulimit -n", done.stderr)
+                    self.assertNotIn("dmesg", done.stderr)
+                    if words[0] == "verify" and "opening" in done.stderr:
+                        self.assert_unknown(done, path)
+                    elif words[0] == "verify":
+                        self.assertIn(done.returncode, (0, 5, 127), done.stderr)
+        self.assertLessEqual({"verify", "checkpoint"}, named)
+
+
+class Paths(HostileTest):
+    """A pipe, a socket or a device as any path: refused, never waited for."""
+
+    def test_special_files(self):
+        path, pipe = self.copy(), os.path.join(self.folder, "pipe")
+        os.mkfifo(pipe)
+        place = os.path.join(self.folder, "socket")
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(place)
+            for special in (pipe, place, "/dev/null"):
+                for words in (["verify", special], ["results", "--db", special], ["import", special],
+                              ["checkpoint", "--key", special, "--db", path],
+                              ["checkpoint", "--witness", special, "--db", path],
+                              ["report", special], ["run", "synthetic", "--db", special],
+                              ["key", "show", "--file", special]):
+                    with self.subTest(special=special, words=words):
+                        call = self.assay(*words, timeout=25)
+                        self.assertNotEqual(call.status, 0)
+                        self.assertTrue(call.err)
+
+    def test_pipes_of_which_nobody_holds_the_other_end(self):
+        """Those that may be pipes, as a shell makes them, are waited for as long as file.h says."""
+        path = self.copy()
+        pipes = [os.path.join(self.folder, "pipe%d" % i) for i in range(5)]
+        for pipe in pipes:
+            os.mkfifo(pipe)
+        calls = [["analyze", pipes[0]], ["checkpoint", "--timestamp-token", pipes[1], "--db", path],
+                 ["verify", "--key", pipes[2], path], ["report", "--html", pipes[3], "--db", path],
+                 ["export", "openmetrics", "-o", pipes[4], "--db", path]]
+        processes = [self.start(*words) for words in calls]
+        for words, process in zip(calls, processes):
+            with self.subTest(words=words):
+                _, err = process.communicate(timeout=600)
+                self.assertEqual(process.returncode, 2, err)
+                self.assertRegex(err, "is a pipe .*for 30 s")
+
+
+class KeyNames(CliTest):
+    def test_default_name_says_nothing(self):
+        """A bundle that withholds the host's name does not hold it as the name of a signature."""
+        host = "quaint-otter-9917"
+        script = ("hostname %s && exec 2>&1 && '%s' key new --json && '%s' run synthetic --device null:0 "
+                  "--protocol '%s' --db a.db && '%s' bundle last -o all.assay --db a.db && '%s' bundle last "
+                  "-o less.assay --db a.db --withhold host.name && '%s' verify less.assay"
+                  % (host, ASSAY, ASSAY, self.fast(), ASSAY, ASSAY, ASSAY))
+        if subprocess.run(["unshare", "-ur", "-u", "hostname", host], capture_output=True,
+                          check=False).returncode != 0:
+            self.skipTest("no namespace with a name of its own can be made here")
+        done = subprocess.run(["unshare", "-ur", "-u", "sh", "-c", script], cwd=self.folder, text=True,
+                              env=self.environment(), capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertRegex(done.stdout, '"name": "key-[0-9a-f]{8}"')
+        holds = {}
+        for name in ("all", "less"):
+            with open(os.path.join(self.folder, name + ".assay"), "rb") as file:
+                holds[name] = host.encode() in file.read()
+        self.assertEqual(holds, {"all": True, "less": False})
+        self.assertIn("less.assay: verified", done.stdout)
 
 
 if __name__ == "__main__":
