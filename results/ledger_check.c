@@ -53,10 +53,14 @@ static enum status failed(struct check *check, int rc, struct error *err)
     return store_error(check->store, rc, "checking what a head would sign", err);
 }
 
-static const char *text_of(sqlite3_stmt *row, int column)
+/* "" for NULL. `ret_rc` becomes SQLITE_NOMEM where there is no memory for it. */
+static const char *text_of(sqlite3_stmt *row, int column, int *ret_rc)
 {
+    const bool is_null = sqlite3_column_type(row, column) == SQLITE_NULL;
     const char *text = (const char *)sqlite3_column_text(row, column);
 
+    if (!text && !is_null)
+        *ret_rc = SQLITE_NOMEM;
     return text ? text : "";
 }
 
@@ -80,11 +84,13 @@ static enum status describe(struct check *check, struct table *table, struct err
     rc = sqlite3_prepare_v2(db, key_sql, -1, &key, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_bind_text(key, 1, table->name, -1, SQLITE_STATIC);
-    while (rc == SQLITE_OK && table->part_count < PARTS_MAX && sqlite3_step(key) == SQLITE_ROW) {
-        table->types[table->part_count++] = text_of(key, 1)[0];
+    while ((rc == SQLITE_OK || rc == SQLITE_ROW) && table->part_count < PARTS_MAX &&
+           (rc = sqlite3_step(key)) == SQLITE_ROW) {
+        table->types[table->part_count++] = text_of(key, 1, &rc)[0];
         text_append_format(&select, "%s %s = ?%d", table->part_count > 1 ? " AND" : "",
-                           text_of(key, 0), table->part_count);
+                           text_of(key, 0, &rc), table->part_count);
     }
+    rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
     sqlite3_finalize(key);
     if (status == STATUS_OK && !text_ok(&select))
         status = error_set(err, STATUS_NO_MEMORY, "out of memory");
@@ -130,8 +136,9 @@ static enum status find_table(struct check *check, const char *name, struct tabl
 
 /* ---- from a leaf to its row ---- */
 
-/* One part of a key, as FORMAT.md writes it. False: no value of this type is written so. */
-static bool bind_part(struct table *table, int part, const char *at, size_t length)
+/* One part of a key, as FORMAT.md writes it. SQLITE_MISMATCH: no value of this type is written so.
+ */
+static int bind_part(struct table *table, int part, const char *at, size_t length)
 {
     unsigned char bytes[64];
     char digits[24];
@@ -139,39 +146,40 @@ static bool bind_part(struct table *table, int part, const char *at, size_t leng
     size_t got;
 
     if (table->types[part] == 'T')
-        return sqlite3_bind_text(table->select, part + 1, at, (int)length, SQLITE_TRANSIENT) ==
-               SQLITE_OK;
+        return sqlite3_bind_text(table->select, part + 1, at, (int)length, SQLITE_TRANSIENT);
     if (table->types[part] == 'B')
         return sodium_hex2bin(bytes, sizeof(bytes), at, length, NULL, &got, NULL) == 0 &&
-               2 * got == length &&
-               sqlite3_bind_blob(table->select, part + 1, bytes, (int)got, SQLITE_TRANSIENT) ==
-                   SQLITE_OK;
+                       2 * got == length
+                   ? sqlite3_bind_blob(table->select, part + 1, bytes, (int)got, SQLITE_TRANSIENT)
+                   : SQLITE_MISMATCH;
     if (length >= sizeof(digits))
-        return false;
+        return SQLITE_MISMATCH;
     memcpy(digits, at, length);
     digits[length] = '\0';
-    return text_parse_i64(digits, &number) &&
-           sqlite3_bind_int64(table->select, part + 1, number) == SQLITE_OK;
+    return text_parse_i64(digits, &number) ? sqlite3_bind_int64(table->select, part + 1, number)
+                                           : SQLITE_MISMATCH;
 }
 
 /* Numbers and hex have no '/', so parts before a text are split off at the front, others behind. */
-static bool bind_key(struct table *table, const char *key)
+static int bind_key(struct table *table, const char *key)
 {
     const char *at = key, *end = key + strlen(key);
-    int first = 0, last = table->part_count - 1;
+    int first = 0, last = table->part_count - 1, rc = SQLITE_OK;
 
     for (; first < last && table->types[first] != 'T'; first++) {
         const char *slash = memchr(at, '/', (size_t)(end - at));
 
-        if (!slash || !bind_part(table, first, at, (size_t)(slash - at)))
-            return false;
+        rc = slash ? bind_part(table, first, at, (size_t)(slash - at)) : SQLITE_MISMATCH;
+        if (rc != SQLITE_OK)
+            return rc;
         at = slash + 1;
     }
     for (; last > first; last--) {
         const char *slash = memrchr(at, '/', (size_t)(end - at));
 
-        if (!slash || !bind_part(table, last, slash + 1, (size_t)(end - slash - 1)))
-            return false;
+        rc = slash ? bind_part(table, last, slash + 1, (size_t)(end - slash - 1)) : SQLITE_MISMATCH;
+        if (rc != SQLITE_OK)
+            return rc;
         end = slash;
     }
     return bind_part(table, first, at, (size_t)(end - at));
@@ -181,19 +189,21 @@ static bool bind_key(struct table *table, const char *key)
 static enum status check_entry(struct check *check, sqlite3_stmt *entry, struct error *err)
 {
     struct ledger_leaf_value values[LEDGER_LEAF_COLUMNS_MAX];
-    const char *name = text_of(entry, 1), *key = text_of(entry, 2), *failure;
+    int rc = SQLITE_OK;
+    const char *name = text_of(entry, 1, &rc), *key = text_of(entry, 2, &rc), *failure;
     struct digest digest;
-    struct table *table;
-    enum status status = find_table(check, name, &table, err);
-    int rc = SQLITE_DONE;
+    struct table *table = NULL;
+    enum status status =
+        rc == SQLITE_OK ? find_table(check, name, &table, err) : failed(check, rc, err);
 
     if (status != STATUS_OK)
         return status;
     if (!table)
         return refuse(check, name, key, "is of no table that there is", err);
-    if (bind_key(table, key))
+    rc = bind_key(table, key);
+    if (rc == SQLITE_OK)
         rc = sqlite3_step(table->select);
-    if (rc == SQLITE_DONE)
+    if (rc == SQLITE_DONE || rc == SQLITE_MISMATCH)
         status = refuse(check, name, key, "is missing, though it entered the ledger", err);
     else if (rc != SQLITE_ROW)
         status = failed(check, rc, err);
@@ -203,7 +213,11 @@ static enum status check_entry(struct check *check, sqlite3_stmt *entry, struct 
         ledger_leaf_read(&table->shape, table->select, values);
         failure = ledger_leaf_of_row(check->maker, &table->shape, sqlite3_column_int64(entry, 0),
                                      check->store->db, values, &digest);
-        if (failure)
+        if (failure && (sqlite3_errcode(check->store->db) & 0xff) == SQLITE_NOMEM)
+            status = failed(check, SQLITE_NOMEM, err);
+        else if (failure && strcmp(failure, "out of memory") == 0)
+            status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", check->store->path);
+        else if (failure)
             status = error_set(err, STATUS_CORRUPT, "%s: %s %s: %s", check->store->path, name, key,
                                failure);
         else if (!stored || sqlite3_column_bytes(entry, 3) != DIGEST_SIZE ||
@@ -246,8 +260,12 @@ static enum status ask(struct check *check, const char *sql, char **ret, struct 
     *ret = NULL;
     if (rc == SQLITE_OK)
         rc = sqlite3_step(row);
-    if (rc == SQLITE_ROW && !(*ret = strdup(text_of(row, 0))))
-        rc = SQLITE_NOMEM;
+    if (rc == SQLITE_ROW) {
+        const char *text = text_of(row, 0, &rc);
+
+        *ret = rc == SQLITE_ROW ? strdup(text) : NULL;
+        rc = *ret ? SQLITE_ROW : SQLITE_NOMEM;
+    }
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         status = failed(check, rc, err);
     sqlite3_finalize(row);
