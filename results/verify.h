@@ -131,9 +131,17 @@ struct verify_summary {
 };
 
 /*
- * Checks a file. OK when it could be read through, whatever was found (see ret->wrong).
+ * Counts refused memory of SQLite and jansson, too, from now on: without that a document that could
+ * not be read for want of memory looks like a bad one. To be called before SQLite is used.
+ */
+void verify_watch_memory(void);
+
+/*
+ * Checks a file. OK when it could be read through, whatever was found (see ret->wrong). `ret` holds
+ * what is known so far after a failure, too.
  * Damage and truncation are findings, as long as the header is that of a database of assay.
- * NOT_FOUND, DENIED, IO; CORRUPT: it is no database of assay at all, or of a newer one; INVALID:
+ * NOT_FOUND, DENIED; NO_MEMORY, IO, NO_SPACE, BUSY: it could not be checked, and what was not found
+ * says nothing; CORRUPT: it is no database of assay at all, or of a newer one; INVALID:
  * expect_head cannot be read.
  */
 enum status verify_file(const char *path, const struct verify_options *options,

@@ -12,6 +12,7 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/clock.h"
 #include "harness/core/log.h"
+#include "harness/core/shortage.h"
 #include "harness/core/text.h"
 #include "results/bundle.h"
 #include "results/verify.h"
@@ -37,6 +38,7 @@ enum {
 struct report {
     json_t *findings, *campaigns, *shown;
     bool json, terminal, quiet;
+    unsigned long shortages;    /* of memory, before */
     int wake_fd;                /* readable after Ctrl-C */
     int64_t reported, shown_ns; /* when the progress was last shown */
 };
@@ -47,6 +49,9 @@ static void found(void *context, const struct verify_finding *finding)
     const char *level = finding->level == VERIFY_WRONG ? "wrong" : "note";
     struct text line;
 
+    /* What could not be read for want of memory is not wrong. */
+    if (finding->level == VERIFY_WRONG && shortage_count() != report->shortages)
+        return;
     if (report->json) {
         struct text message;
 
@@ -108,15 +113,19 @@ static bool progress(void *context, const struct verify_progress *progress)
 }
 
 static json_t *summary_json(const struct verify_summary *summary, struct report *report,
-                            const char *path)
+                            const char *path, bool checked)
 {
+    const bool verified = checked && summary->wrong == 0;
     char root[DIGEST_HEX_SIZE];
 
     return json_pack(
-        "{s:s, s:b, s:I, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, "
-        "s:O, s:O, s:O}",
-        "file", path, "verified", summary->wrong == 0, "schema_version",
-        (json_int_t)summary->schema_version, "origin", summary->origin, "leaves",
+        "{s:s, s:b, s:s, s:I, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+        "s:f, s:O, s:O, s:O}",
+        "file", path, "verified", verified, "state",
+        verified  ? "verified"
+        : checked ? "not_verified"
+                  : "could_not_verify",
+        "schema_version", (json_int_t)summary->schema_version, "origin", summary->origin, "leaves",
         (json_int_t)summary->leaves, "root", digest_hex(&summary->root, root), "records",
         (json_int_t)summary->rows, "bytes", (json_int_t)summary->bytes, "checkpoints",
         (json_int_t)summary->checkpoints, "signatures", (json_int_t)summary->signatures,
@@ -159,7 +168,7 @@ static int show(const struct verify_summary *summary, const struct verify_option
     int result;
 
     if (report->json) {
-        result = output_json(summary_json(summary, report, path));
+        result = output_json(summary_json(summary, report, path, true));
     } else {
         text_init(&out);
         text_append_format(&out, "%s: %s: %lld records of a log of %lld", path,
@@ -221,19 +230,37 @@ static enum status read_options(const struct command_line *line, struct key_publ
     return STATUS_OK;
 }
 
+/* The system refused something, so nothing is known of the file: neither verified nor wrong. */
+static bool is_of_system(enum status status)
+{
+    return status == STATUS_NO_MEMORY || status == STATUS_NO_SPACE || status == STATUS_IO;
+}
+
 static int exit_of(enum status status)
 {
+    if (is_of_system(status))
+        return ASSAY_EXIT_SYSTEM;
     switch (status) {
     case STATUS_INVALID:
         return ASSAY_EXIT_USAGE;
     case STATUS_INTERRUPTED:
         return ASSAY_EXIT_INTERRUPTED;
-    case STATUS_NO_MEMORY:
-    case STATUS_NO_SPACE:
-        return ASSAY_EXIT_SYSTEM;
     default:
         return ASSAY_EXIT_STORE;
     }
+}
+
+static int show_unchecked(const struct verify_summary *summary, struct report *report,
+                          const char *path)
+{
+    struct text out;
+
+    if (report->json)
+        return output_json(summary_json(summary, report, path, false));
+    text_init(&out);
+    text_append_format(
+        &out, "%s: COULD NOT BE VERIFIED: nothing is known of what was not checked\n", path);
+    return output_text(&out);
 }
 
 static int run(const struct command_line *line)
@@ -253,11 +280,12 @@ static int run(const struct command_line *line)
                                      .derive = cell_again,
                                      .tolerance = tolerance_again,
                                      .wait_ns = database_wait_ns(STORE_READ)};
-    struct verify_summary summary;
+    struct verify_summary summary = {0};
     struct error err = ERROR_INIT;
     enum status status;
     int result;
 
+    verify_watch_memory();
     if (read_options(line, keys, &roster, &options, &err) != STATUS_OK ||
         interrupt_open(INTERRUPT_READING, &report.wake_fd, &err) != STATUS_OK) {
         roster_finish(&roster);
@@ -267,13 +295,21 @@ static int run(const struct command_line *line)
     report.campaigns = json_array();
     report.shown = json_pack("{s:[], s:[]}", "campaigns", "logs");
     options.shown = report.shown;
+    report.shortages = shortage_count();
     status = bundle_recognise(path) ? bundle_verify(path, &options, &summary, &err)
                                     : verify_file(path, &options, &summary, &err);
     if (report.terminal && !report.quiet)
         fprintf(stderr, "\r\033[K");
+    if (status == STATUS_OK && shortage_count() != report.shortages)
+        status = error_set(&err, STATUS_NO_MEMORY,
+                           "%s: memory ran out while it was checked, so nothing is known of it: "
+                           "free some memory or raise the limit (ulimit -v), then check it again",
+                           path);
     if (status == STATUS_OK) {
         result = show(&summary, &options, &report, path);
     } else {
+        if (is_of_system(status))
+            show_unchecked(&summary, &report, path);
         command_say(&err);
         result = exit_of(status);
     }
@@ -320,7 +356,10 @@ const struct command command_verify = {
             "a "
             "finding; `wrong` is what fails, `note` what a reader should know. Exit status 0: "
             "verified; 1: something is wrong, or the file is damaged or cut off; 4: it cannot be "
-            "opened, is neither a database nor a bundle of assay, or one of a newer version.\n"
+            "opened, is neither a database nor a bundle of assay, or one of a newer version; 5: it "
+            "could not be verified, because memory ran out or the system let no more files be "
+            "opened or read, which says nothing about the file (with --json `state` is "
+            "could_not_verify).\n"
             "\n"
             "Somebody who owns the file can rewrite all of it, log included. That is found by a "
             "head "

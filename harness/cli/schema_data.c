@@ -397,9 +397,15 @@ static const struct shape verify_logs = SHAPE_LIST_OF(verify_log);
 static const struct member verify_shown_members[] = {
     MEMBER("campaigns", verify_campaigns), MEMBER_SAYS("logs", verify_logs, "of bundles"), {0}};
 static const struct shape verify_shown = SHAPE_OBJECT_OF(verify_shown_members);
+static const char *const verify_states[] = {"verified", "not_verified", "could_not_verify", NULL};
+static const struct shape verify_state = SHAPE_WORD_OF("verify_state", verify_states);
 static const struct member verify_members[] = {
     MEMBER("file", shape_string),
-    MEMBER_SAYS("verified", shape_boolean, "nothing is wrong"),
+    MEMBER_SAYS("verified", shape_boolean, "nothing is wrong, and all could be checked"),
+    MEMBER_SAYS(
+        "state", verify_state,
+        "could_not_verify: the system refused memory or files, and nothing is known of what "
+        "was not checked"),
     MEMBER("schema_version", shape_integer),
     MEMBER("origin", shape_string),
     MEMBER("leaves", shape_integer),

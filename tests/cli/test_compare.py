@@ -15,6 +15,8 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from assay_cli import ASSAY, CliTest  # noqa: E402
 
+import forge  # noqa: E402
+
 FOREIGN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support",
                        "foreign_worker.py")
 

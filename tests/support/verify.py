@@ -41,8 +41,38 @@ class Record:
     body: str
 
 
+def is_log(path):
+    """Whether the -wal begins as a write-ahead log of a database with this page size."""
+    with open(path, "rb") as file:
+        size = int.from_bytes(file.read(18)[16:], "big")
+    with open(path + "-wal", "rb") as file:
+        head = file.read(32)
+    if len(head) < 32:
+        return False
+    magic, version, page, *_rest, first, second = struct.unpack(">8I", head)
+    if magic | 1 != 0x377f0683 or version != 3007000 or page != (65536 if size == 1 else size):
+        return False
+    sums, words = [0, 0], struct.unpack(">6I" if magic & 1 else "<6I", head[:24])
+    for i in range(0, 6, 2):
+        sums[0] = (sums[0] + words[i] + sums[1]) % 2 ** 32
+        sums[1] = (sums[1] + words[i + 1] + sums[0]) % 2 ** 32
+    return sums == [first, second]
+
+
+def beside(path):
+    """Whether a log belongs to the file, and what is wrong with what is next to it."""
+    for ending in ("-journal", "-wal", "-shm"):
+        if os.path.exists(path + ending) and not os.path.isfile(path + ending):
+            return False, "there is a %s that is not a file" % ending
+    if not os.path.exists(path + "-wal"):
+        return False, None
+    if os.path.getsize(path + "-wal") == 0:
+        return os.path.exists(path + "-shm"), None
+    return (True, None) if is_log(path) else (False, "the -wal next to it is no log of it")
+
+
 def connect(path):
-    log = os.path.exists(path + "-wal")
+    log, _ = beside(path)
     db = sqlite3.connect("file:%s?%s" % (path.replace("%", "%25").replace("?", "%3f").replace("#", "%23"),
                                          "mode=ro" if log else "immutable=1"), uri=True)
     db.text_factory = lambda b: b.decode("utf-8", "surrogateescape")
@@ -194,13 +224,28 @@ class Verifier:
             return False
         if application != 0x41535359 or version != 1:
             raise Refused("no database of assay")
+        self.look_beside()
+        return True
+
+    def look_beside(self):
+        """What lies next to the database, and in its file outside of its content."""
+        def pragma(name):
+            return self.file.execute("PRAGMA " + name).fetchone()[0]
+        if (odd := beside(self.path)[1]) is not None:
+            self.wrong("file", None, None, odd)
+        end = pragma("page_count") * pragma("page_size")
+        if os.path.getsize(self.path) > end:
+            self.wrong("file", None, None, "%d bytes follow its last page" % (os.path.getsize(self.path) - end))
+        if unused := pragma("freelist_count"):
+            self.notes.append((None, None, "%d bytes are on unused pages" % (unused * pragma("page_size"))))
+        if not os.path.isfile(self.path + "-journal"):
+            return
         try:
             with open(self.path + "-journal", "rb") as file:
                 if file.read(1) not in (b"", b"\0"):
                     self.wrong("file", None, None, "a change that was cut off lies beside it, in its -journal")
         except OSError:
             pass
-        return True
 
     def run(self):
         if self.open():
