@@ -140,7 +140,7 @@ int schema_model_digest(sqlite3 *db, struct digest *ret)
  * with another, is compared row by row with a fresh model, which takes some 20 ms and decides.
  */
 static const char *const known[] = {
-    "d7c191b603189f7c7e1cd9f1515cdd99f79b6415ec822f663975ffce67111e4b",
+    "a37fb60725432a0c6d375c19d026a3ab4713aefa58589bfffc0b5ed635bb2094",
 };
 
 bool schema_model_is_known(const struct digest *digest, int version)

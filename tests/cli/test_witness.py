@@ -197,7 +197,9 @@ class Walk(WitnessTest):
             self.assertNotIn("witnessed", self.assay("verify", file).out)
         # What is called an import, and has trials, was measured here.
         with forge.Forgery(self.db) as forgery:
-            forgery.enter("import", (1, bytes(32), "x", 1, "csv", "x", None))
+            (campaign,) = forgery.db.execute("SELECT lower(hex(digest)) FROM record WHERE type = 'campaign'").fetchone()
+            forgery.enter({"type": "import", "campaign": {"record": campaign}, "sha256": "00" * 32, "file": "x",
+                           "size": 1, "format": "csv", "program": "x"})
         self.assertIn("1 witnesses are asked for, and 0 counted", self.both(self.db, witnesses=1)[1])
         with open(self.roster, encoding="utf-8") as file:
             found = verify.Verifier(self.db, roster=file.read(), witnesses=1).run()
@@ -285,7 +287,7 @@ class Plans(WitnessTest):
     def test_refuses_another_ledger(self):
         self.plan()
         with forge.Forgery(self.db) as forgery:
-            forgery.db.execute("UPDATE ledger SET digest = zeroblob(32) WHERE leaf = 3")
+            forgery.db.execute("UPDATE record SET digest = zeroblob(32) WHERE log = 1 AND leaf = 3")
         call = self.run_plan()
         self.assertEqual(call.status, 4)
         self.assertIn("does not give the root of the plan's head", call.err)

@@ -172,7 +172,7 @@ static void test_each_fails(void **state)
 static void test_all_fail_from_one_on(void **state)
 {
     (void)state;
-    loop(true, getenv("ASSAY_TEST_ALL_CALLS") ? 131 : 2999);
+    loop(true, getenv("ASSAY_TEST_ALL_CALLS") ? 131 : 1499);
 }
 
 int main(void)

@@ -17,7 +17,7 @@
  * changes again: editing it would make those files inconsistent.
  */
 static const char *const written[] = {
-    "f1281ddae74155d00545220a94fb384c1d94dbd35bf16bb103720f612ffdc851",
+    "77d15521ef6f4f1c58b33f355e41e512ac86f3e969efffd989b96ab0a808eb2f",
 };
 
 static void test_written_scripts_stay(void **state)
