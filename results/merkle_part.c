@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "harness/core/shortage.h"
+
 bool merkle_part_add(struct merkle_part *part, int level, uint64_t index,
                      const struct digest *digest)
 {
@@ -9,8 +11,10 @@ bool merkle_part_add(struct merkle_part *part, int level, uint64_t index,
         const size_t capacity = part->capacity ? 2 * part->capacity : 64;
         struct merkle_place *grown = realloc(part->places, capacity * sizeof(*grown));
 
-        if (!grown)
+        if (!grown) {
+            shortage_note();
             return false;
+        }
         part->places = grown;
         part->capacity = capacity;
     }

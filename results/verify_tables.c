@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/shortage.h"
 #include "results/verify_internal.h"
 
 #define KEY_COLUMNS_MAX 4
@@ -246,8 +247,10 @@ static void compare_table(struct verify *verify, const char *table)
     struct comparing comparing = {.verify = verify, .table = table};
     char *sql = text_format("SELECT * FROM %s NOT INDEXED", table);
 
-    if (!sql)
+    if (!sql) {
+        shortage_note();
         return;
+    }
     read_key_columns(&comparing);
     comparing.here = verify_prepare(verify, verify->db, sql, VERIFY_ROW, table);
     sqlite3_prepare_v2(verify->model, sql, -1, &comparing.again, NULL);

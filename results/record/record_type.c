@@ -101,6 +101,8 @@ static void sql_hex(sqlite3_context *context, int count, sqlite3_value **values)
     size_t used = 0;
 
     (void)count;
+    if (text && length % 2 == 0 && !bytes)
+        sqlite3_result_error_nomem(context);
     if (bytes && sodium_hex2bin(bytes, length / 2 + 1, text, length, NULL, &used, NULL) == 0 &&
         used == length / 2) {
         sqlite3_result_blob64(context, bytes, used, sqlite3_free);

@@ -117,8 +117,8 @@ class Timestamp(CliTest):
     def replace(self, token):
         """Replaces the database's only token, with a matching log."""
         with forge.Forgery(self.db) as forgery:
-            forgery.db.execute("UPDATE timestamp_token SET token = ?", (token,))
-            forgery.rewrite()
+            forgery.edit("timestamp", {"token": token.hex()})
+            forgery.rewrite(kept=("timestamp",))
 
     def test_signed(self):
         for options in ((), ("-token_out",)):
