@@ -75,6 +75,8 @@ struct verify_header verify_read_header(const char *path);
 
 /* verify_open.c: a connection that trusts nothing; `store` is made around it. */
 enum status verify_open(struct verify *verify, struct store **ret, struct error *err);
+/* Lets a connection that is used for another step do as much work again. */
+void verify_renew(struct verify *verify, struct store *store);
 
 /* ---- findings ---- */
 
