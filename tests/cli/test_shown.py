@@ -87,8 +87,7 @@ class Shown(CliTest):
         shown, notes = self.verify()
         (one,) = shown["campaigns"]
         self.assertEqual((one["state"], one["resumed"], one["retried"], one["not_ok"]), ("finished", 1, 1, 1))
-        self.assertIn("1 attempts at its trials were made again; 1 trials did not end well; 1 times it was "
-                      "resumed", notes)
+        self.assertIn("trials tried again: 1; trials that did not end well: 1; resumed: 1", notes)
 
     def begun(self):
         try:
@@ -100,7 +99,7 @@ class Shown(CliTest):
         self.run_synthetic(ASSAY_NULL="launch_ns=200000,seed=1,fault=upload@1")
         shown, notes = self.verify()
         self.assertEqual((shown["campaigns"][0]["planned"], shown["campaigns"][0]["not_ok"]), (2, 2))
-        self.assertIn("2 trials did not end well", notes)
+        self.assertIn("trials that did not end well: 2", notes)
 
 
 if __name__ == "__main__":
