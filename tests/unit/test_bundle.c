@@ -291,6 +291,69 @@ static void test_withheld(void **state)
     fclose(file);
 }
 
+/* Nobody withholds from their own log: the digest is the same, and that is found. */
+static void test_withheld_from_own_log(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    struct bundle_import import;
+    struct store *other;
+    char bundle[600], *sql;
+
+    snprintf(bundle, sizeof(bundle), "%s", fixture_path(fixture, "b.assay"));
+    write_bundle(fixture->store, fill(fixture->store, 1), bundle, "amendment.reason", NULL);
+    other = open_other(fixture, "other.db");
+    assert_ok(bundle_import(other, bundle, NULL, NULL, &import, NULL, &err), err);
+    store_close(other);
+    store_close(fixture->store);
+    fixture->store = NULL;
+    assert_good(check(fixture->path, false, NULL));
+    sql = sqlite3_mprintf("ATTACH %Q AS theirs; UPDATE main.record SET body = (SELECT body FROM"
+                          " theirs.record t WHERE t.digest = main.record.digest) WHERE type ="
+                          " 'amendment'; UPDATE main.amendment SET reason = '(withheld)'",
+                          fixture_path(fixture, "other.db"));
+    fixture_tamper(fixture->path, sql);
+    sqlite3_free(sql);
+    assert_non_null(strstr(check(fixture->path, false, NULL).last, "of this file's own log"));
+}
+
+/* A trial of which nothing was read: what is empty in two logs is not the same record. */
+static int64_t fill_without_readings(struct store *store, unsigned number)
+{
+    const struct store_trial_end end = {.status = "crashed", .message = "x", .max_rss_bytes = -1};
+    struct error err = ERROR_INIT;
+    json_t *nothing = json_object();
+    int64_t campaign, trial, cells[FIXTURE_CELLS];
+
+    assert_ok(fixture_add_campaign(store, number, &campaign, cells, &err), err);
+    assert_ok(store_begin_trial(store, campaign, 1, 5, &trial, &err), err);
+    assert_ok(store_add_environment(store, trial, "host", nothing, &err), err);
+    assert_ok(store_add_components(store, trial, "window_start", NULL, 0, &err), err);
+    assert_ok(store_end_trial(store, trial, &end, &err), err);
+    json_decref(nothing);
+    return campaign;
+}
+
+static void test_empty_in_two_logs(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    struct bundle_import import;
+    struct store *other = open_other(fixture, "other.db");
+    char bundle[600];
+
+    snprintf(bundle, sizeof(bundle), "%s", fixture_path(fixture, "b.assay"));
+    write_bundle(fixture->store, fill_without_readings(fixture->store, 1), bundle, NULL, NULL);
+    fill_without_readings(other, 2);
+    assert_ok(bundle_import(other, bundle, NULL, NULL, &import, NULL, &err), err);
+    assert_int_equal(fixture_ask(other, "SELECT count(*) FROM record WHERE type = 'readings' AND"
+                                        " json_array_length(body, '$.readings') = 0 AND"
+                                        " body LIKE '%\"readings\":{}%'"),
+                     2);
+    store_close(other);
+    assert_good(check(fixture_path(fixture, "other.db"), false, NULL));
+}
+
 static void write_file(const char *path, const char *bytes, size_t length)
 {
     FILE *file = fopen(path, "w");
@@ -480,6 +543,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_two_of_one_log, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_withheld_and_stored, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_withheld, fixture_open, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_withheld_from_own_log, fixture_open, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_empty_in_two_logs, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_left_out, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_tampering, fixture_open, fixture_remove),
     };
