@@ -33,6 +33,31 @@ bool comparability_is_evidence(const json_t *judgement)
                        !strcmp(verdict, comparability_verdict_name(COMPARABLE_EXCEPT)));
 }
 
+static const char *foreign_worker_in(const json_t *origin)
+{
+    static const char lead[] = COMPARABILITY_FOREIGN_ORIGIN;
+    const char *text = json_string_value(origin);
+
+    return text && !strncmp(text, lead, strlen(lead)) ? text + strlen(lead) : NULL;
+}
+
+const char *comparability_foreign_worker(const json_t *judgement)
+{
+    size_t i;
+    json_t *field;
+
+    json_array_foreach(json_object_get(judgement, "fields"), i, field)
+    {
+        const char *name = json_string_value(json_object_get(field, "field")), *path;
+
+        if (!name || strcmp(name, "identity.origin"))
+            continue;
+        path = foreign_worker_in(json_object_get(field, "a"));
+        return path ? path : foreign_worker_in(json_object_get(field, "b"));
+    }
+    return NULL;
+}
+
 /* ---- the declared table ---- */
 
 struct rules_file {
@@ -254,7 +279,7 @@ static bool same_machine(const json_t *a, const json_t *b)
     return true;
 }
 
-/* A first look and a simulated device are marked as such in both results. */
+/* A first look, a simulated device and a foreign worker are marked as such in both results. */
 static void weigh_self_declared(struct judgement *judgement, const json_t *a, const json_t *b)
 {
     if (json_is_false(json_object_get(a, "identity.protocol_evidence")) ||
@@ -271,6 +296,9 @@ static void weigh_self_declared(struct judgement *judgement, const json_t *a, co
     if (json_is_true(json_object_get(a, "device.simulated")) &&
         json_is_true(json_object_get(b, "device.simulated")))
         json_array_append_new(judgement->except, json_string("device.simulated"));
+    if (foreign_worker_in(json_object_get(a, "identity.origin")) &&
+        json_equal(json_object_get(a, "identity.origin"), json_object_get(b, "identity.origin")))
+        json_array_append_new(judgement->except, json_string("identity.origin"));
 }
 
 static json_t *factors_list(const json_t *factors)

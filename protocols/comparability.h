@@ -8,7 +8,8 @@
  *   controlled  must match, or the verdict says except which
  *   nuisance    recorded, may differ
  * Unknown never equals unknown. A subject that must be known (the driver's version, say) and is not
- * ends the comparison, since it could not be said what differs.
+ * ends the comparison, since it could not be said what differs. What a foreign worker measured
+ * compares with that same worker's results alone, and they are among what the verdict excepts.
  */
 #ifndef ASSAY_PROTOCOLS_COMPARABILITY_H
 #define ASSAY_PROTOCOLS_COMPARABILITY_H
@@ -24,7 +25,7 @@
  * Of stored comparisons. Raised whenever one could come out otherwise: with ESTIMATE_VERSION, and
  * with fields.yaml or what a record gives as fields.
  */
-#define COMPARISON_VERSION 11
+#define COMPARISON_VERSION 12
 
 enum field_class { FIELD_IDENTITY, FIELD_SUBJECT, FIELD_CONTROLLED, FIELD_NUISANCE };
 const char *field_class_name(enum field_class field_class);
@@ -51,6 +52,15 @@ const struct field_rule *field_rule_find(const char *field);
  */
 enum comparability_verdict { COMPARABLE, COMPARABLE_EXCEPT, NOT_COMPARABLE, EXPLORATORY };
 const char *comparability_verdict_name(enum comparability_verdict verdict);
+
+/*
+ * The beginning of identity.origin of a result that another program than assay's own worker
+ * measured; what follows is that program's path.
+ */
+#define COMPARABILITY_FOREIGN_ORIGIN "measured by a foreign worker: "
+
+/* That path of the first of the two results that has one, or NULL: neither is such a result. */
+const char *comparability_foreign_worker(const json_t *judgement);
 
 /* Whether a judgement says comparable, if only but for some conditions: then decisions may rest on
  * it. */

@@ -251,6 +251,34 @@ static size_t code_of(const char *name)
     return i;
 }
 
+const struct finding_kind *finding_kind_find(const char *code)
+{
+    const size_t i = code_of(code);
+
+    return i < FINDING_COUNT ? &finding_kinds[i] : NULL;
+}
+
+json_t *findings_codes(const json_t *json)
+{
+    json_t *codes = json_array(), *entry;
+    bool seen[FINDING_COUNT] = {false};
+    size_t i;
+
+    json_array_foreach((json_t *)json, i, entry)
+    {
+        const size_t code = code_of(json_string_value(json_object_get(entry, "code")));
+
+        if (code == FINDING_COUNT || seen[code])
+            continue;
+        seen[code] = true;
+        if (json_array_append_new(codes, json_string(finding_kinds[code].code)) < 0) {
+            json_decref(codes);
+            return NULL;
+        }
+    }
+    return codes;
+}
+
 bool findings_from_json(const json_t *json, struct finding_list *ret)
 {
     size_t i;

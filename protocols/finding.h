@@ -114,6 +114,11 @@ enum finding_severity {
     X(PERCENTILE_OPEN, "percentile_without_interval", INFO, NUMBERS(NULL),                   \
       "{subject} has no interval: too few samples beyond it",                                      \
       "measure longer")                                                                            \
+    /* of the cell or a trial, by readings; without the path, as estimates cannot be withheld */   \
+    X(FOREIGN_WORKER, "foreign_worker", CRITICAL, NUMBERS(NULL),                                   \
+      "measured by another program than assay's own worker (ASSAY_WORKER): device, times and "     \
+      "checks are as that program reports them",                                                   \
+      "measure without ASSAY_WORKER for figures of assay's own")                                   \
     /* of a trial, from what was sampled while it ran */                                           \
     X(STEAL, "steal", WARNING, NUMBERS("cores"),                                            \
       "the hypervisor took {cores:g} cores from this machine during the window",                   \
@@ -218,6 +223,11 @@ bool finding_each_group(const struct finding_list *list, finding_group_fn *each,
 json_t *findings_to_json(const struct finding_list *list);
 /* The inverse; entries of unknown codes (of a newer program) are skipped. False: no memory. */
 bool findings_from_json(const json_t *json, struct finding_list *ret);
+
+/* The row of the table, or NULL: the code is unknown. */
+const struct finding_kind *finding_kind_find(const char *code);
+/* The known codes of stored findings (NULL: none), each once; a new array, NULL: no memory. */
+json_t *findings_codes(const json_t *json);
 
 /*
  * For `--json`: an entry for each kind with "code", "severity", "trials", "message", "remedy", and

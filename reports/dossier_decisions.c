@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "reports/dossier_internal.h"
+#include "protocols/comparability.h"
 #include "reports/escape.h"
 #include "harness/core/number.h"
 
@@ -171,7 +172,9 @@ enum status dossier_decisions(struct text *out, struct store *store, const struc
         "it; a gate over a family passes where each of its cells passes by itself, and calls worse "
         "by the adjusted p. A gate "
         "<b>passes</b> what is equivalent or faster, calls <b>worse</b> what is slower with the "
-        "whole interval beyond the margin, and decides nothing else. A reproduction is "
+        "whole interval beyond the margin, and decides nothing else; it refuses what a "
+        "foreign worker (ASSAY_WORKER) measured, unless it was told to allow that. A "
+        "reproduction is "
         "<b>reproduced</b> when equivalent and <b>not reproduced</b> when the whole interval lies "
         "beyond the margin, by an interval widened by the spread between campaigns where three or "
         "more of the same result were stored before it. Comparisons of versions before 9 called "
@@ -227,6 +230,7 @@ static const struct verdict_words {
     {"gate", "passes", "Passes", "good"},
     {"gate", "worse", "Fails: the candidate is worse", "bad"},
     {"gate", "not_comparable", "Refused: the two do not compare", "care"},
+    {"gate", "foreign_worker", "Refused: another program than assay's own worker measured", "care"},
     {"gate", "inconclusive", "Inconclusive: neither shown to hold nor to fail", "care"},
     {"reproduce", "reproduced", "Reproduced", "good"},
     {"reproduce", "not_reproduced", "Not reproduced", "bad"},
@@ -373,6 +377,23 @@ static void append_question(struct text *out, const struct decision_kind *kind, 
     text_append(out, "</p>\n");
 }
 
+/* What the decision rests on, where that is another program's word. */
+static void append_foreign_worker(struct text *out, const json_t *body)
+{
+    const json_t *gate = json_object_get(body, "gate");
+    const char *worker = comparability_foreign_worker(json_object_get(body, "comparability"));
+
+    if (!worker)
+        return;
+    text_append(out,
+                "<p class=\"care\">Measured by another program than assay's own worker, <code>");
+    escape_html(out, worker);
+    text_append(out, "</code>, as it reports");
+    if (json_is_true(json_object_get(gate, "allow_foreign_worker")))
+        text_append(out, "; the gate was told to allow that (<code>--allow-foreign-worker</code>)");
+    text_append(out, ".</p>\n");
+}
+
 /* Of COMPARISON_COLUMNS. */
 static void append_decision(struct text *out, sqlite3_stmt *row)
 {
@@ -408,6 +429,7 @@ static void append_decision(struct text *out, sqlite3_stmt *row)
                                   : "; in a family by the p adjusted for all of it (Holm)");
         text_append(out, "; <a href=\"#decisions\">its risks</a>.</p>\n");
     }
+    append_foreign_worker(out, body);
     append_conditions(out, json_object_get(body, "comparability"));
     text_append(out, "</div>\n");
     json_decref(body);

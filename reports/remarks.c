@@ -254,14 +254,23 @@ void remarks_of_choice(const struct view_cell *cell, remarks_say_fn *say, void *
     say_choice(cell, &(struct sayer){say, context, 0, FINDING_INFO});
 }
 
+/* As the finding of an estimate, for a cell that has none: its failed trials are also marked. */
+static void say_foreign_worker(const struct sayer *sayer)
+{
+    const struct finding finding = {.code = FINDING_FOREIGN_WORKER};
+    struct text text;
+
+    text_init(&text);
+    finding_render(&(const struct finding *){&finding}, 1, 0, &text);
+    if (text_ok(&text))
+        sayer->say(sayer->context, finding_kinds[finding.code].severity, text.data);
+    text_finish(&text);
+}
+
 static void say_origin(const struct view_cell *cell, const struct sayer *sayer)
 {
-    if (cell->origin.worker)
-        say_text(
-            sayer, FINDING_WARNING,
-            "Measured by another program than assay's own worker (ASSAY_WORKER=%s): device, times "
-            "and checks are as that program reports them.",
-            cell->origin.worker);
+    if (cell->origin.worker && !cell->estimate)
+        say_foreign_worker(sayer);
     if (cell->origin.host_root)
         say_text(
             sayer, FINDING_WARNING,

@@ -129,11 +129,12 @@ static void say_finding(void *context, enum finding_severity severity, const cha
     struct terminal terminal = *findings->terminal;
     struct text out;
 
-    (void)severity;
     text_init(&out);
     terminal.out = &out;
     brief_fact(&terminal, findings->shown ? "" : "Findings", string);
-    if (findings->left > 0 || findings->lines + lines_of(&out) > LINES_MAX) {
+    /* A value that must not be relied on is never shown without the reason. */
+    if (severity != FINDING_CRITICAL &&
+        (findings->left > 0 || findings->lines + lines_of(&out) > LINES_MAX)) {
         findings->left++;
     } else {
         text_append(findings->terminal->out, text_ok(&out) ? out.data : "");

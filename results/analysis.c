@@ -9,6 +9,7 @@
 #include <sqlite3.h>
 
 #include "protocols/protocol.h"
+#include "results/foreign_worker.h"
 #include "results/reference_ratio.h"
 #include "results/window_telemetry.h"
 
@@ -52,11 +53,11 @@ static enum status failed(struct store *store, struct error *err)
                      store_path(store), sqlite3_errmsg(db));
 }
 
-static enum status select_cell(struct store *store, const char *sql, int64_t cell,
-                               sqlite3_stmt **ret, struct error *err)
+static enum status select_of(struct store *store, const char *sql, int64_t id, sqlite3_stmt **ret,
+                             struct error *err)
 {
     if (sqlite3_prepare_v2(store_connection(store), sql, -1, ret, NULL) != SQLITE_OK ||
-        sqlite3_bind_int64(*ret, 1, cell) != SQLITE_OK) {
+        sqlite3_bind_int64(*ret, 1, id) != SQLITE_OK) {
         sqlite3_finalize(*ret);
         *ret = NULL;
         return failed(store, err);
@@ -80,12 +81,12 @@ static enum status read_cell(struct store *store, int64_t cell, struct work *ret
                              struct digest *ret_protocol, struct error *err)
 {
     sqlite3_stmt *select = NULL;
-    enum status status = select_cell(store,
-                                     "SELECT coalesce(flops, 0), coalesce(bytes, 0),"
-                                     " coalesce(items, 0), lower(hex(protocol)),"
-                                     " coalesce(item_name, ''), precision = 'int8',"
-                                     " coalesce(headline, ''), trials FROM cell WHERE id = ?1",
-                                     cell, &select, err);
+    enum status status = select_of(store,
+                                   "SELECT coalesce(flops, 0), coalesce(bytes, 0),"
+                                   " coalesce(items, 0), lower(hex(protocol)),"
+                                   " coalesce(item_name, ''), precision = 'int8',"
+                                   " coalesce(headline, ''), trials FROM cell WHERE id = ?1",
+                                   cell, &select, err);
     const char *hex;
     int rc;
 
@@ -119,15 +120,15 @@ static enum status list_parts(struct store *store, int64_t cell, int64_t last_tr
 {
     sqlite3_stmt *select = NULL;
     enum status status =
-        select_cell(store,
-                    "SELECT t.id, e.iterations_per_sample, e.window_first,"
-                    " (SELECT count(*) FROM planned_trial p WHERE p.campaign = t.campaign"
-                    " AND p.cell = t.cell AND p.sequence <= t.sequence), t.sequence FROM trial t"
-                    " JOIN trial_end e ON e.trial = t.id WHERE t.cell = ?1 AND e.status = 'ok'"
-                    " AND t.id <= ?2 AND t.attempt = (SELECT max(l.attempt) FROM trial l"
-                    " WHERE l.campaign = t.campaign AND l.sequence = t.sequence AND l.id <= ?2)"
-                    " ORDER BY t.sequence",
-                    cell, &select, err);
+        select_of(store,
+                  "SELECT t.id, e.iterations_per_sample, e.window_first,"
+                  " (SELECT count(*) FROM planned_trial p WHERE p.campaign = t.campaign"
+                  " AND p.cell = t.cell AND p.sequence <= t.sequence), t.sequence FROM trial t"
+                  " JOIN trial_end e ON e.trial = t.id WHERE t.cell = ?1 AND e.status = 'ok'"
+                  " AND t.id <= ?2 AND t.attempt = (SELECT max(l.attempt) FROM trial l"
+                  " WHERE l.campaign = t.campaign AND l.sequence = t.sequence AND l.id <= ?2)"
+                  " ORDER BY t.sequence",
+                  cell, &select, err);
     int rc;
 
     if (status != STATUS_OK)
@@ -337,6 +338,48 @@ static enum status add_reference_ratio(struct store *store, const struct parts *
     return status;
 }
 
+/* Whether another program than assay's own worker measured the trial. */
+static enum status ask_foreign(struct store *store, int64_t trial, bool *ret, struct error *err)
+{
+    sqlite3_stmt *select = NULL;
+    enum status status =
+        select_of(store, "SELECT 1 WHERE " FOREIGN_WORKER_IS_OF("?1"), trial, &select, err);
+    int rc;
+
+    if (status != STATUS_OK)
+        return status;
+    rc = sqlite3_step(select);
+    *ret = rc == SQLITE_ROW;
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        status = failed(store, err);
+    sqlite3_finalize(select);
+    return status;
+}
+
+/* Of the cell where it is so of all trials that count, else of each that it is so of. */
+static enum status add_foreign_worker(struct store *store, const struct parts *parts,
+                                      struct estimate *estimate, struct error *err)
+{
+    bool *foreign = calloc(parts->count + 1, sizeof(*foreign));
+    enum status status =
+        foreign ? STATUS_OK
+                : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
+    size_t count = 0;
+
+    for (size_t i = 0; i < parts->count && status == STATUS_OK; i++) {
+        status = ask_foreign(store, parts->items[i].trial, &foreign[i], err);
+        count += foreign[i];
+    }
+    if (status == STATUS_OK && count == parts->count)
+        finding_add(&estimate->findings, FINDING_FOREIGN_WORKER, 0, NULL, NULL);
+    for (size_t i = 0; i < parts->count && status == STATUS_OK && count < parts->count; i++)
+        if (foreign[i])
+            finding_add(&estimate->findings, FINDING_FOREIGN_WORKER, parts->items[i].number, NULL,
+                        NULL);
+    free(foreign);
+    return status;
+}
+
 enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_trial,
                               struct estimate **ret, struct error *err)
 {
@@ -361,7 +404,9 @@ enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_tr
     if (status != STATUS_OK)
         goto done;
     add_work(estimate, &parts, &work, iterations);
-    status = add_reference_ratio(store, &parts, iterations, estimate, err);
+    status = add_foreign_worker(store, &parts, estimate, err);
+    if (status == STATUS_OK)
+        status = add_reference_ratio(store, &parts, iterations, estimate, err);
     if (status == STATUS_OK)
         status = add_window_telemetry(store, cell, &parts, &work, estimate, err);
     if (status == STATUS_OK && estimate->findings.failed)

@@ -10,6 +10,7 @@
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
 #include "results/note.h"
+#include "results/witnessing.h"
 
 #define SMALL_BYTES (1 << 20) /* threads take longer to begin than such a bundle to be checked */
 
@@ -73,17 +74,18 @@ static void check_seal(const struct verify_options *options, const struct bundle
     const size_t length = strlen(head->seal_body);
     const bool is_seal =
         head->seal && !strncmp(head->seal, head->seal_body, length) && head->seal[length] == '\n';
+    const struct key_public *author;
     bool is_trusted = false;
 
     if (head->seal && !is_seal)
         tell(options, summary, VERIFY_WRONG, VERIFY_SIGNATURE,
              "the signed text at the bundle's end is not of this bundle");
-    for (size_t i = 0; i < options->key_count && is_seal; i++)
-        is_trusted |= note_text_is_signed(head->seal, length, &options->keys[i]);
-    if (options->key_count > 0 && !is_trusted)
+    for (size_t i = 0; is_seal && (author = verify_author(options, i, head->created_utc_ns)); i++)
+        is_trusted |= note_text_is_signed(head->seal, length, author);
+    if (verify_asks_for_authors(options) && !is_trusted)
         tell(options, summary, VERIFY_WRONG, VERIFY_SIGNATURE,
              "the bundle's end is not signed by the key that you named");
-    if (options->key_count == 0)
+    if (!verify_asks_for_authors(options))
         tell(options, summary, VERIFY_NOTE, VERIFY_SIGNATURE,
              head->seal ? "the bundle is signed; --key checks by whom"
                         : "the bundle is unsigned: its author, and whether something was removed "

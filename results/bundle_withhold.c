@@ -257,7 +257,9 @@ static json_t *salt_json(const struct leaving *leaving)
 
     if (leaving->withheld > 0)
         return json_incref(leaving->kept);
-    return leaving->salts.has_all ? json_string(digest_hex(&leaving->salts.all, hex)) : json_null();
+    if (json_object_size(leaving->kept) == 0)
+        return json_null();
+    return json_string(digest_hex(&leaving->salts.all, hex));
 }
 
 enum status bundle_withhold(struct bundle_secrets *secrets, const struct record_type *type,

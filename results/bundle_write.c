@@ -395,17 +395,22 @@ static enum status put_end(struct writer *writer, struct error *err)
     char hex[DIGEST_HEX_SIZE];
     struct text seal;
     json_t *json = json_null();
-    enum status status;
+    enum status status = STATUS_OK;
 
     text_init(&seal);
     if (key) {
         text_append_format(&seal, BUNDLE_SEAL, digest_hex(&digest, hex));
-        crypto_sign_detached(signature, NULL, (const uint8_t *)seal.data, seal.length, key->secret);
+        status =
+            text_ok(&seal) ? key_sign(key, seal.data, seal.length, signature, err) : no_memory(err);
         text_append_char(&seal, '\n');
         note_append_signature(&seal, &key->public, signature);
         json = text_ok(&seal) ? json_string(seal.data) : NULL;
     }
     text_finish(&seal);
+    if (status != STATUS_OK) {
+        json_decref(json);
+        return status;
+    }
     status = put_line(writer,
                       json_pack("{s:I, s:o, s:o}", "records", (json_int_t)writer->summary.records,
                                 "seal", json, "sha256", hex_json(&digest)),

@@ -10,7 +10,9 @@
 
 #include "harness/core/canonical.h"
 #include "harness/core/text.h"
+#include "protocols/finding.h"
 #include "protocols/metric.h"
+#include "results/foreign_worker.h"
 #include "results/store_internal.h"
 
 static const char *const result_keys[] = {
@@ -49,6 +51,7 @@ static const char *const result_keys[] = {
     "host",
     "tool_version",
     "imported",
+    "foreign_worker",
 };
 
 static enum status check_file(FILE *file, struct error *err)
@@ -124,6 +127,17 @@ static void write_metrics(FILE *file, const json_t *values)
         }
 }
 
+/* "drift contention": each code once. False: out of memory. */
+static bool write_findings(FILE *file, const json_t *findings)
+{
+    json_t *codes = findings_codes(findings), *code;
+    size_t i;
+
+    json_array_foreach(codes, i, code) fprintf(file, "%s%s", i ? " " : "", json_string_value(code));
+    json_decref(codes);
+    return codes != NULL;
+}
+
 enum status csv_export_results(const json_t *rows, FILE *file, struct error *err)
 {
     const size_t count = sizeof(result_keys) / sizeof(result_keys[0]);
@@ -134,7 +148,7 @@ enum status csv_export_results(const json_t *rows, FILE *file, struct error *err
         fprintf(file, "%s%s", k ? "," : "", result_keys[k]);
     for (size_t k = 0; k < METRIC_COUNT; k++)
         fprintf(file, ",%s,%s_lo,%s_hi", metrics[k].id, metrics[k].id, metrics[k].id);
-    fputc('\n', file);
+    fputs(",findings\n", file);
     json_array_foreach(rows, i, row)
     {
         for (size_t k = 0; k < count; k++) {
@@ -143,6 +157,9 @@ enum status csv_export_results(const json_t *rows, FILE *file, struct error *err
             write_json(file, json_object_get(row, result_keys[k]));
         }
         write_metrics(file, json_object_get(row, "metrics"));
+        fputc(',', file);
+        if (!write_findings(file, json_object_get(row, "findings")))
+            return error_set(err, STATUS_NO_MEMORY, "no memory for the findings");
         fputc('\n', file);
     }
     return finish_file(file, err);
@@ -229,11 +246,13 @@ enum status csv_export_samples(struct store *store, int64_t cell, FILE *file, st
 void csv_export_series_header(FILE *file)
 {
     fputs("result,workload,precision,batch,scenario,implementation,protocol,device_spec,device,"
-          "simulated,"
+          "simulated,foreign_worker,"
           "driver_version,host,workload_digest,protocol_digest,tool_version,created_utc_ns,"
           "trial,attempt,status,iterations_per_sample,window_first,series,number,value\n",
           file);
 }
+
+#define FOREIGN_WORKER FOREIGN_WORKER_OF("t.id")
 
 enum status csv_export_series_rows(struct store *store, int64_t cell, FILE *file, struct error *err)
 {
@@ -241,7 +260,7 @@ enum status csv_export_series_rows(struct store *store, int64_t cell, FILE *file
         store,
         "SELECT t.id, s.name, substr(g.uid, 1, 8) || '/' || c.ordinal,"
         " c.workload_name, c.precision, c.batch, c.scenario, c.implementation,"
-        " c.protocol_name, c.device_spec, d.name, d.simulated,"
+        " c.protocol_name, c.device_spec, d.name, d.simulated, " FOREIGN_WORKER ","
         " " CONTEXT_DRIVER_VERSION ", " CONTEXT_HOST(
             "t.id") ","
                     " lower(hex(c.workload)), lower(hex(c.protocol)), g.tool_version,"
@@ -253,5 +272,5 @@ enum status csv_export_series_rows(struct store *store, int64_t cell, FILE *file
                     " LEFT JOIN trial_device td ON td.trial = t.id"
                     " LEFT JOIN device d ON d.id = td.device WHERE t.cell = ?1"
                     " GROUP BY t.id, s.name ORDER BY t.sequence, t.attempt, min(s.id)",
-        cell, 22, true, file, err);
+        cell, 23, true, file, err);
 }

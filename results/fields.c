@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "harness/core/text.h"
+#include "protocols/comparability.h"
+#include "results/foreign_worker.h"
 
 /* Fields under construction. */
 struct fields {
@@ -251,6 +253,40 @@ static void add_imported(struct fields *fields, const json_t *imported)
     free(origin);
 }
 
+/*
+ * Sets identity.origin by the trials that ended well, or by all of them; unknown where only some,
+ * or trials of several programs, were measured by a foreign worker, or its path is withheld.
+ */
+static bool add_workers(struct fields *fields, const json_t *trials, bool all)
+{
+    bool any = false;
+    size_t i;
+    json_t *trial;
+
+    json_array_foreach((json_t *)trials, i, trial)
+    {
+        const json_t *host = json_object_get(json_object_get(trial, "environment"), "host");
+        const json_t *worker = json_object_get(host, FOREIGN_WORKER_READING);
+        const char *status = json_string_value(json_object_get(trial, "status"));
+        const char *path = json_string_value(json_object_get(worker, "value"));
+
+        if (!all && !(status && !strcmp(status, "ok")))
+            continue;
+        any = true;
+        set(fields, "identity.", "origin", "",
+            !worker ? json_string("measured by assay")
+            : path  ? json_sprintf(COMPARABILITY_FOREIGN_ORIGIN "%s", path)
+                    : json_null());
+    }
+    return any;
+}
+
+static void add_origin(struct fields *fields, const json_t *trials)
+{
+    if (!add_workers(fields, trials, false) && !add_workers(fields, trials, true))
+        set(fields, "identity.", "origin", "", json_string("measured by assay"));
+}
+
 enum status fields_from_record(const json_t *record, json_t **ret, struct error *err)
 {
     struct fields fields = {.values = json_object()};
@@ -271,7 +307,7 @@ enum status fields_from_record(const json_t *record, json_t **ret, struct error 
         if (json_is_object(json_object_get(record, "imported")))
             add_imported(&fields, json_object_get(record, "imported"));
         else
-            set(&fields, "identity.", "origin", "", json_string("measured by assay"));
+            add_origin(&fields, json_object_get(record, "trials"));
     }
     if (fields.failed) {
         json_decref(fields.values);

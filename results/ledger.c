@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "harness/core/clock.h"
+#include "results/cosignature.h"
 #include "results/note.h"
+#include "results/schema_model.h"
 #include "results/store_internal.h"
 #include "results/timestamp.h"
 
@@ -66,10 +68,12 @@ static enum status check_record(struct store *store, sqlite3_stmt *row, struct d
             STATUS_OK &&
         memcmp(stored, ret->bytes, DIGEST_SIZE) == 0)
         return STATUS_OK;
-    return error_set(err, STATUS_CORRUPT,
-                     "%s: record %lld has been changed since it was stored%s%s; run `assay verify`",
-                     store->path, (long long)sqlite3_column_int64(row, 0),
-                     why.message[0] ? ": it " : "", why.message);
+    return error_set(
+        err, STATUS_CORRUPT,
+        "%s: record %lld has been changed since it was stored%s%s; nothing was signed; run "
+        "`assay verify`",
+        store->path, (long long)sqlite3_column_int64(row, 0), why.message[0] ? ": it " : "",
+        why.message);
 }
 
 /*
@@ -104,7 +108,8 @@ static enum status add_leaves(struct store *store, int64_t size, struct merkle *
     statement_end(&statement);
     if (status == STATUS_OK && (int64_t)tree->size != size)
         status = error_set(err, STATUS_CORRUPT,
-                           "%s: record %" PRIu64 " of the log is missing; run `assay verify`",
+                           "%s: record %" PRIu64
+                           " of the log is missing; nothing was signed; run `assay verify`",
                            store->path, tree->size);
     return status;
 }
@@ -310,8 +315,12 @@ enum status ledger_insert_head(struct store *store, const char *kind, const int6
     struct ledger_checkpoint checkpoint;
     struct merkle tree;
     int64_t size = 0, id = 0;
-    enum status status = count_leaves(store, &size, err);
+    int scripts;
+    const struct embed_file *migrations = store_migrations(&scripts);
+    enum status status = schema_model_check(store->db, store->path, migrations, scripts, err);
 
+    if (status == STATUS_OK)
+        status = count_leaves(store, &size, err);
     if (status == STATUS_OK)
         status = load_frontier(store, size, &tree, err);
     if (status == STATUS_OK)
@@ -503,11 +512,15 @@ enum status ledger_note(struct store *store, const struct ledger_checkpoint *che
         const void *signature = sqlite3_column_blob(statement.handle, 2);
 
         if (!bytes || sqlite3_column_bytes(statement.handle, 1) != KEY_PUBLIC_SIZE || !signature ||
-            sqlite3_column_bytes(statement.handle, 2) != KEY_SIGNATURE_SIZE)
+            (sqlite3_column_bytes(statement.handle, 2) != KEY_SIGNATURE_SIZE &&
+             sqlite3_column_bytes(statement.handle, 2) != COSIGNATURE_SIZE))
             continue;
         copy_text(statement.handle, 0, key.name, sizeof(key.name));
         memcpy(key.bytes, bytes, sizeof(key.bytes));
-        note_append_signature(&out, &key, signature);
+        if (sqlite3_column_bytes(statement.handle, 2) == COSIGNATURE_SIZE)
+            cosignature_append(&out, &key, signature);
+        else
+            note_append_signature(&out, &key, signature);
     }
     statement_end(&statement);
     note_text = text_steal(&out);

@@ -52,3 +52,36 @@ struct digest merkle_root(const struct merkle *tree)
         root = merkle_node(&tree->nodes[--count], &root);
     return root;
 }
+
+bool merkle_connects(uint64_t first, const struct digest *first_root, uint64_t size,
+                     const struct digest *root, const struct digest *path, size_t path_length)
+{
+    const bool perfect = (first & (first - 1)) == 0;
+    struct digest old, new;
+    uint64_t index = first - 1, last = size - 1;
+
+    if (first == 0 || first > size)
+        return false;
+    if (first == size)
+        return path_length == 0 && digest_equal(first_root, root);
+    if (path_length == 0)
+        return false;
+    for (; index & 1; last >>= 1)
+        index >>= 1;
+    old = new = perfect ? *first_root : path[0];
+    for (size_t i = perfect ? 0 : 1; i < path_length; i++) {
+        if (last == 0)
+            return false;
+        if ((index & 1) || index == last) {
+            old = merkle_node(&path[i], &old);
+            new = merkle_node(&path[i], &new);
+            for (; !(index & 1) && index != 0; last >>= 1)
+                index >>= 1;
+        } else {
+            new = merkle_node(&new, &path[i]);
+        }
+        index >>= 1;
+        last >>= 1;
+    }
+    return last == 0 && digest_equal(&old, first_root) && digest_equal(&new, root);
+}

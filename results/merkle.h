@@ -29,4 +29,11 @@ int merkle_node_count(uint64_t size);
 /* The tree's hash; SHA-256 of nothing for the empty tree. */
 struct digest merkle_root(const struct merkle *tree);
 
+/*
+ * Whether the path shows that the tree of `first` leaves with hash `first_root` is the beginning of
+ * that of `size` leaves with hash `root` (RFC 9162, section 2.1.4.2). False for `first` 0.
+ */
+bool merkle_connects(uint64_t first, const struct digest *first_root, uint64_t size,
+                     const struct digest *root, const struct digest *path, size_t path_length);
+
 #endif

@@ -58,3 +58,30 @@ struct digest merkle_levels_root(const struct merkle_levels *levels, uint64_t si
 {
     return range_hash(levels, 0, size);
 }
+
+size_t merkle_levels_connect(const struct merkle_levels *levels, uint64_t first, uint64_t size,
+                             struct digest ret[MERKLE_HEIGHT_MAX + 1])
+{
+    uint64_t begin = 0, end = size;
+    struct digest top_down[MERKLE_HEIGHT_MAX + 1];
+    size_t count = 0;
+
+    /* SUBPROOF of section 2.1.2; the verifier already knows the left part from the first tree while
+     * `begin` is 0. */
+    while (first != end) {
+        const uint64_t middle = begin + split(end - begin);
+
+        if (first <= middle) {
+            top_down[count++] = range_hash(levels, middle, end);
+            end = middle;
+        } else {
+            top_down[count++] = range_hash(levels, begin, middle);
+            begin = middle;
+        }
+    }
+    if (begin > 0)
+        top_down[count++] = range_hash(levels, begin, end);
+    for (size_t i = 0; i < count; i++)
+        ret[i] = top_down[count - 1 - i];
+    return count;
+}

@@ -21,4 +21,11 @@ void merkle_levels_finish(struct merkle_levels *levels);
 /* Tree hash of the first `size` leaves, at least 1 and at most levels->size. */
 struct digest merkle_levels_root(const struct merkle_levels *levels, uint64_t size);
 
+/*
+ * The consistency proof from the tree of the first `first` leaves to that of the first `size` (RFC
+ * 6962, section 2.1.2), lowest first; returns its length. 0 < `first` <= `size` <= levels->size.
+ */
+size_t merkle_levels_connect(const struct merkle_levels *levels, uint64_t first, uint64_t size,
+                             struct digest ret[MERKLE_HEIGHT_MAX + 1]);
+
 #endif

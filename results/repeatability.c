@@ -57,7 +57,10 @@ static enum status log_centre(struct store *store, int64_t cell, enum estimate_c
     return STATUS_OK;
 }
 
-/* Same identity and factors, and no condition that is known to differ. */
+/*
+ * Same identity and factors, and no condition that is known to differ. Data of another seed are of
+ * the same distribution: a buyer's nonce would otherwise leave a result without any session.
+ */
 static bool is_alike(const json_t *judgement)
 {
     json_t *field;
@@ -68,10 +71,12 @@ static bool is_alike(const json_t *judgement)
         return false;
     json_array_foreach(json_object_get(judgement, "fields"), i, field)
     {
+        const char *name = json_string_value(json_object_get(field, "field"));
         const char *class = json_string_value(json_object_get(field, "class"));
         const char *state = json_string_value(json_object_get(field, "state"));
 
-        if (class && state && !strcmp(class, "controlled") && !strcmp(state, "differs"))
+        if (name && class && state && !strcmp(class, "controlled") && !strcmp(state, "differs") &&
+            strcmp(name, "identity.seed"))
             return false;
     }
     return true;
@@ -183,8 +188,7 @@ static const char candidates[] =
     "SELECT min(o.id), substr(g.uid, 1, 8) || '/' || o.ordinal FROM cell c JOIN cell o"
     " ON o.workload_name = c.workload_name AND o.workload = c.workload AND o.protocol = c.protocol"
     " AND o.precision = c.precision AND o.batch IS c.batch AND o.scenario IS c.scenario"
-    " AND o.implementation IS c.implementation AND o.seed IS c.seed JOIN campaign g ON g.id = "
-    "o.campaign"
+    " AND o.implementation IS c.implementation JOIN campaign g ON g.id = o.campaign"
     " WHERE c.id = ?1 AND o.campaign <> (SELECT campaign FROM cell WHERE id = ?2)"
     " AND (o.campaign <> c.campaign OR o.id = c.id)"
     " AND " CAMPAIGN_STATE("o.campaign") " = 'finished' GROUP BY o.campaign ORDER BY o.id = c.id "

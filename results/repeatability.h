@@ -3,8 +3,8 @@
  *
  * Trials of one campaign differ less than campaigns do: a machine drifts, is rebooted, ages. A
  * session of a result is a stored result of another, finished campaign that may be compared with it
- * while no subject and no controlled field is known to differ: the same identity, device, stack and
- * conditions.
+ * while no subject and no controlled field but the data's seed is known to differ: the same
+ * identity, device, stack and conditions.
  */
 #ifndef ASSAY_RESULTS_REPEATABILITY_H
 #define ASSAY_RESULTS_REPEATABILITY_H

@@ -274,7 +274,6 @@ CREATE INDEX phase_by_trial ON phase (trial);
 -- Raw samples, warmup included, in chunks of up to 1024. The form of `data` is told in README.md;
 -- the view `samples` decodes it in plain SQL. Beside it, what the chunk holds, as plain numbers.
 CREATE TABLE series (
-    id      INTEGER PRIMARY KEY,
     trial   INTEGER NOT NULL REFERENCES trial (id),
     -- 'wall_ns', 'gap_ns', 'device_ns', 'stage:forward', 'telemetry:power_mw' ...
     name    TEXT NOT NULL,
@@ -284,7 +283,7 @@ CREATE TABLE series (
     maximum INTEGER NOT NULL, -- largest sample
     total   INTEGER, -- their sum; NULL: beyond 64 bits
     data    BLOB NOT NULL, -- the samples
-    UNIQUE (trial, name, first)
+    PRIMARY KEY (trial, name, first)
 ) STRICT;
 
 -- One output compared with its reference.
@@ -485,7 +484,7 @@ CREATE TABLE signature (
     role       TEXT NOT NULL, -- 'author' or 'witness'
     name       TEXT NOT NULL, -- of the key
     public_key BLOB NOT NULL CHECK (length(public_key) = 32), -- Ed25519
-    signature  BLOB NOT NULL CHECK (length(signature) = 64)
+    signature  BLOB NOT NULL CHECK (length(signature) IN (64, 72)) -- 72: with a time, a witness's
 ) STRICT;
 CREATE INDEX signature_by_checkpoint ON signature (checkpoint);
 

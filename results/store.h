@@ -322,6 +322,10 @@ enum status store_trial_durations(struct store *store, const json_t *message, in
  */
 enum status store_close_orphans(struct store *store, int64_t campaign, struct error *err);
 
+/* Where declarations of this digest came from: files, or "built-in"; new array of texts. */
+enum status store_declaration_origins(struct store *store, const struct digest *digest,
+                                      json_t **ret, struct error *err);
+
 /*
  * Campaign by row id, or by a prefix (>= 4 digits) of its uid; "last" is the newest that is not
  * archived, or the newest where all are.

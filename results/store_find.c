@@ -170,3 +170,28 @@ enum status store_find_cell(struct store *store, const char *id, int64_t *ret, s
         return status;
     return pick_cell(store, id, campaign, ordinal, ret, err);
 }
+
+enum status store_declaration_origins(struct store *store, const struct digest *digest,
+                                      json_t **ret, struct error *err)
+{
+    struct statement statement;
+    json_t *origins = NULL;
+    bool row = false;
+    enum status status = statement_begin(
+        store, "SELECT DISTINCT origin FROM declaration WHERE digest = ?1 ORDER BY origin",
+        &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_digest(&statement, digest);
+    origins = json_array();
+    while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row)
+        json_array_append_new(origins,
+                              json_string((const char *)sqlite3_column_text(statement.handle, 0)));
+    statement_end(&statement);
+    if (status == STATUS_OK)
+        *ret = origins;
+    else
+        json_decref(origins);
+    return status;
+}

@@ -54,9 +54,10 @@ struct store {
     char *path; /* heap */
     enum store_mode mode;
     int64_t busy_timeout_ns;
-    int64_t busy_since_ns; /* of the current wait */
-    bool made;             /* by this call of store_open: nothing is stored yet */
-    int carried_from;      /* schema version that it had before this call; 0: today's, or none */
+    int64_t busy_since_ns;  /* of the current wait */
+    int64_t work, work_max; /* SQLite's operations since a statement began alone; the most */
+    bool made;              /* by this call of store_open: nothing is stored yet */
+    int carried_from;       /* schema version that it had before this call; 0: today's, or none */
     bool in_batch;
     bool batch_lost; /* SQLite rolled the whole batch back after a failure */
     bool has_secret;
@@ -78,8 +79,26 @@ int store_connect(struct store *store, const char *name, int flags);
  */
 bool store_has_hot_journal(const char *path);
 
+/*
+ * The ending of a file next to the database, such as "-wal", that is none: a folder, a pipe, a
+ * device. NULL: there is no such thing.
+ */
+const char *store_odd_companion(const char *path);
+
 /* DENIED, with what to do, when a log with changes is next to a file that cannot be written to. */
 enum status store_check_pending(const char *path, struct error *err);
+
+/* ---- store_limits.c ---- */
+
+/* Bounds values and statements of a connection, and runs no view or trigger of the file's. */
+void store_limit_connection(sqlite3 *db);
+/* Once the schema is known to be ours. */
+void store_trust_schema(sqlite3 *db);
+/*
+ * Bounds the work on store->db by the file's size: SQLITE_INTERRUPT beyond what any honest file of
+ * its size takes.
+ */
+void store_limit_work(struct store *store);
 
 /* ---- store_schema.c ---- */
 

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "results/foreign_worker.h"
+
 /* At most this many candidates are sorted; beyond it, scanning the index of times is faster. */
 #define FEW 1000
 
@@ -10,6 +12,8 @@
 #define HEADLINE(member)                                                                           \
     "json_extract(" BODY ", '$.metrics.' || json_extract(" BODY ", '$.headline') || '." member "'" \
     ")"
+
+#define FOREIGN_WORKER FOREIGN_WORKER_OF_CELL("c.id")
 
 #define COLUMNS                                                                                    \
     "SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS id, c.id AS cell, c.campaign,"              \
@@ -25,7 +29,7 @@
     " WHERE t.cell = c.id AND x.status = 'ok') AS trials_ok,"                                      \
     " (SELECT count(DISTINCT t.sequence) FROM trial t JOIN trial_end x ON x.trial = t.id"          \
     " WHERE t.cell = c.id) AS trials_ended,"                                                       \
-    " c.trials AS trials_planned,"                                                                 \
+    " c.trials AS trials_planned, " FOREIGN_WORKER " AS foreign_worker,"                           \
     " coalesce(e.verdict, CASE WHEN k.cell IS NOT NULL THEN 'imported' END) AS verdict,"           \
     " " HEADLINE("grade") " AS grade, json_extract(" BODY ", '$.headline') AS metric,"             \
                           " " HEADLINE("value") " AS value, " HEADLINE("lo") " AS lo, " HEADLINE(  \

@@ -199,7 +199,7 @@ static enum status fill_trial(struct store *store, json_t *trial, struct error *
         status = set_rows(store, trial, "series",
                           "SELECT name, sum(count) AS samples, min(minimum) AS minimum,"
                           " max(maximum) AS maximum, count(*) AS chunks"
-                          " FROM series WHERE trial = ?1 GROUP BY name ORDER BY min(id)",
+                          " FROM series WHERE trial = ?1 GROUP BY name ORDER BY min(rowid)",
                           id, err);
     if (status == STATUS_OK)
         status = set_rows(store, trial, "checks",

@@ -298,16 +298,36 @@ static enum status insert_record(struct store *store, const struct record_row *r
     return statement_run(&statement, ret, err);
 }
 
+#define MEMBERS_MAX 40
+
+struct member {
+    struct record_span name, value;
+};
+
+/* A record that is entered: its row, and its members. */
 struct relating {
     struct store *store;
     int64_t record;
+    struct member members[MEMBERS_MAX];
+    size_t count;
 };
+
+static enum status take_member(void *context, struct record_span name, struct record_span value,
+                               struct error *err)
+{
+    struct relating *relating = context;
+
+    if (relating->count == MEMBERS_MAX)
+        return error_set(err, STATUS_CORRUPT, "has more than %d members", MEMBERS_MAX);
+    relating->members[relating->count++] = (struct member){name, value};
+    return STATUS_OK;
+}
 
 /* What this record refers to must be here, and is about the same campaigns. */
 static enum status relate(void *context, bool is_blob, const struct digest *digest,
                           struct error *err)
 {
-    const struct relating *relating = context;
+    struct relating *relating = context;
     struct store *store = relating->store;
     struct statement statement;
     char hex[DIGEST_HEX_SIZE];
@@ -333,20 +353,30 @@ static enum status relate(void *context, bool is_blob, const struct digest *dige
     return statement_run(&statement, NULL, err);
 }
 
-static enum status run_projection(struct store *store, const char *sql, int64_t id,
-                                  const struct record_row *row, struct error *err)
+static int bind_member(sqlite3_stmt *handle, int parameter, const struct relating *relating)
+{
+    const char *name = sqlite3_bind_parameter_name(handle, parameter) + 1;
+    const size_t length = strlen(name);
+
+    if (!strcmp(name, "_record"))
+        return sqlite3_bind_int64(handle, parameter, relating->record);
+    for (size_t i = 0; i < relating->count; i++)
+        if (relating->members[i].name.length == length &&
+            !memcmp(relating->members[i].name.bytes, name, length))
+            return record_bind(handle, parameter, &relating->members[i].value);
+    return SQLITE_OK; /* NULL */
+}
+
+static enum status run_projection(struct relating *relating, const char *sql, struct error *err)
 {
     struct statement statement;
-    enum status status = statement_begin(store, sql, &statement, err);
+    enum status status = statement_begin(relating->store, sql, &statement, err);
     const int parameters = status == STATUS_OK ? sqlite3_bind_parameter_count(statement.handle) : 0;
 
     if (status != STATUS_OK)
         return status;
-    if (parameters >= 1)
-        statement.rc = sqlite3_bind_int64(statement.handle, 1, id);
-    if (parameters >= 2 && statement.rc == SQLITE_OK)
-        statement.rc =
-            sqlite3_bind_text(statement.handle, 2, row->body, (int)row->length, SQLITE_STATIC);
+    for (int i = 1; i <= parameters && statement.rc == SQLITE_OK; i++)
+        statement.rc = bind_member(statement.handle, i, relating);
     return statement_run(&statement, NULL, err);
 }
 
@@ -354,7 +384,8 @@ enum status store_enter_record(struct store *store, const struct record_row *row
                                struct error *err)
 {
     struct relating relating = {.store = store};
-    const struct record_visitor visitor = {.context = &relating, .reference = relate};
+    const struct record_visitor visitor = {
+        .context = &relating, .top = take_member, .reference = relate};
     const char *sql;
     int64_t shown;
     struct statement statement;
@@ -372,7 +403,7 @@ enum status store_enter_record(struct store *store, const struct record_row *row
         status = record_scan(row->type, row->body, row->length, &visitor, err);
     shown = sqlite3_total_changes64(store->db);
     for (size_t i = 0; status == STATUS_OK && (sql = record_projection(row->type, i)); i++)
-        status = run_projection(store, sql, relating.record, row, err);
+        status = run_projection(&relating, sql, err);
     if (status == STATUS_OK && record_projection(row->type, 0) && !row->type->is_shared &&
         sqlite3_total_changes64(store->db) == shown)
         status = error_set(err, STATUS_CORRUPT,

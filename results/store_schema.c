@@ -9,6 +9,7 @@
 #include "harness/core/clock.h"
 #include "harness/core/embed.h"
 #include "harness/core/text.h"
+#include "results/schema_model.h"
 
 /* Generated from schema.sql by assay_embed(). */
 extern const struct embed_file store_schema[];
@@ -237,6 +238,7 @@ static enum status read_through_copy(struct store *store, const struct embed_fil
     sqlite3_close(file);
     if (rc != SQLITE_OK)
         return store_error(store, rc, "reading a file of an older schema through a copy", err);
+    store_trust_schema(store->db);
     status = migrate(store, migrations, count, err);
     return status == STATUS_OK ? run(store, "PRAGMA query_only=ON", "opening", err) : status;
 }
@@ -249,6 +251,10 @@ enum status store_schema_prepare(struct store *store, const struct embed_file *m
 
     if (status == STATUS_OK)
         status = check_length(store, err);
+    if (status == STATUS_OK && version > 0)
+        status = schema_model_check(store->db, store->path, migrations, (int)version, err);
+    if (status == STATUS_OK)
+        store_trust_schema(store->db);
     if (status != STATUS_OK || version == count)
         return status;
     if (version == 0 && store->mode != STORE_CREATE)

@@ -81,7 +81,7 @@ static void draft_remove(struct store *store, int64_t trial)
     }
 }
 
-/* NOT_FOUND: this trial was not begun here, or has ended. */
+/* INVALID: this trial was not begun here, or has ended. */
 static enum status draft_find(struct store *store, int64_t trial, struct store_draft **ret,
                               struct error *err)
 {
@@ -90,7 +90,7 @@ static enum status draft_find(struct store *store, int64_t trial, struct store_d
             *ret = draft;
             return STATUS_OK;
         }
-    return error_set(err, STATUS_NOT_FOUND,
+    return error_set(err, STATUS_INVALID,
                      "%s: trial %lld has not begun, or has ended: nothing can be added to it",
                      store->path, (long long)trial);
 }
@@ -129,6 +129,20 @@ static enum status draft_add(struct store *store, int64_t trial, const char *arr
         json_object_set_new(draft->body, array, list);
     }
     return value && json_array_append_new(list, value) == 0 ? STATUS_OK : no_memory(store, err);
+}
+
+/* The same of a body. */
+static enum status draft_add_body(struct store *store, int64_t trial, const char *array,
+                                  struct record_body *body, struct error *err)
+{
+    const bool too_large = body->too_large;
+    json_t *json = body_take(body);
+
+    if (too_large)
+        return error_set(err, STATUS_INVALID,
+                         "%s: a number of trial %lld does not fit into 64 bits", store->path,
+                         (long long)trial);
+    return draft_add(store, trial, array, json, err);
 }
 
 /* ---- the beginning ---- */
@@ -284,7 +298,7 @@ enum status store_add_phase(struct store *store, int64_t trial, const char *name
     body_text(&body, "name", name);
     body_i64(&body, "begin_ns", begin_ns);
     body_i64(&body, "end_ns", end_ns);
-    return draft_add(store, trial, "phases", body_take(&body), err);
+    return draft_add_body(store, trial, "phases", &body, err);
 }
 
 enum status store_add_check(struct store *store, int64_t trial, const struct store_check *check,
@@ -304,7 +318,7 @@ enum status store_add_check(struct store *store, int64_t trial, const struct sto
     body_u64(&body, "compared", check->compared);
     body_json(&body, "passed", json_boolean(check->passed));
     body_text(&body, "reason", check->reason);
-    return draft_add(store, trial, "checks", body_take(&body), err);
+    return draft_add_body(store, trial, "checks", &body, err);
 }
 
 enum status store_add_environment(struct store *store, int64_t trial, const char *at,
@@ -439,7 +453,7 @@ enum status store_add_telemetry(struct store *store, int64_t trial,
     if (status == STATUS_OK)
         status = store_change_end(store, put_telemetry(store, telemetry, &body, err), err);
     if (status == STATUS_OK)
-        return draft_add(store, trial, "telemetry", body_take(&body), err);
+        return draft_add_body(store, trial, "telemetry", &body, err);
     json_decref(body.json);
     return status;
 }

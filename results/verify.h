@@ -17,6 +17,7 @@
 #include "harness/core/digest.h"
 #include "harness/core/status.h"
 #include "results/key.h"
+#include "results/roster.h"
 #include "results/store.h"
 
 /* One list gives the checks, their names and meanings. */
@@ -73,6 +74,8 @@ struct verify_options {
     const char *nonce;             /* every campaign's plan must carry it; NULL: any */
     const struct key_public *keys; /* whose signatures are asked for */
     size_t key_count;
+    const struct roster *roster; /* whom the reader trusts, for what and when; NULL: no roster */
+    int64_t witnesses;           /* of the roster, that must have seen each plan before it ran */
     const char
         *tsa_ca; /* PEM: whose time stamps are believed; NULL: their signatures stay unchecked */
     int threads; /* that check rows; 0: as many as there are processors */
@@ -82,6 +85,11 @@ struct verify_options {
     void *context;       /* of the functions below */
     /* Called for each finding, in one thread. */
     void (*found)(void *context, const struct verify_finding *finding);
+    /*
+     * Who witnessed the plan of a campaign of this ledger, as an object (`assay schema show verify`
+     * has its members under "campaigns"); may be NULL.
+     */
+    void (*campaign)(void *context, json_t *campaign);
     /*
      * Called occasionally, several times a second, by one thread at a time; may be NULL. Total 0:
      * progress is unknown. Returning false stops: INTERRUPTED.
@@ -123,9 +131,17 @@ struct verify_summary {
 };
 
 /*
- * Checks a file. OK when it could be read through, whatever was found (see ret->wrong).
+ * Counts refused memory of SQLite and jansson, too, from now on: without that a document that could
+ * not be read for want of memory looks like a bad one. To be called before SQLite is used.
+ */
+void verify_watch_memory(void);
+
+/*
+ * Checks a file. OK when it could be read through, whatever was found (see ret->wrong). `ret` holds
+ * what is known so far after a failure, too.
  * Damage and truncation are findings, as long as the header is that of a database of assay.
- * NOT_FOUND, DENIED, IO; CORRUPT: it is no database of assay at all, or of a newer one; INVALID:
+ * NOT_FOUND, DENIED; NO_MEMORY, IO, NO_SPACE, BUSY: it could not be checked, and what was not found
+ * says nothing; CORRUPT: it is no database of assay at all, or of a newer one; INVALID:
  * expect_head cannot be read.
  */
 enum status verify_file(const char *path, const struct verify_options *options,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "protocols/data_seed.h"
 #include "results/verify_internal.h"
 
 /* Calls of the caller's formulas: cells of one file repeat the same few declarations. */
@@ -34,7 +35,7 @@ static const struct same cell_of_cell[] = {{"ordinal", "ordinal"},
                                            {"device", "device_spec"},
                                            {0}};
 static const struct same cell_of_protocol[] = {
-    {"name", "protocol_name"}, {"seed", "seed"}, {"trials", "trials"}, {0}};
+    {"name", "protocol_name"}, {"trials", "trials"}, {0}};
 static const struct same cell_of_workload[] = {
     {"workload", "workload_name"}, {"kind", "kind"}, {"scenario", "scenario"}, {0}};
 
@@ -205,6 +206,22 @@ static void check_work(struct context *context, sqlite3_stmt *row, const json_t 
         check_column(verify, "cell", row, name, value, "the declared workload");
 }
 
+/* The protocol's seed, and the nonce that came with the plan or with what it repeats. */
+static void check_seed(struct context *context, sqlite3_stmt *row, const json_t *protocol)
+{
+    const json_t *nonce = json_object_get(context->plan, "nonce");
+    const json_t *declared = json_object_get(protocol, "seed");
+    json_t *seed;
+
+    if (!json_is_string(nonce))
+        nonce = json_object_get(json_object_get(context->plan, "reproduces"), "nonce");
+    seed = json_integer(
+        (json_int_t)data_seed((uint64_t)json_integer_value(declared), json_string_value(nonce)));
+    check_column(context->verify, "cell", row, "seed", json_is_integer(declared) ? seed : NULL,
+                 json_is_string(nonce) ? "the protocol and the nonce" : "the protocol");
+    json_decref(seed);
+}
+
 /* columns: 0 id, 1 name, 2 protocol, 3 its body, 4 workload, 5 its body, then the cell's */
 static void check_cell(struct context *context, sqlite3_stmt *row, size_t at)
 {
@@ -219,6 +236,8 @@ static void check_cell(struct context *context, sqlite3_stmt *row, size_t at)
     }
     if (protocol)
         check_same(verify, "cell", row, protocol, cell_of_protocol, "the protocol");
+    if (protocol && context->plan)
+        check_seed(context, row, protocol);
     if (workload) {
         check_same(verify, "cell", row, workload, cell_of_workload, "the declared workload");
         check_work(context, row, workload);

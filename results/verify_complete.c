@@ -153,7 +153,7 @@ static bool all_samples_are_stored(struct verify *verify)
     sqlite3_stmt *end = prepare(verify, "SELECT trial, samples FROM trial_end WHERE samples IS NOT"
                                         " NULL AND status = 'ok' ORDER BY trial");
     sqlite3_stmt *chunk = prepare(verify, "SELECT trial, count FROM series WHERE name = 'wall_ns'"
-                                          " ORDER BY id");
+                                          " ORDER BY rowid");
     int end_rc = SQLITE_ERROR, rc = chunk ? sqlite3_step(chunk) : SQLITE_ERROR;
     int64_t last = INT64_MIN, sum;
     bool holds = end && chunk;
@@ -241,8 +241,10 @@ static const struct rule {
                                         "WHERE coalesce(" CAMPAIGN_STATE(
                                             "g.id") ", '') <> 'finished'"},
     {VERIFY_WRONG, "series",
-     "SELECT id, 'the series ' || name || ' of trial ' || trial || ' continues at sample ' || first"
-     " || ' instead of ' || place || ': samples are missing' FROM (SELECT id, trial, name,"
+     "SELECT trial || '/' || name || '/' || first, 'the series ' || name || ' of trial ' || trial "
+     "||"
+     " ' continues at sample ' || first"
+     " || ' instead of ' || place || ': samples are missing' FROM (SELECT trial, name,"
      " first, coalesce((SELECT b.first + b.count FROM series b WHERE b.trial = s.trial AND b.name "
      "= s.name"
      " AND b.first < s.first ORDER BY b.first DESC LIMIT 1), 0) AS place FROM series s WHERE first"
@@ -319,10 +321,10 @@ static void check_plans(struct verify *verify)
 
         plans++;
         snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
-        if (sqlite3_column_type(row, 1) == SQLITE_NULL && !verify->options->nonce)
-            continue; /* withheld, which verify_tables tells */
-        if (canonical_parse(text_at(row, 1), (size_t)sqlite3_column_bytes(row, 1), "plan", &plan,
-                            &err) != STATUS_OK)
+        if (sqlite3_column_type(row, 1) == SQLITE_NULL) /* withheld */
+            check_plan(verify, order, sqlite3_column_int64(row, 0), key, NULL);
+        else if (canonical_parse(text_at(row, 1), (size_t)sqlite3_column_bytes(row, 1), "plan",
+                                 &plan, &err) != STATUS_OK)
             verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "campaign", key, "%s",
                           err.message);
         else

@@ -231,6 +231,7 @@ static void check_estimate(struct verify_worker *worker, sqlite3_stmt *row)
 static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
 {
     sqlite3_stmt *row = NULL;
+    const char *damage;
     int rc = sqlite3_prepare_v2(
         worker->db,
         "SELECT e.id, e.cell, e.version, e.verdict, e.body, NOT EXISTS (SELECT 1 FROM estimate l"
@@ -247,9 +248,10 @@ static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
         while (!verify_stopped(worker->verify) && (rc = sqlite3_step(row)) == SQLITE_ROW)
             check_estimate(worker, row);
     }
-    if (rc != SQLITE_DONE && !verify_stopped(worker->verify))
+    if (rc != SQLITE_DONE && !verify_stopped(worker->verify) &&
+        (damage = verify_damage(worker->verify, worker->db)))
         verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ESTIMATE, "estimate", NULL,
-                            "cannot be read: %s", sqlite3_errmsg(worker->db));
+                            "cannot be read: %s", damage);
     sqlite3_finalize(row);
 }
 

@@ -45,11 +45,21 @@ struct verify_cover {
     struct verify_cover *next;
 };
 
+/* What the system refused: one for a file, shared by all that check it. */
+struct verify_lack {
+    pthread_mutex_t lock;
+    atomic_bool is_set;
+    struct error err;        /* the first, once set */
+    unsigned long shortages; /* of memory, before */
+};
+
 struct verify {
     const struct verify_options *options;
     struct verify_summary *summary;
     const char *path;
     bool immutable;          /* no process has the file open */
+    bool stray_log;          /* its -wal is no log */
+    int64_t file_size;       /* without its log */
     struct timespec changed; /* the file's time before it was read */
     int64_t work_max;        /* SQLite operations that one connection may take */
     struct verify_budget *budgets;
@@ -59,6 +69,8 @@ struct verify {
     bool damaged;        /* SQLite cannot read it; already reported */
     bool readable;       /* tables and indices are as expected, so they can be queried */
     struct verify_cover *covers;
+    struct digest secret; /* of the file's own log */
+    struct verify_lack *lack;
     atomic_bool stopped;
     const struct verify *main; /* of concurrent steps: stops them too; else NULL */
 };
@@ -72,6 +84,17 @@ struct verify_header {
 
 /* verify_header.c */
 struct verify_header verify_read_header(const char *path);
+/* Whether the file's -wal begins as a write-ahead log of a database with its page size. */
+bool verify_is_log(const char *path);
+
+/* verify_shortage.c */
+void verify_lack_begin(struct verify_lack *lack);
+/* Whether something was refused: from then on nothing that fails is a finding. */
+bool verify_lacks(const struct verify *verify);
+/* Keeps SQLite's error `rc` of `db`; false: it is not of the system, but of the file. */
+bool verify_tell_lack(struct verify *verify, sqlite3 *db, int rc);
+/* `status`, or why the file could not be checked, where that is why or where it is OK. */
+enum status verify_lack_end(struct verify *verify, enum status status, struct error *err);
 
 /* verify_open.c: a connection that trusts nothing; `store` is made around it. */
 enum status verify_open(struct verify *verify, struct store **ret, struct error *err);
@@ -83,8 +106,14 @@ void verify_renew(struct verify *verify, struct store *store);
 void verify_report(struct verify *verify, enum verify_level level, enum verify_check check,
                    const char *table, const char *key, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
-/* Why a statement failed on evidence; NULL: because the user stopped it. */
-const char *verify_damage(const struct verify *verify, sqlite3 *db);
+/*
+ * Why a statement failed on evidence; NULL: because the user stopped it, or the system refused
+ * something, which is kept.
+ */
+const char *verify_damage(struct verify *verify, sqlite3 *db);
+/* Rows that are numbered 1, 2, 3 ... are not: one is missing. */
+void verify_report_gap(struct verify *verify, enum verify_check check, const char *table,
+                       int64_t count, int64_t most);
 /* A statement failed on evidence: the file is damaged there. */
 void verify_report_damage(struct verify *verify, enum verify_check check, const char *table,
                           sqlite3 *db);
@@ -94,7 +123,7 @@ void verify_findings_add(struct verify_findings *findings, enum verify_level lev
 /* Reports them and empties the list. */
 void verify_findings_report(struct verify *verify, struct verify_findings *findings);
 
-/* Whether the user has stopped it. */
+/* Whether the user has stopped it, or the system refused something. */
 bool verify_stopped(const struct verify *verify);
 /* Reports a step's progress; false when the user wants to stop. */
 bool verify_progress(struct verify *verify, const char *doing, uint64_t done, uint64_t total);

@@ -37,17 +37,7 @@ static char *uri_of(const char *path, const char *query)
 
 static void harden(sqlite3 *db, int64_t wait_ns, struct verify_budget *budget)
 {
-    sqlite3_extended_result_codes(db, 1);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
-    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, STORE_VALUE_MAX);
-    sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, 1000000);
-    sqlite3_limit(db, SQLITE_LIMIT_EXPR_DEPTH, 200);
-    sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
-    sqlite3_limit(db, SQLITE_LIMIT_TRIGGER_DEPTH, 1);
+    store_limit_connection(db);
     sqlite3_progress_handler(db, WORK_STEP, on_work, budget);
     sqlite3_busy_timeout(db, (int)(wait_ns / 1000000));
     sqlite3_exec(db,

@@ -34,26 +34,60 @@ bool verify_read_salts(sqlite3_stmt *row, int column, struct record_salts *ret, 
     }
 }
 
-/* Who keeps a log withholds nothing from it. */
-static enum status refuse_withheld(void *context, struct record_span path, struct record_span value,
-                                   const struct digest *withheld, struct error *err)
+/* Members of a record that can be withheld. */
+struct counting {
+    const struct record_salts *salts;
+    size_t open, withheld;
+    bool has_salts; /* each open one has its own */
+};
+
+static enum status count_member(void *context, struct record_span path, struct record_span value,
+                                const struct digest *withheld, struct error *err)
 {
+    struct counting *counting = context;
+    struct digest salt;
+
     (void)value;
-    return withheld && *(const bool *)context
-               ? error_set(err, STATUS_CORRUPT,
-                           "withholds its member %.*s, although it is of this file's own log",
-                           (int)path.length, path.bytes)
-               : STATUS_OK;
+    (void)err;
+    if (withheld)
+        counting->withheld++;
+    else
+        counting->open++;
+    counting->has_salts &= withheld || record_member_salt(counting->salts, path, &salt);
+    return STATUS_OK;
+}
+
+/*
+ * Whether a record has the salts that it needs and no others, so that none can be changed. In the
+ * own log they follow from its secret, and nothing is withheld.
+ */
+static bool salts_fit(const struct verify *verify, const struct record_type *type, const char *body,
+                      size_t length, const struct record_salts *salts, bool is_own)
+{
+    struct counting counting = {.salts = salts, .has_salts = true};
+    const struct record_visitor visitor = {.context = &counting, .member = count_member};
+    struct digest salt;
+
+    if (record_scan(type, body, length, &visitor, NULL) != STATUS_OK)
+        return false;
+    if (is_own) {
+        salt = record_salt(&verify->secret, body, length);
+        return counting.withheld == 0 && salts->has_all == (*type->committed != '\0') &&
+               (!salts->has_all || digest_equal(&salts->all, &salt));
+    }
+    if (salts->each)
+        return counting.withheld > 0 && counting.has_salts &&
+               json_object_size(salts->each) == counting.open;
+    return counting.withheld == 0 && salts->has_all == (counting.open > 0);
 }
 
 /* columns: 0 id, 1 type, 2 digest, 3 salt, 4 body, 5 log */
 static void check_record(struct verify_worker *worker, sqlite3_stmt *row)
 {
+    const bool is_own = sqlite3_column_int64(row, 5) == 1;
     const struct record_type *type = record_type_find(text_at(row, 1));
     const void *stored = sqlite3_column_blob(row, 2);
-    bool is_own = sqlite3_column_int64(row, 5) == 1;
-    const struct record_visitor visitor = {
-        .context = &is_own, .is_exact = true, .member = refuse_withheld};
+    const struct record_visitor visitor = {.is_exact = true};
     struct record_salts salts;
     struct error err = ERROR_INIT;
     struct digest digest;
@@ -63,10 +97,10 @@ static void check_record(struct verify_worker *worker, sqlite3_stmt *row)
 
     snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
     worker->done++;
-    if (!type)
+    if (!type || (size_t)sqlite3_column_bytes(row, 1) != strlen(type->name))
         error_set(&err, status, "is of a type that this assay does not know: %.40s",
                   text_at(row, 1));
-    else if (!verify_read_salts(row, 3, &salts, &each) || (salts.each && is_own))
+    else if (!verify_read_salts(row, 3, &salts, &each))
         error_set(&err, status, "has no salt of the form that salts have");
     else
         status = record_digest(type, text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), &salts,
@@ -79,6 +113,9 @@ static void check_record(struct verify_worker *worker, sqlite3_stmt *row)
         status = error_set(&err, STATUS_CORRUPT,
                            "is not the record that entered the log: its digest differs (%s)",
                            type->name);
+    if (status == STATUS_OK && !salts_fit(worker->verify, type, text_at(row, 4),
+                                          (size_t)sqlite3_column_bytes(row, 4), &salts, is_own))
+        status = error_set(&err, STATUS_CORRUPT, "has other salts than it needs (%s)", type->name);
     json_decref(each);
     if (status != STATUS_OK)
         verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_RECORD, "record", key, "%s",
@@ -105,16 +142,26 @@ static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
     sqlite3_finalize(row);
 }
 
+/* The secret of the own log, from which its salts follow. */
+static void load_secret(struct verify *verify)
+{
+    sqlite3_stmt *row = verify_prepare(verify, verify->db, "SELECT secret FROM log WHERE id = 1",
+                                       VERIFY_RECORD, "log");
+
+    if (row && verify_step(verify, row, VERIFY_RECORD, "log") &&
+        sqlite3_column_bytes(row, 0) == DIGEST_SIZE)
+        memcpy(verify->secret.bytes, sqlite3_column_blob(row, 0), DIGEST_SIZE);
+    sqlite3_finalize(row);
+}
+
 enum status verify_records(struct verify *verify, struct error *err)
 {
     const int64_t most = verify_ask(verify, "SELECT max(id) FROM record", 0, 0, VERIFY_RECORD);
     const int64_t count = verify_ask(verify, "SELECT count(*) FROM record", 0, 0, VERIFY_RECORD);
 
+    load_secret(verify);
     if (most != count) {
-        verify_report(verify, VERIFY_WRONG, VERIFY_RECORD, "record", NULL,
-                      "there are %" PRId64 " records, and the last is number %" PRId64
-                      ": one is missing",
-                      count, most);
+        verify_report_gap(verify, VERIFY_RECORD, "record", count, most);
         if (most > count * 1000 + 1000)
             return STATUS_OK;
     }

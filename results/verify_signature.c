@@ -3,18 +3,94 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "results/cosignature.h"
 #include "results/note.h"
 #include "results/timestamp_authority.h"
 #include "results/verify_internal.h"
+#include "results/witnessing.h"
 
 #define CLOCKS_APART_S 60 /* largest difference of two honest clocks */
+#define SECOND_NS INT64_C(1000000000)
 
-static const struct key_public *trusted_key(const struct verify *verify, const uint8_t *bytes)
+/* A signature whose own form and place are right. */
+struct signature {
+    const uint8_t *public_key, *bytes;
+    bool cosigned; /* a witness's, with a time */
+    struct note note;
+    char key[24]; /* of its row */
+};
+
+/* Whether the reader asks for the signer's signatures, and they count at that time. */
+static bool is_trusted(struct verify *verify, const struct signature *signature)
 {
+    const struct roster_key *known = roster_find(verify->options->roster, signature->public_key);
+    const int64_t utc_ns = signature->cosigned ? cosignature_seconds(signature->bytes) * SECOND_NS
+                                               : signature->note.utc_ns;
+    char why[80];
+
+    if (known && !roster_counts(known, utc_ns, why, sizeof(why))) {
+        verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "signature", signature->key,
+                      "is by %s and does not count: the key %s", known->key.name, why);
+        return false;
+    }
+    if (known && known->revoked_ns != INT64_MAX && !signature->cosigned)
+        verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "signature", signature->key,
+                      "is by %s, whose key was revoked later: that the head is older than that is "
+                      "the word of whoever had the key, unless a witness or a time stamp shows it",
+                      known->key.name);
+    if (known && !signature->cosigned && !known->is_witness)
+        return true;
     for (size_t i = 0; i < verify->options->key_count; i++)
-        if (memcmp(verify->options->keys[i].bytes, bytes, KEY_PUBLIC_SIZE) == 0)
-            return &verify->options->keys[i];
-    return NULL;
+        if (memcmp(verify->options->keys[i].bytes, signature->public_key, KEY_PUBLIC_SIZE) == 0)
+            return true;
+    return false;
+}
+
+static bool is_good(const struct signature *signature)
+{
+    struct text body;
+    bool good;
+
+    if (!signature->cosigned)
+        return note_verify(&signature->note, signature->public_key, signature->bytes);
+    text_init(&body);
+    note_append_body(&body, &signature->note);
+    good = text_ok(&body) &&
+           cosignature_verify(signature->public_key, body.data, body.length, signature->bytes);
+    text_finish(&body);
+    return good;
+}
+
+/* 5 is the checkpoint; the rest as in its note. */
+#define SIGNATURES                                                                                 \
+    "SELECT s.id, s.name, s.public_key, s.signature, s.role, s.checkpoint, c.size, c.root, "       \
+    "c.kind,"                                                                                      \
+    " c.utc_ns, g.uid, l.name, c.log FROM signature s LEFT JOIN checkpoint c ON c.id ="            \
+    " s.checkpoint LEFT JOIN log l ON l.id = c.log LEFT JOIN campaign g ON g.id = c.campaign"
+
+/* Its parts; false when it has not the form of a signature of a head. */
+static bool read_signature(sqlite3_stmt *row, struct signature *ret)
+{
+    const void *root = sqlite3_column_blob(row, 7);
+    const int size = sqlite3_column_bytes(row, 3);
+
+    *ret = (struct signature){.public_key = sqlite3_column_blob(row, 2),
+                              .bytes = sqlite3_column_blob(row, 3),
+                              .cosigned = size == COSIGNATURE_SIZE,
+                              .note = {.origin = text_at(row, 11),
+                                       .size = sqlite3_column_int64(row, 6),
+                                       .kind = text_at(row, 8),
+                                       .utc_ns = sqlite3_column_int64(row, 9),
+                                       .campaign = sqlite3_column_type(row, 10) == SQLITE_NULL
+                                                       ? NULL
+                                                       : text_at(row, 10)}};
+    snprintf(ret->key, sizeof(ret->key), "%lld", (long long)sqlite3_column_int64(row, 0));
+    if (!ret->public_key || sqlite3_column_bytes(row, 2) != KEY_PUBLIC_SIZE || !ret->bytes ||
+        (size != KEY_SIGNATURE_SIZE && size != COSIGNATURE_SIZE) || !root ||
+        sqlite3_column_bytes(row, 7) != DIGEST_SIZE)
+        return false;
+    memcpy(ret->note.root.bytes, root, DIGEST_SIZE);
+    return true;
 }
 
 /* Good signatures cover the log up to this many records. */
@@ -44,55 +120,33 @@ static int64_t cover_of(const struct verify *verify, int64_t log)
     return 0;
 }
 
-/*
- * columns: 0 id, 1 name, 2 public_key, 3 signature, 4 role, 5 checkpoint, 6 size, 7 root, 8 kind,
- * 9 utc_ns, 10 uid, 11 origin, 12 log
- */
 static void check_signature(struct verify *verify, sqlite3_stmt *row)
 {
-    const uint8_t *public_key = sqlite3_column_blob(row, 2),
-                  *signature = sqlite3_column_blob(row, 3);
-    const void *root = sqlite3_column_blob(row, 7);
-    struct note note = {.origin = text_at(row, 11),
-                        .size = sqlite3_column_int64(row, 6),
-                        .kind = text_at(row, 8),
-                        .utc_ns = sqlite3_column_int64(row, 9),
-                        .campaign =
-                            sqlite3_column_type(row, 10) == SQLITE_NULL ? NULL : text_at(row, 10)};
-    const struct key_public *trusted;
-    char key[24];
+    struct signature signature;
+    bool trusted;
 
-    snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
     verify->summary->signatures++;
-    if (!public_key || sqlite3_column_bytes(row, 2) != KEY_PUBLIC_SIZE || !signature ||
-        sqlite3_column_bytes(row, 3) != KEY_SIGNATURE_SIZE || !root ||
-        sqlite3_column_bytes(row, 7) != DIGEST_SIZE) {
-        verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "signature", key,
+    if (!read_signature(row, &signature)) {
+        verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "signature", signature.key,
                       "is of no checkpoint, or has not the form of a signature");
         return;
     }
-    memcpy(note.root.bytes, root, DIGEST_SIZE);
-    if (!note_verify(&note, public_key, signature)) {
-        verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "signature", key,
+    if (!is_good(&signature)) {
+        verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "signature", signature.key,
                       "does not match checkpoint %lld", (long long)sqlite3_column_int64(row, 5));
         return;
     }
-    trusted = trusted_key(verify, public_key);
+    trusted = is_trusted(verify, &signature);
     if (trusted)
         verify->summary->trusted_signatures++;
-    if (trusted || verify->options->key_count == 0)
-        add_cover(verify, sqlite3_column_int64(row, 12), note.size);
+    if (trusted || (!verify_asks_for_authors(verify->options) && !verify->options->roster))
+        add_cover(verify, sqlite3_column_int64(row, 12), signature.note.size);
 }
 
 static void check_signatures(struct verify *verify)
 {
-    sqlite3_stmt *row =
-        verify_prepare(verify, verify->db,
-                       "SELECT s.id, s.name, s.public_key, s.signature, s.role, s.checkpoint,"
-                       " c.size, c.root, c.kind, c.utc_ns, g.uid, l.name, c.log FROM signature s"
-                       " LEFT JOIN checkpoint c ON c.id = s.checkpoint LEFT JOIN log l ON l.id ="
-                       " c.log LEFT JOIN campaign g ON g.id = c.campaign ORDER BY s.id",
-                       VERIFY_SIGNATURE, "signature");
+    sqlite3_stmt *row = verify_prepare(verify, verify->db, SIGNATURES " ORDER BY s.id",
+                                       VERIFY_SIGNATURE, "signature");
 
     while (row && verify_step(verify, row, VERIFY_SIGNATURE, "signature"))
         check_signature(verify, row);
@@ -104,27 +158,30 @@ static void check_signatures(struct verify *verify)
 static void check_bundle(struct verify *verify, sqlite3_stmt *row)
 {
     const struct verify_options *options = verify->options;
+    const bool asks = verify_asks_for_authors(options);
     const void *root = sqlite3_column_blob(row, 4);
-    struct note_text text;
+    const struct key_public *author;
+    struct note_text note;
     char key[24];
 
     snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
-    if (!note_parse(text_at(row, 5), &text) || strcmp(text.origin, text_at(row, 2)) != 0 ||
-        text.note.size != sqlite3_column_int64(row, 3) || !root ||
+    if (note_read(text_at(row, 5), &note, NULL) != STATUS_OK ||
+        strcmp(note.origin, text_at(row, 2)) != 0 ||
+        note.note.size != sqlite3_column_int64(row, 3) || !root ||
         sqlite3_column_bytes(row, 4) != DIGEST_SIZE ||
-        memcmp(root, text.note.root.bytes, DIGEST_SIZE) != 0) {
+        memcmp(root, note.note.root.bytes, DIGEST_SIZE) != 0 || note_count_lines(note.lines) < 0) {
         verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "bundle", key,
                       "its note is not that of its head");
         return;
     }
-    verify->summary->signatures += text.signature_count;
-    for (size_t i = 0; i < options->key_count; i++)
-        if (note_is_signed(text_at(row, 5), &options->keys[i])) {
+    verify->summary->signatures += note_count_lines(note.lines);
+    for (size_t i = 0; (author = verify_author(options, i, note.note.utc_ns)); i++)
+        if (note_text_is_signed(text_at(row, 5), note.length, author)) {
             verify->summary->trusted_signatures++;
-            add_cover(verify, sqlite3_column_int64(row, 1), text.note.size);
+            add_cover(verify, sqlite3_column_int64(row, 1), note.note.size);
         }
-    if (options->key_count == 0 && text.signature_count > 0)
-        add_cover(verify, sqlite3_column_int64(row, 1), text.note.size);
+    if (!asks && note_count_lines(note.lines) > 0)
+        add_cover(verify, sqlite3_column_int64(row, 1), note.note.size);
 }
 
 static void check_bundles(struct verify *verify)
@@ -307,9 +364,65 @@ static void tell_plans(struct verify *verify)
         "has a checkpoint of its plan that does not lie between its plan and its first trial");
 }
 
+/* The good cosignatures of a campaign's plan. columns: as check_signature has them */
+static void gather_witnesses(struct verify *verify, sqlite3_stmt *rows, int64_t campaign,
+                             struct witnessing *witnessing)
+{
+    struct signature signature;
+
+    sqlite3_bind_int64(rows, 1, campaign);
+    while (verify_step(verify, rows, VERIFY_SIGNATURE, "signature"))
+        if (read_signature(rows, &signature) && signature.cosigned && is_good(&signature))
+            witnessing_add(witnessing, roster_find(verify->options->roster, signature.public_key),
+                           cosignature_seconds(signature.bytes));
+    sqlite3_reset(rows);
+}
+
+/* columns: 0 id, 1 uid, 2 when the first trial began */
+static void tell_witnesses_of(struct verify *verify, sqlite3_stmt *campaign, sqlite3_stmt *rows)
+{
+    struct witnessing witnessing = {.first_trial_ns =
+                                        sqlite3_column_type(campaign, 2) == SQLITE_INTEGER
+                                            ? sqlite3_column_int64(campaign, 2)
+                                            : INT64_MAX};
+    struct text message;
+    bool wrong = false;
+    char key[24];
+
+    snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(campaign, 0));
+    gather_witnesses(verify, rows, sqlite3_column_int64(campaign, 0), &witnessing);
+    text_init(&message);
+    if (witnessing_tell(&witnessing, verify->options, text_at(campaign, 1), &message, &wrong))
+        verify_report(verify, wrong ? VERIFY_WRONG : VERIFY_NOTE, VERIFY_SIGNATURE, "campaign", key,
+                      "%s", text_ok(&message) ? message.data : "out of memory");
+    text_finish(&message);
+}
+
+/* Who saw each plan before it ran. What another program measured was never planned here. */
+static void tell_witnesses(struct verify *verify)
+{
+    sqlite3_stmt *campaign = verify_prepare(
+        verify, verify->db,
+        "SELECT g.id, g.uid, (SELECT min(t.started_utc_ns) FROM trial t WHERE t.campaign = g.id)"
+        " FROM campaign g"
+        " WHERE g.id NOT IN (SELECT campaign FROM import) OR g.id IN (SELECT campaign FROM trial)"
+        " ORDER BY g.id",
+        VERIFY_SIGNATURE, "campaign");
+    sqlite3_stmt *rows = verify_prepare(verify, verify->db,
+                                        SIGNATURES " WHERE c.kind = 'plan' AND c.campaign = ?1"
+                                                   " ORDER BY s.id",
+                                        VERIFY_SIGNATURE, "signature");
+
+    while (campaign && rows && verify_step(verify, campaign, VERIFY_SIGNATURE, "campaign"))
+        tell_witnesses_of(verify, campaign, rows);
+    sqlite3_finalize(campaign);
+    sqlite3_finalize(rows);
+}
+
 static void tell_cover(struct verify *verify)
 {
     struct verify_summary *summary = verify->summary;
+    const bool asks = verify_asks_for_authors(verify->options);
     const int64_t own = verify_ask(verify,
                                    "SELECT count(*) FROM campaign g JOIN record r ON r.id ="
                                    " g.record WHERE r.log = 1",
@@ -320,9 +433,12 @@ static void tell_cover(struct verify *verify)
 
     summary->signed_leaves = cover_of(verify, 1);
     rest = summary->leaves - summary->signed_leaves;
-    if (verify->options->key_count > 0 && summary->trusted_signatures == 0)
+    if (asks && summary->trusted_signatures == 0)
         verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, NULL, NULL,
                       "unsigned by the key that you named");
+    else if (!asks && verify->options->roster)
+        verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
+                      "the roster names no author, so whose results these are was not checked");
     else if (own > 0 || bundles == 0) {
         if (summary->signed_leaves == 0)
             verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
@@ -331,9 +447,9 @@ static void tell_cover(struct verify *verify)
         else if (rest > 0)
             verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
                           "the last %" PRId64 " records came after what %s covers", rest,
-                          verify->options->key_count ? "that key" : "the newest signature");
+                          asks ? "that key" : "the newest signature");
     }
-    if (verify->options->key_count == 0 && summary->signatures > 0)
+    if (!asks && summary->signatures > 0)
         verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
                       "signatures match the keys stored with them; --key checks whose keys these "
                       "are");
@@ -348,10 +464,11 @@ enum status verify_signatures(struct verify *verify, struct error *err)
     check_bundles(verify);
     check_stamps(verify);
     tell_plans(verify);
-    if (verify->options->key_count > 0) {
+    if (verify_asks_for_authors(verify->options)) {
         check_cover(verify);
         check_rest(verify);
     }
+    tell_witnesses(verify);
     tell_cover(verify);
     return STATUS_OK;
 }

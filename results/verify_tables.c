@@ -285,6 +285,7 @@ static void check_blob(struct verify *verify, sqlite3_stmt *row, sqlite3_stmt *w
     const bool withheld = sqlite3_column_type(row, 1) == SQLITE_NULL;
     struct digest digest = {{0}}, found;
     char key[DIGEST_HEX_SIZE];
+    size_t length;
     bool is_wanted;
     int own;
 
@@ -295,7 +296,8 @@ static void check_blob(struct verify *verify, sqlite3_stmt *row, sqlite3_stmt *w
     is_wanted = sqlite3_step(wanted) == SQLITE_ROW;
     own = is_wanted ? sqlite3_column_int(wanted, 0) : 0;
     sqlite3_reset(wanted);
-    found = digest_bytes(body ? body : "", body ? (size_t)sqlite3_column_bytes(row, 1) : 0);
+    length = body ? (size_t)sqlite3_column_bytes(row, 1) : 0;
+    found = digest_bytes(body ? body : "", length);
     if (!is_wanted)
         verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, "content", key,
                       "no record refers to it: somebody added it");
@@ -308,6 +310,10 @@ static void check_blob(struct verify *verify, sqlite3_stmt *row, sqlite3_stmt *w
     else if (!digest_equal(&found, &digest))
         verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, "content", key,
                       "has another digest than the one that records name");
+    else if (sqlite3_column_type(row, 1) !=
+             (text_is_utf8(body ? body : "", length) ? SQLITE_TEXT : SQLITE_BLOB))
+        verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, "content", key,
+                      "is of another type than its bytes: text is UTF-8, a BLOB is not");
 }
 
 static void check_blobs(struct verify *verify)

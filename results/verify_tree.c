@@ -58,9 +58,14 @@ static void compare_expected(struct expected *expected, int64_t size, const stru
 
 /* ---- this file's own log ---- */
 
-/* The head in a record against the tree of the records before it. columns: 0 id, 1 leaf, 4 body */
-static void check_head(struct verify *verify, sqlite3_stmt *row, const struct merkle *tree)
+/*
+ * The head in a record against the tree of the records before it, `campaigns` of which are of that
+ * type. columns: 0 id, 1 leaf, 4 body
+ */
+static void check_head(struct verify *verify, sqlite3_stmt *row, const struct merkle *tree,
+                       int64_t campaigns)
 {
+    const json_t *counted;
     const struct digest root = merkle_root(tree);
     char hex[DIGEST_HEX_SIZE], frontier[MERKLE_HEIGHT_MAX * 2 * DIGEST_SIZE + 1], key[24];
     const char *told;
@@ -87,6 +92,11 @@ static void check_head(struct verify *verify, sqlite3_stmt *row, const struct me
     if (!told || strcmp(told, frontier) != 0)
         verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
                       "is a head whose frontier does not follow from the records before it");
+    counted = json_object_get(body, "campaigns_in_log");
+    if (counted && json_integer_value(counted) != campaigns)
+        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "record", key_of(row, key),
+                      "is a head that counts %lld campaigns and comes after %lld",
+                      (long long)json_integer_value(counted), (long long)campaigns);
     json_decref(body);
 }
 
@@ -127,61 +137,48 @@ struct census {
     json_t *same; /* {digest of protocol and cells: how many campaigns have them} */
 };
 
-/* The digest of a campaign's protocol and cells, by its record; "": it is withheld, or none. */
-static void read_cells(struct verify *verify, int64_t record, char ret[DIGEST_HEX_SIZE])
+/* The digest of a campaign's protocol and cells, by that of its record; "": withheld, or none. */
+static void read_cells(struct verify *verify, const char *hex, char ret[DIGEST_HEX_SIZE])
 {
     sqlite3_stmt *row =
         verify_prepare(verify, verify->db,
-                       "SELECT lower(hex(assay_sha256(" CAMPAIGN_CELLS("g") "))) FROM campaign g"
-                                                                            " WHERE g.record = ?1",
+                       "SELECT lower(hex(assay_sha256(" CAMPAIGN_CELLS(
+                           "g") "))) FROM record r JOIN campaign g ON g.record = r.id WHERE"
+                                " r.digest = assay_hex(?1)",
                        VERIFY_TREE, "campaign");
 
     *ret = '\0';
     if (row)
-        sqlite3_bind_int64(row, 1, record);
+        sqlite3_bind_text(row, 1, hex, -1, SQLITE_STATIC);
     if (row && verify_step(verify, row, VERIFY_TREE, "campaign"))
         snprintf(ret, DIGEST_HEX_SIZE, "%s", text_at(row, 0));
     sqlite3_finalize(row);
 }
 
-static void count_campaign(struct verify *verify, struct census *census, int64_t record)
+static void count_campaign(struct verify *verify, struct census *census,
+                           const struct digest *record)
 {
-    char cells[DIGEST_HEX_SIZE];
+    char hex[DIGEST_HEX_SIZE], cells[DIGEST_HEX_SIZE];
+    json_int_t before;
 
-    read_cells(verify, record, cells);
+    read_cells(verify, digest_hex(record, hex), cells);
+    before = json_integer_value(json_object_get(census->same, cells));
+    json_object_set_new(census->same, cells, json_integer(before + 1));
     census->campaigns++;
-    json_object_set_new(census->same, cells,
-                        json_integer(1 + json_integer_value(json_object_get(census->same, cells))));
 }
 
-/* The record of a digest in hex; 0: it is not here. */
-static int64_t record_of(struct verify *verify, const char *hex)
-{
-    sqlite3_stmt *find =
-        verify_prepare(verify, verify->db, "SELECT id FROM record WHERE digest = assay_hex(?1)",
-                       VERIFY_TREE, "record");
-    int64_t record = 0;
-
-    if (find)
-        sqlite3_bind_text(find, 1, hex, -1, SQLITE_STATIC);
-    if (find && verify_step(verify, find, VERIFY_TREE, "record"))
-        record = sqlite3_column_int64(find, 0);
-    sqlite3_finalize(find);
-    return record;
-}
-
-/* How many campaigns the log has, which only those who have all of it can count. */
+/* How many have the same cells, which only those who have all of the log can count. */
 static void check_numbers(struct verify *verify, sqlite3_stmt *row, const struct census *census,
                           const json_t *body)
 {
-    json_t *all = json_object_get(body, "campaigns_in_log"), *told;
-    bool is_right = !all || json_integer_value(all) == census->campaigns;
+    json_t *told;
+    bool is_right = true;
     char key[24], cells[DIGEST_HEX_SIZE];
     const char *hex;
 
     json_object_foreach(json_object_get(body, "same_cells_in_log"), hex, told)
     {
-        read_cells(verify, record_of(verify, hex), cells);
+        read_cells(verify, hex, cells);
         is_right = is_right && json_integer_value(told) ==
                                    json_integer_value(json_object_get(census->same, cells));
     }
@@ -261,13 +258,13 @@ static void walk_log(struct verify *verify, struct expected *expected, int64_t t
             root = merkle_root(&tree);
             compare_expected(expected, (int64_t)tree.size, &root);
         }
-        if (!strcmp(text_at(row, 2), "campaign"))
-            count_campaign(verify, &census, sqlite3_column_int64(row, 0));
         if (!strcmp(text_at(row, 2), "checkpoint")) {
-            check_head(verify, row, &tree);
+            check_head(verify, row, &tree, census.campaigns);
             check_manifests(verify, row, &census);
         }
         column_digest(row, 3, &leaf);
+        if (!strcmp(text_at(row, 2), "campaign"))
+            count_campaign(verify, &census, &leaf);
         merkle_add(&tree, &leaf);
     }
     sqlite3_finalize(row);
@@ -277,12 +274,23 @@ static void walk_log(struct verify *verify, struct expected *expected, int64_t t
     compare_expected(expected, (int64_t)tree.size, &verify->summary->root);
 }
 
+/* columns: 3 salt, 4 body of a record of the own log */
+static bool is_salt(const struct verify *verify, sqlite3_stmt *row)
+{
+    const struct digest salt =
+        record_salt(&verify->secret, text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4));
+    struct digest stored;
+
+    return column_digest(row, 3, &stored) && digest_equal(&stored, &salt);
+}
+
 static void check_name(struct verify *verify)
 {
     sqlite3_stmt *row =
         verify_prepare(verify, verify->db,
-                       "SELECT l.name, r.body, r.type FROM log l LEFT JOIN record r ON r.log = 1"
-                       " AND r.leaf = 0 WHERE l.id = 1",
+                       "SELECT l.name, r.body, r.type, s.salt, s.body FROM log l LEFT JOIN record r"
+                       " ON r.log = 1 AND r.leaf = 0 LEFT JOIN record s ON s.id = (SELECT min(id)"
+                       " FROM record WHERE log = 1 AND salt IS NOT NULL) WHERE l.id = 1",
                        VERIFY_TREE, "log");
     json_t *body = NULL;
     const char *name = NULL;
@@ -291,7 +299,12 @@ static void check_name(struct verify *verify)
         snprintf(verify->summary->origin, sizeof(verify->summary->origin), "%s", text_at(row, 0));
         canonical_parse(text_at(row, 1), (size_t)sqlite3_column_bytes(row, 1), "log", &body, NULL);
         name = json_string_value(json_object_get(body, "name"));
-        if (strcmp(text_at(row, 2), "log") != 0 || !name || strcmp(name, text_at(row, 0)) != 0)
+        if (sqlite3_column_type(row, 3) != SQLITE_NULL && !is_salt(verify, row))
+            verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", "1",
+                          "the salts of its records do not follow from its secret");
+        if (strcmp(text_at(row, 2), "log") != 0 || !name ||
+            strlen(name) != (size_t)sqlite3_column_bytes(row, 0) ||
+            strcmp(name, text_at(row, 0)) != 0)
             verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", "1",
                           "its name is not the one in the log's first record");
     } else {
@@ -506,6 +519,8 @@ static void check_counts(struct verify *verify)
 /* Records of another log are of a bundle that proves them. */
 static void check_owners(struct verify *verify, const struct proven *proven)
 {
+    const int64_t most = verify_ask(verify, "SELECT max(id) FROM log", 0, 0, VERIFY_TREE);
+    const int64_t count = verify_ask(verify, "SELECT count(*) FROM log", 0, 0, VERIFY_TREE);
     sqlite3_stmt *row = verify_prepare(verify, verify->db, "SELECT id FROM record WHERE log <> 1",
                                        VERIFY_TREE, "record");
     int reported = 0;
@@ -521,6 +536,15 @@ static void check_owners(struct verify *verify, const struct proven *proven)
         verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
                       "is of another file's log, and no bundle here proves it");
     }
+    sqlite3_finalize(row);
+    if (most != count)
+        verify_report_gap(verify, VERIFY_TREE, "log", count, most);
+    row = verify_prepare(verify, verify->db,
+                         "SELECT DISTINCT log FROM record WHERE log NOT IN (SELECT id FROM log)",
+                         VERIFY_TREE, "log");
+    while (row && verify_step(verify, row, VERIFY_TREE, "log"))
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", key_of(row, key),
+                      "is missing, although records are of it");
     sqlite3_finalize(row);
     row = verify_prepare(verify, verify->db,
                          "SELECT id, name FROM log l WHERE (id <> 1 AND secret IS NOT NULL) OR (id"
@@ -562,7 +586,7 @@ enum status verify_tree(struct verify *verify, struct error *err)
     free(proven.bits);
     if (expected.is_asked && !expected.is_seen)
         verify_report(verify, VERIFY_WRONG, VERIFY_HEAD, NULL, NULL,
-                      "the head that was expected (%s) is none of this file's",
+                      "the expected head %s is none that a log of this file has had",
                       verify->options->expect_head);
     return STATUS_OK;
 }

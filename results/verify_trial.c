@@ -103,7 +103,8 @@ static const struct rule {
      " -1) < 0 OR coalesce(window_first >= samples, 1) THEN 'has no window with samples' END AS"
      " why FROM trial_end) WHERE why IS NOT NULL"},
     {"series",
-     "SELECT id, 'the series ' || name || ' of trial ' || trial || ' holds ' || minimum FROM"
+     "SELECT trial || '/' || name || '/' || first, 'the series ' || name || ' of trial ' || trial ||"
+     " ' holds ' || minimum FROM"
      " series WHERE name NOT LIKE 'telemetry:%' AND minimum < CASE name WHEN 'wall_ns' THEN 1 ELSE"
      " -1 END"},
     /* Checks. */
@@ -177,12 +178,13 @@ struct reading_series {
     int64_t samples;
 };
 
+/* `first` begins the chunk. */
 static void wrong_series(struct verify_worker *worker, int64_t trial, const char *name,
-                         const char *what)
+                         int64_t first, const char *what)
 {
-    char key[24];
+    char key[160];
 
-    snprintf(key, sizeof(key), "%lld", (long long)trial);
+    snprintf(key, sizeof(key), "%lld/%.100s/%lld", (long long)trial, name, (long long)first);
     verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_CONTENT, "series", key,
                         "the series %.100s of trial %lld %s", name, (long long)trial, what);
 }
@@ -206,26 +208,30 @@ static void end_series(struct verify_worker *worker, int64_t trial, struct readi
             continue;
         if (!told || strcmp(told, hex) != 0 ||
             json_integer_value(json_object_get(entry, "samples")) != series->samples)
-            wrong_series(worker, trial, series->name, "is not the one that its record names");
+            wrong_series(worker, trial, series->name, 0, "is not the one that its record names");
         json_array_remove(list, i);
         return;
     }
-    wrong_series(worker, trial, series->name, "is in no record: somebody added it");
+    wrong_series(worker, trial, series->name, 0, "is in no record: somebody added it");
 }
 
 /* columns: 0 name, then those of the chunk: first, count, minimum, maximum, total, data */
 static void take_chunk(struct verify_worker *worker, int64_t trial, sqlite3_stmt *row,
                        struct reading_series *series)
 {
+    const int64_t first = sqlite3_column_int64(row, 1);
     int64_t values[SERIES_CHUNK_MAX];
     struct error err = ERROR_INIT;
     size_t count = 0;
 
     worker->done++;
-    if (sqlite3_column_int64(row, 1) != series->samples)
-        wrong_series(worker, trial, series->name, "has a gap: samples are missing");
+    if ((size_t)sqlite3_column_bytes(row, 0) != strlen(text_at(row, 0)))
+        wrong_series(worker, trial, series->name, first, "has a NUL in its name");
+    if (first != series->samples)
+        wrong_series(worker, trial, series->name, series->samples,
+                     "has a gap: samples are missing");
     if (store_read_chunk(row, 1, values, &count, &err) != STATUS_OK)
-        wrong_series(worker, trial, series->name, err.message);
+        wrong_series(worker, trial, series->name, first, err.message);
     series->samples += sqlite3_column_int64(row, 2);
     digest_update(&series->state, sqlite3_column_blob(row, 6),
                   (size_t)sqlite3_column_bytes(row, 6));
@@ -258,7 +264,7 @@ static void check_samples(struct verify_worker *worker, sqlite3_stmt *trial, sql
     {
         const char *name = json_string_value(json_object_get(entry, "name"));
 
-        wrong_series(worker, id, name ? name : "", "is missing, although its record names it");
+        wrong_series(worker, id, name ? name : "", 0, "is missing, although its record names it");
     }
     json_decref(list);
 }

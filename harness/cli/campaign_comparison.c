@@ -276,6 +276,12 @@ void campaign_comparison_finish(struct campaign_comparison *c)
     memset(c, 0, sizeof(*c));
 }
 
+void campaign_comparison_allow_foreign_worker(struct campaign_comparison *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        c->list[i].allows_foreign_worker = true;
+}
+
 const struct stored_comparison *campaign_comparison_find(const struct campaign_comparison *c,
                                                          const char *a, const char *b)
 {
@@ -294,7 +300,9 @@ enum gate_decision campaign_comparison_decide(const struct campaign_comparison *
 
         if (one == GATE_NOT_COMPARABLE)
             return one;
-        if (one == GATE_WORSE)
+        if (one == GATE_FOREIGN_WORKER || decision == GATE_FOREIGN_WORKER)
+            decision = GATE_FOREIGN_WORKER;
+        else if (one == GATE_WORSE)
             decision = one;
         else if (one == GATE_INCONCLUSIVE && decision == GATE_PASSES)
             decision = one;
@@ -372,6 +380,19 @@ static void append_only(struct text *out, const char *id, const json_t *only)
                            json_array_size(only) == 1 ? "s" : "ve");
 }
 
+static void append_foreign_workers(struct text *out, const struct campaign_comparison *c)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < c->count; i++)
+        count += comparability_foreign_worker(c->list[i].judgement) != NULL;
+    if (count > 0)
+        text_append_format(out,
+                           "Of %zu of the %zu comparisons another program than assay's own worker "
+                           "measured a result\n",
+                           count, c->count);
+}
+
 /* What all differences are attributed to, where that is one and the same. */
 static void append_attribution(struct text *out, const struct campaign_comparison *c)
 {
@@ -407,6 +428,7 @@ static void append_table(struct text *out, const struct campaign_comparison *c)
     text_append_char(out, '\n');
     append_only(out, c->a, c->only[0]);
     append_only(out, c->b, c->only[1]);
+    append_foreign_workers(out, c);
     append_attribution(out, c);
     if (common_note(c))
         text_append_format(out, "%s\n", common_note(c));

@@ -40,6 +40,9 @@ enum status campaign_comparison_make(struct store *store, const char *a, const c
                                      struct campaign_comparison *ret, struct error *err);
 void campaign_comparison_finish(struct campaign_comparison *comparison);
 
+/* Lets a gate pass on what a foreign worker measured. */
+void campaign_comparison_allow_foreign_worker(struct campaign_comparison *comparison);
+
 /* The comparison of these two cells, or NULL. */
 const struct stored_comparison *
 campaign_comparison_find(const struct campaign_comparison *comparison, const char *a,
@@ -48,7 +51,8 @@ campaign_comparison_find(const struct campaign_comparison *comparison, const cha
 /*
  * Worse where a cell is slower beyond the margin at an error rate for all of them (Holm); passes
  * where each cell passes by itself, since they must all (an intersection-union test, Berger,
- * Technometrics 24 (1982), needs no adjustment); not comparable where a cell is that.
+ * Technometrics 24 (1982), needs no adjustment); not comparable where a cell is that, and refused
+ * where a foreign worker measured one.
  */
 enum gate_decision campaign_comparison_decide(const struct campaign_comparison *comparison);
 

@@ -102,7 +102,7 @@ static int run_campaign(const struct command_line *line, struct store *store,
     struct campaign_summary summary = {0};
     struct error err = ERROR_INIT;
     struct signing signing;
-    enum status status = signing_open(&signing, &err);
+    enum status status = signing_open(NULL, &signing, &err);
     int shown;
 
     if (status != STATUS_OK)

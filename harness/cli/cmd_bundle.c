@@ -120,7 +120,7 @@ static int run(const struct command_line *line)
         error_set(&err, STATUS_INVALID, "-o FILE: say where the bundle shall go");
         return command_fail(&err);
     }
-    if (signing_open(&signing, &err) != STATUS_OK)
+    if (signing_open(NULL, &signing, &err) != STATUS_OK)
         return command_fail(&err);
     result = with_store(line, STORE_WRITE, bundle, &signing);
     signing_close(&signing);

@@ -79,7 +79,7 @@ static enum status compare_once(const struct command_line *line, struct store *s
         plan_finish(&plan);
     }
     if (status == STATUS_OK) {
-        status = signing_open(&signing, err);
+        status = signing_open(NULL, &signing, err);
         if (status == STATUS_OK) {
             options.key = signing_key(&signing);
             status = campaign_run(&campaign, &options, &summary, err);

@@ -102,10 +102,8 @@ static enum status write_file(struct store *store, const struct export_format *f
 static enum status sign(void *context, const void *bytes, size_t length, uint8_t *ret,
                         size_t *ret_length, struct error *err)
 {
-    (void)err;
-    key_sign(context, bytes, length, ret);
     *ret_length = KEY_SIGNATURE_SIZE;
-    return STATUS_OK;
+    return key_sign(context, bytes, length, ret, err);
 }
 
 /* The key of --key, or the usual one of --sign. */

@@ -5,7 +5,7 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 
-enum { KEY_MARGIN = 0x100, KEY_NO_RECORD };
+enum { KEY_MARGIN = 0x100, KEY_NO_RECORD, KEY_ALLOW_FOREIGN_WORKER };
 
 /* Who may only read a database may still judge by it. */
 static void record(const struct command_line *line, enum gate_decision decision,
@@ -48,13 +48,15 @@ static int pass_or_fail_campaigns(const struct command_line *line, struct store 
                                  &comparison, &err) != STATUS_OK)
         return err.code == STATUS_INVALID ? (command_say(&err), ASSAY_EXIT_USAGE)
                                           : command_fail_store(&err);
+    if (command_has(line, KEY_ALLOW_FOREIGN_WORKER))
+        campaign_comparison_allow_foreign_worker(&comparison);
     decision = campaign_comparison_decide(&comparison);
     if (!command_has(line, KEY_NO_RECORD))
         record_campaigns(line, &comparison);
     campaign_comparison_show(store, &comparison, true, command_has(line, KEY_JSON), false);
     log_info("gate %s", gate_decision_meaning(decision));
     campaign_comparison_finish(&comparison);
-    return (int)decision;
+    return gate_decision_status(decision);
 }
 
 static int pass_or_fail(const struct command_line *line, struct store *store, void *context)
@@ -84,6 +86,7 @@ static int pass_or_fail(const struct command_line *line, struct store *store, vo
         stored_comparison_finish(&comparison);
         return command_fail_store(&err);
     }
+    comparison.allows_foreign_worker = command_has(line, KEY_ALLOW_FOREIGN_WORKER);
     decision = gate_decide(&comparison);
     object = gate_json(&comparison, options->margin);
     if (!command_has(line, KEY_NO_RECORD))
@@ -91,7 +94,7 @@ static int pass_or_fail(const struct command_line *line, struct store *store, vo
     stored_comparison_show(&comparison, object, command_has(line, KEY_JSON), false);
     log_info("gate %s", gate_decision_meaning(decision));
     stored_comparison_finish(&comparison);
-    return (int)decision;
+    return gate_decision_status(decision);
 }
 
 static int run(const struct command_line *line)
@@ -106,6 +109,10 @@ static int run(const struct command_line *line)
 
 static const struct argp_option options[] = {
     {"margin", KEY_MARGIN, "FRACTION", 0, "slower by no more than this passes (default: 0.01)", 0},
+    {"allow-foreign-worker", KEY_ALLOW_FOREIGN_WORKER, NULL, 0,
+     "judge what another program than assay's own worker measured (ASSAY_WORKER), which is else "
+     "refused; the stored decision says that it was allowed",
+     0},
     {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing, and leave the file as it is", 0},
     {0}};
 
@@ -115,13 +122,14 @@ const struct command command_gate = {
     .summary = "Pass or fail a candidate against a baseline, for CI",
     .text =
         "A decision that can be used is evidence, whichever way it went: it is stored, enters the "
-        "ledger, is recomputed by `assay verify` and listed in a dossier. Where the "
+        "log, is recomputed by `assay verify` and listed in a dossier. Where the "
         "database cannot be written, a warning says that it is not recorded; the exit status is "
         "the decision's all the same. Being written to takes a file of an older assay forward, "
         "which is said; --no-record leaves the file as it is.\n"
         "\n"
         "Exit status 0: equivalent within the margin, or faster; 1: worse; 2: the two do not "
-        "compare, or wrong arguments; 3: inconclusive. 4 and above: the command itself failed. A "
+        "compare, a foreign worker measured them, or wrong arguments; 3: inconclusive. 4 and "
+        "above: the command itself failed. A "
         "single CAMPAIGN is one that `assay ab` made: a is the baseline, b the candidate.\n"
         "\n"
         "Of two campaigns of several results every pair of the same workload, precision and batch "

@@ -2,14 +2,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/core/log.h"
 #include "results/key.h"
 
-enum { KEY_FILE = 0x100 };
+enum { KEY_FILE = 0x100, KEY_PASSPHRASE, KEY_SIGNER, KEY_PUBLIC };
 
 static int no_home(void)
 {
@@ -39,15 +38,6 @@ static int show_key(const struct command_line *line, const struct key_public *ke
     return output_text(&out);
 }
 
-/* A key's name unless one is given: this host's, which says where signatures come from. */
-static const char *default_name(char ret[KEY_NAME_MAX + 1])
-{
-    if (gethostname(ret, KEY_NAME_MAX) != 0 || !*ret)
-        snprintf(ret, KEY_NAME_MAX + 1, "assay");
-    ret[KEY_NAME_MAX] = '\0';
-    return ret;
-}
-
 static int is_database(const struct dirent *entry)
 {
     size_t length = strlen(entry->d_name);
@@ -74,27 +64,93 @@ static void warn_of_databases(const char *path)
     free(folder);
 }
 
+/* The public key of a signer: as others write one, or its 32 bytes in base64. */
+static enum status read_public(const char *word, const char *name, struct key_public *ret,
+                               struct error *err)
+{
+    size_t got = 0;
+
+    if (!key_base64_decode(word, strlen(word), ret->bytes, sizeof(ret->bytes), &got) ||
+        got != sizeof(ret->bytes))
+        return key_public_read(word, ret, err);
+    snprintf(ret->name, sizeof(ret->name), "%s", name);
+    return STATUS_OK;
+}
+
+/* A key that a command signs with; what it signs at first shows that it has the key. */
+static enum status take_signer(const struct command_line *line, const char *name, struct key *ret,
+                               struct error *err)
+{
+    static const char test[] = "assay key new: does this command sign with that key?\n";
+    const char *command = command_value(line, KEY_SIGNER);
+    const char *public_key = command_value(line, KEY_PUBLIC);
+    uint8_t signature[KEY_SIGNATURE_SIZE];
+    enum status status;
+
+    memset(ret, 0, sizeof(*ret));
+    if (!public_key)
+        return error_set(err, STATUS_INVALID,
+                         "--signer: name the public key that the command signs with, too, with "
+                         "--public");
+    if (!*command || strlen(command) >= sizeof(ret->command) || strchr(command, '\n') ||
+        !text_is_utf8(command, strlen(command)))
+        return error_set(err, STATUS_INVALID,
+                         "--signer: write a command of one line, at most %d "
+                         "bytes",
+                         KEY_COMMAND_MAX - 1);
+    snprintf(ret->command, sizeof(ret->command), "%s", command);
+    status = key_check_name(name, err);
+    if (status == STATUS_OK)
+        status = read_public(public_key, name, &ret->public, err);
+    return status == STATUS_OK ? key_sign(ret, test, strlen(test), signature, err) : status;
+}
+
+static enum status write_key(const struct command_line *line, const struct key *key,
+                             const char *path, struct error *err)
+{
+    char passphrase[KEY_PASSPHRASE_MAX];
+    enum status status;
+
+    if (!command_has(line, KEY_PASSPHRASE))
+        return key_write(key, path, err);
+    if (key->command[0])
+        return error_set(err, STATUS_INVALID,
+                         "--passphrase: assay has no key to protect, the command of --signer does");
+    status = key_passphrase(key->public.name, true, passphrase, err);
+    if (status == STATUS_OK)
+        status = key_write_sealed(key, passphrase, path, err);
+    explicit_bzero(passphrase, sizeof(passphrase));
+    return status;
+}
+
 static int new_key(const struct command_line *line)
 {
     const char *name = line->argument_count > 1 ? line->arguments[1] : NULL;
     const char *file = command_value(line, KEY_FILE);
     char *path = file ? strdup(file) : key_path(name);
-    char buffer[KEY_NAME_MAX + 1];
     struct error err = ERROR_INIT;
+    enum status status;
     struct key key;
     int result;
 
     if (!path)
         return no_home();
-    if (key_generate(name ? name : default_name(buffer), &key, &err) != STATUS_OK ||
-        key_write(&key, path, &err) != STATUS_OK) {
+    status = command_has(line, KEY_SIGNER) ? take_signer(line, name, &key, &err)
+                                           : key_generate(name, &key, &err);
+    if (status == STATUS_OK)
+        status = write_key(line, &key, path, &err);
+    if (status != STATUS_OK) {
+        key_finish(&key);
         free(path);
         return command_fail(&err);
     }
-    warn_of_databases(path);
+    if (!key.command[0])
+        warn_of_databases(path);
     if (!command_has(line, KEY_JSON))
-        log_info("the key is in %s: keep it to yourself, and keep a copy. Others check your "
-                 "signatures with this:",
+        log_info(key.command[0]
+                     ? "%s names the command that signs. Others check your signatures with this:"
+                     : "the key is in %s: keep it to yourself, and keep a copy. Others check your "
+                       "signatures with this:",
                  path);
     result = show_key(line, &key.public, path);
     key_finish(&key);
@@ -108,17 +164,16 @@ static int show(const struct command_line *line)
     const char *file = command_value(line, KEY_FILE);
     char *path = file ? strdup(file) : key_path(name);
     struct error err = ERROR_INIT;
-    struct key key;
+    struct key_public key;
     int result;
 
     if (!path)
         return no_home();
-    if (key_read(path, &key, &err) != STATUS_OK) {
+    if (key_read_public(path, &key, &err) != STATUS_OK) {
         command_say(&err);
         result = err.code == STATUS_NO_MEMORY ? ASSAY_EXIT_SYSTEM : ASSAY_EXIT_USAGE;
     } else {
-        result = show_key(line, &key.public, path);
-        key_finish(&key);
+        result = show_key(line, &key, path);
     }
     free(path);
     return result;
@@ -135,15 +190,14 @@ static void add_to_list(const char *path, json_t *list, struct text *out)
 {
     struct error err = ERROR_INIT;
     char public_text[KEY_TEXT_MAX];
-    struct key key;
+    struct key_public key;
 
-    if (key_read(path, &key, &err) != STATUS_OK) {
+    if (key_read_public(path, &key, &err) != STATUS_OK) {
         log_warning("%s", err.message);
         return;
     }
-    text_append_format(out, "%s  %s\n", key_public_text(&key.public, public_text), path);
-    json_array_append_new(list, key_json(&key.public, path));
-    key_finish(&key);
+    text_append_format(out, "%s  %s\n", key_public_text(&key, public_text), path);
+    json_array_append_new(list, key_json(&key, path));
 }
 
 static int list_keys(const struct command_line *line)
@@ -194,7 +248,17 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"file", KEY_FILE, "FILE", 0, "the key's file, in place of the usual one", 0}, {0}};
+    {"file", KEY_FILE, "FILE", 0, "the key's file, in place of the usual one", 0},
+    {"passphrase", KEY_PASSPHRASE, NULL, 0,
+     "new: put it under a passphrase, from the terminal or the file ASSAY_KEY_PASSPHRASE_FILE", 0},
+    {"signer", KEY_SIGNER, "COMMAND", 0,
+     "new: no key is made; this command signs what is on its standard input (Ed25519) and prints "
+     "the signature in base64, for keys in a token or on another machine",
+     0},
+    {"public", KEY_PUBLIC, "KEY|FILE", 0,
+     "new --signer: the public key it signs with, its 32 bytes in base64 or as `show` prints one",
+     0},
+    {0}};
 
 const struct command command_key = {
     .name = "key",
@@ -203,8 +267,12 @@ const struct command command_key = {
     .text =
         "A key lies in a file of its own, outside every database, that its owner alone may read: "
         "ASSAY_KEY, else assay/NAME.key under XDG_CONFIG_HOME or ~/.config. The key without a NAME "
-        "signs what `assay run` records: the plan before the first trial, and the end. `show` "
-        "prints the public half, which `assay verify --key` takes.",
+        "signs what `assay run` records: the plan before the first trial, and the end. Its "
+        "signatures are named key- and the first 8 hex digits of the SHA-256 of its public half, "
+        "those of another NAME: what is signed holds that name, and nothing of the host or the "
+        "user. `show` prints the public half, which `assay verify --key` takes.\n"
+        "\n"
+        "  assay key new lab --signer 'sign-with-token' --public BASE64",
     .options = options,
     .groups = GROUP_JSON,
     .arguments_min = 1,

@@ -123,7 +123,7 @@ static int run_plan(const struct command_line *line, struct store *store, const 
     char again[80];
     int result;
 
-    if (signing_open(&signing, &err) != STATUS_OK)
+    if (signing_open(NULL, &signing, &err) != STATUS_OK)
         return command_fail(&err);
     options.key = signing_key(&signing);
     if (campaign_create(store, plan, line->text, &campaign, &err) != STATUS_OK) {

@@ -10,6 +10,7 @@
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/results_view.h"
+#include "harness/cli/run_plan.h"
 #include "harness/cli/signing.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
@@ -27,7 +28,13 @@ enum {
     KEY_ORDER_SEED,
     KEY_NONCE,
     KEY_DOCTOR,
-    KEY_QUESTION
+    KEY_QUESTION,
+    KEY_PLAN_ONLY,
+    KEY_PLAN,
+    KEY_SIGN,
+    KEY_WITNESS_COMMAND,
+    KEY_WITNESSES,
+    KEY_ROSTER
 };
 
 #define JITTER_NS (10 * (int64_t)1000000000)
@@ -182,6 +189,14 @@ static json_t *summary_json(const struct campaign *campaign, const struct campai
         "results", results, "expected", json_incref(campaign->expected));
 }
 
+static enum status read_witnesses(const struct command_line *line, struct run_witnesses *ret,
+                                  struct error *err)
+{
+    return run_witnesses_read(command_value(line, KEY_WITNESS_COMMAND),
+                              command_value(line, KEY_WITNESSES), command_value(line, KEY_ROSTER),
+                              ret, err);
+}
+
 static int run_campaign(const struct command_line *line, struct store *store,
                         struct campaign *campaign)
 {
@@ -190,17 +205,30 @@ static int run_campaign(const struct command_line *line, struct store *store,
                                        .jitter_ns = command_has(line, KEY_DOCTOR) ? JITTER_NS : 0};
     struct campaign_summary summary = {0};
     struct error err = ERROR_INIT;
+    struct run_witnesses witnesses;
     struct signing signing;
     enum status status;
     int result;
 
-    if (signing_open(&signing, &err) != STATUS_OK)
+    if (signing_open(command_value(line, KEY_SIGN), &signing, &err) != STATUS_OK)
         return command_fail(&err);
+    status = read_witnesses(line, &witnesses, &err);
+    if (status != STATUS_OK) {
+        signing_close(&signing);
+        return command_fail(&err);
+    }
     options.key = signing_key(&signing);
+    options.witnesses = run_witnesses_hold(&witnesses);
     status = interrupt_open(INTERRUPT_TRIALS, &options.wake_fd, &err);
     if (status == STATUS_OK)
         status = campaign_run(campaign, &options, &summary, &err);
     signing_close(&signing);
+    run_witnesses_finish(&witnesses);
+    if (status == STATUS_OK && summary.held)
+        return command_interrupted(
+            "interrupted; no trial has run, and what witnesses have signed is kept; run it with: "
+            "assay run --plan %.8s --db %s",
+            campaign->uid, store_path(store));
     if (status != STATUS_OK) {
         result = err.code == STATUS_UNAVAILABLE ? command_fail(&err) : command_fail_store(&err);
         log_info("what was finished is kept; go on with: assay run --resume %.8s --db %s",
@@ -245,10 +273,26 @@ static int resume(const struct command_line *line, struct store *store, void *co
     int result;
 
     (void)context;
-    if (campaign_open(store, command_value(line, KEY_RESUME), &campaign, &err) != STATUS_OK)
+    if ((command_has(line, KEY_PLAN)
+             ? campaign_open_planned(store, command_value(line, KEY_PLAN), &campaign, &err)
+             : campaign_open(store, command_value(line, KEY_RESUME), &campaign, &err)) != STATUS_OK)
         return command_fail_store(&err);
     result = run_campaign(line, store, &campaign);
     campaign_finish(&campaign);
+    return result;
+}
+
+/* Records the plan and its head; nothing runs. */
+static int plan_only(const struct command_line *line, struct campaign *campaign)
+{
+    struct error err = ERROR_INIT;
+    struct signing signing;
+    int result;
+
+    if (signing_open(command_value(line, KEY_SIGN), &signing, &err) != STATUS_OK)
+        return command_fail(&err);
+    result = run_plan_show(line, campaign, signing_key(&signing));
+    signing_close(&signing);
     return result;
 }
 
@@ -263,9 +307,60 @@ static int create(const struct command_line *line, struct store *store, void *pl
         log_info("no trial was run: give the same command again");
         return result;
     }
-    result = run_campaign(line, store, &campaign);
+    result = command_has(line, KEY_PLAN_ONLY) ? plan_only(line, &campaign)
+                                              : run_campaign(line, store, &campaign);
     campaign_finish(&campaign);
     return result;
+}
+
+/* Options that belong to a new plan, beside --plan or --resume; NULL: there are none. */
+static const char *stray_option(const struct command_line *line)
+{
+    static const struct {
+        int key;
+        const char *name;
+    } new_plan[] = {{KEY_DEVICE, "--device"},       {KEY_PROTOCOL, "--protocol"},
+                    {KEY_PRECISION, "--precision"}, {KEY_BATCH, "--batch"},
+                    {KEY_EMULATE, "--emulate"},     {KEY_IMPLEMENTATION, "--implementation"},
+                    {KEY_NONCE, "--nonce"},         {KEY_ORDER_SEED, "--order-seed"},
+                    {KEY_QUESTION, "--question"},   {KEY_DRY_RUN, "--dry-run"},
+                    {KEY_PLAN_ONLY, "--plan-only"}};
+
+    for (size_t i = 0; i < sizeof(new_plan) / sizeof(new_plan[0]); i++)
+        if (command_has(line, new_plan[i].key))
+            return new_plan[i].name;
+    return line->argument_count > 0 ? line->arguments[0] : NULL;
+}
+
+/* What is wrong is said before devices are asked; true: it is. */
+static bool is_wrong(const struct command_line *line)
+{
+    const bool resumes = command_has(line, KEY_RESUME), runs = command_has(line, KEY_PLAN);
+    const char *stray = resumes || runs ? stray_option(line) : NULL;
+    struct run_witnesses witnesses;
+    struct error err = ERROR_INIT;
+
+    if (resumes && runs) {
+        log_error("--plan is for what has not been started, --resume for what has: leave one out");
+        return true;
+    }
+    /* Before now --resume took and ignored the others. */
+    if (stray && (runs || line->argument_count > 0)) {
+        log_error("%s takes everything from the campaign's record: leave out \"%s\"",
+                  runs ? "--plan" : "--resume", runs ? stray : line->arguments[0]);
+        return true;
+    }
+    if (command_has(line, KEY_PLAN_ONLY) && command_has(line, KEY_WITNESS_COMMAND)) {
+        log_error("--plan-only runs nothing, so nothing waits for witnesses: leave out "
+                  "--witness-command, and give it to `assay run --plan`");
+        return true;
+    }
+    if (read_witnesses(line, &witnesses, &err) != STATUS_OK) {
+        command_say(&err);
+        return true;
+    }
+    run_witnesses_finish(&witnesses);
+    return false;
 }
 
 static int run(const struct command_line *line)
@@ -275,12 +370,9 @@ static int run(const struct command_line *line)
     struct plan plan;
     int result;
 
-    if (command_has(line, KEY_RESUME) && line->argument_count > 0) {
-        log_error("--resume takes everything from the campaign's record: leave out \"%s\"",
-                  line->arguments[0]);
+    if (is_wrong(line))
         return ASSAY_EXIT_USAGE;
-    }
-    if (command_has(line, KEY_RESUME))
+    if (command_has(line, KEY_RESUME) || command_has(line, KEY_PLAN))
         return with_store(line, STORE_WRITE, resume, NULL);
     if (line->argument_count == 0) {
         log_error("name a workload, a suite or a file, such as `assay run first-look`; `assay "
@@ -313,9 +405,22 @@ static const struct argp_option options[] = {
      0},
     {"dry-run", KEY_DRY_RUN, NULL, 0,
      "show cells, order and how long it will take; run and store nothing", 0},
+    {"plan-only", KEY_PLAN_ONLY, NULL, 0,
+     "record the plan and its head, for others to see before, and run nothing", 0},
+    {"plan", KEY_PLAN, "CAMPAIGN", 0,
+     "run exactly what --plan-only recorded (`last`: the newest campaign)", 0},
+    {"key", KEY_SIGN, "FILE", 0,
+     "sign plan and end with this key (default: the one of `assay key show`)", 0},
+    {"witness-command", KEY_WITNESS_COMMAND, "COMMAND", 0,
+     "before the first trial, give the plan's signed note to this command, which prints "
+     "cosignatures (see assay witness), until enough have come",
+     0},
+    {"witnesses", KEY_WITNESSES, "K", 0, "how many witnesses must have cosigned the plan", 0},
+    {"roster", KEY_ROSTER, "FILE", 0, "the witnesses whose cosignatures count", 0},
     {"order-seed", KEY_ORDER_SEED, "N", 0, "seed of the trials' order (default: drawn at random)",
      0},
-    {"nonce", KEY_NONCE, "TEXT", 0, "text from a buyer that becomes part of the recorded plan", 0},
+    {"nonce", KEY_NONCE, "TEXT", 0,
+     "text from a buyer that becomes part of the recorded plan, and of the seed of the data", 0},
     {"doctor", KEY_DOCTOR, NULL, 0,
      "watch for ten seconds what is taken from a thread, before the first trial (see assay doctor)",
      0},
@@ -327,19 +432,24 @@ const struct command command_run = {
     .name = "run",
     .arguments = "[NAME|FILE|SUITE]...",
     .summary = "Run workloads under a protocol and store every sample",
-    .text = "The plan is recorded before the first trial. Each trial is a fresh process; trials of "
-            "all cells are interleaved in a seeded random order.\n"
-            "\n"
-            "How long it will take is said before, roughly: as long as stored trials of the same "
-            "cells took, or by the protocol and the size of the work. After each trial it is "
-            "updated. Ctrl-C ends a run early, and shows what finished trials say.\n"
-            "\n"
-            "A precision that a device lacks ends its cell as unsupported, with the reason.\n"
-            "\n"
-            "  assay run first-look\n"
-            "  assay run gemm --precision fp32,bf16 --implementation portable,vendor\n"
-            "  assay run triad my-model.yaml --protocol standard --db evidence.db\n"
-            "  assay run --resume last",
+    .text =
+        "The plan is recorded before the first trial. Each trial is a fresh process; trials of "
+        "all cells are interleaved in a seeded random order.\n"
+        "\n"
+        "How long it will take is said before, roughly: as long as stored trials of the same "
+        "cells took, or by the protocol and the size of the work. After each trial it is "
+        "updated. Ctrl-C ends a run early, and shows what finished trials say.\n"
+        "\n"
+        "A precision that a device lacks ends its cell as unsupported, with the reason.\n"
+        "\n"
+        "--witness-command gets the note of the plan's head on its standard input, and ASSAY_DB "
+        "and ASSAY_CHECKPOINT, with which it can call `assay checkpoint export --since`. It may "
+        "take a minute and is called again until enough witnesses have cosigned.\n"
+        "\n"
+        "  assay run first-look\n"
+        "  assay run gemm --precision fp32,bf16 --implementation portable,vendor\n"
+        "  assay run triad my-model.yaml --protocol standard --db evidence.db\n"
+        "  assay run --resume last",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
     .arguments_max = CELL_LIST_MAX,

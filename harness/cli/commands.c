@@ -23,6 +23,7 @@ static const struct command *const commands[] = {
     &command_export,
     &command_import,
     &command_checkpoint,
+    &command_witness,
     &command_amend,
     &command_archive,
     &command_delete,

@@ -22,6 +22,7 @@ extern const struct command command_calibrate;
 extern const struct command command_verify;
 extern const struct command command_bundle;
 extern const struct command command_checkpoint;
+extern const struct command command_witness;
 extern const struct command command_amend;
 extern const struct command command_archive;
 extern const struct command command_delete; /* hidden: says why there is none */

@@ -60,6 +60,8 @@ static enum status family_again(struct store *store, const char *kind, const jso
         return status;
     one = campaign_comparison_find(&family, json_string_value(json_object_get(body, "a")),
                                    json_string_value(json_object_get(body, "b")));
+    if (json_is_true(json_object_get(json_object_get(body, "gate"), "allow_foreign_worker")))
+        campaign_comparison_allow_foreign_worker(&family);
     if (!one)
         status = error_set(err, STATUS_CORRUPT, "its family of %s has no such pair of results", a);
     else
@@ -99,6 +101,7 @@ static enum status pair_again(struct store *store, const char *kind, const json_
                     : stored_comparison_make(store, a, b, &options, &comparison, err);
     if (status != STATUS_OK)
         return status;
+    comparison.allows_foreign_worker = json_is_true(json_object_get(gate, "allow_foreign_worker"));
     if (!strcmp(kind, "reproduce"))
         status = reproduction_again(store, &comparison, options.margin, reproduce, ret, err);
     else

@@ -143,18 +143,20 @@ static enum status describe(const struct view_cell *cell, char **ret_words, json
         append_word(&out, cell->device.name);
         text_append(&out, cell->device.simulated ? ", simulated)" : ")");
     }
+    if (cell->origin.worker)
+        text_append_format(&out, ", measured by the foreign worker %s", cell->origin.worker);
     text_append(&out, ": ");
     append_result(&out, cell);
     append_left_out(&out, cell, json_array_size(left_out));
     *ret_words = text_steal(&out);
     json_array_append_new(
         list,
-        json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id",
+        json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id",
                   cell->result, "implementation", text_or_null(cell->implementation), "workload",
                   text_or_null(cell->workload), "precision", text_or_null(cell->precision), "batch",
                   cell->batch.known ? json_integer(cell->batch.value) : json_null(), "device_spec",
                   text_or_null(cell->device_spec), "device", text_or_null(cell->device.name),
-                  "verdict",
+                  "foreign_worker", text_or_null(cell->origin.worker), "verdict",
                   cell->estimate ? json_string(estimate_verdict_name(cell->estimate->verdict))
                                  : json_null(),
                   "result", result_json(cell), "planned",

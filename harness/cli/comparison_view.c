@@ -423,6 +423,16 @@ static void append_no_figure(struct text *out, const struct comparison_view *vie
                                   : "b has no");
 }
 
+/* Two results of one such worker compare, and stay what that worker reported. */
+static void append_foreign_worker(struct text *out, const json_t *judgement)
+{
+    if (comparability_foreign_worker(judgement))
+        output_wrapped(out,
+                       "What the foreign worker measured is as that program reports it: device, "
+                       "times and checks",
+                       0, output_columns());
+}
+
 static void append_view(struct text *out, const struct comparison_view *view, bool explain)
 {
     const char *verdict = member(view->judgement, "verdict");
@@ -435,8 +445,10 @@ static void append_view(struct text *out, const struct comparison_view *view, bo
     else if (!strcmp(verdict, "exploratory"))
         append_exploratory(out, json_object_get(view->judgement, "except"));
     else
-        append_exceptions(out, "Comparable, except that these differ or are not known:",
+        append_exceptions(out,
+                          "Comparable, except for these, which differ, are not known or mark both:",
                           json_object_get(view->judgement, "except"));
+    append_foreign_worker(out, view->judgement);
     if (view->numbers) {
         append_numbers(out, view->numbers);
         append_no_figure(out, view);

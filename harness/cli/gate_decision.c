@@ -5,7 +5,7 @@
 const char *gate_decision_name(enum gate_decision decision)
 {
     static const char *const names[] = {
-#define GATE_NAME(code, value, name, meaning) name,
+#define GATE_NAME(code, status, name, meaning) name,
         GATE_MAP(GATE_NAME)
 #undef GATE_NAME
     };
@@ -16,12 +16,23 @@ const char *gate_decision_name(enum gate_decision decision)
 const char *gate_decision_meaning(enum gate_decision decision)
 {
     static const char *const meanings[] = {
-#define GATE_MEANING(code, value, name, meaning) meaning,
+#define GATE_MEANING(code, status, name, meaning) meaning,
         GATE_MAP(GATE_MEANING)
 #undef GATE_MEANING
     };
 
     return meanings[decision];
+}
+
+int gate_decision_status(enum gate_decision decision)
+{
+    static const int statuses[] = {
+#define GATE_STATUS(code, status, name, meaning) status,
+        GATE_MAP(GATE_STATUS)
+#undef GATE_STATUS
+    };
+
+    return statuses[decision];
 }
 
 /*
@@ -37,6 +48,8 @@ enum gate_decision gate_decide(const struct stored_comparison *comparison)
 
     if (!comparability_is_evidence(comparison->judgement))
         return GATE_NOT_COMPARABLE;
+    if (comparability_foreign_worker(comparison->judgement) && !comparison->allows_foreign_worker)
+        return GATE_FOREIGN_WORKER;
     if (!comparison->has_numbers)
         return GATE_INCONCLUSIVE;
     verdict = numbers->family > 1 ? numbers->verdict_alone : numbers->verdict;
@@ -53,9 +66,10 @@ json_t *gate_json(const struct stored_comparison *comparison, double margin)
 
     if (object &&
         json_object_set_new(object, "gate",
-                            json_pack("{s:s, s:f, s:b}", "decision",
+                            json_pack("{s:s, s:f, s:b, s:b}", "decision",
                                       gate_decision_name(gate_decide(comparison)), "margin", margin,
-                                      "paired", comparison->paired)) != 0) {
+                                      "paired", comparison->paired, "allow_foreign_worker",
+                                      comparison->allows_foreign_worker)) != 0) {
         json_decref(object);
         return NULL;
     }

@@ -18,12 +18,15 @@ static const char *const environment[][2] = {
     {"ASSAY_DB_WAIT",
      "Seconds to wait for a database that another process holds (10 to read, 60 to write)."},
     {"ASSAY_KEY", "Secret key that signs plans and ends when --key is not given."},
+    {"ASSAY_KEY_PASSPHRASE_FILE", "File whose first line is the passphrase of a key that has one; "
+                                  "otherwise the terminal is asked."},
     {"ASSAY_LIB_NAME", "File to open as the vendor library NAME (ASSAY_LIB_OPENCL, ...)."},
     {"ASSAY_NULL", "What the null backend, which tests the tool, pretends and breaks."},
     {"ASSAY_PROBE_TIMEOUT", "Time that a backend may take to list its devices (60s)."},
     {"ASSAY_TOOL_TIMEOUT", "Time that a vendor's tool may take to report (15s)."},
     {"ASSAY_WORKER",
-     "Program to start in place of assay's own worker; it speaks the worker protocol."},
+     "Program to start in place of assay's own worker; it speaks the worker protocol. What it "
+     "measures is marked so, and `assay gate` refuses it."},
     {"NO_COLOR", "When set, no colour is written."},
 };
 

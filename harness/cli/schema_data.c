@@ -223,6 +223,8 @@ static const struct member row_members[] = {
     OR_NULL("host", shape_string),
     OR_NULL("tool_version", shape_string),
     OR_NULL_SAYS("imported", shape_string, "the program whose result this is; null: assay's own"),
+    OR_NULL_SAYS("foreign_worker", shape_string,
+                 "the program that measured in place of assay's own worker; null: none"),
     {0}};
 static const struct shape row = SHAPE_OBJECT_NAMED("result", row_members);
 const struct shape schema_results = SHAPE_LIST_OF(row);
@@ -270,7 +272,17 @@ static const struct member plan_members[] = {
     MEMBER("expected", expected),
     {0}};
 static const struct shape plan = SHAPE_OBJECT_OF(plan_members);
-static const struct shape *const run_choices[] = {&ran, &plan, NULL};
+static const struct member recorded_members[] = {
+    MEMBER("campaign", shape_string),
+    MEMBER("database", shape_string),
+    MEMBER("run_with", shape_string),
+    MEMBER_SAYS("checkpoint", shape_integer, "of the plan's head"),
+    MEMBER_SAYS("size", shape_integer, "records of the log"),
+    MEMBER("root", shape_digest),
+    MEMBER_SAYS("note", shape_string, "the head as a signed note, which a witness cosigns"),
+    {0}};
+static const struct shape recorded = SHAPE_OBJECT_OF(recorded_members);
+static const struct shape *const run_choices[] = {&ran, &plan, &recorded, NULL};
 const struct shape schema_run = SHAPE_ONE_OF(run_choices);
 
 /* ---- power, calibrate ---- */
@@ -338,6 +350,24 @@ static const struct member verify_finding_members[] = {
     OR_NULL("key", shape_string), MEMBER("message", shape_string), {0}};
 static const struct shape verify_finding = SHAPE_OBJECT_OF(verify_finding_members);
 static const struct shape verify_findings = SHAPE_LIST_OF(verify_finding);
+static const struct member seen_by_members[] = {
+    MEMBER_SAYS("name", shape_string, "of the witness, from the roster"),
+    MEMBER_SAYS("id", shape_string, "of its key"),
+    MEMBER_SAYS("utc_ns", shape_utc_ns, "when it cosigned the plan's head, by its clock"),
+    MEMBER("before_first_trial", shape_boolean),
+    {0}};
+static const struct shape seen_by = SHAPE_OBJECT_OF(seen_by_members);
+static const struct shape seen_by_list = SHAPE_LIST_OF(seen_by);
+static const struct member witnessed_members[] = {
+    MEMBER("campaign", shape_string),
+    MEMBER_SAYS("witnessed_before_first_trial", shape_boolean,
+                "by as many witnesses as --witnesses asks for, else by one"),
+    MEMBER("witnesses", seen_by_list),
+    MEMBER_SAYS("unknown_cosignatures", shape_integer, "of keys that no roster names"),
+    OR_NULL_SAYS("first_trial_utc_ns", shape_utc_ns, "by the file's clock; null: no trial"),
+    {0}};
+static const struct shape witnessed = SHAPE_OBJECT_OF(witnessed_members);
+static const struct shape witnessed_list = SHAPE_LIST_OF(witnessed);
 static const struct member verify_campaign_members[] = {
     MEMBER("uid", shape_string),
     MEMBER_SAYS("origin", shape_string, "its log"),
@@ -368,9 +398,15 @@ static const struct shape verify_logs = SHAPE_LIST_OF(verify_log);
 static const struct member verify_shown_members[] = {
     MEMBER("campaigns", verify_campaigns), MEMBER_SAYS("logs", verify_logs, "of bundles"), {0}};
 static const struct shape verify_shown = SHAPE_OBJECT_OF(verify_shown_members);
+static const char *const verify_states[] = {"verified", "not_verified", "could_not_verify", NULL};
+static const struct shape verify_state = SHAPE_WORD_OF("verify_state", verify_states);
 static const struct member verify_members[] = {
     MEMBER("file", shape_string),
-    MEMBER_SAYS("verified", shape_boolean, "nothing is wrong"),
+    MEMBER_SAYS("verified", shape_boolean, "nothing is wrong, and all could be checked"),
+    MEMBER_SAYS(
+        "state", verify_state,
+        "could_not_verify: the system refused memory or files, and nothing is known of what "
+        "was not checked"),
     MEMBER("schema_version", shape_integer),
     MEMBER("origin", shape_string),
     MEMBER("leaves", shape_integer),
@@ -386,6 +422,7 @@ static const struct member verify_members[] = {
     MEMBER("wrong", shape_integer),
     MEMBER("notes", shape_integer),
     MEMBER("seconds", shape_number),
+    {"campaigns", &witnessed_list, 0, "who witnessed their plans; those of this log alone"},
     MEMBER("findings", verify_findings),
     MEMBER_SAYS("shown", verify_shown, "what of the logs is here, and what is not"),
     {0}};
@@ -393,7 +430,7 @@ const struct shape schema_verify = SHAPE_OBJECT_OF(verify_members);
 
 static const struct member bundle_members[] = {
     MEMBER("bundle", shape_string),    MEMBER("records", shape_integer),
-    MEMBER("withheld", shape_integer), MEMBER_SAYS("size", shape_integer, "rows of the ledger"),
+    MEMBER("withheld", shape_integer), MEMBER_SAYS("size", shape_integer, "records of the log"),
     MEMBER("root", shape_digest),      MEMBER("sha256", shape_digest),
     MEMBER("signed", shape_boolean),   {0}};
 const struct shape schema_bundle = SHAPE_OBJECT_OF(bundle_members);
@@ -410,7 +447,7 @@ static const struct shape import = SHAPE_OBJECT_OF(import_members);
 const struct shape schema_import = SHAPE_LIST_OF(import);
 
 static const struct member checkpoint_members[] = {
-    MEMBER("checkpoint", shape_integer), MEMBER_SAYS("size", shape_integer, "rows of the ledger"),
+    MEMBER("checkpoint", shape_integer), MEMBER_SAYS("size", shape_integer, "records of the log"),
     MEMBER("root", shape_digest),        MEMBER("utc_ns", shape_utc_ns),
     MEMBER("kind", shape_string),        MEMBER("origin", shape_string),
     MEMBER("note", shape_string),        {0}};

@@ -271,7 +271,8 @@ static const struct shape fields = SHAPE_LIST_OF(field);
 static const struct member comparability_members[] = {
     MEMBER("verdict", shape_string),
     MEMBER("reasons", shape_strings),
-    MEMBER_SAYS("except", shape_strings, "fields that differ or are not known"),
+    MEMBER_SAYS("except", shape_strings,
+                "fields that differ, are not known, or mark both (simulated, a foreign worker)"),
     MEMBER("factors", factors),
     OR_NULL("attribution", shape_string),
     MEMBER("fields", fields),
@@ -291,19 +292,14 @@ static const struct member left_out_members[] = {
     MEMBER("trial", shape_integer), MEMBER("why", shape_string), {0}};
 static const struct shape left_out = SHAPE_OBJECT_OF(left_out_members);
 static const struct shape left_out_list = SHAPE_LIST_OF(left_out);
-static const struct member arm_members[] = {MEMBER("id", shape_string),
-                                            OR_NULL("implementation", shape_string),
-                                            OR_NULL("workload", shape_string),
-                                            OR_NULL("precision", shape_string),
-                                            OR_NULL("batch", shape_integer),
-                                            OR_NULL("device_spec", shape_string),
-                                            OR_NULL("device", shape_string),
-                                            OR_NULL("verdict", shape_string),
-                                            OR_NULL("result", rate),
-                                            OR_NULL("planned", shape_integer),
-                                            OR_NULL("counted", shape_integer),
-                                            MEMBER("left_out", left_out_list),
-                                            {0}};
+static const struct member arm_members[] = {
+    MEMBER("id", shape_string),        OR_NULL("implementation", shape_string),
+    OR_NULL("workload", shape_string), OR_NULL("precision", shape_string),
+    OR_NULL("batch", shape_integer),   OR_NULL("device_spec", shape_string),
+    OR_NULL("device", shape_string),   OR_NULL("foreign_worker", shape_string),
+    OR_NULL("verdict", shape_string),  OR_NULL("result", rate),
+    OR_NULL("planned", shape_integer), OR_NULL("counted", shape_integer),
+    MEMBER("left_out", left_out_list), {0}};
 static const struct shape arm = SHAPE_OBJECT_NAMED("arm", arm_members);
 static const struct shape arms = SHAPE_LIST_OF(arm);
 
@@ -345,7 +341,7 @@ static const struct shape *const ab_choices[] = {&compared, &compared_arms, NULL
 const struct shape schema_ab = SHAPE_ONE_OF(ab_choices);
 
 static const char *const decisions[] = {
-#define DECISION_WORD(code, value, name, meaning) name,
+#define DECISION_WORD(code, status, name, meaning) name,
     GATE_MAP(DECISION_WORD)
 #undef DECISION_WORD
         NULL};
@@ -353,6 +349,7 @@ static const struct shape decision = SHAPE_WORD_OF("decision", decisions);
 static const struct member gate_members[] = {MEMBER("decision", decision),
                                              MEMBER("margin", shape_number),
                                              MEMBER("paired", shape_boolean),
+                                             MEMBER("allow_foreign_worker", shape_boolean),
                                              {0}};
 static const struct shape gate = SHAPE_OBJECT_OF(gate_members);
 static const struct member gated_members[] = {COMPARED_MEMBERS, MEMBER("gate", gate), {0}};

@@ -1,11 +1,12 @@
 #include "harness/cli/signing.h"
 
-enum status signing_open(struct signing *ret, struct error *err)
+enum status signing_open(const char *path, struct signing *ret, struct error *err)
 {
     struct signing signing = {.has_key = false};
-    enum status status = key_read_default(&signing.key, err);
+    enum status status =
+        path ? key_read(path, &signing.key, err) : key_read_default(&signing.key, err);
 
-    if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+    if (status != STATUS_OK && (path || status != STATUS_NOT_FOUND))
         return status;
     signing.has_key = status == STATUS_OK;
     *ret = signing;

@@ -9,8 +9,11 @@ struct signing {
     bool has_key;
 };
 
-/* The usual key, when there is one. Errors are those of a key that is there and cannot be used. */
-enum status signing_open(struct signing *ret, struct error *err);
+/*
+ * The key in this file; NULL: the usual one, when there is one. Errors are those of a key that is
+ * named, or is there, and cannot be used.
+ */
+enum status signing_open(const char *path, struct signing *ret, struct error *err);
 /* NULL: not signed. */
 const struct key *signing_key(const struct signing *signing);
 void signing_close(struct signing *signing);

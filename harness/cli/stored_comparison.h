@@ -17,7 +17,8 @@ struct stored_comparison {
     char a[80], b[80]; /* result ids */
     int64_t cells[2];
     json_t *judgement;
-    bool paired; /* the two arms of a campaign, pair by pair */
+    bool paired;                /* the two arms of a campaign, pair by pair */
+    bool allows_foreign_worker; /* of a gate: it may pass on what such a worker measured */
     bool has_numbers;
     struct comparison numbers;
     struct error why;            /* why there are no numbers */

@@ -28,11 +28,25 @@ static enum status set_string(char **member, const char *value, const char *sett
     return *member ? STATUS_OK : no_memory(err);
 }
 
+/*
+ * The harness itself reads it, for all trials: an arm that set it, or hid it, would change what is
+ * recorded of its trials and not who measures them.
+ */
+static bool is_of_the_harness(const char *change)
+{
+    return strcspn(change, "=") == strlen("ASSAY_WORKER") && !strncmp(change, "ASSAY_WORKER", 12);
+}
+
 /* Takes the change. */
 static enum status add_change(struct arm_spec *spec, char *change, struct error *err)
 {
     enum status status = change ? backend_check_variable(change, err) : no_memory(err);
 
+    if (status == STATUS_OK && is_of_the_harness(change))
+        status = error_set(err, STATUS_INVALID,
+                           "\"%s\": one worker measures both arms; set ASSAY_WORKER for `assay ab` "
+                           "itself",
+                           change);
     if (status != STATUS_OK) {
         free(change);
         return status;

@@ -13,7 +13,9 @@
 
 #include "harness/core/status.h"
 #include "harness/runner/plan.h"
+#include "harness/runner/witness_hold.h"
 #include "results/key.h"
+#include "results/ledger.h"
 #include "results/store.h"
 
 struct campaign_cell {
@@ -33,6 +35,7 @@ struct campaign {
     struct campaign_cell *cells;
     size_t cell_count;
     bool resumed;
+    bool planned;                            /* its plan has its head, and nothing has run yet */
     int64_t silence_ns;                      /* watchdog, from the protocol */
     int64_t cooldown_ns;                     /* pause between trials, from the protocol */
     enum protocol_verification verification; /* from the protocol */
@@ -46,7 +49,8 @@ struct campaign_options {
     int wake_fd;           /* readable: stop cleanly; -1: none */
     bool quiet;            /* no progress */
     int64_t jitter_ns;     /* test for jitter beforehand, at least so long */
-    const struct key *key; /* signs the ledger at the plan and at the end; NULL: not signed */
+    const struct key *key; /* signs the log at the plan and at the end; NULL: not signed */
+    const struct witness_hold *witnesses; /* who must see the plan before; NULL: nobody */
 };
 
 /* The result of running. */
@@ -55,6 +59,7 @@ struct campaign_summary {
     size_t unsupported;  /* neither ok nor failed: the device lacks what was asked for */
     enum status failure; /* of the first that failed */
     bool interrupted;
+    bool held; /* interrupted while the plan was waiting for witnesses: nothing has run */
 };
 
 /* Records plan, cells and order in one transaction; nothing has run yet. */
@@ -69,12 +74,24 @@ enum status campaign_create(struct store *store, const struct plan *plan, const 
  */
 enum status campaign_open(struct store *store, const char *id, struct campaign *ret,
                           struct error *err);
+/*
+ * The same, of a campaign that campaign_plan has recorded and that has not been started. INVALID:
+ * it was, or a declaration is another now; CORRUPT: what its head covers has been changed.
+ */
+enum status campaign_open_planned(struct store *store, const char *id, struct campaign *ret,
+                                  struct error *err);
 void campaign_finish(struct campaign *campaign);
+
+/* Adds the head of the plan, signed when there is a key, so that others can see it before. */
+enum status campaign_plan(struct campaign *campaign, const struct key *key,
+                          struct ledger_checkpoint *ret, struct error *err);
 
 /*
  * Runs every planned trial that has no final attempt, then estimates each cell; of an interrupted
  * campaign from the trials that are done, which the estimate says. Before the first trial and at
- * the end the ledger gets a checkpoint, signed when there is a key. Returns OK also when trials
+ * the end the log gets a checkpoint, signed when there is a key. Where witnesses are asked for,
+ * it holds before the first trial until they have cosigned; INVALID when trials have run already.
+ * Returns OK also when trials
  * failed or the user interrupted (see the summary); an error is the store's or the system's, and
  * what was finished before is kept.
  */

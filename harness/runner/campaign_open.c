@@ -7,6 +7,7 @@
 #include "harness/core/text.h"
 #include "harness/runner/lease.h"
 #include "harness/runner/tool.h"
+#include "results/ledger_witness.h"
 
 static enum status no_memory(struct error *err)
 {
@@ -88,10 +89,27 @@ static enum status check_tool(struct store *store, int64_t row, const json_t *re
                      strcmp(version, tool_version()) ? "" : ", but another file");
 }
 
+/* Whether its plan's head was all that was recorded of it. */
+static bool is_planned(const json_t *record)
+{
+    bool planned = false, started = false;
+    const json_t *event;
+    size_t i;
+
+    json_array_foreach(json_object_get(record, "events"), i, event)
+    {
+        const char *name = json_string_value(json_object_get(event, "event"));
+
+        planned |= name && !strcmp(name, "planned");
+        started |= name && (!strcmp(name, "started") || !strcmp(name, "resumed"));
+    }
+    return planned && !started;
+}
+
 enum status campaign_open(struct store *store, const char *id, struct campaign *ret,
                           struct error *err)
 {
-    struct campaign campaign = {.store = store, .resumed = true};
+    struct campaign campaign = {.store = store};
     json_t *record = NULL, *cells, *cell;
     const json_t *planned;
     size_t i;
@@ -114,6 +132,8 @@ enum status campaign_open(struct store *store, const char *id, struct campaign *
     }
     uid = json_string_value(json_object_get(record, "uid"));
     snprintf(campaign.uid, sizeof(campaign.uid), "%s", uid ? uid : "");
+    campaign.planned = is_planned(record);
+    campaign.resumed = !campaign.planned;
     cells = json_object_get(record, "cells");
     planned = json_object_get(json_object_get(record, "plan"), "cells");
     campaign.cells = calloc(json_array_size(cells) + 1, sizeof(*campaign.cells));
@@ -139,4 +159,45 @@ enum status campaign_open(struct store *store, const char *id, struct campaign *
     }
     *ret = campaign;
     return STATUS_OK;
+}
+
+/* What is about to run must be what the head covers, which others may have signed. */
+static enum status check_head(const struct campaign *campaign, struct error *err)
+{
+    struct ledger_checkpoint head;
+    struct digest root;
+    enum status status = ledger_plan_checkpoint(campaign->store, campaign->row, &head, err);
+
+    if (status == STATUS_OK)
+        status = ledger_root(campaign->store, head.size, NULL, &root, err);
+    if (status == STATUS_OK && !digest_equal(&root, &head.root))
+        status = error_set(err, STATUS_CORRUPT,
+                           "%s: the ledger does not give the root of the plan's head; run `assay "
+                           "verify` for details",
+                           store_path(campaign->store));
+    return status;
+}
+
+enum status campaign_open_planned(struct store *store, const char *id, struct campaign *ret,
+                                  struct error *err)
+{
+    struct campaign campaign;
+    enum status status = campaign_open(store, id, &campaign, err);
+
+    if (status != STATUS_OK)
+        return status;
+    if (!campaign.planned)
+        status = error_set(err, STATUS_INVALID,
+                           "campaign %.8s was started already; `assay run --resume %.8s` goes on "
+                           "with it",
+                           campaign.uid, campaign.uid);
+    if (status == STATUS_OK)
+        status = check_head(&campaign, err);
+    for (size_t i = 0; i < campaign.cell_count && status == STATUS_OK; i++)
+        status = plan_check_cell(store, campaign.cells[i].row, err);
+    if (status == STATUS_OK)
+        *ret = campaign;
+    else
+        campaign_finish(&campaign);
+    return status;
 }

@@ -229,13 +229,61 @@ static enum status read_environments(struct campaign *campaign, struct error *er
     return status;
 }
 
+enum status campaign_plan(struct campaign *campaign, const struct key *key,
+                          struct ledger_checkpoint *ret, struct error *err)
+{
+    enum status status =
+        store_add_campaign_event(campaign->store, campaign->row, "planned", NULL, err);
+
+    if (status == STATUS_OK)
+        status = ledger_add_checkpoint(campaign->store, "plan", campaign->row, key, ret, err);
+    campaign->planned |= status == STATUS_OK;
+    return status;
+}
+
+/* Waits for those who are to see the plan. */
+static enum status hold(struct campaign *campaign, const struct campaign_options *options,
+                        bool *ret_held, struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    if (options->witnesses && campaign->resumed)
+        return error_set(err, STATUS_INVALID,
+                         "campaign %.8s was started before: its plan can no longer be witnessed "
+                         "before its first trial, so go on without --witness-command",
+                         campaign->uid);
+    if (options->witnesses && !campaign->planned)
+        status = campaign_plan(campaign, options->key, NULL, err);
+    if (status == STATUS_OK && options->witnesses)
+        status = witness_hold(campaign->store, campaign->row, options->witnesses, options->wake_fd,
+                              ret_held, err);
+    if (status == STATUS_OK && campaign->planned && !*ret_held)
+        status = witness_clock(campaign->store, campaign->row, options->wake_fd, ret_held, err);
+    return status;
+}
+
+/* Records that trials begin or go on, and the head before the first of them. */
+static enum status begin(struct campaign *campaign, const struct campaign_options *options,
+                         struct error *err)
+{
+    char holder[LEASE_SIZE];
+    enum status status;
+
+    lease_describe(holder);
+    status = store_add_campaign_event(campaign->store, campaign->row,
+                                      campaign->resumed ? "resumed" : "started", holder, err);
+    if (status == STATUS_OK && !campaign->planned)
+        status = ledger_add_checkpoint(campaign->store, campaign->resumed ? "resume" : "plan",
+                                       campaign->row, options->key, NULL, err);
+    return status;
+}
+
 enum status campaign_run(struct campaign *campaign, const struct campaign_options *options,
                          struct campaign_summary *ret, struct error *err)
 {
     struct campaign_summary summary = {0};
     struct progress progress;
     struct maps_cache cache;
-    char holder[LEASE_SIZE];
     struct trial_request request = {.store = campaign->store,
                                     .campaign = campaign->row,
                                     .silence_ns = campaign->silence_ns,
@@ -256,22 +304,22 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
         campaign->expected = expected_json(&expected);
     }
     if (status == STATUS_OK)
+        status = hold(campaign, options, &summary.held, err);
+    if (status == STATUS_OK && !summary.held)
         status = read_environments(campaign, err);
-    if (status != STATUS_OK) {
+    if (status != STATUS_OK || summary.held) {
         expected_finish(&expected);
         free(pending.trials);
+        summary.interrupted = summary.held;
+        if (status == STATUS_OK)
+            *ret = summary;
         return status;
     }
     maps_cache_init(&cache);
     if (!options->quiet && summary.planned > 0)
         tell_expected(&expected);
     progress_init(&progress, summary.planned, options->quiet);
-    lease_describe(holder);
-    status = store_add_campaign_event(campaign->store, campaign->row,
-                                      campaign->resumed ? "resumed" : "started", holder, err);
-    if (status == STATUS_OK)
-        status = ledger_add_checkpoint(campaign->store, campaign->resumed ? "resume" : "plan",
-                                       campaign->row, options->key, NULL, err);
+    status = begin(campaign, options, err);
     if (status == STATUS_OK)
         status = campaign_examine(campaign, options, err);
     if (status == STATUS_OK)

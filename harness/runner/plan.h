@@ -19,6 +19,7 @@
 #include "harness/core/status.h"
 #include "harness/runner/arm_spec.h"
 #include "protocols/protocol.h"
+#include "results/store.h"
 #include "workloads/workload.h"
 
 /* What the user asked for. Lists that are empty mean: all that is declared. */
@@ -34,7 +35,7 @@ struct plan_request {
     size_t batch_count;
     bool has_order_seed;
     uint64_t order_seed;
-    const char *nonce;    /* given by a buyer, kept in the plan; NULL: none */
+    const char *nonce;    /* given by a buyer, kept in the plan, seeds the data; NULL: none */
     const char *question; /* the question of the campaign, kept in the plan; NULL: none given */
     const enum implementation *implementations; /* empty: that of `spec`, else the portable one */
     size_t implementation_count;
@@ -64,7 +65,8 @@ struct plan {
     uint32_t *order; /* indices of cells, one entry a trial */
     size_t order_count;
     uint64_t order_seed;
-    json_t *reproduces; /* {"campaign", "ordinal", "plan_digest"} of what is repeated; or NULL */
+    /* {"campaign", "ordinal", "plan_digest", "nonce"} of what is repeated; or NULL */
+    json_t *reproduces;
     json_t *json;
 };
 
@@ -82,6 +84,12 @@ enum status plan_build(const struct plan_request *request, struct plan *ret, str
  */
 enum status plan_build_pair(const struct plan_request *a, const struct plan_request *b,
                             struct plan *ret, struct error *err);
+
+/*
+ * Whether a planned cell's declarations are still what was recorded: as this program reads the
+ * record, and in the file that the workload came from, where there still is one. INVALID.
+ */
+enum status plan_check_cell(struct store *store, int64_t cell, struct error *err);
 
 /*
  * The cell of a stored result once more (store_cell_json's `record`, and its campaign's `planned`

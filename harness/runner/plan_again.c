@@ -125,6 +125,16 @@ static enum status add_again(struct plan *plan, const json_t *record, const json
     return STATUS_OK;
 }
 
+/* The nonce that the recorded data were made with; NULL: none. */
+static json_t *nonce_of(const json_t *planned)
+{
+    json_t *nonce = json_object_get(planned, "nonce");
+
+    if (!json_is_string(nonce))
+        nonce = json_object_get(json_object_get(planned, "reproduces"), "nonce");
+    return json_is_string(nonce) ? nonce : NULL;
+}
+
 enum status plan_build_again(const json_t *record, const json_t *planned, const char *device,
                              struct plan *ret, struct error *err)
 {
@@ -145,8 +155,9 @@ enum status plan_build_again(const json_t *record, const json_t *planned, const 
     if (status == STATUS_OK)
         status = add_again(&plan, record, planned, found, err);
     json_decref(found);
-    plan.reproduces = json_pack("{s:O?, s:O?, s:O?}", "campaign", json_object_get(campaign, "uid"),
-                                "ordinal", json_object_get(record, "ordinal"), "plan_digest",
-                                json_object_get(campaign, "plan_digest"));
+    plan.reproduces =
+        json_pack("{s:O?, s:O?, s:O?, s:O*}", "campaign", json_object_get(campaign, "uid"),
+                  "ordinal", json_object_get(record, "ordinal"), "plan_digest",
+                  json_object_get(campaign, "plan_digest"), "nonce", nonce_of(planned));
     return plan_seal(&plan, &request, ret, status, err);
 }

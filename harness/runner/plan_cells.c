@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/runner/probe.h"
+#include "protocols/data_seed.h"
 
 static enum status no_memory(struct error *err)
 {
@@ -136,6 +137,8 @@ static enum status add_implementations(struct plan *plan, const struct plan_requ
         status = plan_add_cell(plan, workload, precision, batch, device, spec, err);
         if (status == STATUS_OK) {
             plan->cells[plan->cell_count - 1].work.implementation = implementations[i];
+            plan->cells[plan->cell_count - 1].work.seed =
+                data_seed(plan->protocol.seed, request->nonce);
             plan->cells[plan->cell_count - 1].work.emulate =
                 request->emulate || (spec && spec->emulate);
         }

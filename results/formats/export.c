@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/core/canonical.h"
 #include "harness/core/text.h"
@@ -126,6 +127,49 @@ char *export_result_urn(const json_t *record)
     json_int_t ordinal = json_integer_value(json_object_get(record, "ordinal"));
 
     return text_format("urn:assay:result:%s:%lld", uid ? uid : "", (long long)ordinal);
+}
+
+static char *printable(const char *string, size_t length)
+{
+    struct text text;
+
+    text_init(&text);
+    text_append_printable(&text, string, length);
+    return text_steal(&text);
+}
+
+json_t *export_printable(const json_t *json)
+{
+    json_t *copy, *value;
+    char *shown = NULL;
+    const char *key;
+    bool ok = true;
+    size_t i;
+
+    if (json_is_string(json)) {
+        shown = printable(json_string_value(json), json_string_length(json));
+        copy = shown ? json_string(shown) : NULL;
+        free(shown);
+        return copy;
+    }
+    if (!json_is_object(json) && !json_is_array(json))
+        return json_deep_copy(json);
+    copy = json_is_object(json) ? json_object() : json_array();
+    json_array_foreach((json_t *)json, i, value)
+    {
+        ok = ok && json_array_append_new(copy, export_printable(value)) == 0;
+    }
+    json_object_foreach((json_t *)json, key, value)
+    {
+        shown = printable(key, strlen(key));
+        ok = ok && shown && json_object_set_new(copy, shown, export_printable(value)) == 0;
+        free(shown);
+    }
+    if (!ok) {
+        json_decref(copy);
+        return NULL;
+    }
+    return copy;
 }
 
 enum status export_csv(struct store *store, const struct export_request *request, FILE *file,

@@ -83,6 +83,12 @@ enum status export_record_line(struct store *store, int64_t cell, char **ret, js
 const char *export_string(const json_t *object, const char *key);
 const char *export_reading(const json_t *readings, const char *name);
 
+/*
+ * A copy of untrusted JSON whose texts, names of members included, are safe on a terminal
+ * (text_append_printable); NULL: no memory.
+ */
+json_t *export_printable(const json_t *json);
+
 /* "urn:assay:result:<uid>:<ordinal>" of a record, heap: an id that needs no database. */
 char *export_result_urn(const json_t *record);
 

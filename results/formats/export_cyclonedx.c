@@ -13,6 +13,7 @@
 
 #include "harness/core/digest.h"
 #include "harness/core/text.h"
+#include "protocols/finding.h"
 
 struct bom {
     json_t *components, *references; /* arrays: of components, of their bom-refs */
@@ -305,7 +306,9 @@ static void serial_number(const char *urn, const json_t *references, char ret[46
     }
 }
 
-static json_t *make_subject(struct bom *bom, const json_t *record, const char *urn)
+/* `row`: of store_list_results. */
+static json_t *make_subject(struct bom *bom, const json_t *record, const json_t *row,
+                            const char *urn)
 {
     static const char *const names[] = {
         "workload",  "workload_digest", "protocol",       "protocol_digest",
@@ -313,7 +316,8 @@ static json_t *make_subject(struct bom *bom, const json_t *record, const char *u
     const json_t *identity = json_object_get(record, "identity");
     const json_t *declared = json_object_get(record, "workload");
     const char *name = export_string(identity, "workload");
-    json_t *version = json_object_get(declared, "version");
+    json_t *version = json_object_get(declared, "version"), *codes, *code;
+    size_t at;
     json_t *subject = json_pack("{s:s, s:s, s:s}", "type", "application", "name",
                                 name ? name : "unknown", "bom-ref", urn);
 
@@ -343,6 +347,12 @@ static json_t *make_subject(struct bom *bom, const json_t *record, const char *u
                  export_string(json_object_get(record, "estimate"), "verdict"));
     if (json_is_object(json_object_get(record, "imported")))
         add_property(bom, subject, "assay:imported", "true");
+    add_property(bom, subject, "assay:foreign-worker", export_string(row, "foreign_worker"));
+    codes = findings_codes(json_object_get(row, "findings"));
+    bom->failed |= !codes;
+    json_array_foreach(codes, at, code)
+        add_property(bom, subject, "assay:finding", json_string_value(code));
+    json_decref(codes);
     return subject;
 }
 
@@ -381,10 +391,12 @@ enum status export_cyclonedx(struct store *store, const struct export_request *r
                              struct error *err)
 {
     struct bom bom = {json_array(), json_array(), json_object(), NULL, false};
-    json_t *record = NULL, *json = NULL;
+    json_t *record = NULL, *rows = NULL, *json = NULL;
     char *urn = NULL;
     enum status status = store_cell_json(store, request->cells[0], &record, err);
 
+    if (status == STATUS_OK)
+        status = export_rows(store, request, &rows, err);
     bom.failed = !bom.components || !bom.references || !bom.seen;
     if (status == STATUS_OK) {
         urn = export_result_urn(record);
@@ -392,7 +404,8 @@ enum status export_cyclonedx(struct store *store, const struct export_request *r
             add_device(&bom, record);
             add_system(&bom, record);
             add_files(&bom, record);
-            json = make_bom(&bom, record, make_subject(&bom, record, urn), urn);
+            json = make_bom(&bom, record, make_subject(&bom, record, json_array_get(rows, 0), urn),
+                            urn);
         }
         if (bom.failed) {
             json_decref(json);
@@ -401,6 +414,7 @@ enum status export_cyclonedx(struct store *store, const struct export_request *r
         status = export_put_json(json, JSON_INDENT(2), file, err);
     }
     free(urn);
+    json_decref(rows);
     json_decref(record);
     json_decref(bom.components);
     json_decref(bom.references);

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocols/finding.h"
+
 struct log {
     FILE *file;
     const json_t *record;
@@ -22,7 +24,7 @@ static void put(struct log *log, const char *event, const char *key, int64_t utc
                 json_t *more)
 {
     json_t *metadata = json_pack("{s:s, s:i}", "file", "assay", "lineno", ++log->line);
-    json_t *json;
+    json_t *json, *shown;
     char *text;
 
     json_object_set(metadata, "result", json_object_get(log->record, "id"));
@@ -31,11 +33,13 @@ static void put(struct log *log, const char *event, const char *key, int64_t utc
     json = json_pack("{s:s, s:I, s:s, s:s, s:o, s:o}", "namespace", "assay", "time_ms",
                      (json_int_t)(utc_ns / 1000000), "event_type", event, "key", key, "value",
                      value ? value : json_null(), "metadata", metadata);
-    text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    shown = json ? export_printable(json) : NULL;
+    text = shown ? json_dumps(shown, JSON_COMPACT) : NULL;
     log->failed |= !text;
     if (text)
         fprintf(log->file, ":::MLLOG %s\n", text);
     free(text);
+    json_decref(shown);
     json_decref(json);
 }
 
@@ -105,13 +109,16 @@ static void put_row(struct log *log, const json_t *row, int64_t utc_ns)
 {
     static const char *const names[] = {
         "metric", "value", "lo", "hi", "unit", "grade", "trials_ok", "trials_planned", "metrics"};
-    json_t *stats = json_object();
+    json_t *stats = json_object(), *codes = findings_codes(json_object_get(row, "findings"));
 
+    log->failed |= !codes;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (!json_is_null(json_object_get(row, names[i])))
             json_object_set(stats, names[i], json_object_get(row, names[i]));
     put(log, "POINT_IN_TIME", "tracked_stats", utc_ns, stats, NULL);
     put_point(log, "assay_verdict", utc_ns, json_object_get(row, "verdict"));
+    put(log, "POINT_IN_TIME", "assay_findings", utc_ns, codes, NULL);
+    put_point(log, "assay_foreign_worker", utc_ns, json_object_get(row, "foreign_worker"));
 }
 
 enum status export_mlperf(struct store *store, const struct export_request *request, FILE *file,

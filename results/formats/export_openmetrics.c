@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "protocols/finding.h"
 #include "protocols/metric.h"
 
 /* A family: a member of a metric's value, or, where `metric` is NULL, a count of the row. */
@@ -72,6 +73,7 @@ static void put_labels(FILE *file, const json_t *row)
         fprintf(file, ",batch=\"%" JSON_INTEGER_FORMAT "\"", json_integer_value(batch));
     put_label(file, "simulated", json_is_true(json_object_get(row, "simulated")) ? "true" : NULL);
     put_label(file, "imported", export_string(row, "imported"));
+    put_label(file, "foreign_worker", export_string(row, "foreign_worker"));
 }
 
 static void put_time(FILE *file, const json_t *row, const struct export_request *request)
@@ -182,21 +184,63 @@ static void put_verdicts(FILE *file, const json_t *rows, const struct export_req
     }
 }
 
+/* What must be known with a result's values, as labels: 1 for each kind of finding. */
+static bool put_findings(FILE *file, const json_t *rows, const struct export_request *request)
+{
+    bool headed = false;
+    json_t *row, *code;
+    size_t i, k;
+
+    json_array_foreach(rows, i, row)
+    {
+        json_t *codes = findings_codes(json_object_get(row, "findings"));
+
+        if (!codes)
+            return false;
+        json_array_foreach(codes, k, code)
+        {
+            const char *name = json_string_value(code);
+
+            if (!headed)
+                fputs("# HELP assay_finding Finding (labels code, severity) on a result's samples\n"
+                      "# TYPE assay_finding gauge\n",
+                      file);
+            headed = true;
+            fputs("assay_finding", file);
+            put_labels(file, row);
+            put_label(file, "code", name);
+            put_label(file, "severity", finding_severity_name(finding_kind_find(name)->severity));
+            fputs("} 1", file);
+            put_time(file, row, request);
+        }
+        json_decref(codes);
+    }
+    return true;
+}
+
 enum status export_openmetrics(struct store *store, const struct export_request *request,
                                FILE *file, struct error *err)
 {
-    json_t *rows = NULL;
-    enum status status = export_rows(store, request, &rows, err);
+    json_t *stored = NULL, *rows;
+    enum status status = export_rows(store, request, &stored, err);
+    bool ok;
 
     if (status != STATUS_OK)
         return status;
+    rows = export_printable(stored);
+    json_decref(stored);
+    if (!rows)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the export");
     for (size_t i = 0; i < METRIC_COUNT; i++)
         put_metric(file, rows, &metrics[i], request);
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
         put_family(file, rows, &counts[i], request);
     if (json_array_size(rows))
         put_verdicts(file, rows, request);
-    fputs("# EOF\n", file);
+    ok = put_findings(file, rows, request);
     json_decref(rows);
+    if (!ok)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the export");
+    fputs("# EOF\n", file);
     return export_check(file, err);
 }

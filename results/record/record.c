@@ -239,6 +239,14 @@ static bool visit_member(struct scan *scan, struct record_span value)
     return scan->status == STATUS_OK;
 }
 
+static bool visit_top(struct scan *scan, struct record_span name, struct record_span value)
+{
+    if (scan->depth != 1 || !scan->visitor->top)
+        return true;
+    scan->status = scan->visitor->top(scan->visitor->context, name, value, scan->err);
+    return scan->status == STATUS_OK;
+}
+
 static bool visit_reference(struct scan *scan, struct record_span object)
 {
     struct digest digest;
@@ -336,7 +344,8 @@ static bool take_object(struct scan *scan)
         if (!take_value(scan))
             return false;
         value.length = (size_t)(scan->at - value.bytes);
-        if (!check_type(scan, &name, &value) || !visit_member(scan, value))
+        if (!check_type(scan, &name, &value) || !visit_member(scan, value) ||
+            !visit_top(scan, name, value))
             return false;
     } while (take(scan, ','));
     return take(scan, '}') || fail(scan, "an object does not end");
@@ -517,4 +526,69 @@ json_t *record_reference(const struct digest *digest)
 json_t *record_blob(const struct digest *digest)
 {
     return digest_json("blob", digest);
+}
+
+/* ---- values in SQL ---- */
+
+/* A string's bytes; heap where it has escapes. */
+static int bind_string(sqlite3_stmt *statement, int parameter, struct record_span string)
+{
+    char *decoded;
+    size_t length = 0;
+    int c;
+
+    if (!memchr(string.bytes, '\\', string.length))
+        return sqlite3_bind_text(statement, parameter, string.bytes, (int)string.length,
+                                 SQLITE_STATIC);
+    decoded = malloc(string.length + 1);
+    if (!decoded)
+        return SQLITE_NOMEM;
+    while ((c = next_byte(&string)) >= 0)
+        decoded[length++] = (char)c;
+    return sqlite3_bind_text(statement, parameter, decoded, (int)length, free);
+}
+
+static int bind_number(sqlite3_stmt *statement, int parameter, const struct record_span *value)
+{
+    char text[64];
+    int64_t integer;
+    double real;
+
+    if (value->length >= sizeof(text))
+        return SQLITE_MISMATCH;
+    memcpy(text, value->bytes, value->length);
+    text[value->length] = '\0';
+    if (text_parse_i64(text, &integer))
+        return sqlite3_bind_int64(statement, parameter, integer);
+    return text_parse_double(text, &real) ? sqlite3_bind_double(statement, parameter, real)
+                                          : SQLITE_MISMATCH;
+}
+
+int record_bind(sqlite3_stmt *statement, int parameter, const struct record_span *value)
+{
+    struct digest digest;
+
+    switch (*value->bytes) {
+    case '"':
+        return bind_string(statement, parameter,
+                           (struct record_span){value->bytes + 1, value->length - 2});
+    case 't':
+        return sqlite3_bind_int(statement, parameter, 1);
+    case 'f':
+        return sqlite3_bind_int(statement, parameter, 0);
+    case 'n':
+        return sqlite3_bind_null(statement, parameter);
+    case '{':
+        if (reads_as(*value, "record", &digest) || reads_as(*value, "blob", &digest))
+            return sqlite3_bind_blob(statement, parameter, digest.bytes, DIGEST_SIZE,
+                                     SQLITE_TRANSIENT);
+        if (reads_as(*value, "withheld", &digest))
+            return sqlite3_bind_text(statement, parameter, "(withheld)", -1, SQLITE_STATIC);
+        /* fall through */
+    case '[':
+        return sqlite3_bind_text(statement, parameter, value->bytes, (int)value->length,
+                                 SQLITE_STATIC);
+    default:
+        return bind_number(statement, parameter, value);
+    }
 }

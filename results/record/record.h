@@ -42,13 +42,17 @@ struct record_type {
 const struct record_type *record_type_find(const char *name);
 /* The i-th type; NULL: there are no more. */
 const struct record_type *record_type_at(size_t i);
-/* The i-th statement that enters a record of this type in the tables; NULL: there are no more.
- * Parameters: ?1 the record's row, ?2 its body. */
+/* The i-th statement that enters a record of this type in the tables; NULL: there are no more. */
 const char *record_projection(const struct record_type *type, size_t i);
 /* The functions that projection.sql calls; SQLite's code. */
 int record_register(sqlite3 *db);
 
 /* ---- record.c ---- */
+
+/* Binds a value as projection.sql says; it must stay until the statement is reset. SQLite's code.
+ */
+struct record_span;
+int record_bind(sqlite3_stmt *statement, int parameter, const struct record_span *value);
 
 /* What opens the commitments of a record: one salt for all of them, or one for each. */
 struct record_salts {
@@ -73,6 +77,9 @@ struct record_visitor {
      */
     enum status (*member)(void *context, struct record_span path, struct record_span value,
                           const struct digest *commitment, struct error *err);
+    /* A member of the record itself, in their order. NULL: not asked for. */
+    enum status (*top)(void *context, struct record_span name, struct record_span value,
+                       struct error *err);
     /* A reference to a record, or to a blob. NULL: not asked for. */
     enum status (*reference)(void *context, bool is_blob, const struct digest *digest,
                              struct error *err);

@@ -118,7 +118,9 @@ class Completion(CliTest):
         self.assertEqual(set(self.offers("assay show offer.assay ")) - {"offer.assay"}, {self.result})
         self.assertEqual(self.offers("assay show " + self.result + " "), [])
         self.assertTrue(files <= set(self.offers("assay verify ")))
-        self.assertEqual(self.offers("assay checkpoint "), [])
+        self.assertEqual(self.offers("assay checkpoint "), ["export", "import"])
+        self.assertTrue(files <= set(self.offers("assay checkpoint import ")))
+        self.assertTrue(files <= set(self.offers("assay witness ")))
         self.assertEqual(self.offers("assay list "), [])
         workloads = self.offers("assay run ")
         self.assertTrue({"triad", "first-look", "fast.yaml"} <= set(workloads))
@@ -146,6 +148,7 @@ class Completion(CliTest):
         self.assertEqual(self.offers("assay run --implementation v"), ["vendor"])
         self.assertEqual(self.offers("assay results --sort -r"), ["-result"])
         self.assertEqual(self.offers("assay run --resume "), ["last", self.campaign])
+        self.assertEqual(self.offers("assay run --plan "), ["last", self.campaign])
         self.assertEqual(self.offers("assay results --limit "), [])
         self.assertEqual(self.offers("assay compare --db absent.db "), ["last"])
 

@@ -15,6 +15,8 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from assay_cli import ASSAY, CliTest  # noqa: E402
 
+import forge  # noqa: E402
+
 FOREIGN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support",
                        "foreign_worker.py")
 
@@ -181,7 +183,7 @@ class Compare(CliTest):
         return call.json()
 
     def gate(self, *words):
-        return self.assay("gate", *words, "--db", self.db).status
+        return self.assay("gate", *words, "--allow-foreign-worker", "--db", self.db).status
 
     def measure_slower(self):
         """A baseline, and a candidate that measurably takes twice as long."""
@@ -261,8 +263,9 @@ class Compare(CliTest):
         self.assertEqual(self.gate(b, a), 0)
         self.assertEqual(self.gate(a, b, "--margin", "0.05"), 1)
         self.assertEqual([row[1] for row in self.stored()], ["worse", "passes", "worse"])
-        call = self.assay("gate", a, b, "--json", "--db", self.db)
-        self.assertEqual(call.json()["gate"], {"decision": "worse", "margin": 0.01, "paired": False})
+        call = self.assay("gate", a, b, "--allow-foreign-worker", "--json", "--db", self.db)
+        self.assertEqual(call.json()["gate"], {"decision": "worse", "margin": 0.01, "paired": False,
+                                               "allow_foreign_worker": True})
         call = self.assay("verify", self.db, "--json")
         self.assertEqual((call.status, call.json()["comparisons"]), (0, 4), call.out)
         call = self.assay("report", "--dossier", "d.html", a, "--db", self.db)
@@ -338,7 +341,7 @@ class Compare(CliTest):
         os.chmod(self.db, 0o444)
         os.chmod(self.folder, 0o555)
         try:
-            words = [ASSAY, "gate", a, b, "--db", self.db]
+            words = [ASSAY, "gate", a, b, "--allow-foreign-worker", "--db", self.db]
             if os.geteuid() == 0:
                 words = ["setpriv", "--reuid", "65534", "--clear-groups", *words]
             done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True, check=False,
@@ -372,7 +375,7 @@ class Compare(CliTest):
         with contextlib.closing(sqlite3.connect(self.db)) as db:
             db.executescript("DROP TRIGGER campaign_event_no_delete;"
                              "DELETE FROM campaign_event WHERE event = 'finished' AND campaign = 2")
-        call = self.assay("gate", a, b, "--db", self.db)
+        call = self.assay("gate", a, b, "--allow-foreign-worker", "--db", self.db)
         self.assertIn(call.status, (0, 3))
         self.assertIn("is not finished", call.err)
         call = self.assay("compare", a, b, "--record", "--db", self.db)
@@ -443,11 +446,12 @@ class Compare(CliTest):
             for entry in estimate["trials"]:
                 if entry["steady_from"] is None or entry["median_ns"] is None:  # a busy machine
                     continue
-                trial, start = entry["trial"], entry["steady_from"]
+                sequence, start = entry["sequence"], entry["steady_from"]
+                trial = self.query("SELECT id FROM trial WHERE campaign = (SELECT max(id) FROM campaign)"
+                                   f" AND sequence = {sequence} ORDER BY attempt DESC LIMIT 1")[0][0]
                 values = [row[0] for row in self.query(
                     "SELECT CAST(value AS REAL) / iterations_per_sample FROM samples JOIN trial_end USING"
                     f" (trial) WHERE trial = {trial} AND series = 'wall_ns' AND number >= {start}")]
-                sequence = self.query(f"SELECT sequence FROM trial WHERE id = {trial}")[0][0]
                 pair = (sequence - 1) // 2
                 medians.setdefault(pair, {})[name] = statistics.median(values)
                 means.setdefault(pair, {})[name] = statistics.mean(values)

@@ -1,5 +1,10 @@
 """A worker that is not ours speaks the protocol; one that breaks it ends its trial with a reason."""
 
+import base64
+import csv
+import html
+import io
+import json
 import os
 import sys
 import unittest
@@ -52,19 +57,6 @@ class ForeignWorker(CliTest):
             self.assertEqual(self.assay("verify", self.db).status, 0)
             self.assertEqual(self.query("SELECT name FROM device"), [("a <b> & \u202e device",)])
             identifier = call.json()["results"][0]["id"]
-            shown = self.assay("show", identifier, "--db", self.db)
-            self.assertEqual(shown.status, 0)
-            # Its claim is marked as its claim, wherever its figures are shown.
-            page, dossier = (os.path.join(self.folder, name) for name in ("r.html", "d.html"))
-            self.assertEqual(self.assay("report", "--db", self.db, "--html", page).status, 0)
-            self.assertEqual(self.assay("report", "--db", self.db, "--dossier", dossier).status, 0)
-            for output in (shown.out, self.assay("results", "--db", self.db).out):
-                self.assertIn("Measured by another program than assay's own worker",
-                              " ".join(output.split()))
-            for path, words in ((page, "Measured by another program than assay"),
-                                (dossier, "1 of 1 results were measured by another worker")):
-                with open(path, encoding="utf-8") as file:
-                    self.assertIn(words, file.read())
             host = self.assay("show", identifier, "--db", self.db, "--json").json()
             self.assertEqual(host["trials"][0]["environment"]["host"]["variable.ASSAY_WORKER"]
                              ["value"], WORKER)
@@ -107,6 +99,201 @@ class ForeignWorker(CliTest):
         call = self.run_synthetic("--json", ASSAY_WORKER="/nowhere/worker")
         self.assertNotEqual(call.status, 0)
         self.assertIn("/nowhere/worker", call.err)
+
+
+class Mark(CliTest):
+    """Every output that shows what a foreign worker measured says that one measured it."""
+
+    KNOWN = {"ASSAY_WORKER": WORKER, "FOREIGN_NS": "1000000"}
+    WORDS = "another program than assay's own worker"
+
+    def measure(self, **environment):
+        call = self.assay("run", "synthetic", "--device", "null:0", "--protocol",
+                          self.write("evidence.yaml", self.EVIDENCE), "--db", self.db, "--json",
+                          **environment)
+        self.assertEqual(call.status, 0, call.err)
+        return call.json()["results"][0]["id"]
+
+    def output(self, *words, status=0):
+        call = self.assay(*words, "--db", self.db)
+        self.assertEqual(call.status, status, call.err)
+        return call.out + call.err
+
+    def report(self, kind, *results):
+        path = os.path.join(self.folder, "report.html")
+        self.output("report", "--" + kind, path, *results)
+        with open(path, encoding="utf-8") as file:
+            return html.unescape(file.read())
+
+    def in_words(self, text):
+        return self.WORDS in " ".join(text.split())
+
+    def in_findings(self, *words):
+        findings = self.assay(*words, "--json", "--db", self.db).document["findings"]
+        return any(f["code"] == "foreign_worker" and f["severity"] == "critical" and self.WORDS in f["message"]
+                   for f in findings)
+
+    def in_row(self, row):
+        self.assertIn(row["foreign_worker"] or None, (WORKER, None))
+        return bool(row["foreign_worker"])
+
+    def in_csv(self, text):
+        rows = list(csv.DictReader(io.StringIO(text)))
+        self.assertTrue(rows)
+        return all(self.in_row(row) and "foreign_worker" in row.get("findings", "foreign_worker").split()
+                   for row in rows)
+
+    def in_records(self, *records):
+        return all(any(f["code"] == "foreign_worker" for f in record["estimate"]["findings"])
+                   for record in records)
+
+    def in_bom(self, bom):
+        properties = [(p["name"], p["value"]) for p in bom["metadata"]["component"]["properties"]]
+        return ("assay:foreign-worker", WORKER) in properties and ("assay:finding", "foreign_worker") in properties
+
+    def in_statement(self, statement):
+        (result,) = statement["predicate"]["results"]
+        return self.in_row(result["row"]) and self.in_records(result)
+
+    def in_openmetrics(self, text):
+        samples = [line for line in text.splitlines() if not line.startswith("#")]
+        return all(f'foreign_worker="{WORKER}"' in line for line in samples) and any(
+            line.startswith("assay_finding{") and 'code="foreign_worker",severity="critical"' in line
+            for line in samples)
+
+    def in_mlperf(self, text):
+        lines = [json.loads(line.removeprefix(":::MLLOG ")) for line in text.splitlines()]
+        values = {line["key"]: line["value"] for line in lines}
+        return values["assay_foreign_worker"] == WORKER and "foreign_worker" in values["assay_findings"]
+
+    def exports(self, one):
+        """Whether each format of `assay export` has the mark."""
+        key = os.path.join(self.folder, "key")
+        if not os.path.exists(key):
+            self.assertEqual(self.assay("key", "new", "tester.example", "--file", key).status, 0)
+        marks = {
+            "csv": self.in_csv, "csv-samples": self.in_csv,
+            "json": lambda text: self.in_records(*json.loads(text)),
+            "jsonl": lambda text: self.in_records(*map(json.loads, text.splitlines())),
+            "cyclonedx": lambda text: self.in_bom(json.loads(text)),
+            "intoto": lambda text: self.in_statement(json.loads(text)),
+            "openmetrics": self.in_openmetrics, "mlperf": self.in_mlperf}
+        refusal = self.output("export", "unknownformat", status=2)
+        self.assertEqual(set(refusal.split("there are ")[1].strip().split(", ")), set(marks))
+        found = {name: mark(self.output("export", name, one)) for name, mark in marks.items()}
+        signed = json.loads(self.output("export", "intoto", one, "--key", key))
+        found["intoto, signed"] = self.in_statement(json.loads(base64.b64decode(signed["payload"])))
+        return found
+
+    def outputs(self, one):
+        (row,) = self.assay("results", "--json", "--db", self.db).json()
+        return {
+            "results": self.in_words(self.output("results")),
+            "results --json": self.in_row(row) and self.in_findings("results"),
+            "show": self.in_words(self.output("show", one)),
+            "show --brief": self.in_words(self.output("show", one, "--brief")),
+            "show --json": self.in_findings("show", one),
+            "page": self.in_words(self.report("html")),
+            "dossier": self.in_words(self.report("dossier")),
+            "result_findings": ("foreign_worker",) in self.query("SELECT code FROM result_findings"),
+            **self.exports(one)}
+
+    def test_every_output(self):
+        for environment in (self.KNOWN, {}):
+            self.new_db()
+            found = self.outputs(self.measure(**environment))
+            self.assertEqual(found, dict.fromkeys(found, bool(environment)))
+            self.assertEqual(self.assay("verify", self.db).status, 0)
+
+    def test_a_result_without_figures(self):
+        """What failed under a foreign worker is not told of assay's own."""
+        self.run_synthetic(ASSAY_WORKER=WORKER, FOREIGN_MODE="own_failure")
+        (row,) = self.assay("results", "--json", "--db", self.db).json()
+        self.assertEqual((row["foreign_worker"], row["value"]), (WORKER, None))
+        for words in (("results",), ("show", row["id"]), ("show", row["id"], "--brief")):
+            self.assertTrue(self.in_words(self.output(*words)), words)
+
+    def test_a_path_that_is_withheld(self):
+        """The mark stays, the estimate is recomputed, and nothing in the bundle has the path."""
+        one, bundle = self.measure(**self.KNOWN), os.path.join(self.folder, "x.assay")
+        self.output("bundle", one.split("/")[0], "--unsigned", "--withhold", "variable.ASSAY_WORKER", "-o",
+                    bundle)
+        with open(bundle, "rb") as file:
+            self.assertNotIn(b"foreign_worker.py", file.read())
+        self.db = os.path.join(self.folder, "taken.db")
+        self.assertEqual(self.assay("import", bundle, "--db", self.db).status, 0)
+        call = self.assay("verify", self.db)
+        self.assertEqual(call.status, 0, call.out)
+        self.assertIn("1 estimates", call.out)
+        (row,) = self.assay("results", "--json", "--db", self.db).json()
+        self.assertEqual(row["foreign_worker"], "(withheld)")
+        self.assertTrue(self.in_findings("results"))
+        self.assertTrue(self.in_words(self.output("show", one)))
+        self.output("gate", one, self.measure(), "--allow-foreign-worker", status=2)
+
+    def stored(self):
+        return [(verdict, json.loads(body)["gate"]["allow_foreign_worker"]) for verdict, body in
+                self.query("SELECT verdict, body FROM comparison WHERE kind = 'gate' ORDER BY id")]
+
+    def test_compare_and_gate(self):
+        first, second, own = self.measure(**self.KNOWN), self.measure(**self.KNOWN), self.measure()
+        # Two results of one such worker compare, marked; the gate refuses unless it is told to go on.
+        call = self.assay("compare", first, second, "--json", "--db", self.db).json()
+        self.assertEqual(call["comparability"]["verdict"], "comparable_except")
+        self.assertIn("identity.origin", call["comparability"]["except"])
+        self.assertEqual([arm["foreign_worker"] for arm in call["arms"]], [WORKER, WORKER])
+        shown = " ".join(self.output("compare", first, second).split())
+        self.assertEqual(shown.count(f"measured by the foreign worker {WORKER}"), 2)
+        self.assertIn("What the foreign worker measured is as that program reports it", shown)
+        for words in ((), ("--json",)):
+            refused = self.output("gate", first, second, *words, status=2)
+            self.assertIn("foreign_worker", refused)
+        self.assertIn("--allow-foreign-worker judges its numbers all the same", refused)
+        call = self.assay("gate", first, second, "--margin", "0.5", "--allow-foreign-worker", "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+        self.assertEqual(self.stored(), [("foreign_worker", False), ("passes", True)])
+        dossier = self.report("dossier", first, second)
+        for words in ("Refused: another program than assay's own worker measured", "--allow-foreign-worker"):
+            self.assertTrue(words in dossier, words)
+        # With assay's own on either side they are no two results of one program.
+        for pair in ((first, own), (own, first)):
+            call = self.assay("compare", *pair, "--json", "--db", self.db).json()
+            self.assertEqual(call["comparability"]["verdict"], "not_comparable")
+            self.assertTrue(any(reason.startswith("identity.origin differs")
+                                for reason in call["comparability"]["reasons"]))
+            self.assertEqual({arm["foreign_worker"] for arm in call["arms"]}, {WORKER, None})
+            for words in ((), ("--allow-foreign-worker",)):
+                self.output("gate", *pair, *words, status=2)
+        self.assertEqual({verdict for verdict, _ in self.stored()[2:]}, {"not_comparable"})
+        call = self.assay("verify", self.db, "--json")
+        self.assertEqual((call.status, call.json()["comparisons"]), (0, 6), call.out)
+
+    def test_ab(self):
+        """Both arms are marked, whatever an arm sets; so are several comparisons of one campaign."""
+        protocol = self.write("evidence.yaml", self.EVIDENCE)
+        words = ("ab", "synthetic", "--device", "null:0", "--protocol", protocol, "--pairs", "5", "--db", self.db)
+        for change in ("ASSAY_WORKER", "ASSAY_WORKER=", "ASSAY_WORKER=/bin/true"):
+            call = self.assay(*words, "--b", "env:" + change, **self.KNOWN)
+            self.assertEqual(call.status, 2, call.out)
+            self.assertIn("one worker measures both arms", call.err)
+        call = self.assay(*words, "--b", "env:FOREIGN_SLOW_BATCH=0", "--json", **self.KNOWN)
+        self.assertEqual(call.status, 0, call.err)
+        self.assertIn("identity.origin", call.json()["comparability"]["except"])
+        self.assertEqual([arm["foreign_worker"] for arm in call.json()["arms"]], [WORKER, WORKER])
+        self.assertIn("measured by the foreign worker", " ".join(self.output("compare", "last").split()))
+        self.output("gate", "last", status=2)
+        several = self.write("w.yaml", "workload: w\nversion: 1\nkind: synthetic\ndescription: d\n"
+                             "precisions: [fp32]\nbatches: [1, 2]\nscenario: offline\nsynthetic: {launches: 1, elements: 100}\n")
+        call = self.assay("ab", several, *words[2:], "--b", "env:FOREIGN_SLOW_BATCH=0", **self.KNOWN)
+        self.assertEqual(call.status, 0, call.err)
+        self.assertIn("Of 2 of the 2 comparisons another program than assay's own worker",
+                      " ".join(self.output("compare", "last").split()))
+        call = self.assay("gate", "last", "--json", "--db", self.db)
+        self.assertEqual((call.status, call.json()["decision"]), (2, "foreign_worker"))
+        self.assertIn(self.assay("gate", "last", "--allow-foreign-worker", "--margin", "0.5", "--db",
+                                 self.db).status, (0, 3))
+        self.assertEqual([allowed for _, allowed in self.stored()], [False] * 3 + [True] * 2)
+        self.assertEqual(self.assay("verify", self.db).status, 0)
 
 
 if __name__ == "__main__":

@@ -165,9 +165,12 @@ static void many_remarks_leave_the_verdict_whole(void **state)
     load(&loaded, &options);
     for (size_t i = 0; i < loaded.view.cell_count; ++i) {
         struct view_origin *origin = &loaded.view.cells[i].origin;
+        struct estimate *estimate = loaded.view.cells[i].estimate;
 
-        origin->worker = text_format("/worker-%zu", i);
         origin->host_root = text_format("/root-%zu", i);
+        if (estimate)
+            finding_add(&estimate->findings, FINDING_FILE_CHANGED, 0, origin->host_root,
+                        (double[]){2});
         origin->libraries = text_format("library_%zu", i);
     }
     text_init(&out);
@@ -176,7 +179,7 @@ static void many_remarks_leave_the_verdict_whole(void **state)
     assert_lines_fit(out.data, 72);
     assert_null(strstr(out.data, "…"));
     assert_non_null(strstr(out.data, "after warmup      5/5\n"));
-    assert_non_null(strstr(out.data, "      [1,7,8]\n"));
+    assert_non_null(strstr(out.data, "      [2,7,8]\n"));
     text_finish(&out);
     unload(&loaded);
 }

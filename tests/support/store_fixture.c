@@ -358,26 +358,36 @@ int64_t fixture_ask(struct store *store, const char *sql)
     return value;
 }
 
+/* One text that `sql` gives; to be freed by sqlite3_free. */
+static char *text_of(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *row = NULL;
+    char *text;
+
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &row, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    text = sqlite3_mprintf("%s", sqlite3_column_text(row, 0));
+    sqlite3_finalize(row);
+    return text;
+}
+
 void fixture_tamper(const char *path, const char *sql)
 {
     sqlite3 *db = NULL;
-    sqlite3_stmt *names = NULL;
+    char *drop, *make;
 
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db, "SELECT name FROM sqlite_schema WHERE type = 'trigger'",
-                                        -1, &names, NULL),
-                     SQLITE_OK);
-    while (sqlite3_step(names) == SQLITE_ROW) {
-        char *drop = sqlite3_mprintf("DROP TRIGGER \"%w\"", sqlite3_column_text(names, 0));
-
-        sqlite3_reset(names);
-        assert_int_equal(sqlite3_exec(db, drop, NULL, NULL, NULL), SQLITE_OK);
-        sqlite3_free(drop);
-    }
-    sqlite3_finalize(names);
+    drop = text_of(db, "SELECT group_concat('DROP TRIGGER ' || name || ';', '') FROM sqlite_schema"
+                       " WHERE type = 'trigger'");
+    make = text_of(db, "SELECT group_concat(sql || ';', '') FROM sqlite_schema"
+                       " WHERE type = 'trigger'");
+    assert_int_equal(sqlite3_exec(db, drop, NULL, NULL, NULL), SQLITE_OK);
     if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
         print_error("%s: %s\n", sql, sqlite3_errmsg(db));
     assert_int_equal(sqlite3_errcode(db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, make, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_free(drop);
+    sqlite3_free(make);
     sqlite3_close(db);
 }
 

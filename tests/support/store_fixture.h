@@ -71,7 +71,7 @@ enum status fixture_run_trial(struct store *store, int64_t campaign, int64_t seq
 /* Single integer that a SELECT gives; -1 when it fails. */
 int64_t fixture_ask(struct store *store, const char *sql);
 
-/* Runs statements on a connection of its own, with the append-only triggers removed first. */
+/* Runs statements on a connection of its own, without the triggers, which are there again after. */
 void fixture_tamper(const char *path, const char *sql);
 
 /* "ok" when PRAGMA integrity_check and foreign_key_check find nothing. */

@@ -17,7 +17,7 @@ CELL_OF_PLAN = {"protocol": "protocol_name", "protocol_digest": "protocol"}
 CELL = {"ordinal": "ordinal", "workload": "workload_name", "workload_digest": "workload",
         "precision": "precision", "batch": "batch", "scenario": "scenario",
         "implementation": "implementation", "seed": "seed", "device": "device_spec"}
-PROTOCOL = {"name": "protocol_name", "seed": "seed", "trials": "trials"}
+PROTOCOL = {"name": "protocol_name", "trials": "trials"}
 WORKLOAD = {"workload": "workload_name", "kind": "kind", "scenario": "scenario"}
 
 
@@ -46,17 +46,26 @@ def repeats(verifier, table, row, value, pairs):
             verifier.wrong("cell", table, row["id"], "%s is %s, and was to be %s" % (column, stored, told))
 
 
+def data_seed(declared, plan):
+    """The seed of a cell: the protocol's, or what it comes to with the nonce that the data answer."""
+    nonce = plan.get("nonce")
+    if nonce is None:
+        nonce = (plan.get("reproduces") or {}).get("nonce")
+    if nonce is None:
+        return declared
+    text = "assay-seed/1\n%d\n" % (declared % (1 << 64)) + nonce
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()[:8], "big")
+
+
 class Content:
     """Stored JSON by digest; None: withheld."""
 
     def __init__(self, verifier):
-        self.verifier = verifier
         self.bodies = dict(verifier.ask("SELECT digest, body FROM content"))
 
     def read(self, digest):
-        if digest not in self.bodies or ("content", digest.hex()) in self.verifier.withheld:
-            return None
-        return verify_body.strict(self.bodies[digest])
+        body = self.bodies.get(digest)
+        return None if body is None else verify_body.strict(body)
 
 
 def cells(verifier):
@@ -83,6 +92,9 @@ def cells(verifier):
                 declared = content.read(cell[column])
                 if declared is not None:
                     repeats(verifier, "cell", cell, declared, pairs)
+                    if pairs is PROTOCOL and plan is not None:
+                        repeats(verifier, "cell", cell, {"seed": data_seed(declared["seed"], plan)},
+                                {"seed": "seed"})
                     for each in ("precision", "batch") if pairs is WORKLOAD else ():
                         if cell[each] not in declared.get(each + ("s" if each == "precision" else "es"), ()):
                             verifier.wrong("cell", "cell", cell["id"], "its %s is not declared" % each)
@@ -102,8 +114,8 @@ def decode(data):
 def series(verifier):
     """{trial: {name: (samples, sum)}}, all decoded."""
     found = {}
-    for number, trial, name, count, least, most, total, data in verifier.ask(
-            "SELECT id, trial, name, count, minimum, maximum, total, data FROM series"):
+    for trial, name, first, count, least, most, total, data in verifier.chunks:
+        number = "%s/%s/%s" % (trial, name, first)
         try:
             values = decode(data)
             fits = (count, least, most) == (len(values), min(values), max(values)) and \
@@ -157,8 +169,7 @@ class Trials:
             if end and end["ended_utc_ns"] < trial["started_utc_ns"]:
                 self.wrong("trial_end", trial["id"], "ended before it began")
             for at in ("host", "before", "after"):
-                if (at != "after" or (end and not end["orphan"])) and \
-                        (trial["id"], at) not in self.surroundings:
+                if end and not end["orphan"] and (trial["id"], at) not in self.surroundings:
                     self.wrong("trial", trial["id"], "has no readings of its surroundings: " + at)
             if trial["id"] not in self.foreign:
                 self.own(trial)

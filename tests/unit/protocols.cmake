@@ -1,6 +1,6 @@
 # Tests of the measurement engine (protocols/stats, steady_state, estimate, compare).
 foreach(name stats_distribution stats_series stats_mean_interval stats_order stats_change
-        steady_state estimate finding compare)
+        steady_state estimate finding compare data_seed)
     assay_add_test(NAME test_${name} SOURCES unit/test_${name}.c LIBS assay_protocols LABELS unit)
 endforeach()
 target_compile_definitions(test_stats_distribution PRIVATE

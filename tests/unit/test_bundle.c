@@ -14,6 +14,7 @@
 
 struct tally {
     int wrong, notes;
+    bool is_withheld; /* a record of the file's own log withholds something */
     char last[512];
 };
 
@@ -28,6 +29,7 @@ static void tally(void *context, const struct verify_finding *finding)
     if (fixture_explains(finding))
         return;
     tally->wrong++;
+    tally->is_withheld |= strstr(finding->message, "of this file's own log") != NULL;
     snprintf(tally->last, sizeof(tally->last), "%s: %s", verify_check_name(finding->check),
              finding->message);
 }
@@ -314,7 +316,7 @@ static void test_withheld_from_own_log(void **state)
                           fixture_path(fixture, "other.db"));
     fixture_tamper(fixture->path, sql);
     sqlite3_free(sql);
-    assert_non_null(strstr(check(fixture->path, false, NULL).last, "of this file's own log"));
+    assert_true(check(fixture->path, false, NULL).is_withheld);
 }
 
 /* A trial of which nothing was read: what is empty in two logs is not the same record. */

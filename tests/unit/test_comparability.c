@@ -143,6 +143,36 @@ static void test_first_look(void **state)
     json_decref(a);
 }
 
+/* What a foreign worker measured compares with the same worker's alone, and is marked. */
+static void test_foreign_worker(void **state)
+{
+    json_t *a = fields(), *b = fields(), *judgement = judge(a, b, NULL);
+
+    (void)state;
+    assert_null(comparability_foreign_worker(judgement));
+    assert_string_equal(text_of(judgement, "verdict"), "comparable");
+    json_decref(judgement);
+    json_object_set_new(b, "identity.origin", json_string(COMPARABILITY_FOREIGN_ORIGIN "/x"));
+    for (int i = 0; i < 2; i++) {
+        judgement = i ? judge(a, b, NULL) : judge(b, a, NULL);
+        assert_string_equal(comparability_foreign_worker(judgement), "/x");
+        assert_string_equal(text_of(judgement, "verdict"), "not_comparable");
+        assert_true(lists(judgement, "reasons", "identity.origin differs"));
+        json_decref(judgement);
+    }
+    judgement = judge(b, b, NULL);
+    assert_string_equal(comparability_foreign_worker(judgement), "/x");
+    assert_string_equal(text_of(judgement, "verdict"), "comparable_except");
+    assert_true(lists(judgement, "except", "identity.origin"));
+    json_decref(judgement);
+    json_object_set_new(a, "identity.origin", json_string(COMPARABILITY_FOREIGN_ORIGIN "/y"));
+    judgement = judge(a, b, NULL);
+    assert_string_equal(text_of(judgement, "verdict"), "not_comparable");
+    json_decref(judgement);
+    json_decref(a);
+    json_decref(b);
+}
+
 static void test_unknown_never_equals_unknown(void **state)
 {
     json_t *a = fields(), *judgement;
@@ -258,6 +288,7 @@ int main(void)
         cmocka_unit_test(test_same),
         cmocka_unit_test(test_identity),
         cmocka_unit_test(test_first_look),
+        cmocka_unit_test(test_foreign_worker),
         cmocka_unit_test(test_unknown_never_equals_unknown),
         cmocka_unit_test(test_controlled),
         cmocka_unit_test(test_one_subject_is_named),

@@ -55,9 +55,51 @@ static void test_components(void **state)
     json_decref(record);
 }
 
+/* A trial that a foreign worker measured has its path among its readings; NULL: withheld. */
+static json_t *trial(const char *status, bool foreign, const char *path)
+{
+    json_t *readings = foreign ? json_pack("{s:{s:s, s:s?}}", "variable.ASSAY_WORKER", "status",
+                                           path ? "ok" : "denied", "value", path)
+                               : json_object();
+
+    return json_pack("{s:s, s:{s:o}}", "status", status, "environment", "host", readings);
+}
+
+/* Takes the trials; `origin` NULL: unknown. */
+static void assert_origin(json_t *a, json_t *b, const char *origin)
+{
+    json_t *record = json_pack("{s:[o, o]}", "trials", a, b), *fields = NULL;
+
+    assert_int_equal(fields_from_record(record, &fields, NULL), STATUS_OK);
+    if (origin)
+        assert_field(fields, "identity.origin", origin);
+    else
+        assert_true(json_is_null(json_object_get(fields, "identity.origin")));
+    json_decref(fields);
+    json_decref(record);
+}
+
+static void test_who_measured(void **state)
+{
+    (void)state;
+    assert_origin(trial("ok", false, NULL), trial("ok", false, NULL), "measured by assay");
+    assert_origin(trial("ok", true, "/w"), trial("ok", true, "/w"),
+                  "measured by a foreign worker: /w");
+    /* No path reads as assay's own. */
+    assert_origin(trial("ok", true, "measured by assay"), trial("crashed", false, NULL),
+                  "measured by a foreign worker: measured by assay");
+    assert_origin(trial("ok", true, "/w"), trial("ok", true, "/v"), NULL);
+    assert_origin(trial("ok", true, "/w"), trial("ok", false, NULL), NULL);
+    assert_origin(trial("ok", true, NULL), trial("ok", true, NULL), NULL);
+    assert_origin(trial("crashed", true, "/w"), trial("ok", false, NULL), "measured by assay");
+    assert_origin(trial("crashed", true, "/w"), trial("crashed", true, "/w"),
+                  "measured by a foreign worker: /w");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_components)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_components),
+                                       cmocka_unit_test(test_who_measured)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

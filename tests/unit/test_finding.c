@@ -167,6 +167,33 @@ static void groups_and_codec(void **state)
     finding_list_finish(&list);
 }
 
+static void codes_are_named_once(void **state)
+{
+    struct finding_list list = {0};
+    json_t *json, *codes;
+
+    (void)state;
+    codes = findings_codes(NULL);
+    assert_int_equal(json_array_size(codes), 0);
+    json_decref(codes);
+    finding_add(&list, FINDING_FILE_CHANGED, 0, "/a", (double[]){2});
+    finding_add(&list, FINDING_FOREIGN_WORKER, 2, NULL, NULL);
+    finding_add(&list, FINDING_FILE_CHANGED, 0, "/b", (double[]){2});
+    finding_add(&list, FINDING_FOREIGN_WORKER, 3, NULL, NULL);
+    json = findings_to_json(&list);
+    json_array_append_new(json, json_pack("{s:s}", "code", "of_a_newer_program"));
+    codes = findings_codes(json);
+    assert_int_equal(json_array_size(codes), 2);
+    assert_string_equal(json_string_value(json_array_get(codes, 0)), "file_changed");
+    assert_string_equal(json_string_value(json_array_get(codes, 1)), "foreign_worker");
+    json_decref(codes);
+    json_decref(json);
+    finding_list_finish(&list);
+    assert_int_equal(finding_kind_find("foreign_worker")->severity, FINDING_CRITICAL);
+    assert_null(finding_kind_find("of_a_newer_program"));
+    assert_null(finding_kind_find(NULL));
+}
+
 static void units_and_grades(void **state)
 {
     struct metric_value value = {.has_value = true, .has_interval = true, .value = 100};
@@ -208,6 +235,7 @@ int main(void)
         cmocka_unit_test(findings_of_several_trials_are_one_sentence),
         cmocka_unit_test(figures_are_written_by_their_kind),
         cmocka_unit_test(groups_and_codec),
+        cmocka_unit_test(codes_are_named_once),
         cmocka_unit_test(units_and_grades),
     };
 

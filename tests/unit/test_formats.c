@@ -56,11 +56,28 @@ static char *exported(struct store *store, const char *name, int64_t cell)
     return text;
 }
 
-/* A device's name with what ends a label, a field and a line. */
+/* ESC, U+202E and the C1 control U+009B as a label or a JSON string has them. */
+#define OPENMETRICS_SHOWN "\\\\x1B[31m\\\\xE2\\\\x80\\\\xAE\\\\xC2\\\\x9B"
+
+/* Nothing that a terminal takes for a command, and nothing that turns text around. */
+static void assert_harmless(const char *text)
+{
+    assert_null(strchr(text, '\033'));
+    assert_null(strstr(text, "\\u001b"));
+    assert_null(strstr(text, "\u202e"));
+    assert_null(strstr(text, "\302\233"));
+}
+
+/*
+ * A device's name with what ends a label, a field and a line, commands a terminal, and turns text
+ * around.
+ */
 static void test_hostile_names_stay_in_their_place(void **state)
 {
     struct fixture *fixture = *state;
-    struct store_device device = {.backend = "null", .name = "a\"b\\c\nd,e", .type = "gpu"};
+    struct store_device device = {
+        .backend = "null", .name = "a\"b\\c\nd,e\033[31m\u202e\302\233", .type = "gpu"};
+    const struct store_trial_end end = {.status = "ok", .samples = -1, .max_rss_bytes = -1};
     struct error err = ERROR_INIT;
     int64_t campaign, cells[FIXTURE_CELLS], trial, row;
     json_t *readings = json_object();
@@ -71,17 +88,21 @@ static void test_hostile_names_stay_in_their_place(void **state)
     assert_ok(store_begin_trial(fixture->store, campaign, 1, 0, &trial, &err), err);
     assert_ok(store_put_device(fixture->store, &device, &row, &err), err);
     assert_ok(store_set_trial_device(fixture->store, trial, row, &err), err);
+    assert_ok(store_end_trial(fixture->store, trial, &end, &err), err);
     json_decref(readings);
     text = exported(fixture->store, "openmetrics", cells[0]);
-    assert_non_null(strstr(text, "device=\"a\\\"b\\\\c\\nd,e\""));
-    assert_null(strstr(text, "\nd,e"));
+    assert_non_null(strstr(text, "device=\"a\\\"b\\\\c\\\\x0Ad,e" OPENMETRICS_SHOWN "\""));
+    assert_harmless(text);
     free(text);
     text = exported(fixture->store, "mlperf", cells[0]);
+    assert_non_null(strstr(text, "\"value\":\"a\\\"b\\\\c\\\\x0Ad,e" OPENMETRICS_SHOWN "\""));
+    assert_harmless(text);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
         assert_memory_equal(line, ":::MLLOG {", 10);
     free(text);
     text = exported(fixture->store, "csv", cells[0]);
-    assert_non_null(strstr(text, "\"a\"\"b\\c\\x0Ad,e\""));
+    assert_non_null(strstr(text, "\"a\"\"b\\c\\x0Ad,e\\x1B[31m\\xE2\\x80\\xAE\\xC2\\x9B\""));
+    assert_harmless(text);
     free(text);
 }
 

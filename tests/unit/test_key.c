@@ -95,6 +95,77 @@ static void test_files(void **state)
     key_finish(NULL);
 }
 
+/* Under a passphrase: the public half is readable without it. */
+static void test_sealed(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    char path[1024], words[1024], *bytes, *at;
+    struct key_public public_key;
+    struct key key, again;
+    size_t length;
+
+    snprintf(path, sizeof(path), "%s", fixture_path(fixture, "s.key"));
+    snprintf(words, sizeof(words), "%s", fixture_path(fixture, "words"));
+    assert_ok(key_generate("lab.example.org", &key, &err), err);
+    assert_ok(key_write_sealed(&key, "open sesame", path, &err), err);
+    assert_ok(key_read_public(path, &public_key, &err), err);
+    assert_memory_equal(&public_key, &key.public, sizeof(public_key));
+    setenv("ASSAY_KEY_PASSPHRASE_FILE", words, 1);
+    assert_status(key_read(path, &again, &err), STATUS_NOT_FOUND, err);
+    assert_ok(file_write_atomic(words, "open\n", 5, 0600, &err), err);
+    assert_status(key_read(path, &again, &err), STATUS_DENIED, err);
+    assert_non_null(strstr(err.message, "passphrase is another"));
+    assert_ok(file_write_atomic(words, "open sesame\nmore\n", 17, 0600, &err), err);
+    assert_ok(key_read(path, &again, &err), err);
+    assert_memory_equal(&key, &again, sizeof(key));
+    chmod(words, 0640);
+    assert_status(key_read(path, &again, &err), STATUS_DENIED, err);
+    chmod(words, 0600);
+    assert_ok(file_write_atomic(words, "\n", 1, 0600, &err), err);
+    assert_status(key_read(path, &again, &err), STATUS_INVALID, err);
+    assert_ok(file_write_atomic(words, "open sesame", 11, 0600, &err), err);
+    /* The seed is not there in the plain, and a changed file costs no more memory. */
+    assert_ok(file_read(path, 4096, &bytes, &length, &err), err);
+    assert_memory_equal(bytes, "ENCRYPTED+KEY+", 14);
+    at = strstr(bytes, "argon2id 3 ");
+    assert_non_null(at);
+    memcpy(at, "argon2id 9999999999", 19);
+    assert_ok(file_write_atomic(path, bytes, length, 0600, &err), err);
+    assert_status(key_read(path, &again, &err), STATUS_INVALID, err);
+    free(bytes);
+    unsetenv("ASSAY_KEY_PASSPHRASE_FILE");
+}
+
+/* A command that signs: what it prints is verified. */
+static void test_commands(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    uint8_t signature[KEY_SIGNATURE_SIZE];
+    struct key key, again;
+    char path[1024];
+
+    snprintf(path, sizeof(path), "%s", fixture_path(fixture, "c.key"));
+    assert_ok(key_generate("token", &key, &err), err);
+    snprintf(key.command, sizeof(key.command), "sign --slot 1 '+'");
+    memset(key.secret, 0, sizeof(key.secret));
+    assert_ok(key_write(&key, path, &err), err);
+    assert_ok(key_read(path, &again, &err), err);
+    assert_memory_equal(&key, &again, sizeof(key));
+    snprintf(again.command, sizeof(again.command),
+             "cat >/dev/null; head -c 86 /dev/zero | tr '\\0' A; "
+             "echo ==");
+    assert_status(key_sign(&again, "x", 1, signature, &err), STATUS_INVALID, err);
+    assert_non_null(strstr(err.message, "not its signature"));
+    snprintf(again.command, sizeof(again.command), "echo no");
+    assert_status(key_sign(&again, "x", 1, signature, &err), STATUS_INVALID, err);
+    assert_non_null(strstr(err.message, "64 bytes"));
+    snprintf(again.command, sizeof(again.command), "exit 7");
+    assert_status(key_sign(&again, "x", 1, signature, &err), STATUS_UNAVAILABLE, err);
+    assert_non_null(strstr(err.message, "status 7"));
+}
+
 static void test_places(void **state)
 {
     struct fixture *fixture = *state;
@@ -158,6 +229,8 @@ int main(void)
         cmocka_unit_test(test_text_forms),
         cmocka_unit_test(test_names),
         cmocka_unit_test_setup_teardown(test_files, fixture_make, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_sealed, fixture_make, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_commands, fixture_make, fixture_remove),
         cmocka_unit_test_setup_teardown(test_places, fixture_make, fixture_remove),
         cmocka_unit_test(test_notes),
     };

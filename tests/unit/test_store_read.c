@@ -322,7 +322,7 @@ static void test_csv(void **state)
     assert_true(json_is_null(json_object_get(row, "host")));
     snprintf(expected, sizeof(expected),
              "\n\"%.8s/1\",\"triad\",\"fp32\",1,\"single_stream\",\"portable\",\"quick\","
-             "\"null:0\",\"Null \\xFF device\",0,,,\"%s\",\"%s\",\"0.1.0\",%lld,3,1,"
+             "\"null:0\",\"Null \\xFF device\",0,,,,\"%s\",\"%s\",\"0.1.0\",%lld,3,1,"
              "\"interrupted\",2,0,\"wall_ns\",0,",
              uid, text_of(row, "workload_digest"), text_of(row, "protocol_digest"),
              (long long)json_integer_value(json_object_get(row, "created_utc_ns")));

@@ -1,0 +1,141 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/output.h"
+#include "harness/core/clock.h"
+#include "harness/core/file.h"
+#include "harness/core/log.h"
+#include "results/note.h"
+#include "results/witness.h"
+
+enum { KEY_FILE = 0x100, KEY_STATE, KEY_LOG, KEY_KEPT };
+
+#define LOG_KEYS_MAX 16
+
+static int fail(const struct error *err)
+{
+    command_say(err);
+    switch (err->code) {
+    case STATUS_INVALID:
+    case STATUS_NOT_FOUND:
+        return ASSAY_EXIT_USAGE;
+    case STATUS_DENIED:
+    case STATUS_CORRUPT:
+        return ASSAY_EXIT_STORE;
+    default:
+        return ASSAY_EXIT_SYSTEM;
+    }
+}
+
+static enum status read_log_keys(const struct command_line *line, struct key_public *keys,
+                                 struct witness *witness, struct error *err)
+{
+    const char *word;
+
+    for (; (word = command_value_at(line, KEY_LOG, witness->log_key_count));
+         witness->log_key_count++) {
+        enum status status;
+
+        if (witness->log_key_count == LOG_KEYS_MAX)
+            return error_set(err, STATUS_INVALID, "--log-key: at most %d of them", LOG_KEYS_MAX);
+        status = key_public_read(word, &keys[witness->log_key_count], err);
+        if (status != STATUS_OK)
+            return status;
+    }
+    witness->log_keys = keys;
+    return STATUS_OK;
+}
+
+static enum status cosign(const struct command_line *line, const struct witness *witness,
+                          const char *request, struct text *out, struct error *err)
+{
+    const char *path = command_value(line, KEY_FILE);
+    struct key key;
+    enum status status =
+        path ? key_read(path, &key, err)
+             : error_set(err, STATUS_INVALID,
+                         "--key: name the witness's key, which signs nothing else; `assay key new` "
+                         "makes one");
+
+    if (status != STATUS_OK)
+        return status;
+    status = witness_cosign(witness, request, &key, clock_utc_ns() / INT64_C(1000000000), out, err);
+    key_finish(&key);
+    return status;
+}
+
+static int run(const struct command_line *line)
+{
+    struct key_public keys[LOG_KEYS_MAX];
+    struct witness witness = {.state = command_value(line, KEY_STATE)};
+    const char *path = line->argument_count ? line->arguments[0] : "/dev/stdin";
+    struct error err = ERROR_INIT;
+    char *request = NULL;
+    size_t length = 0;
+    int64_t kept = 0;
+    struct text out;
+    enum status status = read_log_keys(line, keys, &witness, &err);
+
+    if (status == STATUS_OK && !witness.state)
+        status = error_set(&err, STATUS_INVALID,
+                           "--state: name the file in which this witness keeps what it has seen");
+    if (status == STATUS_OK)
+        status = file_read(path, NOTE_TEXT_MAX, &request, &length, &err);
+    if (status == STATUS_OK && strlen(request) != length)
+        status = error_set(&err, STATUS_INVALID, "%s: is no text", path);
+    text_init(&out);
+    if (status == STATUS_OK && command_has(line, KEY_KEPT)) {
+        status = witness_kept(&witness, request, &kept, &err);
+        text_append_format(&out, "%lld\n", (long long)kept);
+    } else if (status == STATUS_OK) {
+        status = cosign(line, &witness, request, &out, &err);
+    }
+    free(request);
+    if (status == STATUS_OK)
+        return output_text(&out);
+    text_finish(&out);
+    return fail(&err);
+}
+
+static const struct argp_option options[] = {
+    {"key", KEY_FILE, "FILE", 0, "the witness's key, which signs nothing else", 0},
+    {"state", KEY_STATE, "FILE", 0, "what this witness has seen, of every log; made when absent",
+     0},
+    {"log-key", KEY_LOG, "PUBLIC|FILE", OPTION_REPEATS,
+     "only what is signed by this public key of the log's owner, or by another that is named", 0},
+    {"kept", KEY_KEPT, NULL, 0,
+     "print how many rows the head has that is kept of the note's log (0: none); sign nothing", 0},
+    {0}};
+
+const struct command command_witness = {
+    .name = "witness",
+    .arguments = "[NOTE]",
+    .summary = "Cosign the head of somebody else's log",
+    .text =
+        "For the witness, on another machine. Reads a note from `assay checkpoint export`, prints "
+        "a "
+        "cosignature: that this head was seen now, and that it continues the last one of this "
+        "log that was seen here. When one was, the note must come with a proof (`export "
+        "--since SIZE`, SIZE from --kept). The form is that of C2SP tlog-witness.\n"
+        "\n"
+        "A plan that is cosigned before its first trial cannot be replaced by another later:\n"
+        "\n"
+        "  assay run triad --plan-only --nonce TEXT --db evidence.db\n"
+        "  assay checkpoint export -o plan.note --db evidence.db\n"
+        "  assay witness --key mine.key --state seen plan.note > answer   (the witness)\n"
+        "  assay checkpoint import answer --roster roster --db evidence.db\n"
+        "  assay run --plan last --db evidence.db\n"
+        "  assay verify evidence.db --roster roster --witnesses 1\n"
+        "\n"
+        "A roster has a key a line, as `assay key show` prints it, then `author` or `witness`, and "
+        "if need be not-before=DATE, expires=DATE and revoked=DATE, outside of which its "
+        "signatures "
+        "do not count.\n"
+        "\n"
+        "Exit status 4: it does not continue what was seen, or is not signed by --log-key.",
+    .options = options,
+    .arguments_max = 1,
+    .completes = "FILE",
+    .run = run,
+};

@@ -1,0 +1,94 @@
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/runner/plan.h"
+
+static enum status changed(struct error *err, const char *what, const char *where)
+{
+    return error_set(err, STATUS_INVALID,
+                     "%s%s%s has changed since it was planned: what others may have seen is the "
+                     "plan with the old one, so undo the change, or plan anew",
+                     what, *where ? " " : "", where);
+}
+
+static bool is_digest(const struct digest *digest, const json_t *identity, const char *key)
+{
+    const char *recorded = json_string_value(json_object_get(identity, key));
+    char hex[DIGEST_HEX_SIZE];
+
+    return recorded && !strcmp(digest_hex(digest, hex), recorded);
+}
+
+/* The recorded declarations, read anew. */
+static enum status check_record(const json_t *record, struct error *err)
+{
+    const json_t *identity = json_object_get(record, "identity");
+    struct protocol protocol;
+    struct workload workload;
+    bool same;
+    enum status status = protocol_from_json(json_object_get(record, "protocol"), &protocol, err);
+
+    if (status != STATUS_OK)
+        return status;
+    same = is_digest(&protocol.digest, identity, "protocol_digest");
+    protocol_finish(&protocol);
+    if (!same)
+        return changed(err, "the recorded protocol", "");
+    status = workload_from_json(json_object_get(record, "workload"), &workload, err);
+    if (status != STATUS_OK)
+        return status;
+    same = is_digest(&workload.digest, identity, "workload_digest");
+    workload_finish(&workload);
+    return same ? STATUS_OK : changed(err, "the recorded workload", "");
+}
+
+/* The files that the declaration was read from: one of those that are here must still be it. */
+static enum status check_files(const json_t *origins, const json_t *identity, struct error *err)
+{
+    const char *other = NULL;
+    const json_t *origin;
+    size_t i;
+
+    json_array_foreach(origins, i, origin)
+    {
+        const char *path = json_string_value(origin);
+        struct workload workload;
+        bool same = false;
+
+        if (!path || !strcmp(path, "built-in") || access(path, F_OK) != 0)
+            continue;
+        if (workload_find(path, &workload, NULL) == STATUS_OK) {
+            same = is_digest(&workload.digest, identity, "workload_digest");
+            workload_finish(&workload);
+        }
+        if (same)
+            return STATUS_OK;
+        other = path;
+    }
+    return other ? changed(err, "the workload", other) : STATUS_OK;
+}
+
+enum status plan_check_cell(struct store *store, int64_t cell, struct error *err)
+{
+    json_t *record = NULL, *origins = NULL;
+    const json_t *identity;
+    const char *hex;
+    struct digest digest;
+    enum status status = store_cell_json(store, cell, &record, err);
+
+    if (status != STATUS_OK)
+        return status;
+    identity = json_object_get(record, "identity");
+    hex = json_string_value(json_object_get(identity, "workload_digest"));
+    status = check_record(record, err);
+    if (status == STATUS_OK && (!hex || !digest_from_hex(hex, &digest)))
+        status = error_set(err, STATUS_CORRUPT, "a planned cell names no workload");
+    if (status == STATUS_OK)
+        status = store_declaration_origins(store, &digest, &origins, err);
+    if (status == STATUS_OK)
+        status = check_files(origins, identity, err);
+    json_decref(origins);
+    json_decref(record);
+    return status;
+}
