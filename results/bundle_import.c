@@ -340,6 +340,9 @@ static enum status take_series(struct importer *importer, const struct bundle_li
         return bad_line(importer, line, err, "its samples are of no trial");
     for (size_t i = 0; i < json_array_size(chunks) && status == STATUS_OK; i++)
         status = insert_chunk(importer, line, trial, name, json_array_get(chunks, i), &first, err);
+    if (status != STATUS_OK &&
+        sqlite3_extended_errcode(importer->store->db) == SQLITE_CONSTRAINT_UNIQUE)
+        return bad_line(importer, line, err, "its samples are there already");
     return status;
 }
 

@@ -98,6 +98,8 @@ enum status verify_lack_end(struct verify *verify, enum status status, struct er
 
 /* verify_open.c: a connection that trusts nothing; `store` is made around it. */
 enum status verify_open(struct verify *verify, struct store **ret, struct error *err);
+/* Lets a connection that is used for another step do as much work again. */
+void verify_renew(struct verify *verify, struct store *store);
 
 /* ---- findings ---- */
 

@@ -46,6 +46,17 @@ static void harden(sqlite3 *db, int64_t wait_ns, struct verify_budget *budget)
                  NULL, NULL, NULL);
 }
 
+void verify_renew(struct verify *verify, struct store *store)
+{
+    struct verify_budget *budget = calloc(1, sizeof(*budget));
+
+    if (!budget)
+        return; /* the old one goes on */
+    *budget = (struct verify_budget){verify, verify->work_max, verify->budgets};
+    verify->budgets = budget;
+    sqlite3_progress_handler(store->db, WORK_STEP, on_work, budget);
+}
+
 enum status verify_open(struct verify *verify, struct store **ret, struct error *err)
 {
     struct store *store = calloc(1, sizeof(*store));

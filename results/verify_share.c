@@ -63,7 +63,8 @@ static void finish_thread(struct thread *thread, int64_t *done)
 {
     *done += thread->worker.done;
     verify_findings_report(thread->share->verify, &thread->worker.findings);
-    store_close(thread->worker.store);
+    if (thread->worker.store != thread->share->verify->store)
+        store_close(thread->worker.store);
 }
 
 enum status verify_share(struct verify *verify, const char *doing, int64_t total, int64_t step,
@@ -85,7 +86,12 @@ enum status verify_share(struct verify *verify, const char *doing, int64_t total
 
         threads[opened].share = &share;
         worker->verify = verify;
-        status = verify_open(verify, &worker->store, err);
+        if (opened == 0) { /* its thread is this one */
+            worker->store = verify->store;
+            verify_renew(verify, verify->store);
+        } else {
+            status = verify_open(verify, &worker->store, err);
+        }
         worker->db = worker->store ? worker->store->db : NULL;
     }
     for (int i = 1; i < opened && status == STATUS_OK; i++)

@@ -14,7 +14,7 @@
 static void append_count(struct text *out, int64_t number, const char *what)
 {
     if (number > 0)
-        text_append_format(out, "%s%lld %s", out->length ? "; " : "", (long long)number, what);
+        text_append_format(out, "%s%s: %lld", out->length ? "; " : "", what, (long long)number);
 }
 
 /* columns: 0 id, 1 uid, 2 planned, 3 retried, 4 not ok, 5 without an end, 6 resumed, 7 archived,
@@ -26,10 +26,10 @@ static void tell_campaign(struct verify *verify, sqlite3_stmt *row, json_t *list
     struct text out;
 
     text_init(&out);
-    append_count(&out, sqlite3_column_int64(row, 3), "attempts at its trials were made again");
-    append_count(&out, sqlite3_column_int64(row, 4), "trials did not end well");
-    append_count(&out, sqlite3_column_int64(row, 5), "trials have no end");
-    append_count(&out, sqlite3_column_int64(row, 6), "times it was resumed");
+    append_count(&out, sqlite3_column_int64(row, 3), "trials tried again");
+    append_count(&out, sqlite3_column_int64(row, 4), "trials that did not end well");
+    append_count(&out, sqlite3_column_int64(row, 5), "trials without an end");
+    append_count(&out, sqlite3_column_int64(row, 6), "resumed");
     if (sqlite3_column_int64(row, 7))
         text_append_format(&out, "%sit was archived", out.length ? "; " : "");
     if (told > here)

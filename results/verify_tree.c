@@ -131,29 +131,65 @@ static void compare_manifests(struct verify *verify, sqlite3_stmt *row, const js
     json_decref(there);
 }
 
-/* How many campaigns the log has, which only those who have all of it can count. */
-static void check_numbers(struct verify *verify, sqlite3_stmt *row, const json_t *body)
-{
-    const int64_t leaf = sqlite3_column_int64(row, 1);
-    json_t *same = json_object_get(body, "same_cells_in_log"), *told;
-    int64_t all = 0, number = 0;
-    const char *hex;
-    char key[24];
-    bool is_right = ledger_count_campaigns(verify->store, leaf, &all, NULL) == STATUS_OK &&
-                    json_integer_value(json_object_get(body, "campaigns_in_log")) == all;
+/* The campaigns of this file's own log, as far as it was walked along. */
+struct census {
+    int64_t campaigns;
+    json_t *same; /* {digest of protocol and cells: how many campaigns have them} */
+};
 
-    json_object_foreach(same, hex, told) is_right =
-        is_right &&
-        ledger_count_same(verify->store, campaign_of(verify, hex), leaf, &number, NULL) ==
-            STATUS_OK &&
-        json_integer_value(told) == number;
+/* The digest of a campaign's protocol and cells, by that of its record; "": withheld, or none. */
+static void read_cells(struct verify *verify, const char *hex, char ret[DIGEST_HEX_SIZE])
+{
+    sqlite3_stmt *row =
+        verify_prepare(verify, verify->db,
+                       "SELECT lower(hex(assay_sha256(" CAMPAIGN_CELLS(
+                           "g") "))) FROM record r JOIN campaign g ON g.record = r.id WHERE"
+                                " r.digest = assay_hex(?1)",
+                       VERIFY_TREE, "campaign");
+
+    *ret = '\0';
+    if (row)
+        sqlite3_bind_text(row, 1, hex, -1, SQLITE_STATIC);
+    if (row && verify_step(verify, row, VERIFY_TREE, "campaign"))
+        snprintf(ret, DIGEST_HEX_SIZE, "%s", text_at(row, 0));
+    sqlite3_finalize(row);
+}
+
+static void count_campaign(struct verify *verify, struct census *census,
+                           const struct digest *record)
+{
+    char hex[DIGEST_HEX_SIZE], cells[DIGEST_HEX_SIZE];
+    json_int_t before;
+
+    read_cells(verify, digest_hex(record, hex), cells);
+    before = json_integer_value(json_object_get(census->same, cells));
+    json_object_set_new(census->same, cells, json_integer(before + 1));
+    census->campaigns++;
+}
+
+/* How many have the same cells, which only those who have all of the log can count. */
+static void check_numbers(struct verify *verify, sqlite3_stmt *row, const struct census *census,
+                          const json_t *body)
+{
+    json_t *told;
+    bool is_right = true;
+    char key[24], cells[DIGEST_HEX_SIZE];
+    const char *hex;
+
+    json_object_foreach(json_object_get(body, "same_cells_in_log"), hex, told)
+    {
+        read_cells(verify, hex, cells);
+        is_right = is_right && json_integer_value(told) ==
+                                   json_integer_value(json_object_get(census->same, cells));
+    }
     if (!is_right)
         verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "record", key_of(row, key),
                       "is a head that counts other campaigns of its log than are here");
 }
 
-/* What there was of campaigns, against what the head says. columns: 0 id, 1 leaf, 4 body */
-static void check_manifests(struct verify *verify, sqlite3_stmt *row, bool is_own)
+/* What there was of campaigns, against what the head says. `census`: of this file's own log; NULL:
+ * of another. columns: 0 id, 1 leaf, 4 body */
+static void check_manifests(struct verify *verify, sqlite3_stmt *row, const struct census *census)
 {
     const int64_t leaf = sqlite3_column_int64(row, 1);
     json_t *body = NULL, *told, *manifest, *there;
@@ -182,8 +218,8 @@ static void check_manifests(struct verify *verify, sqlite3_stmt *row, bool is_ow
         snprintf(whose, sizeof(whose), "campaign %lld", (long long)campaign);
         compare_manifests(verify, row, manifest, there, whose);
     }
-    if (is_own && json_object_get(body, "campaigns_in_log"))
-        check_numbers(verify, row, body);
+    if (census)
+        check_numbers(verify, row, census, body);
     if (are_all && count > 1) {
         there = NULL;
         ledger_manifest_together(verify->store, campaigns, count, leaf, &there, NULL);
@@ -197,8 +233,8 @@ static void check_manifests(struct verify *verify, sqlite3_stmt *row, bool is_ow
 /* columns: 0 id, 1 leaf, 2 type, 3 digest, 4 body */
 static void walk_log(struct verify *verify, struct expected *expected, int64_t total)
 {
+    struct census census = {.same = json_object()};
     struct merkle tree = {0};
-    int64_t campaigns = 0;
     char key[24];
     sqlite3_stmt *row = verify_prepare(verify, verify->db,
                                        "SELECT id, leaf, type, digest, body FROM record"
@@ -223,14 +259,16 @@ static void walk_log(struct verify *verify, struct expected *expected, int64_t t
             compare_expected(expected, (int64_t)tree.size, &root);
         }
         if (!strcmp(text_at(row, 2), "checkpoint")) {
-            check_head(verify, row, &tree, campaigns);
-            check_manifests(verify, row, true);
+            check_head(verify, row, &tree, census.campaigns);
+            check_manifests(verify, row, &census);
         }
-        campaigns += !strcmp(text_at(row, 2), "campaign");
         column_digest(row, 3, &leaf);
+        if (!strcmp(text_at(row, 2), "campaign"))
+            count_campaign(verify, &census, &leaf);
         merkle_add(&tree, &leaf);
     }
     sqlite3_finalize(row);
+    json_decref(census.same);
     verify->summary->leaves = (int64_t)tree.size;
     verify->summary->root = merkle_root(&tree);
     compare_expected(expected, (int64_t)tree.size, &verify->summary->root);
@@ -400,7 +438,7 @@ static void check_checkpoints(struct verify *verify, const char *key, struct sho
                           (long long)leaf);
         else
             check_root(verify, key, &shown->part, size, &root, "an earlier head");
-        check_manifests(verify, row, false);
+        check_manifests(verify, row, NULL);
     }
     sqlite3_finalize(row);
 }

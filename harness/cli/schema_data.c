@@ -378,7 +378,8 @@ static const struct member verify_campaign_members[] = {
     MEMBER_SAYS("resumed", shape_integer, "times"),
     MEMBER("archived", shape_boolean),
     OR_NULL("state", shape_string),
-    MEMBER_SAYS("same_cells", shape_integer, "campaigns of its log with the same protocol and cells"),
+    MEMBER_SAYS("same_cells", shape_integer,
+                "campaigns of its log with the same protocol and cells"),
     MEMBER_SAYS("same_cells_here", shape_integer, "of them in this file"),
     {0}};
 static const struct shape verify_campaign = SHAPE_OBJECT_OF(verify_campaign_members);

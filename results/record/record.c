@@ -217,7 +217,7 @@ static bool reads_as(struct record_span span, const char *name, struct digest *r
         return false;
     memcpy(hex, span.bytes + 5 + length, DIGEST_HEX_SIZE - 1);
     hex[DIGEST_HEX_SIZE - 1] = '\0';
-    return digest_from_hex(hex, ret);
+    return strspn(hex, "0123456789abcdef") == DIGEST_HEX_SIZE - 1 && digest_from_hex(hex, ret);
 }
 
 static bool visit_member(struct scan *scan, struct record_span value)

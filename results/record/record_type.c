@@ -92,7 +92,7 @@ const char *record_projection(const struct record_type *type, size_t i)
 
 /* ---- the functions of projection.sql ---- */
 
-/* assay_hex(TEXT): the bytes; NULL for anything else. */
+/* assay_hex(TEXT): the bytes; NULL for anything else, digits above 9 in capitals included. */
 static void sql_hex(sqlite3_context *context, int count, sqlite3_value **values)
 {
     const char *text = (const char *)sqlite3_value_text(values[0]);
@@ -103,7 +103,8 @@ static void sql_hex(sqlite3_context *context, int count, sqlite3_value **values)
     (void)count;
     if (text && length % 2 == 0 && !bytes)
         sqlite3_result_error_nomem(context);
-    if (bytes && sodium_hex2bin(bytes, length / 2 + 1, text, length, NULL, &used, NULL) == 0 &&
+    if (bytes && strspn(text, "0123456789abcdef") == length &&
+        sodium_hex2bin(bytes, length / 2 + 1, text, length, NULL, &used, NULL) == 0 &&
         used == length / 2) {
         sqlite3_result_blob64(context, bytes, used, sqlite3_free);
         return;

@@ -292,8 +292,8 @@ class Compare(CliTest):
         self.assertEqual(self.gate(a, b), 1)
         import forge
         with forge.Forgery(self.db) as forgery:
-            forgery.db.execute("UPDATE comparison SET verdict = 'passes', body ="
-                               " replace(body, '\"decision\":\"worse\"', '\"decision\":\"passes\"')")
+            forgery.edit("comparison", lambda record: record.update(
+                verdict="passes", body={**record["body"], "gate": {**record["body"]["gate"], "decision": "passes"}}))
             forgery.rewrite()
         call = self.assay("verify", self.db)
         self.assertEqual(call.status, 1, call.out)

@@ -238,7 +238,7 @@ class Timestamp(CliTest):
         self.assertIn("no CA given", self.verify(path="b.assay")[1])
         status, notes = self.verify("--tsa-ca", "good.pem", path="b.assay")
         self.assertEqual(status, 0)
-        self.assertIn("stamped the head of", notes)
+        self.assertIn("stamped this root at", notes)
         self.assertEqual(self.verify("--tsa-ca", "other.pem", path="b.assay")[0], 1)
 
 

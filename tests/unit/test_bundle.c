@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 
+#include "harness/core/canonical.h"
 #include "harness/core/file.h"
 #include "harness/core/random.h"
 #include "harness/core/text.h"
@@ -13,6 +14,7 @@
 
 struct tally {
     int wrong, notes;
+    bool is_withheld; /* a record of the own log has other salts than its secret makes */
     char last[512];
 };
 
@@ -27,6 +29,8 @@ static void tally(void *context, const struct verify_finding *finding)
     if (fixture_explains(finding))
         return;
     tally->wrong++;
+    tally->is_withheld |=
+        strstr(finding->message, "has other salts than it needs (amendment)") != NULL;
     snprintf(tally->last, sizeof(tally->last), "%s: %s", verify_check_name(finding->check),
              finding->message);
 }
@@ -290,6 +294,69 @@ static void test_withheld(void **state)
     fclose(file);
 }
 
+/* Nobody withholds from their own log: the digest is the same, and that is found. */
+static void test_withheld_from_own_log(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    struct bundle_import import;
+    struct store *other;
+    char bundle[600], *sql;
+
+    snprintf(bundle, sizeof(bundle), "%s", fixture_path(fixture, "b.assay"));
+    write_bundle(fixture->store, fill(fixture->store, 1), bundle, "amendment.reason", NULL);
+    other = open_other(fixture, "other.db");
+    assert_ok(bundle_import(other, bundle, NULL, NULL, &import, NULL, &err), err);
+    store_close(other);
+    store_close(fixture->store);
+    fixture->store = NULL;
+    assert_good(check(fixture->path, false, NULL));
+    sql = sqlite3_mprintf("ATTACH %Q AS theirs; UPDATE main.record SET body = (SELECT body FROM"
+                          " theirs.record t WHERE t.digest = main.record.digest) WHERE type ="
+                          " 'amendment'; UPDATE main.amendment SET reason = '(withheld)'",
+                          fixture_path(fixture, "other.db"));
+    fixture_tamper(fixture->path, sql);
+    sqlite3_free(sql);
+    assert_true(check(fixture->path, false, NULL).is_withheld);
+}
+
+/* A trial of which nothing was read: what is empty in two logs is not the same record. */
+static int64_t fill_without_readings(struct store *store, unsigned number)
+{
+    const struct store_trial_end end = {.status = "crashed", .message = "x", .max_rss_bytes = -1};
+    struct error err = ERROR_INIT;
+    json_t *nothing = json_object();
+    int64_t campaign, trial, cells[FIXTURE_CELLS];
+
+    assert_ok(fixture_add_campaign(store, number, &campaign, cells, &err), err);
+    assert_ok(store_begin_trial(store, campaign, 1, 5, &trial, &err), err);
+    assert_ok(store_add_environment(store, trial, "host", nothing, &err), err);
+    assert_ok(store_add_components(store, trial, "window_start", NULL, 0, &err), err);
+    assert_ok(store_end_trial(store, trial, &end, &err), err);
+    json_decref(nothing);
+    return campaign;
+}
+
+static void test_empty_in_two_logs(void **state)
+{
+    struct fixture *fixture = *state;
+    struct error err = ERROR_INIT;
+    struct bundle_import import;
+    struct store *other = open_other(fixture, "other.db");
+    char bundle[600];
+
+    snprintf(bundle, sizeof(bundle), "%s", fixture_path(fixture, "b.assay"));
+    write_bundle(fixture->store, fill_without_readings(fixture->store, 1), bundle, NULL, NULL);
+    fill_without_readings(other, 2);
+    assert_ok(bundle_import(other, bundle, NULL, NULL, &import, NULL, &err), err);
+    assert_int_equal(fixture_ask(other, "SELECT count(*) FROM record WHERE type = 'readings' AND"
+                                        " json_array_length(body, '$.readings') = 0 AND"
+                                        " body LIKE '%\"readings\":{}%'"),
+                     2);
+    store_close(other);
+    assert_good(check(fixture_path(fixture, "other.db"), false, NULL));
+}
+
 static void write_file(const char *path, const char *bytes, size_t length)
 {
     FILE *file = fopen(path, "w");
@@ -351,6 +418,127 @@ static void test_tampering(void **state)
     key_finish(&stranger);
 }
 
+/* ---- left out, with the hash of it in the proof ---- */
+
+/* The lines of a bundle, parsed; new array. */
+static json_t *read_lines(const char *path)
+{
+    struct error err = ERROR_INIT;
+    json_t *lines = json_array();
+    char *bytes = NULL;
+    size_t length;
+
+    assert_ok(file_read(path, 1 << 26, &bytes, &length, &err), err);
+    for (char *at = bytes, *end; (end = strchr(at, '\n')); at = end + 1) {
+        *end = '\0';
+        json_array_append_new(lines, json_loads(at, 0, NULL));
+    }
+    free(bytes);
+    return lines;
+}
+
+/* Writes them with a last line that is right. */
+static void write_lines(const char *path, const json_t *lines)
+{
+    struct error err = ERROR_INIT;
+    char hex[DIGEST_HEX_SIZE];
+    struct digest digest;
+    struct text out;
+    json_t *line;
+    size_t i;
+    int records = 0;
+
+    text_init(&out);
+    json_array_foreach((json_t *)(uintptr_t)lines, i, line)
+    {
+        char *canonical = NULL;
+
+        if (i + 1 == json_array_size(lines))
+            break;
+        assert_ok(canonical_dump(line, &canonical, &err), err);
+        text_append_format(&out, "%s\n", canonical);
+        records += json_object_get(line, "record") != NULL;
+        free(canonical);
+    }
+    digest = digest_bytes(out.data, out.length);
+    text_append_format(&out, "{\"records\":%d,\"seal\":null,\"sha256\":\"%s\"}\n", records,
+                       digest_hex(&digest, hex));
+    write_file(path, out.data, out.length);
+    text_finish(&out);
+}
+
+static void hex_of_leaf(struct store *store, int64_t leaf, char ret[DIGEST_HEX_SIZE])
+{
+    sqlite3_stmt *row = NULL;
+
+    assert_int_equal(sqlite3_prepare_v2(store_connection(store),
+                                        "SELECT lower(hex(digest)) FROM record WHERE leaf = ?1", -1,
+                                        &row, NULL),
+                     SQLITE_OK);
+    sqlite3_bind_int64(row, 1, leaf);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    snprintf(ret, DIGEST_HEX_SIZE, "%s", (const char *)sqlite3_column_text(row, 0));
+    sqlite3_finalize(row);
+}
+
+static const char *type_of(const json_t *line)
+{
+    return json_string_value(json_object_get(json_object_get(line, "record"), "type"));
+}
+
+/* A record that is left out, and whose hash the proof has, is missed: it is counted, or referred
+ * to. Its samples go with it. */
+static void test_left_out(void **state)
+{
+    struct fixture *fixture = *state;
+    char bundle[600], seen[400] = "";
+    json_t *lines, *line;
+    size_t i, k;
+    int types = 0;
+
+    fill(fixture->store, 1);
+    snprintf(bundle, sizeof(bundle), "%s", fixture_path(fixture, "b.assay"));
+    write_bundle(fixture->store, fill(fixture->store, 2), bundle, NULL, NULL);
+    lines = read_lines(bundle);
+    json_array_foreach(lines, i, line)
+    {
+        const char *type = type_of(line);
+        json_t *less, *nodes, *one;
+        char hex[DIGEST_HEX_SIZE], word[40];
+        int64_t leaf;
+        struct tally found;
+
+        snprintf(word, sizeof(word), "<%s>", type ? type : "");
+        if (!type || strstr(seen, word))
+            continue;
+        strcat(seen, word);
+        types++;
+        leaf = json_integer_value(json_object_get(line, "leaf"));
+        hex_of_leaf(fixture->store, leaf, hex);
+        less = json_deep_copy(lines);
+        json_array_remove(less, i);
+        nodes = json_object_get(json_object_get(json_array_get(less, 0), "proof"), "nodes");
+        json_array_append_new(nodes, json_pack("[i, I, s]", 0, (json_int_t)leaf, hex));
+        for (k = json_array_size(less); k > 0; k--) {
+            one = json_array_get(less, k - 1);
+            if (json_object_get(one, "series") &&
+                json_integer_value(json_object_get(one, "leaf")) == leaf)
+                json_array_remove(less, k - 1);
+        }
+        write_lines(bundle, less);
+        found = read_bundle(bundle, NULL);
+        if (found.wrong == 0)
+            fail_msg("a record of type %s was left out, and nothing is wrong", type);
+        json_decref(less);
+    }
+    assert_true(types >= 12);
+    assert_non_null(strstr(seen, "<choice>"));
+    assert_non_null(strstr(seen, "<doctor>"));
+    write_lines(bundle, lines);
+    assert_good(read_bundle(bundle, NULL));
+    json_decref(lines);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -358,6 +546,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_two_of_one_log, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_withheld_and_stored, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_withheld, fixture_open, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_withheld_from_own_log, fixture_open, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_empty_in_two_logs, fixture_open, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_left_out, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_tampering, fixture_open, fixture_remove),
     };
 

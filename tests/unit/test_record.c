@@ -276,6 +276,7 @@ static void assert_seen(const char *type, const char *body, const char *members,
 }
 
 #define HEX_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define HEX_CAPITALS "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 #define HEX_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
 static void test_members(void **state)
@@ -320,7 +321,7 @@ static void test_references(void **state)
     assert_seen("event",
                 "{\"a\":{\"record\":\"" HEX_A "\",\"x\":1},\"b\":{\"record\":\"aaaa\"},\"c\":{"
                 "\"record\":1},\"d\":{\"records\":\"" HEX_A "\"},\"e\":[\"record\",\"" HEX_A "\"],"
-                "\"type\":\"event\"}",
+                "\"f\":{\"record\":\"" HEX_CAPITALS "\"},\"type\":\"event\"}",
                 "", "");
 }
 
