@@ -6,6 +6,7 @@
 
 #include "harness/core/canonical.h"
 #include "harness/core/clock.h"
+#include "harness/core/text.h"
 #include "results/merkle_part.h"
 #include "results/note.h"
 #include "results/series.h"
@@ -115,10 +116,11 @@ static enum status take_blob(struct importer *importer, const struct bundle_line
     if (!bytes)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
     if (key_base64_decode(json_string_value(base64), json_string_length(base64), bytes,
-                          json_string_length(base64) + 1, &length))
+                          json_string_length(base64) + 1, &length) &&
+        !text_is_utf8((const char *)bytes, length))
         status = store_insert_content(importer->store, bytes, length, &digest, err);
     else
-        status = bad_line(importer, line, err, "its bytes cannot be read");
+        status = bad_line(importer, line, err, "its bytes cannot be read, or are text");
     free(bytes);
     return status;
 }
