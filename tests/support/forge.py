@@ -65,7 +65,9 @@ class Forgery:
         self.db.execute("DELETE FROM %s WHERE %s" % (table, condition), parameters)
 
     def insert(self, table, row):
-        self.db.execute("INSERT INTO %s VALUES (%s)" % (table, ", ".join("?" * len(row))), row)
+        """Whether the row could be inserted: false where another has its key."""
+        return self.db.execute("INSERT OR IGNORE INTO %s VALUES (%s)" % (table, ", ".join("?" * len(row))),
+                               row).rowcount > 0
 
     # ---- records, of the own log
 

@@ -92,8 +92,8 @@ class TamperTest(CliTest):
     def assert_named(self, path, table, keys):
         """Both report that such a row of the table is wrong."""
         for found in self.both(path):
-            named = {f[2] for f in found if f[1] == table and f[0] in ("record", "row", "content", "tree",
-                                                                       "signature")}
+            named = {f[2] for f in found if f[1] == table and (f[0] in ("record", "row", "content", "tree", "signature")
+                                                               or table == "series")}
             self.assertTrue(named & {str(k) for k in keys}, "%s %s: %s" % (table, keys, found))
 
     def assert_found(self, path, ours=(), **theirs):

@@ -159,7 +159,7 @@ class Verifier:
 
     def __init__(self, path, keys=(), head=None, nonce=None, tsa_ca=None):
         self.path, self.keys, self.head, self.nonce, self.tsa_ca = path, keys, head, nonce, tsa_ca
-        self.findings, self.notes = [], []
+        self.findings, self.notes, self.file = [], [], None
         self.records, self.content, self.chunks, self.log_names = [], {}, [], {}
 
     def wrong(self, check, table, key, message):
@@ -197,6 +197,8 @@ class Verifier:
                 except (sqlite3.Error, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError,
                         ValueError, struct.error) as error:
                     self.wrong("file", None, None, "%s: %s" % (step, error))
+        if self.file:
+            self.file.close()
         return self.findings
 
     def ask(self, sql, *parameters):
