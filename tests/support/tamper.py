@@ -1,5 +1,6 @@
 """Shared by the tests that forge databases: one signed database, and both verifiers."""
 
+import contextlib
 import os
 import sqlite3
 import sys
@@ -67,6 +68,9 @@ class TamperTest(CliTest):
     def copy(self):
         self.copies += 1
         path = os.path.join(self.folder, "copy%d.db" % (self.copies % 2))
+        for end in ("-wal", "-shm"):  # of the case before
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(path + end)
         with open(path, "wb") as file:
             file.write(TamperTest.base)
         return path
