@@ -65,9 +65,10 @@ const char *verify_damage(const struct verify *verify, sqlite3 *db)
 void verify_report_gap(struct verify *verify, enum verify_check check, const char *table,
                        int64_t count, int64_t most)
 {
-    char *sql = text_format("SELECT min(n) FROM (SELECT id + 1 AS n FROM %s UNION ALL SELECT 1) WHERE"
-                            " n NOT IN (SELECT id FROM %s)",
-                            table, table);
+    char *sql =
+        text_format("SELECT min(n) FROM (SELECT id + 1 AS n FROM %s UNION ALL SELECT 1) WHERE"
+                    " n NOT IN (SELECT id FROM %s)",
+                    table, table);
     char key[24];
 
     if (sql)

@@ -241,7 +241,8 @@ static const struct rule {
                                         "WHERE coalesce(" CAMPAIGN_STATE(
                                             "g.id") ", '') <> 'finished'"},
     {VERIFY_WRONG, "series",
-     "SELECT trial || '/' || name || '/' || first, 'the series ' || name || ' of trial ' || trial ||"
+     "SELECT trial || '/' || name || '/' || first, 'the series ' || name || ' of trial ' || trial "
+     "||"
      " ' continues at sample ' || first"
      " || ' instead of ' || place || ': samples are missing' FROM (SELECT trial, name,"
      " first, coalesce((SELECT b.first + b.count FROM series b WHERE b.trial = s.trial AND b.name "

@@ -109,9 +109,8 @@ static void check_record(struct verify_worker *worker, sqlite3_stmt *row)
         status = error_set(&err, STATUS_CORRUPT,
                            "is not the record that entered the log: its digest differs (%s)",
                            type->name);
-    if (status == STATUS_OK &&
-        !salts_fit(worker->verify, type, text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4),
-                   &salts, is_own))
+    if (status == STATUS_OK && !salts_fit(worker->verify, type, text_at(row, 4),
+                                          (size_t)sqlite3_column_bytes(row, 4), &salts, is_own))
         status = error_set(&err, STATUS_CORRUPT, "has other salts than it needs (%s)", type->name);
     json_decref(each);
     if (status != STATUS_OK)

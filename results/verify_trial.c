@@ -228,7 +228,8 @@ static void take_chunk(struct verify_worker *worker, int64_t trial, sqlite3_stmt
     if ((size_t)sqlite3_column_bytes(row, 0) != strlen(text_at(row, 0)))
         wrong_series(worker, trial, series->name, first, "has a NUL in its name");
     if (first != series->samples)
-        wrong_series(worker, trial, series->name, series->samples, "has a gap: samples are missing");
+        wrong_series(worker, trial, series->name, series->samples,
+                     "has a gap: samples are missing");
     if (store_read_chunk(row, 1, values, &count, &err) != STATUS_OK)
         wrong_series(worker, trial, series->name, first, err.message);
     series->samples += sqlite3_column_int64(row, 2);

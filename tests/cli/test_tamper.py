@@ -75,6 +75,15 @@ class Tamper(TamperTest):
                     key, verify_body.canonical(body["facts"]).encode()).hex()}
                 forgery.db.execute("UPDATE record SET body = ? WHERE id = ?", (verify_body.canonical(body), number))
             self.assert_named(path, "record", [number])
+        for digest, in self.blobs():
+            path = self.copy()
+            with forge.Forgery(path) as forgery:
+                forgery.db.execute("UPDATE content SET body = NULL WHERE digest = ?", (digest,))
+            self.assert_named(path, "content", [digest.hex()])
+
+    def blobs(self):
+        with contextlib.closing(sqlite3.connect(self.copy())) as db:
+            return db.execute("SELECT digest FROM content WHERE body IS NOT NULL").fetchall()
 
     def test_rows(self):
         cases = 0
@@ -115,7 +124,7 @@ class Tamper(TamperTest):
 
     def test_log(self):
         """The log itself: its values, its records, their order, its end."""
-        with sqlite3.connect(self.copy()) as db:
+        with contextlib.closing(sqlite3.connect(self.copy())) as db:
             count, last = db.execute("SELECT count(*), max(id) FROM record WHERE log = 1").fetchone()
             phases = db.execute("SELECT min(id), max(id) FROM record WHERE log = 1 AND type = 'trial'").fetchone()
         middle = count // 2

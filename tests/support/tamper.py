@@ -105,6 +105,6 @@ class TamperTest(CliTest):
             self.assertTrue(found)
 
     def tables(self):
-        with sqlite3.connect(self.copy()) as db:
+        with contextlib.closing(sqlite3.connect(self.copy())) as db:
             return [r[0] for r in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'"
                                              " AND name NOT LIKE 'sqlite_%'")]

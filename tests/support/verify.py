@@ -311,13 +311,18 @@ class Verifier:
     def blob(self, reference):
         return self.content[bytes.fromhex(reference["blob"])]
 
+    def left_out(self):
+        """The blobs that bundles came without."""
+        return {bytes.fromhex(digest) for record in self.of_log(1) if record.type == "bundle"
+                for digest in verify_body.strict(record.body).get("withheld", ())}
+
     def blobs(self):
         for digest in self.wanted.keys() - self.content.keys():
             self.wrong("content", "content", digest.hex(), "is gone")
         for digest, body in self.content.items():
             if digest not in self.wanted:
                 self.wrong("content", "content", digest.hex(), "no record refers to it")
-            elif body is None and self.wanted[digest]:
+            elif body is None and (self.wanted[digest] or digest not in self.left_out()):
                 self.wrong("content", "content", digest.hex(), "is withheld, and not of a bundle")
             elif body is None:
                 self.notes.append(("content", digest.hex(), "was withheld by who made the bundle"))
