@@ -260,8 +260,7 @@ class ForgedLog(TamperTest):
                 path = self.copy()
                 with forge.Forgery(path) as forgery:
                     if kind == "gone":
-                        forgery.drop("type = 'readings' AND id = (SELECT max(id) FROM record WHERE type = 'readings' AND"
-                                     " log = 1)")
+                        forgery.drop("id = (SELECT max(id) FROM record WHERE type = 'readings' AND log = 1)")
                     else:
                         other = "5a" * 32 if kind == "beyond" else forgery.db.execute(
                             "SELECT lower(hex(digest)) FROM record WHERE log = 1 ORDER BY id DESC").fetchone()[0]

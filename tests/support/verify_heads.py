@@ -262,4 +262,5 @@ def cover(verifier, covered):
             if size and any(r.leaf >= size and r.type not in LATER and not (
                     r.type == "event" and strict(r.body).get("event") in ("archived", "restored"))
                     and campaign.digest in verifier.about.get(r.digest, ()) for r in verifier.of_log(campaign.log)):
-                verifier.wrong("signature", "campaign", verifier.campaign(campaign), "goes on after what the key covers")
+                verifier.wrong("signature", "campaign", verifier.campaign(campaign),
+                               "goes on after what the key covers")
