@@ -408,6 +408,29 @@ static enum status check_root(struct importer *importer, const struct bundle_hea
                            importer->path);
 }
 
+/* The blobs that are not here, so that none can be taken out later. */
+static enum status put_withheld(struct importer *importer, struct record_body *body,
+                                struct error *err)
+{
+    struct statement statement;
+    json_t *list = json_array();
+    bool row = false;
+    enum status status = statement_begin(importer->store,
+                                         "SELECT lower(hex(digest)) FROM content WHERE body IS NULL"
+                                         " ORDER BY digest",
+                                         &statement, err);
+
+    if (status == STATUS_OK) {
+        while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row)
+            if (json_array_append_new(
+                    list, json_string((const char *)sqlite3_column_text(statement.handle, 0))) != 0)
+                body->failed = true;
+        statement_end(&statement);
+    }
+    body_json(body, "withheld", list);
+    return status;
+}
+
 static enum status add_origin(struct importer *importer, const struct bundle_head *head,
                               struct error *err)
 {
@@ -429,6 +452,8 @@ static enum status add_origin(struct importer *importer, const struct bundle_hea
     body_text(&body, "note", head->note);
     body_blob(&body, "proof", &proof);
     body_json(&body, "campaigns", json_incref(head->campaigns));
+    if (status == STATUS_OK)
+        status = put_withheld(importer, &body, err);
     status = store_add(importer->store, &body, status, NULL, err);
     return status;
 }

@@ -281,6 +281,22 @@ static void compare_table(struct verify *verify, const char *table)
 
 /* ---- blobs ---- */
 
+/* Whether a bundle came without this blob. */
+static bool came_without(struct verify *verify, const char *hex)
+{
+    sqlite3_stmt *row =
+        verify_prepare(verify, verify->db,
+                       "SELECT 1 FROM record r, json_each(r.body, '$.withheld') w WHERE r.type ="
+                       " 'bundle' AND r.log = 1 AND w.value = ?1",
+                       VERIFY_CONTENT, "content");
+    bool found = false;
+
+    if (row && sqlite3_bind_text(row, 1, hex, -1, SQLITE_STATIC) == SQLITE_OK)
+        found = verify_step(verify, row, VERIFY_CONTENT, "content");
+    sqlite3_finalize(row);
+    return found;
+}
+
 /* columns: 0 digest, 1 body */
 static void check_blob(struct verify *verify, sqlite3_stmt *row, sqlite3_stmt *wanted)
 {
@@ -307,6 +323,9 @@ static void check_blob(struct verify *verify, sqlite3_stmt *row, sqlite3_stmt *w
     else if (withheld && own)
         verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, "content", key,
                       "is empty, although a record of this file's own log refers to it");
+    else if (withheld && !came_without(verify, key))
+        verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, "content", key,
+                      "is empty, and no bundle came without it");
     else if (withheld)
         verify_report(verify, VERIFY_NOTE, VERIFY_CONTENT, "content", key,
                       "was withheld by who made the bundle");

@@ -235,6 +235,7 @@ static void walk_log(struct verify *verify, struct expected *expected, int64_t t
 {
     struct census census = {.same = json_object()};
     struct merkle tree = {0};
+    int64_t offset = 0;
     char key[24];
     sqlite3_stmt *row = verify_prepare(verify, verify->db,
                                        "SELECT id, leaf, type, digest, body FROM record"
@@ -242,16 +243,17 @@ static void walk_log(struct verify *verify, struct expected *expected, int64_t t
                                        VERIFY_TREE, "record");
 
     while (row && verify_step(verify, row, VERIFY_TREE, "record")) {
+        const int64_t apart = sqlite3_column_int64(row, 1) - (int64_t)tree.size;
         struct digest leaf = {{0}}, root;
 
         if (tree.size % 65536 == 0 && !verify_progress(verify, "heads", tree.size, (uint64_t)total))
             break;
-        if (sqlite3_column_int64(row, 1) != (int64_t)tree.size) {
+        if (apart != 0 && apart != offset) { /* of those after a gap, the first is told */
+            offset = apart;
             verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
                           "is number %lld of the log where number %" PRIu64
                           " belongs: one is missing, or they are not in their order",
                           (long long)sqlite3_column_int64(row, 1), tree.size);
-            break;
         }
         if (expected->is_asked && (expected->size < 0 || expected->size == (int64_t)tree.size) &&
             tree.size > 0) {

@@ -65,7 +65,9 @@ class Forgery:
         self.db.execute("DELETE FROM %s WHERE %s" % (table, condition), parameters)
 
     def insert(self, table, row):
-        self.db.execute("INSERT INTO %s VALUES (%s)" % (table, ", ".join("?" * len(row))), row)
+        """Whether the row could be inserted: false where another has its key."""
+        return self.db.execute("INSERT OR IGNORE INTO %s VALUES (%s)" % (table, ", ".join("?" * len(row))),
+                               row).rowcount > 0
 
     # ---- records, of the own log
 
@@ -104,6 +106,14 @@ class Forgery:
 
     def drop(self, condition, *parameters):
         self.db.execute("DELETE FROM record WHERE log = 1 AND (%s)" % condition, parameters)
+
+    def drop_blobs(self):
+        """Deletes blobs that no record refers to."""
+        wanted = {digest for (body,) in self.db.execute("SELECT body FROM record").fetchall()
+                  for name, digest in verify_body.references(verify_body.spelled(body)) if name == "blob"}
+        for digest, in self.db.execute("SELECT digest FROM content").fetchall():
+            if digest not in wanted:
+                self.db.execute("DELETE FROM content WHERE digest = ?", (digest,))
 
     def digest(self, body):
         """(digest, salt, text) of a body as a record of the own log."""
@@ -161,13 +171,14 @@ class Forgery:
 
         for record in [verify.Record(*row) for row in self.rows_of_records()]:
             body = verify_body.spelled(record.body)
+            trial = trials.get(body["begin"]["record"]) if "begin" in body else None
             if record.log == 1:
                 if record.type == "timestamp" and "timestamp" not in kept or \
                         record.type == "signature" and not key and "signature" not in kept:
                     continue
                 if record.type == "trial" and series:
-                    body["series"] = self.series(trials.get(body["begin"]["record"]))
-                before, body = body.get("begin", {}).get("record"), renew(body)
+                    body["series"] = self.series(trial)
+                body = renew(body)
                 if record.type == "checkpoint":
                     self.head(body, tree, about, mine)
                     if heads:
@@ -176,11 +187,10 @@ class Forgery:
                     self.sign(body, log, *key)
                 digest, salt, text = self.digest(body)
                 known[record.digest.hex()] = digest.hex()
-                if before in trials:
-                    moved[trials[before]] = digest
                 record = verify.Record(None, 1, tree.size, record.type, digest, salt, text)
                 tree.add(digest)
                 mine.append((record.type, digest))
+            moved[trial] = record.digest
             self.bodies_of[record.digest.hex()] = body
             about[record.digest] = {record.digest} if record.type == "campaign" else {
                 d for name, other in verify_body.references(body) if name == "record" for d in about.get(other, ())}

@@ -204,7 +204,7 @@ class Verifier:
     def __init__(self, path, keys=(), head=None, nonce=None, tsa_ca=None, roster=None, witnesses=0):
         self.path, self.keys, self.head, self.nonce, self.tsa_ca = path, keys, head, nonce, tsa_ca
         self.roster, self.witnesses = verify_witness.read(roster), witnesses
-        self.findings, self.notes = [], []
+        self.findings, self.notes, self.file = [], [], None
         self.records, self.content, self.chunks, self.log_names = [], {}, [], {}
 
     def wrong(self, check, table, key, message):
@@ -257,6 +257,8 @@ class Verifier:
                 except (sqlite3.Error, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError,
                         ValueError, struct.error) as error:
                     self.wrong("file", None, None, "%s: %s" % (step, error))
+        if self.file:
+            self.file.close()
         return self.findings
 
     def ask(self, sql, *parameters):
@@ -371,13 +373,18 @@ class Verifier:
     def blob(self, reference):
         return self.content[bytes.fromhex(reference["blob"])]
 
+    def left_out(self):
+        """The blobs that bundles came without."""
+        return {bytes.fromhex(digest) for record in self.of_log(1) if record.type == "bundle"
+                for digest in verify_body.strict(record.body).get("withheld", ())}
+
     def blobs(self):
         for digest in self.wanted.keys() - self.content.keys():
             self.wrong("content", "content", digest.hex(), "is gone")
         for digest, body in self.content.items():
             if digest not in self.wanted:
                 self.wrong("content", "content", digest.hex(), "no record refers to it")
-            elif body is None and self.wanted[digest]:
+            elif body is None and (self.wanted[digest] or digest not in self.left_out()):
                 self.wrong("content", "content", digest.hex(), "is withheld, and not of a bundle")
             elif body is None:
                 self.notes.append(("content", digest.hex(), "was withheld by who made the bundle"))

@@ -142,6 +142,9 @@ class Bundle(verify.Verifier):
                   "proof": {"blob": digest.hex()},
                   **{name: self.first[name] for name in ("campaigns", "note", "origin", "root", "size")}}, 1)
 
+    def left_out(self):
+        return set(self.wanted)
+
     def project(self):
         super().project()
         for digest in self.wanted.keys() - self.content.keys():

@@ -123,7 +123,7 @@ def series(verifier):
         except (ValueError, struct.error):
             fits, values = False, []
         if not fits:
-            verifier.wrong("trial", "series", number, "cannot be decoded, or is not what its row says")
+            verifier.wrong("content", "series", number, "cannot be decoded, or is not what its row says")
         if not name.startswith("telemetry:") and least < (1 if name == "wall_ns" else -1):
             verifier.wrong("trial", "series", number, "holds %d" % least)
         before = found.setdefault(trial, {}).get(name, (0, 0))
