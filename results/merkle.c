@@ -2,17 +2,6 @@
 
 #include <string.h>
 
-struct digest merkle_leaf(const void *bytes, size_t length)
-{
-    static const uint8_t prefix = 0;
-    struct digest_state state;
-
-    digest_init(&state);
-    digest_update(&state, &prefix, 1);
-    digest_update(&state, bytes, length);
-    return digest_final(&state);
-}
-
 struct digest merkle_node(const struct digest *left, const struct digest *right)
 {
     uint8_t bytes[1 + 2 * DIGEST_SIZE + DIGEST_PADDING];

@@ -19,7 +19,6 @@ struct merkle {
     struct digest nodes[MERKLE_HEIGHT_MAX];
 };
 
-struct digest merkle_leaf(const void *bytes, size_t length);
 struct digest merkle_node(const struct digest *left, const struct digest *right);
 
 /* All zeros is the empty tree. */

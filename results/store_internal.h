@@ -62,7 +62,7 @@ struct store {
     bool batch_lost; /* SQLite rolled the whole batch back after a failure */
     bool has_secret;
     struct digest secret;       /* of this file's log */
-    struct store_draft *drafts; /* store_trial.c: trials that have begun, without their end */
+    struct store_draft *drafts; /* store_draft.h: trials that have begun */
     struct store_slot slots[STORE_STATEMENTS_MAX];
     size_t slot_count;
 };
@@ -133,9 +133,6 @@ struct statement {
 enum status statement_begin(struct store *store, const char *sql, struct statement *ret,
                             struct error *err);
 void statement_i64(struct statement *statement, int64_t value);
-void statement_u64(struct statement *statement, uint64_t value);      /* above INT64_MAX: INVALID */
-void statement_u64_text(struct statement *statement, uint64_t value); /* decimal */
-void statement_real(struct statement *statement, double value);
 void statement_null(struct statement *statement);
 /* NULL stays NULL. Bytes that are not UTF-8 are stored escaped (text_append_printable). */
 void statement_text(struct statement *statement, const char *value);

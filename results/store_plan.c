@@ -332,3 +332,66 @@ enum status store_add_dump(struct store *store, int64_t campaign, const struct s
     status = store_add(store, &body, status, NULL, err);
     return store_change_end(store, status, err);
 }
+
+static enum status append_pending(struct statement *statement, struct store_pending **list,
+                                  size_t *count, size_t *capacity)
+{
+    struct store_pending *grown;
+
+    if (*count == *capacity) {
+        *capacity = *capacity ? *capacity * 2 : 64;
+        grown = realloc(*list, *capacity * sizeof(**list));
+        if (!grown)
+            return STATUS_NO_MEMORY;
+        *list = grown;
+    }
+    (*list)[(*count)++] = (struct store_pending){
+        .sequence = sqlite3_column_int64(statement->handle, 0),
+        .cell = sqlite3_column_int64(statement->handle, 1),
+        .cell_ordinal = sqlite3_column_int64(statement->handle, 2),
+    };
+    return STATUS_OK;
+}
+
+enum status store_pending_trials(struct store *store, int64_t campaign, struct store_pending **ret,
+                                 size_t *ret_count, struct error *err)
+{
+    struct statement statement;
+    struct store_pending *list = NULL;
+    size_t count = 0, capacity = 0;
+    enum status status = statement_begin(
+        store,
+        "SELECT p.sequence, p.cell, c.ordinal FROM planned_trial p JOIN cell c ON c.id = p.cell"
+        " LEFT JOIN trial t ON t.campaign = p.campaign AND t.sequence = p.sequence"
+        " AND t.attempt = (SELECT max(l.attempt) FROM trial l"
+        " WHERE l.campaign = p.campaign AND l.sequence = p.sequence)"
+        " LEFT JOIN trial_end e ON e.trial = t.id"
+        " WHERE p.campaign = ?1"
+        " AND (e.trial IS NULL OR e.orphan = 1 OR e.status = 'interrupted')"
+        " ORDER BY p.sequence",
+        &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, campaign);
+    for (;;) {
+        bool row = false;
+
+        status = statement_step(&statement, &row, err);
+        if (status != STATUS_OK || !row)
+            break;
+        status = append_pending(&statement, &list, &count, &capacity);
+        if (status != STATUS_OK) {
+            error_set(err, status, "%s: out of memory", store->path);
+            break;
+        }
+    }
+    statement_end(&statement);
+    if (status == STATUS_OK) {
+        *ret = list;
+        *ret_count = count;
+    } else {
+        free(list);
+    }
+    return status;
+}

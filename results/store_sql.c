@@ -144,28 +144,6 @@ void statement_i64(struct statement *statement, int64_t value)
     bound(statement, sqlite3_bind_int64(statement->handle, statement->next, value));
 }
 
-void statement_u64(struct statement *statement, uint64_t value)
-{
-    if (value > INT64_MAX)
-        bound(statement, SQLITE_RANGE);
-    else
-        statement_i64(statement, (int64_t)value);
-}
-
-void statement_u64_text(struct statement *statement, uint64_t value)
-{
-    char digits[24];
-    int length = snprintf(digits, sizeof(digits), "%" PRIu64, value);
-
-    bound(statement,
-          sqlite3_bind_text(statement->handle, statement->next, digits, length, SQLITE_TRANSIENT));
-}
-
-void statement_real(struct statement *statement, double value)
-{
-    bound(statement, sqlite3_bind_double(statement->handle, statement->next, value));
-}
-
 void statement_null(struct statement *statement)
 {
     bound(statement, sqlite3_bind_null(statement->handle, statement->next));

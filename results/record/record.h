@@ -40,8 +40,9 @@ struct record_type {
 };
 /* NULL: there is no such type. */
 const struct record_type *record_type_find(const char *name);
-/* The i-th type; NULL: there are no more. */
-const struct record_type *record_type_at(size_t i);
+/* All types. */
+extern const struct record_type record_types[];
+extern const size_t record_types_count;
 /* The i-th statement that enters a record of this type in the tables; NULL: there are no more. */
 const char *record_projection(const struct record_type *type, size_t i);
 /* The functions that projection.sql calls; SQLite's code. */

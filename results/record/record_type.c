@@ -11,7 +11,7 @@ extern const struct embed_file record_projections[];
 extern const size_t record_projections_count;
 
 /* A kind of record is a row here and its statements in projection.sql. */
-static const struct record_type types[] = {
+const struct record_type record_types[] = {
     {"amendment", "author reason", false},
     {"bundle", "file", false},
     {"campaign", "command", false},
@@ -34,7 +34,8 @@ static const struct record_type types[] = {
     {"trial", "facts message telemetry/#/message", false},
     {"trial_begin", "", false},
 };
-#define TYPES (sizeof(types) / sizeof(types[0]))
+#define TYPES (sizeof(record_types) / sizeof(record_types[0]))
+const size_t record_types_count = TYPES;
 
 #define STATEMENTS_MAX 10
 
@@ -48,14 +49,9 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 const struct record_type *record_type_find(const char *name)
 {
     for (size_t i = 0; i < TYPES; i++)
-        if (!strcmp(types[i].name, name))
-            return &types[i];
+        if (!strcmp(record_types[i].name, name))
+            return &record_types[i];
     return NULL;
-}
-
-const struct record_type *record_type_at(size_t i)
-{
-    return i < TYPES ? &types[i] : NULL;
 }
 
 /* Sections begin with "--- TYPE"; a statement ends with a semicolon at the end of a line. */
@@ -71,7 +67,7 @@ static void cut_statements(void)
             return;
         if (!strncmp(at, "--- ", 4)) {
             *end = '\0';
-            for (type = 0; type < TYPES && strcmp(types[type].name, at + 4) != 0; type++)
+            for (type = 0; type < TYPES && strcmp(record_types[type].name, at + 4) != 0; type++)
                 ;
             count = 0;
         } else if (*at != '-' && *at != '\n' && type < TYPES && count < STATEMENTS_MAX) {
@@ -87,7 +83,7 @@ static void cut_statements(void)
 const char *record_projection(const struct record_type *type, size_t i)
 {
     pthread_once(&once, cut_statements);
-    return i < STATEMENTS_MAX ? cut.statements[type - types][i] : NULL;
+    return i < STATEMENTS_MAX ? cut.statements[type - record_types][i] : NULL;
 }
 
 /* ---- the functions of projection.sql ---- */

@@ -21,13 +21,12 @@ static void fill(struct fixture *fixture, int64_t *ret_campaign, int64_t cells[F
 
 static bool is_filled(const char *table)
 {
-    const struct record_type *type;
     const char *sql;
     char insert[80];
 
     snprintf(insert, sizeof(insert), "INSERT INTO %s (", table);
-    for (size_t i = 0; (type = record_type_at(i)); i++)
-        for (size_t k = 0; (sql = record_projection(type, k)); k++)
+    for (size_t i = 0; i < record_types_count; i++)
+        for (size_t k = 0; (sql = record_projection(&record_types[i], k)); k++)
             if (strstr(sql, insert))
                 return true;
     return false;

@@ -8,6 +8,7 @@
 
 #include "harness/core/random.h"
 #include "results/merkle_part.h"
+#include "tests/unit/leaf.h"
 
 /* The reference inputs and roots of Certificate Transparency's test suites (RFC 6962 hashing). */
 static const struct {
@@ -37,8 +38,8 @@ static const char *const roots[] = {
 
 static struct digest leaf_at(uint64_t index)
 {
-    return index < 8 ? merkle_leaf(inputs[index].bytes, inputs[index].length)
-                     : merkle_leaf(&index, sizeof(index));
+    return index < 8 ? leaf_of(inputs[index].bytes, inputs[index].length)
+                     : leaf_of(&index, sizeof(index));
 }
 
 static void test_reference_roots(void **state)

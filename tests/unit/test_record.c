@@ -7,6 +7,7 @@
 #include "tests/support/store_fixture.h"
 
 #include "results/record/record.h"
+#include "tests/unit/leaf.h"
 
 static const struct record_visitor nothing = {.context = NULL};
 
@@ -99,8 +100,8 @@ static void test_form(void **state)
     }
     assert_null(record_type_find("row"));
     assert_null(record_type_find(""));
-    for (size_t i = 0; record_type_at(i); i++)
-        assert_ptr_equal(record_type_find(record_type_at(i)->name), record_type_at(i));
+    for (size_t i = 0; i < record_types_count; i++)
+        assert_ptr_equal(record_type_find(record_types[i].name), &record_types[i]);
 }
 
 static void test_strings(void **state)
@@ -350,7 +351,7 @@ static void test_digests(void **state)
 
     (void)state;
     digest = digest_of("checkpoint", plain, NULL);
-    expected = merkle_leaf(plain, strlen(plain));
+    expected = leaf_of(plain, strlen(plain));
     assert_true(digest_equal(&digest, &expected));
 
     /* With its commitments in it, it is a leaf. */
@@ -361,7 +362,7 @@ static void test_digests(void **state)
     with = text_format("{\"author\":{\"commitment\":\"%s\"},\"cell\":1,\"reason\":{\"commitment\":"
                        "\"%s\"},\"type\":\"amendment\"}",
                        digest_hex(&commitment[0], hex[0]), digest_hex(&commitment[1], hex[1]));
-    expected = merkle_leaf(with, strlen(with));
+    expected = leaf_of(with, strlen(with));
     digest = digest_of("amendment", body, &salts);
     assert_true(digest_equal(&digest, &expected));
     again = digest_of("amendment", body, &other);
