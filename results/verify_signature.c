@@ -286,7 +286,8 @@ static void check_cover(struct verify *verify)
     sqlite3_stmt *row = verify_prepare(
         verify, verify->db,
         "SELECT g.id, substr(g.uid, 1, 8), r.log, (SELECT max(c.size) FROM checkpoint c WHERE"
-        " c.campaign = g.id AND c.log = r.log) FROM campaign g JOIN record r ON r.id = g.record"
+        " c.campaign = g.id AND c.log = r.log AND c.kind IN ('plan', 'end')) FROM campaign g JOIN "
+        "record r ON r.id = g.record"
         " ORDER BY g.id",
         VERIFY_SIGNATURE, "campaign");
 

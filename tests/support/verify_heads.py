@@ -247,7 +247,7 @@ def cover(verifier, covered):
     largest = {}
     for record in verifier.records:
         about = verifier.about.get(record.digest, ())
-        if record.type == "checkpoint" and "campaign" in strict(record.body):
+        if record.type == "checkpoint" and strict(record.body)["kind"] in ("plan", "end"):
             for digest in about:
                 largest[digest] = max(record.leaf, largest.get(digest, 0))
     for campaign in verifier.records:
