@@ -250,12 +250,10 @@ enum status store_insert_content(struct store *store, const void *bytes, size_t 
 enum status store_insert_json(struct store *store, const json_t *json, struct digest *ret,
                               struct error *err);
 
-/* ---- store_trial.c ---- */
-
-/* A record of readings. */
+/* store_trial.c: a record of readings. */
 enum status store_append_readings(struct store *store, const json_t *readings,
                                   struct store_record *ret, struct error *err);
-/* Forgets the trials that have begun. */
+/* store_draft.c: forgets the trials that have begun. */
 void store_drafts_finish(struct store *store);
 
 /*
