@@ -46,7 +46,7 @@ static enum status add_spelling(struct bundle_secrets *secrets, const char *text
     return grown[secrets->count++].text ? STATUS_OK : no_memory(err);
 }
 
-/* As the value stands inside a JSON string. */
+/* As the value is written inside a JSON string. */
 static char *escaped(const char *text)
 {
     struct text out;
@@ -215,7 +215,7 @@ struct leaving {
     const struct record_type *type;
     struct record_salts salts;
     const char *done;
-    struct text out, rest; /* the body to be told; the same without its members */
+    struct text out, rest; /* the body for the bundle; the same without its members */
     json_t *kept;          /* salts of members that stay */
     int64_t withheld;
 };

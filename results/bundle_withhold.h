@@ -5,7 +5,7 @@
 #include "results/bundle.h"
 #include "results/record/record.h"
 
-/* What must not be told: words of --withhold, and the values that they name. */
+/* What must be left out: words of --withhold, and the values that they name. */
 struct bundle_secrets {
     const struct bundle_options *options;
     struct bundle_secret *items; /* heap */
@@ -25,13 +25,13 @@ enum status bundle_secrets_gather(struct bundle_secrets *secrets, const struct r
 /* INVALID: a word named nothing. */
 enum status bundle_secrets_check(const struct bundle_secrets *secrets, struct error *err);
 
-/* Whether the bytes contain a value that must not be told. */
+/* Whether the bytes contain a value that must be left out. */
 bool bundle_secrets_are_in(const struct bundle_secrets *secrets, const void *bytes, size_t length);
 /* Whether a word names the output of tools, "dump.output". */
 bool bundle_secrets_name_dumps(struct bundle_secrets *secrets);
 
 /*
- * The body without the members that must not be told, and its salt, as a bundle has them: heap.
+ * The body without the members that must be left out, and its salt, as a bundle has them: heap.
  * INVALID: such a value is where it cannot be left out.
  */
 enum status bundle_withhold(struct bundle_secrets *secrets, const struct record_type *type,

@@ -195,7 +195,7 @@ static enum status choose(struct writer *writer, struct error *err)
     return status;
 }
 
-/* ---- what must not be told ---- */
+/* ---- what must be left out ---- */
 
 /* columns: 0 type, 1 body */
 static enum status gather(struct writer *writer, sqlite3_stmt *row, struct error *err)

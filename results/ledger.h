@@ -1,8 +1,10 @@
 /*
- * ledger - the Merkle log over the records, and its heads. The form is FORMAT.md's.
+ * ledger - heads of the log of records, their signatures and time stamps, and amendments. FORMAT.md
+ * defines their form.
  *
- * A record is a leaf from the transaction on that stores it, so there is nothing to call when
- * evidence is added. What is here: heads, signatures, time stamps, amendments.
+ * store_append enters a record in the log, so there is nothing to call here when evidence is added.
+ * Each function below that adds something is one transaction, except ledger_insert_head. Errors of
+ * the store are those of store.h.
  */
 #ifndef ASSAY_RESULTS_LEDGER_H
 #define ASSAY_RESULTS_LEDGER_H
@@ -25,16 +27,17 @@ struct ledger_checkpoint {
     int64_t size; /* leaves covered: 0 to size - 1 */
     struct digest root;
     int64_t utc_ns;
-    char kind[16];            /* "plan", "resume", "end", "request" */
-    int64_t campaign;         /* row; 0: of the file */
-    char uid[STORE_UID_SIZE]; /* of the campaign; "": none */
-    char origin[LEDGER_ORIGIN_SIZE];
+    char kind[16];                   /* "plan", "resume", "end", "bundle", "request" */
+    int64_t campaign;                /* row; 0: of the file */
+    char uid[STORE_UID_SIZE];        /* of the campaign; "": none */
+    char origin[LEDGER_ORIGIN_SIZE]; /* name of the log */
 };
 
 /*
- * Adds a checkpoint of the whole current log, and the author's signature when `key` is not
- * NULL; one transaction. `campaign` 0: of none. What is new since the last one is checked first
- * (ledger_check.h): CORRUPT names a row that is altered, missing or without a leaf.
+ * Adds a checkpoint of this file's whole log, and the author's signature when `key` is not NULL.
+ * `campaign` 0: of none. `ret` may be NULL. The schema, and the digest of each record since the
+ * last checkpoint, are checked first: CORRUPT names what is altered or missing, and nothing is
+ * added.
  */
 enum status ledger_add_checkpoint(struct store *store, const char *kind, int64_t campaign,
                                   const struct key *key, struct ledger_checkpoint *ret,
@@ -48,7 +51,7 @@ enum status ledger_add_head(struct store *store, const char *kind, const int64_t
                             size_t count, const struct key *key, struct ledger_checkpoint *ret,
                             struct error *err);
 
-/* The same within a change. */
+/* The same within a change of the caller's (store_change_begin). */
 enum status ledger_insert_head(struct store *store, const char *kind, const int64_t *campaigns,
                                size_t count, const struct key *key, struct ledger_checkpoint *ret,
                                struct error *err);
@@ -57,7 +60,7 @@ enum status ledger_insert_head(struct store *store, const char *kind, const int6
 
 /*
  * {type: {"count": n, "root": hex}}: the records about this campaign alone below leaf `size` of its
- * log, by type, with the tree hash of their digests in the log's order; new object.
+ * log, by type, with the tree hash of their digests in the order of leaves; new object.
  */
 enum status ledger_manifest(struct store *store, int64_t campaign, int64_t size, json_t **ret,
                             struct error *err);
@@ -79,9 +82,9 @@ enum status ledger_find_checkpoint(struct store *store, int64_t id, struct ledge
                                    struct error *err);
 
 /*
- * Signs a checkpoint once more; `role` is "author" or "witness". The root is computed anew from the
- * leaves before: CORRUPT when it differs, and nothing is signed. INVALID: this key has already
- * signed it.
+ * Signs a checkpoint once more; `role` is "author" or "witness". The root is computed again from
+ * the records: CORRUPT when it differs, and nothing is signed. INVALID: this key has already signed
+ * it.
  */
 enum status ledger_add_signature(struct store *store, int64_t checkpoint, const char *role,
                                  const struct key *key, struct error *err);
@@ -94,13 +97,16 @@ enum status ledger_add_timestamp(struct store *store, int64_t checkpoint, const 
 enum status ledger_note(struct store *store, const struct ledger_checkpoint *checkpoint, char **ret,
                         struct error *err);
 
-/* Tree hash of the first `size` leaves as stored; -1: all. `ret_size` may be NULL. */
+/*
+ * Tree hash of the first `size` records of this file's log, from their bodies; -1: all. `ret_size`
+ * may be NULL. NOT_FOUND: there are fewer; CORRUPT: one is altered or missing.
+ */
 enum status ledger_root(struct store *store, int64_t size, int64_t *ret_size, struct digest *ret,
                         struct error *err);
 
 /* ---- amendments ---- */
 
-/* A new row about a result; the measurement itself is never changed. */
+/* Appends a remark about a result, which itself stays as it was. NOT_FOUND: no such cell. */
 enum status ledger_add_amendment(struct store *store, int64_t cell, const char *author,
                                  const char *reason, struct error *err);
 /* [{amendment, utc_ns, created, author, reason}] of a cell, oldest first; new array. */

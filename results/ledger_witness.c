@@ -72,7 +72,7 @@ static enum status insert(struct store *store, int64_t checkpoint, const struct 
     return store_add(store, &body, status, NULL, err);
 }
 
-/* The leaves must come to the root before anybody's signature of it is made or kept. */
+/* The records must give the root before anybody's signature of it is made or kept. */
 static enum status check_root(struct store *store, const struct ledger_checkpoint *checkpoint,
                               struct error *err)
 {

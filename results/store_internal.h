@@ -180,10 +180,10 @@ void store_snapshot_end(struct store *store);
     CONTEXT_READING("(SELECT readings FROM environment WHERE trial = " trial " AND at = 'host')",  \
                     "host.name")
 
-/* ---- store_record.c: what is stored; all within a change ---- */
+/* ---- store_record.c: records and blobs; all within a change ---- */
 
-/* A record's body while it is made. Values that are NULL, or negative where that is not known, have
- * no member; failures are told by store_append. */
+/* A record's body while it is made. A text that is NULL, or a number that is negative in
+ * body_known, has no member; store_append reports failures. */
 struct record_body {
     json_t *json;
     const char *type;
@@ -244,14 +244,16 @@ struct record_row {
 enum status store_enter_record(struct store *store, const struct record_row *row, int64_t *ret,
                                struct error *err);
 
+/* A blob: by the SHA-256 of its bytes, or of the canonical form of JSON, which is `ret`; once. */
 enum status store_insert_content(struct store *store, const void *bytes, size_t length,
                                  struct digest *ret, struct error *err);
 enum status store_insert_json(struct store *store, const json_t *json, struct digest *ret,
                               struct error *err);
 
-/* store_trial.c: a record of readings; forgets the trials that have begun. */
+/* store_trial.c: a record of readings. */
 enum status store_append_readings(struct store *store, const json_t *readings,
                                   struct store_record *ret, struct error *err);
+/* store_draft.c: forgets the trials that have begun. */
 void store_drafts_finish(struct store *store);
 
 /*

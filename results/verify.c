@@ -16,7 +16,7 @@
 #define WORK_BASE 20000000
 #define WORK_PER_BYTE 300
 
-#define SIDES 3 /* threads of steps that need no ledger */
+#define SIDES 3 /* threads of concurrent steps */
 #define MESSAGE_MAX 1024
 #define WAIT_US 50000 /* between two polls of steps in other threads */
 
@@ -348,7 +348,7 @@ static enum status identify(struct verify *verify, struct error *err)
     return STATUS_OK;
 }
 
-/* ---- steps without the ledger, concurrent with the others ---- */
+/* ---- steps in threads of their own, concurrent with the others ---- */
 
 typedef enum status step_fn(struct verify *verify, struct error *err);
 

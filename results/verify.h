@@ -1,6 +1,7 @@
 /*
- * verify - checks a database: its schema, every row against the ledger,
- * the tree, signatures, completeness, and every estimate recomputed from raw samples.
+ * verify - checks a database: its schema, each record, the logs and their heads, all other tables
+ * against those that the records give, signatures, completeness, and every estimate, recomputed
+ * from raw samples.
  *
  * Opens the file for reading alone and trusts nothing in it: no view or trigger of it is run,
  * values are bounded, and the work is bounded by the file's size. Needs no device and no network.
@@ -52,12 +53,12 @@ struct verify_finding {
     enum verify_level level;
     enum verify_check check;
     const char *table;   /* NULL: of no table */
-    const char *key;     /* of the row, as in the ledger; NULL: of no row */
+    const char *key;     /* of the row; of several columns with '/' between; NULL: of no row */
     const char *message; /* for people: what, and what was expected */
 };
 
 struct verify_progress {
-    const char *doing; /* "rows", "estimates" ... */
+    const char *doing; /* "records", "estimates" ... */
     uint64_t done, total;
 };
 
@@ -78,7 +79,7 @@ struct verify_options {
     int64_t witnesses;           /* of the roster, that must have seen each plan before it ran */
     const char
         *tsa_ca; /* PEM: whose time stamps are believed; NULL: their signatures stay unchecked */
-    int threads; /* that check rows; 0: as many as there are processors */
+    int threads; /* that check records and samples; 0: as many as there are processors */
     bool skip_estimates; /* leave out what takes longest */
     json_t *shown;       /* an object that receives what is not shown; NULL: not asked for */
     int64_t wait_ns;     /* for a file that another process holds; 0: 10 s */
@@ -86,8 +87,8 @@ struct verify_options {
     /* Called for each finding, in one thread. */
     void (*found)(void *context, const struct verify_finding *finding);
     /*
-     * Who witnessed the plan of a campaign of this ledger, as an object (`assay schema show verify`
-     * has its members under "campaigns"); may be NULL.
+     * Who witnessed the plan of a campaign, as an object (`assay schema show verify` has its
+     * members under "campaigns"); may be NULL.
      */
     void (*campaign)(void *context, json_t *campaign);
     /*
@@ -119,12 +120,13 @@ struct verify_options {
 
 struct verify_summary {
     int64_t schema_version;
-    int64_t leaves;      /* in the ledger */
+    int64_t leaves;      /* records of the file's own log */
     struct digest root;  /* of all of them */
     char origin[64];     /* name of the log; "": none */
-    int64_t rows, bytes; /* rows checked; size of the file and its log */
+    int64_t rows, bytes; /* records checked, of all logs; size of the file and its -wal */
     int64_t checkpoints, signatures, trusted_signatures; /* trusted: by one of options->keys */
-    int64_t signed_leaves; /* covered by the newest good signature (of options->keys, if any) */
+    /* Of `leaves`, below the largest head with a good signature, by options->keys if any. */
+    int64_t signed_leaves;
     int64_t estimates, comparisons; /* recomputed and equal */
     int64_t wrong, notes;           /* findings */
     double seconds;

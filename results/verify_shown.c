@@ -155,7 +155,7 @@ static void count_withheld(struct verify *verify, int64_t log, struct hidden *hi
         sqlite3_bind_int64(row, 1, log);
     while (row && verify_step(verify, row, VERIFY_COMPLETE, "record")) {
         hidden->type = record_type_find(text_at(row, 0));
-        if (hidden->type) /* others are told by verify_records */
+        if (hidden->type) /* verify_records reports others */
             record_scan(hidden->type, text_at(row, 1), (size_t)sqlite3_column_bytes(row, 1),
                         &visitor, NULL);
     }

@@ -74,7 +74,7 @@ static void check_head(struct verify *verify, sqlite3_stmt *row, const struct me
     verify->summary->checkpoints++;
     if (canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "head", &body,
                         NULL) != STATUS_OK)
-        return; /* told by verify_records */
+        return; /* verify_records reports it */
     digest_hex(&root, hex);
     sodium_bin2hex(frontier, sizeof(frontier), tree->nodes->bytes,
                    (size_t)merkle_node_count(tree->size) * DIGEST_SIZE);
@@ -248,7 +248,7 @@ static void walk_log(struct verify *verify, struct expected *expected, int64_t t
 
         if (tree.size % 65536 == 0 && !verify_progress(verify, "heads", tree.size, (uint64_t)total))
             break;
-        if (apart != 0 && apart != offset) { /* of those after a gap, the first is told */
+        if (apart != 0 && apart != offset) { /* of those after a gap, the first is reported */
             offset = apart;
             verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
                           "is number %lld of the log where number %" PRIu64

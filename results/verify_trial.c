@@ -306,7 +306,7 @@ enum status verify_series(struct verify *verify, struct error *err)
     enum status status = STATUS_OK;
 
     if (most > ends * 1000 + 1000)
-        return STATUS_OK; /* told by verify_tables */
+        return STATUS_OK; /* verify_tables reports it */
     if (most > 0)
         status = verify_share(verify, "series", most, SERIES_STEP, check_part, &done, err);
     if (status == STATUS_OK && !verify_stopped(verify) && done != chunks)

@@ -10,8 +10,8 @@
  *     {"commitment":"<SHA-256 of the member's salt and its canonical JSON>"}
  *     the member's salt = HMAC-SHA256(key = the record's salt, message = its path)
  *
- * A path is the canonical JSON array of names and positions: ["stacks",0,"path"]. In a record of
- * which a bundle left a member out, {"withheld":"<the commitment>"} is in its place.
+ * A path is the canonical JSON array of names and positions: ["components",0,"path"]. In a record
+ * of which a bundle left a member out, {"withheld":"<the commitment>"} is in its place.
  */
 #ifndef ASSAY_RESULTS_RECORD_RECORD_H
 #define ASSAY_RESULTS_RECORD_RECORD_H
@@ -62,7 +62,7 @@ struct record_salts {
     const json_t *each; /* {path: hex}; NULL: none */
 };
 
-/* A part of a body, as it stands there. */
+/* A part of a body, byte for byte. */
 struct record_span {
     const char *bytes;
     size_t length;
