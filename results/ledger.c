@@ -68,6 +68,8 @@ static enum status check_record(struct store *store, sqlite3_stmt *row, struct d
             STATUS_OK &&
         memcmp(stored, ret->bytes, DIGEST_SIZE) == 0)
         return STATUS_OK;
+    if (why.code == STATUS_NO_MEMORY || sqlite3_errcode(store->db) == SQLITE_NOMEM)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
     return error_set(
         err, STATUS_CORRUPT,
         "%s: record %lld has been changed since it was stored%s%s; nothing was signed; run "

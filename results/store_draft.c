@@ -35,6 +35,7 @@ static void draft_free(struct store_draft *draft)
     }
     free(draft->series);
     json_decref(draft->body);
+    json_decref(draft->blobs);
     free(draft);
 }
 
@@ -79,10 +80,12 @@ enum status draft_create(struct store *store, int64_t trial, struct error *err)
 {
     struct store_draft *draft = calloc(1, sizeof(*draft));
 
-    if (draft)
-        draft->body = json_object();
-    if (!draft || !draft->body) {
-        free(draft);
+    if (!draft)
+        return draft_no_memory(store, err);
+    draft->body = json_object();
+    draft->blobs = json_array();
+    if (!draft->body || !draft->blobs) {
+        draft_free(draft);
         return draft_no_memory(store, err);
     }
     draft->trial = trial;
@@ -122,6 +125,21 @@ enum status draft_add_body(struct store *store, int64_t trial, const char *array
                          "%s: a number of trial %lld does not fit into 64 bits", store->path,
                          (long long)trial);
     return draft_add(store, trial, array, json, err);
+}
+
+enum status draft_add_blob(struct store *store, int64_t trial, char *text, struct digest *ret,
+                           struct error *err)
+{
+    struct store_draft *draft = NULL;
+    enum status status = draft_find(store, trial, &draft, err);
+
+    if (status == STATUS_OK &&
+        (!text || json_array_append_new(draft->blobs, json_string_nocheck(text)) != 0))
+        status = draft_no_memory(store, err);
+    if (status == STATUS_OK)
+        *ret = digest_bytes(text, strlen(text));
+    free(text);
+    return status;
 }
 
 /* ---- samples ---- */
@@ -250,9 +268,18 @@ static enum status insert_series(struct store *store, const struct store_draft *
 enum status draft_put(struct store *store, const struct store_draft *draft,
                       struct record_body *body, struct error *err)
 {
+    enum status status = STATUS_OK;
+    struct digest digest;
     const char *name;
     json_t *value;
+    size_t i;
 
     json_object_foreach(draft->body, name, value) body_json(body, name, json_incref(value));
-    return insert_series(store, draft, body, err);
+    json_array_foreach(draft->blobs, i, value)
+    {
+        if (status == STATUS_OK)
+            status = store_insert_content(store, json_string_value(value),
+                                          json_string_length(value), &digest, err);
+    }
+    return status == STATUS_OK ? insert_series(store, draft, body, err) : status;
 }

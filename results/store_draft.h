@@ -9,7 +9,8 @@
 
 struct store_draft {
     int64_t trial;
-    json_t *body; /* arrays by name, "device" and "environment": members of the record */
+    json_t *body;  /* arrays by name, "device" and "environment": members of the record */
+    json_t *blobs; /* texts that it refers to */
     struct draft_series *series;
     size_t series_count;
     struct store_draft *next;
@@ -28,7 +29,15 @@ enum status draft_add(struct store *store, int64_t trial, const char *array, jso
 enum status draft_add_body(struct store *store, int64_t trial, const char *array,
                            struct record_body *body, struct error *err);
 
-/* Stores the samples of all series, and puts what was collected into the record of the end. */
+/*
+ * A text that the record will refer to: stored with it, since a blob that nothing refers to would
+ * be taken for one that somebody added. Takes `text`, from the heap, where NULL is out of memory.
+ */
+enum status draft_add_blob(struct store *store, int64_t trial, char *text, struct digest *ret,
+                           struct error *err);
+
+/* Stores the blobs and the samples of all series, and puts what was collected into the record of
+ * the end. */
 enum status draft_put(struct store *store, const struct store_draft *draft,
                       struct record_body *body, struct error *err);
 

@@ -272,25 +272,28 @@ enum status store_add_artifact(struct store *store, int64_t trial, const json_t 
                                struct error *err)
 {
     struct digest digest;
-    enum status status = store_change_begin(store, err);
+    char *text = NULL;
+    enum status status = canonical_dump(artifact, &text, err);
 
-    if (status != STATUS_OK)
-        return status;
-    status = store_insert_json(store, artifact, &digest, err);
-    status = store_change_end(store, status, err);
+    if (status == STATUS_OK)
+        status = draft_add_blob(store, trial, text, &digest, err);
     return status == STATUS_OK ? draft_add(store, trial, "artifacts", record_blob(&digest), err)
                                : status;
 }
 
-static enum status put_telemetry(struct store *store, const struct store_telemetry *telemetry,
-                                 struct record_body *body, struct error *err)
+static enum status put_telemetry(struct store *store, int64_t trial,
+                                 const struct store_telemetry *telemetry, struct record_body *body,
+                                 struct error *err)
 {
     struct digest channels, dump;
     struct store_record begin, end;
-    enum status status = store_insert_json(store, telemetry->channels, &channels, err);
+    char *text = NULL;
+    enum status status = canonical_dump(telemetry->channels, &text, err);
 
+    if (status == STATUS_OK)
+        status = draft_add_blob(store, trial, text, &channels, err);
     if (status == STATUS_OK && telemetry->dump)
-        status = store_insert_content(store, telemetry->dump, strlen(telemetry->dump), &dump, err);
+        status = draft_add_blob(store, trial, strdup(telemetry->dump), &dump, err);
     if (status == STATUS_OK && telemetry->begin)
         status = store_append_readings(store, telemetry->begin, &begin, err);
     if (status == STATUS_OK && telemetry->end)
@@ -322,7 +325,7 @@ enum status store_add_telemetry(struct store *store, int64_t trial,
     enum status status = store_change_begin(store, err);
 
     if (status == STATUS_OK)
-        status = store_change_end(store, put_telemetry(store, telemetry, &body, err), err);
+        status = store_change_end(store, put_telemetry(store, trial, telemetry, &body, err), err);
     if (status == STATUS_OK)
         return draft_add_body(store, trial, "telemetry", &body, err);
     json_decref(body.json);

@@ -289,7 +289,7 @@ enum status file_open_stream(const char *path, FILE **ret, struct error *err)
     if (fd < 0)
         return error_set_errno(err, errno, "%s", path);
     if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
-        status = error_set(err, STATUS_INVALID, "%s: is a directory; name a file", path);
+        status = error_set(err, STATUS_INVALID, "%s: is a folder; name a file in it", path);
     else if (S_ISFIFO(st.st_mode))
         status = wait_for_writer(fd, path, err);
     if (status == STATUS_OK) {
@@ -339,7 +339,7 @@ static enum status start(struct file_draft *draft, mode_t mode, int *ret_fd, str
     if (!*draft->path)
         return error_set(err, STATUS_INVALID, "the file to write has an empty name");
     if (exists && S_ISDIR(st.st_mode))
-        return error_set(err, STATUS_INVALID, "%s: is a directory; name a file", draft->path);
+        return error_set(err, STATUS_INVALID, "%s: is a folder; name a file in it", draft->path);
     if (!exists || S_ISREG(st.st_mode)) {
         status = open_temporary(draft, mode, ret_fd, err);
     } else {
