@@ -302,6 +302,7 @@ class TamperBundle(CliTest):
         yield "a hash at no place", lambda p: p.nodes.append([63, 0, "0" * 64])
         yield "hashes of both halves of a hash", split
         yield "no proof", lambda p: p.head.update(proof={})
+        yield "earlier heads that are no list", lambda p: p.head["proof"].update(heads={})
         yield "an earlier head's root changed", lambda p: p.heads[0].update(root="0" * 64)
         yield "an earlier head's size changed", lambda p: p.heads[0].update(size=p.heads[0]["size"] + 1)
         yield "an earlier head put in", lambda p: p.heads.append({"root": "0" * 64, "size": 3})
@@ -409,6 +410,7 @@ class TamperBundle(CliTest):
         theirs = json.loads(self.stranger.splitlines()[-1])
         for what, end in (("another's seal", {**parts.end, "seal": theirs["seal"]}),
                           ("a record more", {**parts.end, "records": parts.end["records"] + 1}),
+                          ("their number as a text", {**parts.end, "records": str(parts.end["records"])}),
                           ("another digest", {**parts.end, "sha256": "0" * 64}),
                           ("a member more", {**parts.end, "x": 1}),
                           ("a member less", {"seal": None, "records": 1})):

@@ -8,7 +8,7 @@ import sqlite3
 import verify
 import verify_body
 from verify_body import canonical, sha256
-from verify_heads import Tree, cells, counts
+from verify_heads import Tree, cells, count_same, counts
 
 
 def signer(secret):
@@ -221,8 +221,7 @@ class Forgery:
             of = {digest.hex(): cells(self.bodies_of[digest.hex()], lambda blob: self.db.execute(
                 "SELECT body FROM content WHERE digest = ?", (bytes.fromhex(blob["blob"]),)).fetchone()[0])
                 for kind, digest in mine if kind == "campaign"}
-            body["same_cells_in_log"] = {name: sum(of.get(name) == other for other in of.values())
-                                         for name in body["same_cells_in_log"]}
+            body["same_cells_in_log"] = count_same(body["same_cells_in_log"], of)
 
     def sign(self, body, log, public, sign):
         """Signs its head, where it is a signature of this key."""

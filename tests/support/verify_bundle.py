@@ -133,6 +133,8 @@ class Bundle(verify.Verifier):
         self.records.append(Record("line %d" % self.line, 2, leaf, record["type"], digest, salt, body))
 
     def take_series(self, leaf, name, first, chunks):
+        if leaf > self.last:
+            raise ValueError("is before the record of its trial")
         for data in map(unbase64, chunks):
             values = verify_rules.decode(data)
             total = sum(values)

@@ -163,6 +163,11 @@ def cells(body, read):
         return None
 
 
+def count_same(campaigns, of):
+    """How many have the cells of each of these campaigns; `of`: {campaign: cells}. 0: it has none."""
+    return {name: sum(of.get(name) == other is not None for other in of.values()) for name in campaigns}
+
+
 def same(a, b):
     return canonical(a) == canonical(b)
 
@@ -183,8 +188,7 @@ def check_counts(verifier, record, body, is_own):
             verifier.wrong("complete", "record", record.key, "counts other records of its campaigns than are here")
     if is_own and "same_cells_in_log" in body:
         of = {r.digest.hex(): cells(strict(r.body), verifier.blob) for r in before if r.type == "campaign"}
-        if not same({name: sum(of.get(name) == other for other in of.values())
-                     for name in body["same_cells_in_log"]}, body["same_cells_in_log"]):
+        if not same(count_same(body["same_cells_in_log"], of), body["same_cells_in_log"]):
             verifier.wrong("complete", "record", record.key, "counts other campaigns of the same cells than are here")
 
 
@@ -234,7 +238,8 @@ def bundle(verifier, record):
     body, heads = strict(record.body), {}
     (log,) = (number for number, (name, _) in verifier.log_names.items() if name == body["origin"])
     proof, size = strict(verifier.blob(body["proof"])), body["size"]
-    if set(proof) != {"heads", "nodes"} or any(set(told) != {"root", "size"} for told in proof["heads"]):
+    if {name: type(value) for name, value in proof.items()} != {"heads": list, "nodes": list} or any(
+            set(told) != {"root", "size"} for told in proof["heads"]):
         raise ValueError("its proof has other members")
     part = Part([r for r in verifier.of_log(log) if r.leaf < size], proof["nodes"], size)
     shown = part.shown
