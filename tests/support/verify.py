@@ -111,7 +111,8 @@ def projection():
 
 
 def functions(db):
-    for name, function in (("assay_hex", verify_body.unhex), ("assay_real", verify_body.real), ("assay_sha256", digest_of)):
+    for name, function in (("assay_hex", verify_body.unhex), ("assay_real", verify_body.real),
+                           ("assay_sha256", digest_of)):
         db.create_function(name, 1, nothing(function), deterministic=True)
 
 
