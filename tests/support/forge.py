@@ -8,7 +8,7 @@ import sqlite3
 import verify
 import verify_body
 from verify_body import canonical, sha256
-from verify_heads import Tree
+from verify_heads import Tree, cells, count_same, counts
 
 
 def signer(secret):
@@ -210,19 +210,18 @@ class Forgery:
         return [{"name": name, "samples": samples, "sha256": sha256(*bodies).hex()}
                 for name, (samples, bodies) in found.items()]
 
-    @staticmethod
-    def head(body, tree, about, mine):
+    def head(self, body, tree, about, mine):
         """A head of what came before it."""
         body.update(size=tree.size, root=tree.root().hex(), frontier=b"".join(tree.nodes).hex())
-        for campaign in body.get("manifest", ()):
-            groups = {}
-            for kind, digest in mine:
-                if about[digest] == {bytes.fromhex(campaign)}:
-                    groups.setdefault(kind, []).append(digest)
-            body["manifest"][campaign] = {kind: {"count": len(digests), "root": Tree(digests).root().hex()}
-                                          for kind, digests in groups.items()}
+        if "manifest" in body:
+            body.update(counts(map(bytes.fromhex, body["manifest"]), mine, about))
         if "campaigns_in_log" in body:
             body["campaigns_in_log"] = sum(kind == "campaign" for kind, _ in mine)
+        if "same_cells_in_log" in body:
+            of = {digest.hex(): cells(self.bodies_of[digest.hex()], lambda blob: self.db.execute(
+                "SELECT body FROM content WHERE digest = ?", (bytes.fromhex(blob["blob"]),)).fetchone()[0])
+                for kind, digest in mine if kind == "campaign"}
+            body["same_cells_in_log"] = count_same(body["same_cells_in_log"], of)
 
     def sign(self, body, log, public, sign):
         """Signs its head, where it is a signature of this key."""

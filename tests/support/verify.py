@@ -91,10 +91,6 @@ def nothing(function):
     return call
 
 
-def unhex(text):
-    return bytes.fromhex(text) if re.fullmatch("([0-9a-fA-F]{2})*", text) else None
-
-
 def digest_of(text):
     return sha256(text.encode("utf-8", "surrogateescape"))
 
@@ -115,7 +111,8 @@ def projection():
 
 
 def functions(db):
-    for name, function in (("assay_hex", unhex), ("assay_real", verify_body.real), ("assay_sha256", digest_of)):
+    for name, function in (("assay_hex", verify_body.unhex), ("assay_real", verify_body.real),
+                           ("assay_sha256", digest_of)):
         db.create_function(name, 1, nothing(function), deterministic=True)
 
 

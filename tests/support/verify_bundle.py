@@ -1,6 +1,7 @@
 """The second verifier's part for bundles, written from results/BUNDLE.md alone: see verify.py."""
 
 import base64
+import fnmatch
 import functools
 import hashlib
 import json
@@ -21,6 +22,20 @@ def begins_as_one(path):
         return file.read(16) == b'{"assay_bundle":'
 
 
+def whole(value):
+    """An integer; a text that reads like one is none."""
+    if not isinstance(value, verify_body.Number):
+        raise ValueError("no number")
+    return verify_body.whole(value)
+
+
+def unbase64(text):
+    data = base64.b64decode(text, validate=True)
+    if base64.b64encode(data).decode() != text:
+        raise ValueError("another spelling")
+    return data
+
+
 @functools.lru_cache(maxsize=1 << 14)
 def parsed(text):
     """A line's object, which nobody changes; whether it stands there in canonical form."""
@@ -31,8 +46,8 @@ def parsed(text):
 
 
 class Bundle(verify.Verifier):
-    STEPS = ("lines", "forms", "last_line", "project", "blobs", "logs", "signatures", "samples", "complete",
-             "rules", "verdicts")
+    STEPS = ("lines", "forms", "last_line", "project", "blobs", "words", "logs", "signatures", "samples",
+             "complete", "rules", "verdicts")
 
     def open(self):
         if not begins_as_one(self.path):
@@ -72,13 +87,13 @@ class Bundle(verify.Verifier):
         elif not self.first:
             self.take_first(line)
         elif set(line) == {"leaf", "record", "salt"}:
-            self.take_record(int(line["leaf"]), line["record"], line["salt"])
+            self.take_record(whole(line["leaf"]), line["record"], line["salt"])
         elif set(line) == {"chunks", "first", "leaf", "series"}:
-            self.take_series(int(line["leaf"]), line["series"], int(line["first"]), line["chunks"])
+            self.take_series(whole(line["leaf"]), line["series"], whole(line["first"]), line["chunks"])
         elif set(line) == {"text"}:
             self.content[verify_body.sha256(line["text"].encode())] = line["text"]
         elif set(line) == {"base64"}:
-            data = base64.b64decode(line["base64"], validate=True)
+            data = unbase64(line["base64"])
             self.content[verify_body.sha256(data)] = data
         elif set(line) == {"records", "seal", "sha256"}:
             self.end = dict(line, before=before)
@@ -86,13 +101,14 @@ class Bundle(verify.Verifier):
             raise ValueError("has another member, or lacks one")
 
     def take_first(self, line):
-        if int(line["assay_bundle"]) > 1:
+        if whole(line["assay_bundle"]) > 1:
             raise verify.Refused("a bundle of a newer version")
+        texts = [line[name] for name in ("note", "origin", "root", "tool")] + line["campaigns"] + line["withheld"]
         if line["assay_bundle"] != "1" or set(line) != FIRST or not line["campaigns"] or not all(
-                isinstance(line[name], str) for name in ("note", "origin", "root", "tool")):
+                type(text) is str for text in texts):
             raise ValueError("of another version, or with other members")
-        self.size, self.first = int(line["size"]), line
-        int(line["created_utc_ns"])
+        whole(line["created_utc_ns"])
+        self.size, self.first = whole(line["size"]), line
         self.log_names = {1: (OWN, bytes(32)), 2: (line["origin"], None)}
         self.last = -1
         self.own({"type": "log", "name": OWN}, 0)
@@ -109,12 +125,17 @@ class Bundle(verify.Verifier):
             self.found("tree", "is leaf %d after leaf %d of %d" % (leaf, self.last, self.size))
             return
         self.last, body = leaf, verify_body.canonical(record)
-        salt = bytes.fromhex(salt) if isinstance(salt, str) else None if salt is None else verify_body.canonical(salt)
+        if type(salt) is str:
+            salt = verify_body.unhex(salt)
+        elif salt is not None:
+            salt = verify_body.canonical(dict(salt))
         digest, _ = verify_body.digest(record["type"], body, salt, False)
         self.records.append(Record("line %d" % self.line, 2, leaf, record["type"], digest, salt, body))
 
     def take_series(self, leaf, name, first, chunks):
-        for data in (base64.b64decode(chunk, validate=True) for chunk in chunks):
+        if leaf > self.last:
+            raise ValueError("is before the record of its trial")
+        for data in map(unbase64, chunks):
             values = verify_rules.decode(data)
             total = sum(values)
             self.chunks.append((leaf, name, first, len(values), min(values), max(values),
@@ -128,7 +149,7 @@ class Bundle(verify.Verifier):
             return
         if self.end["sha256"] != self.end["before"]:
             self.found("file", "its SHA-256 does not fit")
-        if int(self.end["records"]) != len(self.records) - 1:
+        if whole(self.end["records"]) != len(self.records) - 1:
             self.found("complete", "counts %s records" % self.end["records"])
         seal = verify_heads.Note(self.end["seal"]) if self.end["seal"] is not None else None
         if seal and seal.body != "assay-bundle/1\n%s\n" % self.end["before"]:
@@ -151,6 +172,19 @@ class Bundle(verify.Verifier):
             self.content[digest] = None
         trials = dict(self.ask("SELECT r.leaf, e.trial FROM trial_end e JOIN record r ON r.id = e.record"))
         self.chunks = sorted((trials.get(leaf, 0), *chunk) for leaf, *chunk in self.chunks)
-        here = [uid for (uid,) in self.ask("SELECT uid FROM campaign ORDER BY id")]
-        if sorted(here) != sorted(self.first["campaigns"]):
-            self.found("complete", "has other campaigns than its first line names")
+        if [uid for (uid,) in self.ask("SELECT uid FROM campaign ORDER BY id")] != self.first["campaigns"]:
+            self.found("complete", "has other campaigns than its first line names, or in another order")
+
+    def words(self):
+        """What its maker says is withheld, against what is."""
+        names = {(record.type + "." if record.type != "readings" else "") + name for record in self.of_log(2)
+                 for container, name, _ in verify_body.members_of(record.type, verify_body.spelled(record.body))
+                 if verify_body.withheld(container[name])}
+        if None in self.content.values():
+            names.add("dump.output")
+        told = self.first["withheld"]
+        if names and not told:
+            self.found("content", "something is withheld, although its maker says that nothing is")
+        for word in told:
+            if not any(name == word or fnmatch.fnmatchcase(name, word) for name in names):
+                self.found("content", "its maker says that something is withheld that is not: " + word)

@@ -5,7 +5,7 @@ and "Signatures" in results/FORMAT.md.
 import base64
 import re
 
-from verify_body import sha256, strict
+from verify_body import canonical, sha256, spelled, strict, unhex
 
 # Points of small order, under which anybody can sign; the sign, the topmost bit, is left out.
 WEAK = {bytes.fromhex(text) for text in (
@@ -59,14 +59,23 @@ class Tree:
 
 
 class Part:
-    """A tree of which only some leaves and subtrees are known, by (level, index)."""
+    """A tree of which only some leaves and subtrees are known, by (level, index). `shown` are its records that
+    are in no subtree that is known as a whole."""
 
-    def __init__(self, leaves, nodes):
-        self.known = {(0, leaf): digest for leaf, digest in leaves}
+    def __init__(self, records, nodes, size):
+        self.known, places = {}, []
         for level, index, digest in nodes:
-            if not 0 <= level <= 62 or not 0 <= index <= (1 << 63) - 1 >> level or len(digest) != 64:
+            if type(level) is not int or type(index) is not int or not 0 <= level <= 62 or index < 0 or \
+                    len(digest) != 64:
                 raise ValueError("no place in a tree")
-            self.known.setdefault((level, index), bytes.fromhex(digest))
+            self.known[level, index] = unhex(digest)
+            places.append((index << level, (index + 1) << level))
+        places.sort()
+        if any(a[1] > b[0] for a, b in zip(places, places[1:] + [(size, size)])):
+            raise ValueError("its nodes overlap, or one is beyond the end")
+        hidden = {leaf for record in records for leaf in [record.leaf] if any(a <= leaf < b for a, b in places)}
+        self.shown = [record for record in records if record.leaf not in hidden]
+        self.known.update(((0, record.leaf), record.digest) for record in self.shown)
 
     def at(self, level, index):
         if (level, index) not in self.known:
@@ -127,14 +136,60 @@ class Note:
                    for author, key in keys for name, mark, blob in self.signatures)
 
 
-def manifest(verifier, campaign, size):
-    """How many records of each type are about this campaign (its record) alone, and their tree's root."""
+def counted(records):
+    """How many (type, digest) of each type there are, and their tree's root."""
     found = {}
-    for record in sorted(verifier.of_log(campaign.log), key=lambda record: record.leaf):
-        if record.leaf < size and verifier.about.get(record.digest) == {campaign.digest}:
-            found.setdefault(record.type, []).append(record.digest)
+    for kind, digest in records:
+        found.setdefault(kind, []).append(digest)
     return {kind: {"count": len(digests), "root": Tree(digests).root().hex()}
             for kind, digests in found.items()}
+
+
+def counts(campaigns, records, about):
+    """What a head of these campaigns says of the records (type, digest) before it: its members `manifest` and,
+    of several campaigns, `together`. `about`: {digest: campaigns}."""
+    campaigns = set(campaigns)
+    yield "manifest", {campaign.hex(): counted(r for r in records if about.get(r[1]) == {campaign})
+                       for campaign in campaigns}
+    if len(campaigns) > 1:
+        yield "together", counted(r for r in records if len(about.get(r[1], ())) > 1 and about[r[1]] <= campaigns)
+
+
+def cells(body, read):
+    """What campaigns of the same cells have in common; `read`: the blob of a reference. None: it is not here."""
+    try:
+        return body["protocol"]["blob"], canonical(spelled(read(body["plan"]))["cells"])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def count_same(campaigns, of):
+    """How many have the cells of each of these campaigns; `of`: {campaign: cells}. 0: it has none."""
+    return {name: sum(of.get(name) == other is not None for other in of.values()) for name in campaigns}
+
+
+def same(a, b):
+    return canonical(a) == canonical(b)
+
+
+def check_counts(verifier, record, body, is_own):
+    """What a head says of its campaigns, as far as they are here."""
+    told = body.get("manifest", {})
+    here = [campaign for campaign in map(verifier.by_digest.get, map(unhex, told))
+            if campaign and campaign.type == "campaign"]
+    before = sorted((r for r in verifier.of_log(here[0].log if here else 1) if r.leaf < record.leaf),
+                    key=lambda r: r.leaf)
+    for name, made in counts([r.digest for r in here], [(r.type, r.digest) for r in before], verifier.about):
+        if name == "manifest":
+            is_right = all(same(made[digest], told[digest]) for digest in made)
+        else:
+            is_right = len(here) < len(told) or same(made, body.get("together"))
+        if not is_right:
+            verifier.wrong("complete", "record", record.key, "counts other records of its campaigns than are here")
+    if is_own and "same_cells_in_log" in body:
+        of = {r.digest.hex(): cells(strict(r.body), verifier.blob) for r in before if r.type == "campaign"}
+        if not same(count_same(body["same_cells_in_log"], of), body["same_cells_in_log"]):
+            verifier.wrong("complete", "record", record.key, "counts other campaigns of the same cells than are here")
 
 
 def head(verifier, record, root, frontier):
@@ -146,10 +201,7 @@ def head(verifier, record, root, frontier):
         verifier.wrong("tree", "record", record.key, "is a head, and the records before it have another root")
     if frontier is not None and body.get("frontier") != frontier.hex():
         verifier.wrong("tree", "record", record.key, "is a head, and its frontier does not follow")
-    for digest, told in body.get("manifest", {}).items():
-        campaign = verifier.by_digest.get(bytes.fromhex(digest))
-        if campaign and campaign.type == "campaign" and manifest(verifier, campaign, record.leaf) != told:
-            verifier.wrong("complete", "record", record.key, "counts other records of a campaign than are here")
+    check_counts(verifier, record, body, frontier is not None)
     count = sum(r.type == "campaign" and r.leaf < record.leaf for r in verifier.of_log(record.log))
     told = body.get("campaigns_in_log", count)
     if told != count if frontier is not None else told < count:
@@ -186,21 +238,24 @@ def bundle(verifier, record):
     body, heads = strict(record.body), {}
     (log,) = (number for number, (name, _) in verifier.log_names.items() if name == body["origin"])
     proof, size = strict(verifier.blob(body["proof"])), body["size"]
-    shown = [r for r in verifier.of_log(log) if r.leaf < size]
-    part = Part([(r.leaf, r.digest) for r in shown], proof["nodes"])
+    if {name: type(value) for name, value in proof.items()} != {"heads": list, "nodes": list} or any(
+            set(told) != {"root", "size"} for told in proof["heads"]):
+        raise ValueError("its proof has other members")
+    part = Part([r for r in verifier.of_log(log) if r.leaf < size], proof["nodes"], size)
+    shown = part.shown
     for told in [body, *proof["heads"]]:
         if told["size"] > size or part.root(told["size"]).hex() != told["root"]:
             raise ValueError("its records have another root than a head of %d" % told["size"])
-        heads[told["size"]] = bytes.fromhex(told["root"])
+        heads[told["size"]] = unhex(told["root"])
+        verifier.proven.update(r.key for r in shown)
     for one in shown:
         if one.type == "checkpoint":
             head(verifier, one, part.root(one.leaf), None)
     last = {r.leaf: r for r in shown}.get(size - 1)
-    counted = strict(last.body).get("manifest", {}) if last and last.type == "checkpoint" else {}
-    for uid in body["campaigns"]:
-        if not any(r.digest.hex() in counted and strict(r.body)["uid"] == uid
-                   for r in shown if r.type == "campaign"):
-            verifier.wrong("complete", "bundle", record.key, "nothing counts the records of campaign " + uid)
+    told = strict(last.body).get("manifest", {}) if last and last.type == "checkpoint" else {}
+    here = {r.digest.hex(): strict(r.body)["uid"] for r in shown if r.type == "campaign"}
+    if sorted(here.get(digest, "") for digest in told) != sorted(body["campaigns"]):
+        verifier.wrong("complete", "bundle", record.key, "its head counts the records of other campaigns")
     return heads
 
 
@@ -217,7 +272,7 @@ def logs(verifier):
         if not re.fullmatch("assay-log/[0-9a-f]{32}", name):
             verifier.wrong("signature", "log", number, "its name is not of the form that it has")
     heads = [own(verifier)]
-    sizes = {}
+    sizes, verifier.proven = {}, set()
     for record in verifier.records:
         if record.type == "bundle" and record.log == 1:
             body = strict(record.body)
@@ -227,8 +282,8 @@ def logs(verifier):
             except (ValueError, LookupError, TypeError, AttributeError) as error:
                 verifier.wrong("tree", "bundle", record.key, "its log: %s" % error)
     for record in verifier.records:
-        if record.log != 1 and record.leaf >= sizes.get(verifier.log_names.get(record.log, ("",))[0], 0):
-            verifier.wrong("tree", "record", record.key, "is of a log that no bundle brought")
+        if record.log != 1 and record.key not in verifier.proven:
+            verifier.wrong("tree", "record", record.key, "is of another log, and no bundle proves it")
             if record.log not in verifier.log_names:
                 verifier.wrong("tree", "log", record.log, "is gone")
     for number, (name, _) in verifier.log_names.items():
