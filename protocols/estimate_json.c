@@ -169,11 +169,11 @@ static json_t *trial_schema(void)
         "{s:s, s:b, s:[s,s,s,s], s:{s:{s:s, s:s}, s:{s:s, s:i}, s:o, s:{s:[s,s], s:i}, s:o, s:o, "
         "s:o, s:o, s:o}}",
         "type", "object", "additionalProperties", 0, "required", "number", "verdict", "mean_ns",
-        "ess", "properties", "sequence", "type", "integer", "description", "place in the campaign's order",
-        "number", "type", "integer", "minimum", 1, "verdict", verdicts_schema(), "steady_from",
-        "type", "integer", "null", "minimum", 0, "mean_ns", number_or_null(), "mean_lo_ns",
-        number_or_null(), "mean_hi_ns", number_or_null(), "median_ns", number_or_null(), "ess",
-        number_or_null());
+        "ess", "properties", "sequence", "type", "integer", "description",
+        "place in the campaign's order", "number", "type", "integer", "minimum", 1, "verdict",
+        verdicts_schema(), "steady_from", "type", "integer", "null", "minimum", 0, "mean_ns",
+        number_or_null(), "mean_lo_ns", number_or_null(), "mean_hi_ns", number_or_null(),
+        "median_ns", number_or_null(), "ess", number_or_null());
 }
 
 json_t *estimate_schema(void)

@@ -146,9 +146,8 @@ static enum status append_campaign_heads(struct text *out, struct store *store,
             " GROUP BY s.role, s.name, s.public_key ORDER BY min(s.id)",
             campaign->id, append_signer, &keys, err);
     if (heads > 0) {
-        text_append(out,
-                    "<div class=\"scroll\"><table class=\"tight\"><caption>Heads of the log "
-                    "of campaign ");
+        text_append(out, "<div class=\"scroll\"><table class=\"tight\"><caption>Heads of the log "
+                         "of campaign ");
         escape_html_short(out, campaign->uid ? campaign->uid : "not recorded", 9);
         text_append(out, "</caption><thead><tr><th scope=\"col\">When</th><th scope=\"col\">At</th>"
                          "<th scope=\"col\">Head</th><th scope=\"col\" class=\"num\">Time stamps"

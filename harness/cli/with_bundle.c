@@ -31,8 +31,8 @@ static enum status check(const char *path, struct error *err)
         return error_set(err, STATUS_CORRUPT,
                          "%s: this bundle is not shown, since it fails verification", path);
     if (status == STATUS_OK)
-        log_info("%s is a bundle: verified (%lld records, %s), and shown without importing it", path,
-                 (long long)summary.rows,
+        log_info("%s is a bundle: verified (%lld records, %s), and shown without importing it",
+                 path, (long long)summary.rows,
                  summary.signatures > 0 ? "signed; `assay verify --key` checks by whom"
                                         : "unsigned");
     return status;

@@ -420,8 +420,8 @@ enum status fixture_put_text(struct store *store, const char *text, size_t lengt
     return store_change_end(store, status, err);
 }
 
-enum status fixture_put_json(struct store *store, const json_t *json,
-                             struct digest *ret, struct error *err)
+enum status fixture_put_json(struct store *store, const json_t *json, struct digest *ret,
+                             struct error *err)
 {
     char *canonical = NULL;
     enum status status = canonical_dump(json, &canonical, err);

@@ -52,8 +52,8 @@ enum status fixture_add_campaign(struct store *store, unsigned number, int64_t *
                                  int64_t ret_cells[FIXTURE_CELLS], struct error *err);
 
 /* Stores content by its digest: JSON, or any bytes. */
-enum status fixture_put_json(struct store *store, const json_t *json,
-                             struct digest *ret, struct error *err);
+enum status fixture_put_json(struct store *store, const json_t *json, struct digest *ret,
+                             struct error *err);
 enum status fixture_put_text(struct store *store, const char *text, size_t length,
                              struct digest *ret, struct error *err);
 

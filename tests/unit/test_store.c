@@ -412,9 +412,8 @@ static void test_migrates_forward(void **state)
     assert_int_equal(sqlite3_exec(store_connection(store), "INSERT INTO later (x) VALUES ('x')",
                                   NULL, NULL, NULL),
                      SQLITE_OK);
-    assert_int_not_equal(sqlite3_exec(store_connection(store), "DELETE FROM later", NULL, NULL,
-                                      NULL),
-                         SQLITE_OK);
+    assert_int_not_equal(
+        sqlite3_exec(store_connection(store), "DELETE FROM later", NULL, NULL, NULL), SQLITE_OK);
     /* The current assay does not know the next version. */
     refuse(fixture->path, STORE_READ, STATUS_CORRUPT, next, known);
 }

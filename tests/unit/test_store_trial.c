@@ -54,8 +54,8 @@ static void test_trial_is_stored_whole(void **state)
     assert_int_equal(fixture_ask(fixture->store, "SELECT count(*) FROM stack"), 2);
     assert_int_equal(fixture_ask(fixture->store, "SELECT count(*) FROM reading_set"), 2);
     assert_int_equal(fixture_ask(fixture->store, "SELECT count(*) FROM reading"), 3);
-    assert_int_equal(
-        fixture_ask(fixture->store, "SELECT count(DISTINCT content) FROM artifact"), 1);
+    assert_int_equal(fixture_ask(fixture->store, "SELECT count(DISTINCT content) FROM artifact"),
+                     1);
     assert_string_equal(fixture_soundness(fixture->store), "ok");
 }
 
