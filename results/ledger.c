@@ -439,7 +439,7 @@ static enum status check_root(struct store *store, const struct ledger_checkpoin
 
     if (status == STATUS_OK && !digest_equal(&root, &checkpoint->root))
         status = error_set(err, STATUS_CORRUPT,
-                           "%s: the ledger does not give the root of checkpoint %" PRId64
+                           "%s: the log does not give the root of checkpoint %" PRId64
                            ", so nothing was signed; run `assay verify` for details",
                            store->path, checkpoint->id);
     return status;
@@ -456,7 +456,7 @@ enum status ledger_add_signature(struct store *store, int64_t id, const char *ro
     status = ledger_find_checkpoint(store, id, &checkpoint, err);
     if (status == STATUS_OK && !note_is_log_name(checkpoint.origin))
         status = error_set(err, STATUS_CORRUPT,
-                           "%s: the ledger's name is not one that assay gives, so the signed "
+                           "%s: the log's name is not one that assay gives, so the signed "
                            "text could be ambiguous; nothing was signed",
                            store->path);
     if (status == STATUS_OK)

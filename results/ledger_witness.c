@@ -380,7 +380,7 @@ static enum status append_proof(struct store *store, const struct ledger_checkpo
 
     if (since > checkpoint->size)
         return error_set(err, STATUS_INVALID,
-                         "checkpoint %" PRId64 " has %" PRId64 " rows, fewer than %" PRId64
+                         "checkpoint %" PRId64 " has %" PRId64 " records, fewer than %" PRId64
                          ": a later one may continue that head",
                          checkpoint->id, checkpoint->size, since);
     status = load_levels(store, checkpoint->size, &levels, err);

@@ -130,8 +130,8 @@ static int run(const struct command_line *line)
 static const struct argp_option options[] = {
     {"output", KEY_OUTPUT, "FILE", 0, "where the bundle goes", 0},
     {"withhold", KEY_WITHHOLD, "NAME", OPTION_REPEATS,
-     "leave this out: a reading's name or pattern (host.name, 'device.*') or a column "
-     "(campaign.command, stack.path); may be given several times",
+     "leave this out: a reading's name or pattern (host.name, 'device.*') or a member of "
+     "a type of record (campaign.command, stack.path); may be given several times",
      0},
     {"since", KEY_SINCE, "SIZE:ROOT", OPTION_REPEATS,
      "show that this head, which somebody kept, is one that the log has grown from; checkpoints "

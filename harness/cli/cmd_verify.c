@@ -349,8 +349,9 @@ const struct command command_verify = {
     .name = "verify",
     .arguments = "[FILE]",
     .summary = "Check that a database or bundle is what it claims to be",
-    .text = "Reads the file and changes nothing: its structure and schema, every row against the "
-            "log, the log's tree against its checkpoints and signatures, what was planned "
+    .text = "Reads the file and changes nothing: its structure and schema, every record's digest, "
+            "the tables, made again from the records, the log's tree against its checkpoints and "
+            "signatures, what was planned "
             "against what is there, cells against plan, protocol and declared workload, trials "
             "against what they must hold, and every estimate again from the raw samples. One line "
             "a "

@@ -105,7 +105,8 @@ static const struct argp_option options[] = {
     {"log-key", KEY_LOG, "PUBLIC|FILE", OPTION_REPEATS,
      "only what is signed by this public key of the log's owner, or by another that is named", 0},
     {"kept", KEY_KEPT, NULL, 0,
-     "print how many rows the head has that is kept of the note's log (0: none); sign nothing", 0},
+     "print how many records the head has that is kept of the note's log (0: none); sign nothing",
+     0},
     {0}};
 
 const struct command command_witness = {
