@@ -237,6 +237,9 @@ static enum status enter(struct importer *importer, const struct bundle_line *li
         status = record_scan(type, body, row.length, &visitor, err);
         if (status == STATUS_OK)
             status = store_enter_record(importer->store, &row, NULL, err);
+        /* A function of SQL that its body makes fail: malformed JSON, a path that is none. */
+        if (status != STATUS_OK && sqlite3_errcode(importer->store->db) == SQLITE_ERROR)
+            status = error_set(err, STATUS_CORRUPT, "does not have the members of its type");
         if (status != STATUS_OK && err)
             error_prefix(err, "%s:%" PRIu64 ": record %" PRId64, importer->path, line->number,
                          leaf);
@@ -327,7 +330,9 @@ static enum status take_series(struct importer *importer, const struct bundle_li
     struct statement statement;
     enum status status;
 
-    if (json_object_size(line->json) != 4 || !name || !json_is_array(chunks))
+    if (json_object_size(line->json) != 4 || !name || !json_is_array(chunks) ||
+        !json_is_integer(json_object_get(line->json, "first")) ||
+        !json_is_integer(json_object_get(line->json, "leaf")))
         return bad_line(importer, line, err, "is not a line that bundles have");
     status = statement_begin(importer->store,
                              "SELECT e.trial FROM record r JOIN trial_end e ON e.record = r.id"

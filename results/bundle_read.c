@@ -82,7 +82,8 @@ static enum status take_head(struct reader *reader, const json_t *line, struct b
                          reader->path, (long long)version, BUNDLE_VERSION);
     head->size = json_integer_value(json_object_get(line, "size"));
     head->created_utc_ns = json_integer_value(json_object_get(line, "created_utc_ns"));
-    if (version < 1 || !members_are(line, names) || !text_of(line, "origin") ||
+    if (version < 1 || !members_are(line, names) ||
+        !json_is_integer(json_object_get(line, "created_utc_ns")) || !text_of(line, "origin") ||
         !text_of(line, "note") || !text_of(line, "tool") || !root ||
         !digest_from_hex(root, &head->root) || head->size < 1 ||
         !json_is_object(json_object_get(line, "proof")) ||
@@ -110,7 +111,8 @@ static enum status take_end(struct reader *reader, const json_t *line, struct bu
     char hex[DIGEST_HEX_SIZE];
     const char *told = text_of(line, "sha256");
 
-    if (!members_are(line, names))
+    if (!members_are(line, names) ||
+        (!text_of(line, "seal") && !json_is_null(json_object_get(line, "seal"))))
         return damaged(reader, err, "is not a line that bundles have");
     reader->has_end = true;
     digest_hex(&digest, hex);

@@ -107,13 +107,11 @@ static int word_of(const struct bundle_secrets *secrets, const char *name)
     return -1;
 }
 
-bool bundle_secrets_name_dumps(struct bundle_secrets *secrets)
+bool *bundle_secrets_dumps(struct bundle_secrets *secrets)
 {
     const int word = word_of(secrets, "dump.output");
 
-    if (word >= 0)
-        secrets->found[word] = true;
-    return word >= 0;
+    return word >= 0 ? &secrets->found[word] : NULL;
 }
 
 /* ---- gathering ---- */

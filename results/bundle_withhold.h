@@ -27,8 +27,11 @@ enum status bundle_secrets_check(const struct bundle_secrets *secrets, struct er
 
 /* Whether the bytes contain a value that must be left out. */
 bool bundle_secrets_are_in(const struct bundle_secrets *secrets, const void *bytes, size_t length);
-/* Whether a word names the output of tools, "dump.output". */
-bool bundle_secrets_name_dumps(struct bundle_secrets *secrets);
+/*
+ * NULL: no word names the output of tools, "dump.output"; else where the caller says whether there
+ * is any.
+ */
+bool *bundle_secrets_dumps(struct bundle_secrets *secrets);
 
 /*
  * The body without the members that must be left out, and its salt, as a bundle has them: heap.

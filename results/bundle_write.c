@@ -211,12 +211,15 @@ static enum status gather_all(struct writer *writer, struct error *err)
                                   "SELECT r.type, r.body FROM temp.bundle_record b JOIN main.record"
                                   " r ON r.id = b.id ORDER BY r.id",
                                   0, gather, err);
+    bool *dumps = bundle_secrets_dumps(&writer->secrets);
 
-    if (status == STATUS_OK && bundle_secrets_name_dumps(&writer->secrets))
+    if (status == STATUS_OK && dumps) {
         status = run(writer,
                      "UPDATE temp.bundle_blob SET dump = 1 WHERE digest IN (SELECT output FROM"
                      " main.dump)",
                      err);
+        *dumps = sqlite3_changes(writer->store->db) > 0;
+    }
     return status == STATUS_OK ? bundle_secrets_check(&writer->secrets, err) : status;
 }
 

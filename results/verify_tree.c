@@ -45,7 +45,7 @@ static enum status read_expected(const char *text, struct expected *ret, struct 
         (colon && (!text_parse_i64(size, &ret->size) || ret->size < 0)))
         return error_set(err, STATUS_INVALID,
                          "--expect-head %s: is neither ROOT nor SIZE:ROOT, with a root of 64 hex "
-                         "digits",
+                         "digits in lower case",
                          text);
     return STATUS_OK;
 }
@@ -161,10 +161,12 @@ static void count_campaign(struct verify *verify, struct census *census,
     char hex[DIGEST_HEX_SIZE], cells[DIGEST_HEX_SIZE];
     json_int_t before;
 
+    census->campaigns++;
     read_cells(verify, digest_hex(record, hex), cells);
+    if (!*cells) /* of another program: nothing is known to be the same */
+        return;
     before = json_integer_value(json_object_get(census->same, cells));
     json_object_set_new(census->same, cells, json_integer(before + 1));
-    census->campaigns++;
 }
 
 /* How many have the same cells, which only those who have all of the log can count. */
@@ -332,8 +334,9 @@ static bool read_places(const json_t *proof, struct merkle_part *part)
         const char *hex = json_string_value(json_array_get(node, 2));
         struct digest digest;
 
-        if (level < 0 || level > 62 || index < 0 || index > (INT64_MAX >> level) || !hex ||
-            !digest_from_hex(hex, &digest) ||
+        if (json_array_size(node) != 3 || !json_is_integer(json_array_get(node, 0)) ||
+            !json_is_integer(json_array_get(node, 1)) || level < 0 || level > 62 || index < 0 ||
+            index > (INT64_MAX >> level) || !hex || !digest_from_hex(hex, &digest) ||
             !merkle_part_add(part, (int)level, (uint64_t)index, &digest))
             return false;
     }

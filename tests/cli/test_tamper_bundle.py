@@ -105,6 +105,8 @@ class TamperBundle(CliTest):
         self.done("amend", uids[1] + "/1", "--reason", "the fan was loud", "--by", "me")
         self.done(*words, "-o", self.file)
         TamperBundle.text = self.read(self.file)
+        call = self.assay("verify", self.db)
+        self.assertEqual(call.status, 0, call.out)
         TamperBundle.before = self.read("before.assay")
         TamperBundle.digests = dict(self.query("SELECT leaf, lower(hex(digest)) FROM record"))
         # The same again by somebody else.
@@ -159,11 +161,16 @@ class TamperBundle(CliTest):
             yield kind + " left out, its hash in the proof", lambda p, k=kind: self.leave_out(p, k, True)
             yield kind + " changed", lambda p, k=kind: self.change(p.one(k))
             yield kind + ": a member more", lambda p, k=kind: p.one(k)["record"].update(x=1)
+            if kind == "readings":
+                yield "a reading that is no object", lambda p: p.one("readings")["record"]["readings"].update(x="x")
             yield kind + " in another's place", lambda p, k=kind: p.one(k).update(
                 leaf=p.one(k)["leaf"] + 1)
             if self.parts().one(kind)["salt"]:
                 yield kind + ": salt changed", lambda p, k=kind: p.one(k).update(
                     salt=other(p.one(k)["salt"]))
+                if isinstance(self.parts().one(kind)["salt"], str):
+                    yield kind + ": salt in capitals", lambda p, k=kind: p.one(k).update(
+                        salt=p.one(k)["salt"].upper())
                 yield kind + ": salt taken out", lambda p, k=kind: p.one(k).update(salt=None)
 
     @staticmethod
@@ -277,6 +284,7 @@ class TamperBundle(CliTest):
         yield "a chunk twice", lambda p: p.series[0]["chunks"].append(p.series[0]["chunks"][0])
         yield "samples of two trials swapped", swap
         yield "samples from another number on", lambda p: p.series[0].update(first=1)
+        yield "samples from a number on that is a text", lambda p: p.series[0].update(first="0")
         yield "samples under another name", lambda p: p.series[0].update(series="x")
         yield "samples of another record", lambda p: p.series[0].update(leaf=p.one("event")["leaf"])
         yield "samples that are none", lambda p: chunk(p, 0, "AAAA")
@@ -301,6 +309,9 @@ class TamperBundle(CliTest):
         yield "a hash beyond the end", lambda p: p.nodes.append([0, p.head["size"], "0" * 64])
         yield "a hash at no place", lambda p: p.nodes.append([63, 0, "0" * 64])
         yield "hashes of both halves of a hash", split
+        yield "a hash of the proof in capitals", lambda p: p.nodes.__setitem__(
+            0, [*p.nodes[0][:2], p.nodes[0][2].upper()])
+        yield "an earlier head's root in capitals", lambda p: p.heads[0].update(root=p.heads[0]["root"].upper())
         yield "no proof", lambda p: p.head.update(proof={})
         yield "earlier heads that are no list", lambda p: p.head["proof"].update(heads={})
         yield "an earlier head's root changed", lambda p: p.heads[0].update(root="0" * 64)
@@ -344,6 +355,8 @@ class TamperBundle(CliTest):
             p, "campaign.command", "host.name")
         yield "a pattern in the list of what is withheld", lambda p: withheld(p, "campaign.*"), SEAL
         yield "the time changed", lambda p: p.head.update(created_utc_ns=5), SEAL
+        yield "the time as a text", lambda p: p.head.update(created_utc_ns="5")
+        yield "the root in capitals", lambda p: p.head.update(root=p.head["root"].upper())
         yield "the tool changed", lambda p: p.head.update(tool="x"), SEAL
         yield "nothing but the seal taken out", lambda p: None, SEAL
 
@@ -408,7 +421,7 @@ class TamperBundle(CliTest):
     def test_last_line(self):
         parts = self.parts()
         theirs = json.loads(self.stranger.splitlines()[-1])
-        for what, end in (("another's seal", {**parts.end, "seal": theirs["seal"]}),
+        for what, end in (("a seal that is no text", {**parts.end, "seal": 0}), ("another's seal", {**parts.end, "seal": theirs["seal"]}),
                           ("a record more", {**parts.end, "records": parts.end["records"] + 1}),
                           ("their number as a text", {**parts.end, "records": str(parts.end["records"])}),
                           ("another digest", {**parts.end, "sha256": "0" * 64}),
