@@ -93,8 +93,8 @@ struct estimate_interval {
 };
 
 struct estimate_trial {
-    int64_t trial;  /* row of the store; 0: none */
-    int64_t number; /* as in estimate_series */
+    int64_t sequence; /* place in the campaign's order; 0: none */
+    int64_t number;   /* as in estimate_series */
     enum estimate_verdict verdict;
     bool has_steady;    /* steady_from is known */
     size_t steady_from; /* first sample of the part that the mean is of, where it is steady or

@@ -25,8 +25,8 @@ static json_t *trials_to_json(const struct estimate *e)
                       real_or_null(t->mean_ns.has_interval, t->mean_ns.hi), "median_ns",
                       real_or_null(true, t->median_ns), "ess", real_or_null(true, t->ess));
 
-        if (t->trial)
-            json_object_set_new(trial, "trial", json_integer((json_int_t)t->trial));
+        if (t->sequence)
+            json_object_set_new(trial, "sequence", json_integer((json_int_t)t->sequence));
         json_array_append_new(array, trial);
     }
     return array;
@@ -84,7 +84,7 @@ static void read_trial(const json_t *json, struct estimate_trial *ret)
 {
     const json_t *from = json_object_get(json, "steady_from");
 
-    ret->trial = read_count(json, "trial");
+    ret->sequence = read_count(json, "sequence");
     ret->number = read_count(json, "number");
     ret->verdict = estimate_verdict_find(json_string_value(json_object_get(json, "verdict")));
     ret->has_steady = json_is_integer(from) && json_integer_value(from) >= 0;
@@ -169,11 +169,11 @@ static json_t *trial_schema(void)
         "{s:s, s:b, s:[s,s,s,s], s:{s:{s:s, s:s}, s:{s:s, s:i}, s:o, s:{s:[s,s], s:i}, s:o, s:o, "
         "s:o, s:o, s:o}}",
         "type", "object", "additionalProperties", 0, "required", "number", "verdict", "mean_ns",
-        "ess", "properties", "trial", "type", "integer", "description", "row in the database",
-        "number", "type", "integer", "minimum", 1, "verdict", verdicts_schema(), "steady_from",
-        "type", "integer", "null", "minimum", 0, "mean_ns", number_or_null(), "mean_lo_ns",
-        number_or_null(), "mean_hi_ns", number_or_null(), "median_ns", number_or_null(), "ess",
-        number_or_null());
+        "ess", "properties", "sequence", "type", "integer", "description",
+        "place in the campaign's order", "number", "type", "integer", "minimum", 1, "verdict",
+        verdicts_schema(), "steady_from", "type", "integer", "null", "minimum", 0, "mean_ns",
+        number_or_null(), "mean_lo_ns", number_or_null(), "mean_hi_ns", number_or_null(),
+        "median_ns", number_or_null(), "ess", number_or_null());
 }
 
 json_t *estimate_schema(void)

@@ -201,8 +201,11 @@ static enum status append_plan_part(struct text *out, struct store *store, const
                            append_interruption, err);
     if (status == STATUS_OK)
         status = dossier_each_row(&items, store,
-                                  "SELECT count(*), table_name || '.' || column_name FROM withheld"
-                                  " WHERE ?1 = ?1 GROUP BY 2 ORDER BY 2",
+                                  "SELECT count(*), r.type || '.' || p.key FROM record r,"
+                                  " json_tree(r.body) t JOIN json_tree(r.body) p ON p.id = t.parent"
+                                  " WHERE typeof(r.salt) = 'text' AND t.key = 'withheld' GROUP BY 2"
+                                  " UNION ALL SELECT count(*), 'content' FROM content WHERE body IS"
+                                  " NULL AND ?1 = ?1 HAVING count(*) > 0 ORDER BY 2",
                                   0, append_withheld, &rows, err);
     append_part(out, "From the plan", &items,
                 "None: every planned trial completed, no file changed while it was measured, and "

@@ -44,7 +44,7 @@ static enum status append_head_now(struct text *out, struct store *store, struct
 
     if (status == STATUS_OK)
         text_append_format(out,
-                           "<p>When this page was written the ledger had %lld rows and the head "
+                           "<p>When this page was written the log had %lld records and the head "
                            "<code class=\"wrap\">%lld:%s</code>.</p>\n",
                            (long long)size, (long long)size, digest_hex(&root, hex));
     return status;
@@ -105,7 +105,7 @@ static void append_origin(struct text *out, sqlite3_stmt *row)
     html_known(out, dossier_column(row, 1));
     text_append(out, ", SHA-256 <code class=\"wrap\">");
     html_known(out, dossier_column(row, 2));
-    text_append(out, "</code>, made of the ledger ");
+    text_append(out, "</code>, made of the log ");
     html_known(out, dossier_column(row, 3));
     text_append(out, " with the head <code class=\"wrap\">");
     html_known(out, dossier_column(row, 4));
@@ -146,9 +146,8 @@ static enum status append_campaign_heads(struct text *out, struct store *store,
             " GROUP BY s.role, s.name, s.public_key ORDER BY min(s.id)",
             campaign->id, append_signer, &keys, err);
     if (heads > 0) {
-        text_append(out,
-                    "<div class=\"scroll\"><table class=\"tight\"><caption>Heads of the ledger "
-                    "of campaign ");
+        text_append(out, "<div class=\"scroll\"><table class=\"tight\"><caption>Heads of the log "
+                         "of campaign ");
         escape_html_short(out, campaign->uid ? campaign->uid : "not recorded", 9);
         text_append(out, "</caption><thead><tr><th scope=\"col\">When</th><th scope=\"col\">At</th>"
                          "<th scope=\"col\">Head</th><th scope=\"col\" class=\"num\">Time stamps"

@@ -228,7 +228,7 @@ static void append_reading_guide(struct text *out)
         "<p>With the database, every figure can be checked and recomputed without a "
         "device: <code>assay verify FILE</code>; <code>assay reproduce ID</code> measures a result "
         "anew, and <code>assay report --dossier</code> has signatures and heads of the "
-        "ledger.</p>\n"
+        "log.</p>\n"
         "<p>The figures relate only to the device, software and time recorded with "
         "them.</p>\n");
 }

@@ -7,10 +7,11 @@
 #include "reports/view_json.h"
 #include "results/ledger.h"
 
-static const struct estimate_trial *find_in_estimate(const struct estimate *estimate, int64_t row)
+static const struct estimate_trial *find_in_estimate(const struct estimate *estimate,
+                                                     int64_t sequence)
 {
     for (size_t i = 0; estimate && i < estimate->trial_count; ++i)
-        if (estimate->trials[i].trial == row)
+        if (estimate->trials[i].sequence == sequence)
             return &estimate->trials[i];
     return NULL;
 }
@@ -37,7 +38,8 @@ static bool read_trials(json_t *trials, enum view_depth depth, struct view_cell 
             planned_ok = true;
             ++ret->ok_count;
         }
-        trial->estimate = find_in_estimate(ret->estimate, trial->id);
+        if (trial->ok && trial->sequence.known)
+            trial->estimate = find_in_estimate(ret->estimate, trial->sequence.value);
     }
     return true;
 }

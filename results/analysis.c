@@ -15,7 +15,7 @@
 
 /* One trial that counts; `samples` is heap. */
 struct part {
-    int64_t trial;
+    int64_t trial, sequence;
     int64_t number;     /* among the cell's planned trials, from 1 */
     int64_t iterations; /* per sample */
     int64_t window_first;
@@ -123,7 +123,7 @@ static enum status list_parts(struct store *store, int64_t cell, int64_t last_tr
         select_of(store,
                   "SELECT t.id, e.iterations_per_sample, e.window_first,"
                   " (SELECT count(*) FROM planned_trial p WHERE p.campaign = t.campaign"
-                  " AND p.cell = t.cell AND p.sequence <= t.sequence) FROM trial t"
+                  " AND p.cell = t.cell AND p.sequence <= t.sequence), t.sequence FROM trial t"
                   " JOIN trial_end e ON e.trial = t.id WHERE t.cell = ?1 AND e.status = 'ok'"
                   " AND t.id <= ?2 AND t.attempt = (SELECT max(l.attempt) FROM trial l"
                   " WHERE l.campaign = t.campaign AND l.sequence = t.sequence AND l.id <= ?2)"
@@ -138,7 +138,8 @@ static enum status list_parts(struct store *store, int64_t cell, int64_t last_tr
         struct part part = {.trial = sqlite3_column_int64(select, 0),
                             .iterations = sqlite3_column_int64(select, 1),
                             .window_first = sqlite3_column_int64(select, 2),
-                            .number = sqlite3_column_int64(select, 3)};
+                            .number = sqlite3_column_int64(select, 3),
+                            .sequence = sqlite3_column_int64(select, 4)};
         struct part *grown;
 
         if (part.iterations < 1 || sqlite3_column_type(select, 2) == SQLITE_NULL ||
@@ -249,7 +250,7 @@ static void add_work(struct estimate *e, const struct parts *parts, const struct
 
     divide_times(e, iterations);
     for (size_t i = 0; i < parts->count; i++)
-        e->trials[i].trial = parts->items[i].trial;
+        e->trials[i].sequence = parts->items[i].sequence;
     set_rate(e, METRIC_BYTE_RATE, work, work->bytes);
     set_rate(e, METRIC_OP_RATE, work, work->ops);
     set_rate(e, METRIC_ITEM_RATE, work, work->items);

@@ -19,7 +19,8 @@
  * trials' blocks differ) and every time in the result is divided by the block's iterations
  * afterwards, so that nothing is lost to whole nanoseconds. Steady state may begin at the trial's
  * window; options come from the stored protocol. Rates are work / time, by the cell's own formulas;
- * energy, and findings of what happened in the windows, come from the telemetry (watched.h).
+ * energy, and findings of what happened in the windows, come from the telemetry
+ * (window_telemetry.h).
  *
  * NOT_FOUND when no trial is ok; CORRUPT when stored samples are damaged. The same rows give the
  * same estimate.

@@ -1,10 +1,10 @@
 /*
- * bundle - campaigns in one file for handing over: every row of evidence that belongs to them, each
- * with the proof that it is in the ledger it came from, under one signed checkpoint. BUNDLE.md
- * specifies the form.
+ * bundle - campaigns in one file for handing over: every record that is about them, and what these
+ * refer to, with the proof that they are in the log they came from, under one signed head.
+ * BUNDLE.md specifies the form.
  *
- * Values can be withheld (a host's name, a serial number): their rows keep a salted commitment, so
- * the proofs hold and the value cannot be guessed.
+ * Members can be withheld (a host's name, a serial number): their records keep a salted commitment,
+ * so digests and proofs stay as they were and the value cannot be guessed.
  */
 #ifndef ASSAY_RESULTS_BUNDLE_H
 #define ASSAY_RESULTS_BUNDLE_H
@@ -13,8 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-
-#include <sqlite3.h>
 
 #include "harness/core/digest.h"
 #include "harness/core/status.h"
@@ -25,28 +23,14 @@
 #define BUNDLE_VERSION 1
 #define BUNDLE_SEAL "assay-bundle/1\n%s\n" /* what a seal signs: SHA-256 of all lines before */
 
-/* ---- bundle_select.c: what belongs to a campaign ---- */
-
-/*
- * Fills the connection's table temp.bundle_place (table_name, key, leaf) with every row of the
- * campaigns (rows of `campaign`) and all that they refer to.
- */
-enum status bundle_select(struct store *store, const int64_t *campaigns, size_t count,
-                          struct error *err);
-/* The tables that a bundle carries, NULL-terminated; the rest are of the file, not of a campaign.
- */
-const char *const *bundle_tables(void);
-/* SQL: which rows of `table` belong to the campaigns in temp.bundle_campaign; NULL: none. */
-const char *bundle_condition(const char *table);
-
 /* ---- bundle_write.c ---- */
 
 struct bundle_options {
-    const int64_t *campaigns; /* rows */
+    const int64_t *campaigns; /* rows; all of one log */
     size_t campaign_count;
     /*
-     * What to withhold: a reading's name or pattern with '*' ("host.name", "device.uuid"), or
-     * TABLE.COLUMN of a column that is committed ("campaign.command").
+     * What to withhold: a reading's name or pattern with '*' ("host.name", "device.*"), or
+     * TYPE.MEMBER of a record, where that can be withheld ("campaign.command").
      */
     const char *const *withhold;
     size_t withhold_count;
@@ -64,16 +48,16 @@ struct bundle_options {
 };
 
 struct bundle_summary {
-    int64_t rows, withheld; /* rows written; values withheld */
-    int64_t size;           /* leaves of the ledger that the head covers */
+    int64_t records, withheld; /* records written; members and blobs withheld */
+    int64_t size;              /* records of the log that the head covers */
     struct digest root;
     struct digest sha256; /* of the file */
 };
 
 /*
- * Makes a checkpoint of the ledger and writes the bundle. INVALID: an entry of `withhold` names
- * nothing, a withheld value also occurs where it cannot be withheld (the message says where), or
- * the ledger never had a head of `since`.
+ * Makes a checkpoint of the log and writes the bundle. INVALID: an entry of `withhold` names
+ * nothing, a withheld value also occurs where it cannot be withheld (the message says where), a
+ * campaign came in a bundle itself (hand that on), or the log never had a head of `since`.
  */
 enum status bundle_write(struct store *store, const struct bundle_options *options, FILE *file,
                          struct bundle_summary *ret, struct error *err);
@@ -83,74 +67,61 @@ enum status bundle_write(struct store *store, const struct bundle_options *optio
 /* True when this is a regular file that begins as a bundle does. */
 bool bundle_recognise(const char *path);
 
-/* What a bundle's first line says. Strings are heap. */
+/* What a bundle's first and last line say. Strings are heap. */
 struct bundle_head {
-    char *origin, *note, *tool;
-    int64_t created_utc_ns, size, schema;
-    struct digest root;
-    json_t *campaigns; /* uids */
-    json_t *withheld;  /* words */
+    char *origin, *note, *tool, *seal;
+    int64_t created_utc_ns, size;
+    struct digest root, sha256; /* the latter of the whole file */
+    char seal_body[96];         /* what the seal signs */
+    json_t *campaigns;          /* uids */
+    json_t *withheld;           /* words */
+    json_t *proof;              /* {"heads": [...], "nodes": [...]} */
+    int64_t records;
 };
 void bundle_head_finish(struct bundle_head *head);
 
-/* One row. `data` is the leaf's; `values` and `blobs` may be NULL. Borrowed. */
-struct bundle_row {
-    int64_t leaf;
-    const char *table;
-    const json_t *row;    /* data.row: column to value */
-    const json_t *values; /* of committed columns: {"salt", "value"} */
-    const json_t *blobs;  /* base64 */
-};
-
-struct bundle_visitor {
-    void *context;
-    /* Both may be NULL; an error ends the reading. bundle_import calls `head`, not `row`. */
-    enum status (*head)(void *context, const struct bundle_head *head, struct error *err);
-    enum status (*row)(void *context, const struct bundle_row *row, struct error *err);
-    /* What fails a check. A finding is not an error: reading continues. */
-    void (*found)(void *context, const struct verify_finding *finding);
-    bool (*progress)(void *context, uint64_t done, uint64_t total); /* bytes; NULL: none */
+/* A line of a bundle. Borrowed. */
+struct bundle_line {
+    const json_t *json;
+    uint64_t number; /* in the file, from 1 */
 };
 
 /*
- * Reads a bundle and checks it: the file's own digest, each row's proof against the head, each
- * value against its commitment, each BLOB against its digest, signatures of the head, earlier
- * heads, and that campaigns were planned before they ran. Rows whose proof does not hold are not
- * visited. What is damaged or truncated is a finding, with its line. CORRUPT: it is no bundle at
- * all, or one of a newer version.
+ * Reads a bundle: its form, and its own digest. `take` gets every line between the first and the
+ * last. CORRUPT: it is no bundle, one of a newer version, truncated, or changed in transit; the
+ * message says in which line.
  */
-enum status bundle_read(const char *path, const struct bundle_visitor *visitor,
-                        const struct verify_options *options, struct digest *ret_sha256,
+enum status bundle_read(const char *path, struct bundle_head *ret, void *context,
+                        enum status (*take)(void *context, const struct bundle_head *head,
+                                            const struct bundle_line *line, struct error *err),
+                        bool (*progress)(void *context, uint64_t done, uint64_t total),
                         struct error *err);
-
-/* The bytes (heap) of one of a row's blobs. False: it is no base64, or memory is out. */
-bool bundle_decode(const json_t *base64, unsigned char **ret, size_t *ret_length);
 
 /* ---- bundle_import.c ---- */
 
 struct bundle_import {
     int64_t campaigns, known; /* imported; of them, here before */
     int64_t campaign;         /* row here of the first of them */
-    int64_t rows;
-    int64_t wrong; /* findings; not 0: nothing was imported */
+    int64_t records;
+    int64_t blobs_withheld; /* that records refer to, and that are not here */
 };
 
 /*
- * Imports a bundle in one transaction: rows get new numbers where theirs are in use, what is
- * content-addressed is stored once, and each campaign keeps its origin (table `bundle`). A campaign
- * whose uid is here already is not changed. Any finding of bundle_read rejects the whole bundle:
- * see `wrong`.
+ * Takes a bundle in, in one transaction: its records stay as they are, in their own log. A campaign
+ * whose uid is here already is not changed. `ret_head`, when not NULL, receives what the bundle
+ * says of itself. CORRUPT: the records do not lead to the bundle's root, or do not fit together.
+ * What is to be believed is what verify_file says of the database afterwards.
  */
-enum status bundle_import(struct store *store, const char *path, const struct bundle_visitor *found,
-                          const struct verify_options *options, struct bundle_import *ret,
+enum status bundle_import(struct store *store, const char *path,
+                          bool (*progress)(void *context, uint64_t done, uint64_t total),
+                          void *context, struct bundle_import *ret, struct bundle_head *ret_head,
                           struct error *err);
 
 /* ---- bundle_verify.c ---- */
 
 /*
- * As verify_file, of a bundle: what bundle_read checks, then the rows imported into a temporary
- * database, with all that verify_file checks there (completeness, estimates recomputed). Leaves,
- * root and origin in `ret` are those of the ledger that the bundle came from.
+ * As verify_file, of a bundle: it is taken into a temporary database, and that is checked. Records,
+ * root and origin in `ret` are those of the log that the bundle came from.
  */
 enum status bundle_verify(const char *path, const struct verify_options *options,
                           struct verify_summary *ret, struct error *err);

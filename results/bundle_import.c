@@ -1,289 +1,470 @@
-#include "results/bundle_importer.h"
+#include "results/bundle.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/canonical.h"
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
-#include "results/bundle.h"
+#include "results/merkle_part.h"
+#include "results/note.h"
+#include "results/series.h"
+#include "results/store_internal.h"
 
-/* Heads of another ledger: they stay in the bundle's note. */
-static const char *const left_out[] = {"checkpoint", "signature", "timestamp_token"};
+struct importer {
+    struct store *store;
+    const char *path;
+    struct bundle_import *summary;
+    bool is_known; /* all campaigns are here */
+    int64_t log, last_leaf;
+    size_t shown; /* campaigns whose records have come */
+    struct merkle_part part;
+    bool (*progress)(void *context, uint64_t done, uint64_t total);
+    void *context;
+};
 
-static enum status find_table(struct bundle_importer *importer, const char *name,
-                              struct bundle_table **ret, struct error *err)
+static enum status bad_line(const struct importer *importer, const struct bundle_line *line,
+                            struct error *err, const char *what)
 {
-    struct bundle_table *table;
-
-    for (size_t i = 0; i < importer->table_count; i++)
-        if (!strcmp(importer->tables[i].name, name)) {
-            *ret = &importer->tables[i];
-            return STATUS_OK;
-        }
-    if (!bundle_condition(name) || importer->table_count == BUNDLE_TABLES_MAX || strlen(name) > 63)
-        return error_set(err, STATUS_CORRUPT,
-                         "%s: has rows of a table that bundles do not carry; a newer assay may",
-                         importer->path);
-    table = &importer->tables[importer->table_count++];
-    snprintf(table->name, sizeof(table->name), "%s", name);
-    *ret = table;
-    return bundle_table_prepare(importer->store, table, err);
+    return error_set(err, STATUS_CORRUPT, "%s:%" PRIu64 ": %s", importer->path, line->number, what);
 }
 
-/* ---- rows ---- */
+/* ---- before the first record ---- */
 
-static enum status bad_row(const struct bundle_importer *importer, const struct bundle_row *row,
-                           struct error *err)
-{
-    return error_set(err, STATUS_CORRUPT,
-                     "%s: leaf %" PRId64
-                     " (%s) cannot be taken in: a value is not of the form that "
-                     "its column has, or it refers to a row that is not in the bundle",
-                     importer->path, row->leaf, row->table);
-}
-
-static enum status duplicate_key(const struct bundle_importer *importer,
-                                 const struct bundle_row *row, struct error *err)
-{
-    return error_set(err, STATUS_CORRUPT,
-                     "%s: leaf %" PRId64
-                     " (%s) cannot be taken in: a row of this key is there already",
-                     importer->path, row->leaf, row->table);
-}
-
-/* A row that is here already, by what makes it the same; 0: none. */
-static int64_t find_shared(struct bundle_importer *importer, struct bundle_table *table,
-                           const struct bundle_row *row)
-{
-    int64_t id = 0;
-
-    if (!table->find)
-        return 0;
-    sqlite3_reset(table->find);
-    for (int p = 0; table->same[p]; p++)
-        for (int i = 0; i < table->column_count; i++)
-            if (!strcmp(table->columns[i].name, table->same[p]) &&
-                bundle_bind_value(importer, table, i, row, table->find, p + 1) != STATUS_OK)
-                return 0;
-    if (sqlite3_step(table->find) == SQLITE_ROW)
-        id = sqlite3_column_int64(table->find, 0);
-    sqlite3_reset(table->find);
-    return id;
-}
-
-static bool is_taken(struct bundle_table *table, int64_t id)
-{
-    bool taken;
-
-    sqlite3_reset(table->taken);
-    sqlite3_bind_int64(table->taken, 1, id);
-    taken = sqlite3_step(table->taken) == SQLITE_ROW;
-    sqlite3_reset(table->taken);
-    return taken;
-}
-
-/* The row's key here, where it is one column: its number, or a digest in hex. */
-static bool key_here(struct bundle_importer *importer, const struct bundle_table *table, int64_t id,
-                     const struct bundle_row *row, char ret[DIGEST_HEX_SIZE])
-{
-    const char *column = table->key >= 0 ? table->columns[table->key].name : "";
-    const json_t *value = json_object_get(row->row, column);
-    unsigned char *bytes = NULL;
-    size_t length = 0;
-    bool known = true;
-
-    if (id == 0 && json_is_integer(value)) /* another row's number */
-        known = bundle_recall(importer, table->columns[table->key].parent,
-                              json_integer_value(value), &id);
-    if (id > 0) {
-        snprintf(ret, DIGEST_HEX_SIZE, "%" PRId64, id);
-        return known;
-    }
-    known = bundle_decode(json_object_get(row->blobs, column), &bytes, &length) &&
-            length <= DIGEST_SIZE;
-    if (known)
-        sodium_bin2hex(ret, DIGEST_HEX_SIZE, bytes, length);
-    free(bytes);
-    return known;
-}
-
-static enum status note_withheld(struct bundle_importer *importer, const struct bundle_table *table,
-                                 int64_t id, const struct bundle_row *row, struct error *err)
-{
-    char key[DIGEST_HEX_SIZE];
-
-    for (int i = 0; i < table->column_count; i++) {
-        if (!importer->is_withheld[i])
-            continue;
-        if (!key_here(importer, table, id, row, key))
-            return bad_row(importer, row, err);
-        sqlite3_reset(importer->withhold);
-        sqlite3_bind_text(importer->withhold, 1, table->name, -1, SQLITE_STATIC);
-        sqlite3_bind_text(importer->withhold, 2, key, -1, SQLITE_TRANSIENT);
-        sqlite3_bind_text(importer->withhold, 3, table->columns[i].name, -1, SQLITE_STATIC);
-        sqlite3_bind_blob(importer->withhold, 4, importer->commitments[i].bytes, DIGEST_SIZE,
-                          SQLITE_TRANSIENT);
-        if (sqlite3_step(importer->withhold) != SQLITE_DONE)
-            return bundle_failed(importer->store, err);
-    }
-    return STATUS_OK;
-}
-
-static enum status insert_row(struct bundle_importer *importer, struct bundle_table *table,
-                              const struct bundle_row *row, struct error *err)
-{
-    const int64_t there = table->id >= 0 ? json_integer_value(json_object_get(row->row, "id")) : 0;
-    int64_t here = find_shared(importer, table, row);
-    enum status status = STATUS_OK;
-
-    if (there != 0 && bundle_recall(importer, table->name, there, &(int64_t){0}))
-        return duplicate_key(importer, row, err);
-    if (here != 0)
-        return bundle_remember(importer, table->name, there, here, err);
-    sqlite3_reset(table->insert);
-    sqlite3_clear_bindings(table->insert);
-    for (int i = 0; i < table->column_count && status == STATUS_OK; i++)
-        if (i != table->id)
-            status = bundle_bind_value(importer, table, i, row, table->insert, i + 1);
-    if (status != STATUS_OK)
-        return status == STATUS_NO_MEMORY ? error_set(err, status, "no memory for a bundle")
-                                          : bad_row(importer, row, err);
-    /* The number that it had, where that is free: then estimates are the very same bytes. */
-    if (table->id >= 0 && there > 0 && !is_taken(table, there))
-        sqlite3_bind_int64(table->insert, table->id + 1, there);
-    if (!strcmp(table->name, "estimate"))
-        status = bundle_renumber_estimate(importer, table, row, err);
-    if (status == STATUS_OK && sqlite3_step(table->insert) != SQLITE_DONE)
-        status = bundle_failed(importer->store, err);
-    sqlite3_reset(table->insert);
-    if (status != STATUS_OK)
-        return status;
-    /* Of what is stored once under its own digest, the row that was here stays. */
-    if (sqlite3_changes(importer->store->db) == 0)
-        return table->is_shared ? STATUS_OK : duplicate_key(importer, row, err);
-    importer->summary->rows++;
-    if (table->id >= 0) {
-        here = sqlite3_last_insert_rowid(importer->store->db);
-        /* The ledger's trigger inserts, too; SQLite reports the outer row's number afterwards. */
-        status = bundle_remember(importer, table->name, there, here, err);
-    }
-    return status == STATUS_OK ? note_withheld(importer, table, here, row, err) : status;
-}
-
-static enum status take_row(void *context, const struct bundle_row *row, struct error *err)
-{
-    struct bundle_importer *importer = context;
-    struct bundle_table *table = NULL;
-    enum status status;
-
-    if (json_array_size(importer->new_uids) == 0)
-        return STATUS_OK;
-    for (size_t i = 0; i < sizeof(left_out) / sizeof(left_out[0]); i++)
-        if (!strcmp(row->table, left_out[i]))
-            return STATUS_OK;
-    status = find_table(importer, row->table, &table, err);
-    return status == STATUS_OK ? insert_row(importer, table, row, err) : status;
-}
-
-/* ---- the whole ---- */
-
-static enum status take_head(void *context, const struct bundle_head *head, struct error *err)
-{
-    struct bundle_importer *importer = context;
-    size_t known = 0;
-
-    importer->origin = text_format("%s", head->origin);
-    importer->note = text_format("%s", head->note);
-    importer->size = head->size;
-    importer->root = head->root;
-    importer->new_uids = json_array();
-    if (!importer->origin || !importer->note || !importer->new_uids)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
-    if (json_array_size(head->campaigns) == 0)
-        return error_set(err, STATUS_CORRUPT, "%s: has no campaign", importer->path);
-    snprintf(importer->first_uid, sizeof(importer->first_uid), "%s",
-             json_string_value(json_array_get(head->campaigns, 0)));
-    for (size_t i = 0; i < json_array_size(head->campaigns); i++) {
-        sqlite3_stmt *select = NULL;
-        bool here;
-
-        if (bundle_prepare(importer->store, "SELECT 1 FROM campaign WHERE uid = ?1", &select,
-                           err) != STATUS_OK)
-            return STATUS_IO;
-        sqlite3_bind_text(select, 1, json_string_value(json_array_get(head->campaigns, i)), -1,
-                          SQLITE_STATIC);
-        here = sqlite3_step(select) == SQLITE_ROW;
-        sqlite3_finalize(select);
-        known += here;
-        if (!here)
-            json_array_append(importer->new_uids, json_array_get(head->campaigns, i));
-    }
-    importer->summary->campaigns = (int64_t)json_array_size(head->campaigns);
-    importer->summary->known = (int64_t)known;
-    if (known > 0 && json_array_size(importer->new_uids) > 0)
-        return error_set(err, STATUS_INVALID,
-                         "%s: %zu of its campaigns are here already and %zu are not; ask for a "
-                         "bundle of those that are not",
-                         importer->path, known, json_array_size(importer->new_uids));
-    return importer->outer && importer->outer->head
-               ? importer->outer->head(importer->outer->context, head, err)
-               : STATUS_OK;
-}
-
-static void on_found(void *context, const struct verify_finding *finding)
-{
-    struct bundle_importer *importer = context;
-
-    if (finding->level == VERIFY_WRONG)
-        importer->summary->wrong++;
-    if (importer->outer && importer->outer->found)
-        importer->outer->found(importer->outer->context, finding);
-}
-
-static bool on_progress(void *context, uint64_t done, uint64_t total)
-{
-    struct bundle_importer *importer = context;
-
-    return !importer->outer || !importer->outer->progress ||
-           importer->outer->progress(importer->outer->context, done, total);
-}
-
-static enum status add_origins(struct bundle_importer *importer, const struct digest *sha256,
+static enum status count_known(struct importer *importer, const struct bundle_head *head,
                                struct error *err)
 {
-    const char *slash = strrchr(importer->path, '/');
+    const size_t count = json_array_size(head->campaigns);
     enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < json_array_size(importer->new_uids) && status == STATUS_OK; i++) {
+    importer->summary->campaigns = (int64_t)count;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         struct statement statement;
+        int64_t row;
 
-        status = statement_begin(
-            importer->store,
-            "INSERT INTO bundle (imported_utc_ns, file, sha256, origin, size, root, note, campaign)"
-            " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, id FROM campaign WHERE uid = ?8",
-            &statement, err);
+        status = statement_begin(importer->store, "SELECT id FROM campaign WHERE uid = ?1",
+                                 &statement, err);
         if (status != STATUS_OK)
             break;
-        statement_i64(&statement, clock_utc_ns());
-        statement_text(&statement, slash ? slash + 1 : importer->path);
-        statement_digest(&statement, sha256);
-        statement_text(&statement, importer->origin);
-        statement_i64(&statement, importer->size);
-        statement_digest(&statement, &importer->root);
-        statement_text(&statement, importer->note);
-        statement_text(&statement, json_string_value(json_array_get(importer->new_uids, i)));
-        status = statement_run(&statement, NULL, err);
-        if (status == STATUS_OK && sqlite3_changes(importer->store->db) != 1)
-            status =
-                error_set(err, STATUS_CORRUPT, "%s: has no row of its campaign %.8s...",
-                          importer->path, json_string_value(json_array_get(importer->new_uids, i)));
+        statement_text(&statement, json_string_value(json_array_get(head->campaigns, i)));
+        status = statement_single(&statement, &row, err);
+        importer->summary->known += status == STATUS_OK;
+        if (status == STATUS_NOT_FOUND)
+            status = STATUS_OK;
     }
+    importer->is_known = importer->summary->known == (int64_t)count;
+    if (status == STATUS_OK && importer->summary->known > 0 && !importer->is_known)
+        status = error_set(
+            err, STATUS_INVALID,
+            "%s: %lld of its campaigns are here already and %lld are not; ask for a bundle of "
+            "those that are not",
+            importer->path, (long long)importer->summary->known,
+            (long long)count - (long long)importer->summary->known);
     return status;
 }
 
-static enum status find_first(struct bundle_importer *importer, struct error *err)
+static enum status open_log(struct importer *importer, const struct bundle_head *head,
+                            struct error *err)
+{
+    struct statement statement;
+    enum status status;
+
+    if (!note_is_log_name(head->origin))
+        return error_set(err, STATUS_CORRUPT, "%s: its origin is not a name that assay gives a log",
+                         importer->path);
+    status = statement_begin(importer->store,
+                             "INSERT INTO log (name) VALUES (?1) ON CONFLICT DO NOTHING",
+                             &statement, err);
+    if (status == STATUS_OK) {
+        statement_text(&statement, head->origin);
+        status = statement_run(&statement, NULL, err);
+    }
+    if (status == STATUS_OK)
+        status =
+            statement_begin(importer->store, "SELECT id FROM log WHERE name = ?1", &statement, err);
+    if (status != STATUS_OK)
+        return status;
+    statement_text(&statement, head->origin);
+    status = statement_single(&statement, &importer->log, err);
+    if (status == STATUS_OK && importer->log == 1)
+        status = error_set(err, STATUS_INVALID,
+                           "%s: is of this very database's log, which has not these campaigns",
+                           importer->path);
+    return status;
+}
+
+/* ---- lines ---- */
+
+/* {"text": ...} or {"base64": ...} */
+static enum status take_blob(struct importer *importer, const struct bundle_line *line,
+                             struct error *err)
+{
+    const json_t *text = json_object_get(line->json, "text"),
+                 *base64 = json_object_get(line->json, "base64");
+    unsigned char *bytes = NULL;
+    size_t length = 0;
+    struct digest digest;
+    enum status status;
+
+    if (json_object_size(line->json) != 1)
+        return bad_line(importer, line, err, "is not a line that bundles have");
+    if (text)
+        return store_insert_content(importer->store, json_string_value(text),
+                                    json_string_length(text), &digest, err);
+    bytes = malloc(json_string_length(base64) + 1);
+    if (!bytes)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+    if (key_base64_decode(json_string_value(base64), json_string_length(base64), bytes,
+                          json_string_length(base64) + 1, &length) &&
+        !text_is_utf8((const char *)bytes, length))
+        status = store_insert_content(importer->store, bytes, length, &digest, err);
+    else
+        status = bad_line(importer, line, err, "its bytes cannot be read, or are text");
+    free(bytes);
+    return status;
+}
+
+/* What a record refers to and the bundle does not have was withheld. */
+static enum status note_blob(void *context, bool is_blob, const struct digest *digest,
+                             struct error *err)
+{
+    struct importer *importer = context;
+    struct statement statement;
+    enum status status;
+
+    if (!is_blob)
+        return STATUS_OK;
+    status = statement_begin(importer->store,
+                             "INSERT INTO content (digest) VALUES (?1) ON CONFLICT DO NOTHING",
+                             &statement, err);
+    if (status != STATUS_OK)
+        return status;
+    statement_digest(&statement, digest);
+    status = statement_run(&statement, NULL, err);
+    importer->summary->blobs_withheld +=
+        status == STATUS_OK && sqlite3_changes(importer->store->db) > 0;
+    return status;
+}
+
+/* {"all": hex} or {path: hex, ...}, or null. `ret_each` is heap. */
+static bool read_salt(const json_t *salt, struct record_salts *ret, char **ret_each)
+{
+    const char *hex = json_string_value(salt);
+
+    *ret = (struct record_salts){.has_all = hex != NULL};
+    *ret_each = NULL;
+    if (hex)
+        return digest_from_hex(hex, &ret->all);
+    if (json_is_object(salt)) {
+        ret->each = salt;
+        return canonical_dump(salt, ret_each, NULL) == STATUS_OK;
+    }
+    return json_is_null(salt);
+}
+
+/* Whether another bundle of this log brought the record. */
+static enum status find_known(struct importer *importer, const struct bundle_line *line,
+                              int64_t leaf, const struct digest *digest, bool *ret,
+                              struct error *err)
+{
+    struct statement statement;
+    bool row = false, is_same = true;
+    enum status status = statement_begin(importer->store,
+                                         "SELECT log = ?1 AND leaf = ?2 AND digest = ?3 FROM record"
+                                         " WHERE digest = ?3 OR (log = ?1 AND leaf = ?2)",
+                                         &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, importer->log);
+    statement_i64(&statement, leaf);
+    statement_digest(&statement, digest);
+    *ret = false;
+    while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row) {
+        *ret = true;
+        is_same = is_same && sqlite3_column_int(statement.handle, 0);
+    }
+    statement_end(&statement);
+    return status == STATUS_OK && !is_same
+               ? bad_line(importer, line, err,
+                          "its record is elsewhere in the log, or another is in its place, by what "
+                          "is here already")
+               : status;
+}
+
+/* The list of campaigns in the first line is that of the records. */
+static enum status check_listed(struct importer *importer, const struct bundle_head *head,
+                                const struct bundle_line *line, const json_t *record,
+                                struct error *err)
+{
+    const char *uid = json_string_value(json_object_get(record, "uid"));
+    const char *told = json_string_value(json_array_get(head->campaigns, importer->shown++));
+
+    return uid && told && !strcmp(uid, told)
+               ? STATUS_OK
+               : bad_line(importer, line, err,
+                          "its campaign is not the one that the first line names here");
+}
+
+static enum status enter(struct importer *importer, const struct bundle_line *line,
+                         const struct record_type *type, const char *body, int64_t leaf,
+                         struct error *err)
+{
+    const struct record_visitor visitor = {.context = importer, .reference = note_blob};
+    struct record_row row = {.log = importer->log,
+                             .leaf = leaf,
+                             .type = type,
+                             .body = body,
+                             .length = strlen(body),
+                             .keep_body = true};
+    struct record_salts salts;
+    char *each = NULL;
+    bool known = false;
+    enum status status = STATUS_OK;
+
+    if (!read_salt(json_object_get(line->json, "salt"), &salts, &each))
+        status = bad_line(importer, line, err, "its salt cannot be read");
+    if (status == STATUS_OK)
+        status = record_digest(type, body, row.length, &salts, &row.digest, err);
+    row.salt = salts.has_all ? &salts.all : NULL;
+    row.salts = each;
+    if (status == STATUS_OK && !merkle_part_add(&importer->part, 0, (uint64_t)leaf, &row.digest))
+        status = error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+    if (status == STATUS_OK)
+        status = find_known(importer, line, leaf, &row.digest, &known, err);
+    if (status == STATUS_OK && !known) {
+        status = record_scan(type, body, row.length, &visitor, err);
+        if (status == STATUS_OK)
+            status = store_enter_record(importer->store, &row, NULL, err);
+        /* A function of SQL that its body makes fail: malformed JSON, a path that is none. */
+        if (status != STATUS_OK && sqlite3_errcode(importer->store->db) == SQLITE_ERROR)
+            status = error_set(err, STATUS_CORRUPT, "does not have the members of its type");
+        if (status != STATUS_OK && err)
+            error_prefix(err, "%s:%" PRIu64 ": record %" PRId64, importer->path, line->number,
+                         leaf);
+        importer->summary->records += status == STATUS_OK;
+    }
+    free(each);
+    return status;
+}
+
+static enum status take_record(struct importer *importer, const struct bundle_head *head,
+                               const struct bundle_line *line, struct error *err)
+{
+    const json_t *record = json_object_get(line->json, "record");
+    const json_t *number = json_object_get(line->json, "leaf");
+    const char *name = json_string_value(json_object_get(record, "type"));
+    const struct record_type *type = name ? record_type_find(name) : NULL;
+    const int64_t leaf = json_integer_value(number);
+    char *body = NULL;
+    enum status status;
+
+    if (json_object_size(line->json) != 3 || !json_is_integer(number) ||
+        !json_object_get(line->json, "salt"))
+        return bad_line(importer, line, err, "is not a line that bundles have");
+    if (leaf <= importer->last_leaf || leaf >= head->size)
+        return bad_line(importer, line, err, "its record is not in the order of the log");
+    if (!type)
+        return bad_line(importer, line, err,
+                        "is a record of a type that this assay does not know; a newer one may");
+    importer->last_leaf = leaf;
+    status = canonical_dump(record, &body, err);
+    if (status == STATUS_OK && !strcmp(type->name, "campaign"))
+        status = check_listed(importer, head, line, record, err);
+    if (status == STATUS_OK)
+        status = enter(importer, line, type, body, leaf, err);
+    free(body);
+    return status;
+}
+
+static enum status insert_chunk(struct importer *importer, const struct bundle_line *line,
+                                int64_t trial, const char *name, const json_t *base64,
+                                int64_t *first, struct error *err)
+{
+    uint8_t bytes[SERIES_ENCODED_MAX + 1];
+    int64_t values[SERIES_CHUNK_MAX];
+    struct series_facts facts;
+    struct statement statement;
+    size_t length = 0, count = 0;
+    enum status status;
+
+    if (!json_is_string(base64) ||
+        !key_base64_decode(json_string_value(base64), json_string_length(base64), bytes,
+                           sizeof(bytes), &length))
+        return bad_line(importer, line, err, "its samples cannot be read");
+    status = series_decode(bytes, length, values, &count, err);
+    if (status != STATUS_OK)
+        return status;
+    facts = series_measure(values, count);
+    status = statement_begin(
+        importer->store,
+        "INSERT INTO series (trial, name, first, count, minimum, maximum, total, data)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        &statement, err);
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, trial);
+    statement_text(&statement, name);
+    statement_i64(&statement, *first);
+    statement_i64(&statement, (int64_t)count);
+    statement_i64(&statement, facts.minimum);
+    statement_i64(&statement, facts.maximum);
+    if (facts.has_total)
+        statement_i64(&statement, facts.total);
+    else
+        statement_null(&statement);
+    statement_blob(&statement, bytes, length);
+    *first += (int64_t)count;
+    return statement_run(&statement, NULL, err);
+}
+
+/* {"chunks": [base64, ...], "first": ..., "leaf": ..., "series": name}: of the trial that this
+ * record ends */
+static enum status take_series(struct importer *importer, const struct bundle_line *line,
+                               struct error *err)
+{
+    const json_t *chunks = json_object_get(line->json, "chunks");
+    const char *name = json_string_value(json_object_get(line->json, "series"));
+    int64_t first = json_integer_value(json_object_get(line->json, "first")), trial = 0;
+    struct statement statement;
+    enum status status;
+
+    if (json_object_size(line->json) != 4 || !name || !json_is_array(chunks) ||
+        !json_is_integer(json_object_get(line->json, "first")) ||
+        !json_is_integer(json_object_get(line->json, "leaf")))
+        return bad_line(importer, line, err, "is not a line that bundles have");
+    status = statement_begin(importer->store,
+                             "SELECT e.trial FROM record r JOIN trial_end e ON e.record = r.id"
+                             " WHERE r.log = ?1 AND r.leaf = ?2",
+                             &statement, err);
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, importer->log);
+    statement_i64(&statement, json_integer_value(json_object_get(line->json, "leaf")));
+    status = statement_single(&statement, &trial, err);
+    if (status == STATUS_NOT_FOUND)
+        return bad_line(importer, line, err, "its samples are of no trial");
+    for (size_t i = 0; i < json_array_size(chunks) && status == STATUS_OK; i++)
+        status = insert_chunk(importer, line, trial, name, json_array_get(chunks, i), &first, err);
+    if (status != STATUS_OK &&
+        sqlite3_extended_errcode(importer->store->db) == SQLITE_CONSTRAINT_UNIQUE)
+        return bad_line(importer, line, err, "its samples are there already");
+    return status;
+}
+
+static enum status take_line(void *context, const struct bundle_head *head,
+                             const struct bundle_line *line, struct error *err)
+{
+    struct importer *importer = context;
+    enum status status = STATUS_OK;
+
+    if (line->number == 2) {
+        status = count_known(importer, head, err);
+        if (status == STATUS_OK && !importer->is_known)
+            status = open_log(importer, head, err);
+    }
+    if (status != STATUS_OK || importer->is_known)
+        return status;
+    if (json_object_get(line->json, "record"))
+        return take_record(importer, head, line, err);
+    if (json_object_get(line->json, "series"))
+        return take_series(importer, line, err);
+    return take_blob(importer, line, err);
+}
+
+/* ---- after the last ---- */
+
+static enum status check_root(struct importer *importer, const struct bundle_head *head,
+                              struct error *err)
+{
+    const json_t *nodes = json_object_get(head->proof, "nodes");
+    struct digest root, digest;
+    uint64_t missing = 0;
+
+    for (size_t i = 0; i < json_array_size(nodes); i++) {
+        const json_t *node = json_array_get(nodes, i);
+        const json_int_t level = json_integer_value(json_array_get(node, 0)),
+                         index = json_integer_value(json_array_get(node, 1));
+        const char *hex = json_string_value(json_array_get(node, 2));
+
+        if (!json_is_integer(json_array_get(node, 0)) ||
+            !json_is_integer(json_array_get(node, 1)) || json_array_size(node) != 3 || level < 0 ||
+            level > 62 || index < 0 || index > (INT64_MAX >> level) || !hex ||
+            !digest_from_hex(hex, &digest))
+            return error_set(err, STATUS_CORRUPT, "%s: its proof cannot be read", importer->path);
+        if (!merkle_part_add(&importer->part, (int)level, (uint64_t)index, &digest))
+            return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+    }
+    if (!merkle_part_fits(&importer->part, (uint64_t)head->size, &missing))
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: what is proven of record %" PRIu64
+                         " of its log overlaps, or is beyond the end: something was put in",
+                         importer->path, missing);
+    if (!merkle_part_root(&importer->part, (uint64_t)head->size, &root, &missing))
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: record %" PRIu64 " of its log is neither in it nor proven to be "
+                         "another's: it was left out",
+                         importer->path, missing);
+    return digest_equal(&root, &head->root)
+               ? STATUS_OK
+               : error_set(err, STATUS_CORRUPT,
+                           "%s: its records do not lead to its root: one was changed, or put in",
+                           importer->path);
+}
+
+/* The blobs that are not here, so that none can be taken out later. */
+static enum status put_withheld(struct importer *importer, struct record_body *body,
+                                struct error *err)
+{
+    struct statement statement;
+    json_t *list = json_array();
+    bool row = false;
+    enum status status = statement_begin(importer->store,
+                                         "SELECT lower(hex(digest)) FROM content WHERE body IS NULL"
+                                         " ORDER BY digest",
+                                         &statement, err);
+
+    if (status == STATUS_OK) {
+        while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row)
+            if (json_array_append_new(
+                    list, json_string((const char *)sqlite3_column_text(statement.handle, 0))) != 0)
+                body->failed = true;
+        statement_end(&statement);
+    }
+    body_json(body, "withheld", list);
+    return status;
+}
+
+static enum status add_origin(struct importer *importer, const struct bundle_head *head,
+                              struct error *err)
+{
+    const char *slash = strrchr(importer->path, '/');
+    struct record_body body;
+    struct digest proof;
+    enum status status = store_insert_json(importer->store, head->proof, &proof, err);
+
+    if (status == STATUS_OK && importer->shown != json_array_size(head->campaigns))
+        status = error_set(err, STATUS_CORRUPT, "%s: names %zu campaigns and has %zu of them",
+                           importer->path, json_array_size(head->campaigns), importer->shown);
+    body_init(&body, "bundle");
+    body_i64(&body, "imported_utc_ns", clock_utc_ns());
+    body_text(&body, "file", slash ? slash + 1 : importer->path);
+    body_digest(&body, "sha256", &head->sha256);
+    body_text(&body, "origin", head->origin);
+    body_i64(&body, "size", head->size);
+    body_digest(&body, "root", &head->root);
+    body_text(&body, "note", head->note);
+    body_blob(&body, "proof", &proof);
+    body_json(&body, "campaigns", json_incref(head->campaigns));
+    if (status == STATUS_OK)
+        status = put_withheld(importer, &body, err);
+    status = store_add(importer->store, &body, status, NULL, err);
+    return status;
+}
+
+static enum status find_first(struct importer *importer, const struct bundle_head *head,
+                              struct error *err)
 {
     struct statement statement;
     enum status status =
@@ -291,86 +472,49 @@ static enum status find_first(struct bundle_importer *importer, struct error *er
 
     if (status != STATUS_OK)
         return status;
-    statement_text(&statement, importer->first_uid);
+    statement_text(&statement, json_string_value(json_array_get(head->campaigns, 0)));
     return statement_single(&statement, &importer->summary->campaign, err);
 }
 
-static void finish(struct bundle_importer *importer)
+static bool on_progress(void *context, uint64_t done, uint64_t total)
 {
-    for (size_t i = 0; i < importer->table_count; i++) {
-        bundle_table_finish(&importer->tables[i]);
-    }
-    sqlite3_finalize(importer->remember);
-    sqlite3_finalize(importer->recall);
-    sqlite3_finalize(importer->withhold);
-    sqlite3_exec(importer->store->db, "DROP TABLE IF EXISTS temp.bundle_map", NULL, NULL, NULL);
-    free(importer->origin);
-    free(importer->note);
-    json_decref(importer->new_uids);
+    const struct importer *importer = context;
+
+    return !importer->progress || importer->progress(importer->context, done, total);
 }
 
-static enum status run(struct bundle_importer *importer, const struct verify_options *options,
-                       struct error *err)
-{
-    const struct bundle_visitor visitor = {
-        .context = importer,
-        .head = take_head,
-        .row = take_row,
-        .found = on_found,
-        .progress = on_progress,
-    };
-    struct digest sha256;
-    enum status status = STATUS_OK;
-
-    if (sqlite3_exec(importer->store->db,
-                     "DROP TABLE IF EXISTS temp.bundle_map;"
-                     "CREATE TEMP TABLE bundle_map (table_name TEXT, there INTEGER, here INTEGER,"
-                     " PRIMARY KEY (table_name, there)) WITHOUT ROWID",
-                     NULL, NULL, NULL) != SQLITE_OK)
-        return bundle_failed(importer->store, err);
-    status = bundle_prepare(importer->store,
-                            "INSERT OR REPLACE INTO temp.bundle_map VALUES (?1, ?2, ?3)",
-                            &importer->remember, err);
-    if (status == STATUS_OK)
-        status =
-            bundle_prepare(importer->store,
-                           "SELECT here FROM temp.bundle_map WHERE table_name = ?1 AND there = ?2",
-                           &importer->recall, err);
-    if (status == STATUS_OK)
-        status = bundle_prepare(importer->store,
-                                "INSERT OR IGNORE INTO main.withheld VALUES (?1, ?2, ?3, ?4)",
-                                &importer->withhold, err);
-    if (status == STATUS_OK)
-        status = bundle_read(importer->path, &visitor, options, &sha256, err);
-    if (status == STATUS_OK && importer->summary->wrong > 0)
-        return error_set(err, STATUS_CORRUPT, "%s: verification failed, so nothing was imported",
-                         importer->path);
-    if (status == STATUS_OK)
-        status = add_origins(importer, &sha256, err);
-    return status == STATUS_OK ? find_first(importer, err) : status;
-}
-
-enum status bundle_import(struct store *store, const char *path, const struct bundle_visitor *found,
-                          const struct verify_options *options, struct bundle_import *ret,
+enum status bundle_import(struct store *store, const char *path,
+                          bool (*progress)(void *context, uint64_t done, uint64_t total),
+                          void *context, struct bundle_import *ret, struct bundle_head *ret_head,
                           struct error *err)
 {
     struct bundle_import summary = {0};
-    struct bundle_importer *importer = calloc(1, sizeof(*importer));
-    enum status status;
+    struct importer importer = {.store = store,
+                                .path = path,
+                                .summary = &summary,
+                                .last_leaf = -1,
+                                .progress = progress,
+                                .context = context};
+    struct bundle_head head = {0};
+    enum status status = store_change_begin(store, err);
 
-    if (!importer)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
-    importer->store = store;
-    importer->path = path;
-    importer->outer = found;
-    importer->summary = &summary;
-    status = store_change_begin(store, err);
-    if (status == STATUS_OK) {
-        status = run(importer, options, err);
-        finish(importer);
-        status = store_change_end(store, status, err);
+    if (status != STATUS_OK)
+        return status;
+    status = bundle_read(path, &head, &importer, take_line, on_progress, err);
+    if (status == STATUS_OK && !importer.is_known) {
+        status = check_root(&importer, &head, err);
+        if (status == STATUS_OK)
+            status = add_origin(&importer, &head, err);
     }
-    free(importer);
-    *ret = summary;
+    if (status == STATUS_OK)
+        status = find_first(&importer, &head, err);
+    merkle_part_finish(&importer.part);
+    status = store_change_end(store, status, err);
+    if (status == STATUS_OK)
+        *ret = summary;
+    if (status == STATUS_OK && ret_head)
+        *ret_head = head;
+    else
+        bundle_head_finish(&head);
     return status;
 }

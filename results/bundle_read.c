@@ -8,60 +8,24 @@
 
 #include "harness/core/canonical.h"
 #include "harness/core/text.h"
-#include "results/bundle_internal.h"
 
 #define LINE_MAX_BYTES ((size_t)128 << 20)
 #define MARK "{\"assay_bundle\":"
 
-void bundle_found(const struct bundle_reader *reader, enum verify_level level,
-                  enum verify_check check, const char *table, const char *format, ...)
+struct reader {
+    const char *path;
+    FILE *file;
+    struct digest_state before; /* of all lines before the current one */
+    char *line;
+    size_t capacity, length;
+    uint64_t number, bytes, total; /* of the line; read; of the file */
+    int64_t records;
+    bool has_end;
+};
+
+static enum status damaged(const struct reader *reader, struct error *err, const char *what)
 {
-    struct text message;
-    va_list args;
-    char key[32];
-
-    text_init(&message);
-    va_start(args, format);
-    text_append_formatv(&message, format, args);
-    va_end(args);
-    snprintf(key, sizeof(key), "line %" PRIu64, reader->number);
-    if (reader->visitor->found)
-        reader->visitor->found(reader->visitor->context,
-                               &(struct verify_finding){
-                                   .level = level,
-                                   .check = check,
-                                   .table = table,
-                                   .key = reader->number > 0 ? key : NULL,
-                                   .message = text_ok(&message) ? message.data : "out of memory",
-                               });
-    text_finish(&message);
-}
-
-enum status bundle_damaged(struct bundle_reader *reader, const char *what)
-{
-    reader->damage = what;
-    return STATUS_CORRUPT;
-}
-
-bool bundle_decode(const json_t *base64, unsigned char **ret, size_t *ret_length)
-{
-    const char *text = json_string_value(base64);
-    const size_t length = json_string_length(base64);
-    unsigned char *bytes = text ? malloc(length + 1) : NULL;
-
-    if (!bytes || !key_base64_decode(text, length, bytes, length + 1, ret_length)) {
-        free(bytes);
-        return false;
-    }
-    *ret = bytes;
-    return true;
-}
-
-/* ---- the head ---- */
-
-const char *bundle_text(const json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
+    return error_set(err, STATUS_CORRUPT, "%s:%" PRIu64 ": %s", reader->path, reader->number, what);
 }
 
 void bundle_head_finish(struct bundle_head *head)
@@ -71,41 +35,30 @@ void bundle_head_finish(struct bundle_head *head)
     free(head->origin);
     free(head->note);
     free(head->tool);
+    free(head->seal);
     json_decref(head->campaigns);
     json_decref(head->withheld);
+    json_decref(head->proof);
     memset(head, 0, sizeof(*head));
 }
 
-bool bundle_members_are(const json_t *object, const char *const *needed,
-                        const char *const *possible)
+static const char *text_of(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+/* Whether these are its members, and no others. */
+static bool members_are(const json_t *object, const char *const *names)
 {
     size_t count = 0;
 
-    for (; *needed; needed++, count++)
-        if (!json_object_get(object, *needed))
+    for (; names[count]; count++)
+        if (!json_object_get(object, names[count]))
             return false;
-    for (; *possible; possible++)
-        count += json_object_get(object, *possible) != NULL;
     return json_object_size(object) == count;
 }
 
-bool bundle_path(const json_t *path, struct digest ret[MERKLE_HEIGHT_MAX + 1], size_t *ret_count)
-{
-    const size_t count = json_array_size(path);
-
-    if (!json_is_array(path) || count > MERKLE_HEIGHT_MAX + 1)
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        const char *hex = json_string_value(json_array_get(path, i));
-
-        if (!hex || !digest_from_hex(hex, &ret[i]))
-            return false;
-    }
-    *ret_count = count;
-    return true;
-}
-
-static bool is_text_array(const json_t *array)
+static bool are_texts(const json_t *array)
 {
     for (size_t i = 0; i < json_array_size(array); i++)
         if (!json_is_string(json_array_get(array, i)))
@@ -113,122 +66,87 @@ static bool is_text_array(const json_t *array)
     return json_is_array(array);
 }
 
-static enum status take_head(struct bundle_reader *reader, const json_t *line, struct error *err)
+static enum status take_head(struct reader *reader, const json_t *line, struct bundle_head *head,
+                             struct error *err)
 {
-    struct bundle_head *head = &reader->head;
-    const json_t *campaigns = json_object_get(line, "campaigns");
-    const json_t *withheld = json_object_get(line, "withheld");
-    const char *root = bundle_text(line, "root");
-    enum status status;
-    static const char *const needed[] = {"assay_bundle", "campaigns", "created_utc_ns", "heads",
-                                         "note",         "origin",    "root",           "schema",
-                                         "size",         "tool",      "withheld",       NULL};
-    static const char *const none[] = {NULL};
+    static const char *const names[] = {
+        "assay_bundle", "campaigns", "created_utc_ns", "note",     "origin", "proof",
+        "root",         "size",      "tool",           "withheld", NULL};
     const json_int_t version = json_integer_value(json_object_get(line, "assay_bundle"));
+    const char *root = text_of(line, "root");
 
     if (version > BUNDLE_VERSION)
         return error_set(err, STATUS_CORRUPT,
                          "%s: is a bundle of version %lld; this assay reads version %d; use a "
                          "newer one",
                          reader->path, (long long)version, BUNDLE_VERSION);
-    if (version < 1)
-        return bundle_damaged(reader, "the first line has no version of a bundle");
-    if (!bundle_members_are(line, needed, none))
-        return bundle_damaged(reader, "the first line lacks a member, or has one too many");
     head->size = json_integer_value(json_object_get(line, "size"));
-    head->schema = json_integer_value(json_object_get(line, "schema"));
     head->created_utc_ns = json_integer_value(json_object_get(line, "created_utc_ns"));
-    if (!bundle_text(line, "origin") || !bundle_text(line, "note") || !bundle_text(line, "tool") ||
-        !root || !digest_from_hex(root, &head->root) || head->size < 1 ||
-        !is_text_array(campaigns) || !is_text_array(withheld))
-        return bundle_damaged(reader, "the first line lacks origin, note, root, size or campaigns");
-    head->origin = text_format("%s", bundle_text(line, "origin"));
-    head->note = text_format("%s", bundle_text(line, "note"));
-    head->tool = text_format("%s", bundle_text(line, "tool"));
-    head->campaigns = json_incref((json_t *)campaigns);
-    head->withheld = json_incref((json_t *)withheld);
-    if (!head->origin || !head->note || !head->tool)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
-    status = bundle_take_heads(reader, line, err);
-    if (status != STATUS_OK)
-        return status;
-    reader->has_head = true;
-    return reader->visitor->head ? reader->visitor->head(reader->visitor->context, head, err)
-                                 : STATUS_OK;
+    if (version < 1 || !members_are(line, names) ||
+        !json_is_integer(json_object_get(line, "created_utc_ns")) || !text_of(line, "origin") ||
+        !text_of(line, "note") || !text_of(line, "tool") || !root ||
+        !digest_from_hex(root, &head->root) || head->size < 1 ||
+        !json_is_object(json_object_get(line, "proof")) ||
+        !are_texts(json_object_get(line, "campaigns")) ||
+        json_array_size(json_object_get(line, "campaigns")) == 0 ||
+        !are_texts(json_object_get(line, "withheld")))
+        return damaged(reader, err, "is not the first line of a bundle");
+    head->origin = strdup(text_of(line, "origin"));
+    head->note = strdup(text_of(line, "note"));
+    head->tool = strdup(text_of(line, "tool"));
+    head->campaigns = json_incref(json_object_get(line, "campaigns"));
+    head->withheld = json_incref(json_object_get(line, "withheld"));
+    head->proof = json_incref(json_object_get(line, "proof"));
+    return head->origin && head->note && head->tool
+               ? STATUS_OK
+               : error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
 }
 
-/* ---- lines ---- */
-
-static enum status take_end(struct bundle_reader *reader, const json_t *line,
-                            const struct digest_state *before)
+static enum status take_end(struct reader *reader, const json_t *line, struct bundle_head *head,
+                            struct error *err)
 {
-    struct digest_state state = *before;
+    static const char *const names[] = {"records", "seal", "sha256", NULL};
+    struct digest_state state = reader->before;
     const struct digest digest = digest_final(&state);
-    struct digest expected;
-    const char *hex = bundle_text(line, "sha256");
-    static const char *const needed[] = {"rows", "seal", "sha256", NULL}, *const none[] = {NULL};
-    char own[DIGEST_HEX_SIZE];
+    char hex[DIGEST_HEX_SIZE];
+    const char *told = text_of(line, "sha256");
 
-    if (!bundle_members_are(line, needed, none))
-        return bundle_damaged(reader, "the line is neither a row nor the last one of a bundle");
+    if (!members_are(line, names) ||
+        (!text_of(line, "seal") && !json_is_null(json_object_get(line, "seal"))))
+        return damaged(reader, err, "is not a line that bundles have");
     reader->has_end = true;
-    snprintf(reader->seal_body, sizeof(reader->seal_body), BUNDLE_SEAL, digest_hex(&digest, own));
-    if (bundle_text(line, "seal"))
-        reader->seal = text_format("%s", bundle_text(line, "seal"));
-    if (json_integer_value(json_object_get(line, "rows")) != reader->rows)
-        BUNDLE_WRONG(reader, COMPLETE, NULL, "the bundle has %" PRId64 " rows and counts %lld",
-                     reader->rows, (long long)json_integer_value(json_object_get(line, "rows")));
-    if (!hex || !digest_from_hex(hex, &expected) || !digest_equal(&digest, &expected))
-        BUNDLE_WRONG(reader, FILE, NULL,
-                     "the file's own SHA-256 does not match: it was changed in transit");
-    return STATUS_OK;
+    digest_hex(&digest, hex);
+    snprintf(head->seal_body, sizeof(head->seal_body), BUNDLE_SEAL, hex);
+    head->records = json_integer_value(json_object_get(line, "records"));
+    if (text_of(line, "seal") && !(head->seal = strdup(text_of(line, "seal"))))
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+    if (!json_is_integer(json_object_get(line, "records")) || head->records != reader->records)
+        return damaged(reader, err, "it does not count the records that came before it");
+    return told && !strcmp(told, hex)
+               ? STATUS_OK
+               : damaged(reader, err, "its own SHA-256 does not match: it was changed in transit");
 }
 
-/* Only the canonical form: anything else was not written by assay. */
-static enum status parse(struct bundle_reader *reader, size_t length, json_t **ret,
-                         struct error *err)
+/* Only the canonical form: anything else was not written by assay. New reference. */
+static enum status parse_line(struct reader *reader, json_t **ret, struct error *err)
 {
-    char *dumped = NULL;
-    enum status status;
+    char *again = NULL;
+    enum status status = canonical_parse(reader->line, reader->length, reader->path, ret, err);
 
-    if (canonical_parse(reader->line, length, "", ret, err) == STATUS_NO_MEMORY)
-        return STATUS_NO_MEMORY;
-    if (!*ret)
-        return bundle_damaged(reader, "the line is not JSON: it was changed or truncated");
-    status = canonical_dump(*ret, &dumped, err);
+    if (status == STATUS_NO_MEMORY)
+        return status;
+    if (status != STATUS_OK || !json_is_object(*ret))
+        return damaged(reader, err, "is not a JSON object");
+    status = canonical_dump(*ret, &again, err);
     if (status == STATUS_OK &&
-        (strlen(dumped) != length || memcmp(dumped, reader->line, length) != 0))
-        BUNDLE_WRONG(reader, FILE, NULL, "the line is not in canonical form");
-    free(dumped);
+        (strlen(again) != reader->length || memcmp(again, reader->line, reader->length) != 0))
+        status = damaged(reader, err, "is not in canonical form");
+    free(again);
     return status;
 }
 
-static enum status take_line(struct bundle_reader *reader, size_t length, struct error *err)
-{
-    const struct digest_state before = reader->sha256;
-    json_t *line = NULL;
-    enum status status = parse(reader, length, &line, err);
-
-    digest_update(&reader->sha256, reader->line, length);
-    digest_update(&reader->sha256, "\n", 1);
-    if (status == STATUS_OK && !reader->has_head)
-        status = take_head(reader, line, err);
-    else if (status == STATUS_OK && json_object_get(line, "leaf"))
-        status = bundle_take_row(reader, line, err);
-    else if (status == STATUS_OK)
-        status = take_end(reader, line, &before);
-    json_decref(line);
-    if (status == STATUS_CORRUPT && reader->damage) {
-        BUNDLE_WRONG(reader, FILE, NULL, "%s", reader->damage);
-        reader->damage = NULL;
-        return STATUS_OK;
-    }
-    return status;
-}
-
-/* Reads a line into reader->line, without its newline; *ret_more is false at the end. */
-static enum status next_line(struct bundle_reader *reader, size_t *ret_length, bool *ret_more,
-                             struct error *err)
+/* Reads a line, without its newline; *ret_more is false at the end. */
+static enum status next_line(struct reader *reader, bool *ret_more, struct error *err)
 {
     size_t length = 0;
     int c;
@@ -239,14 +157,10 @@ static enum status next_line(struct bundle_reader *reader, size_t *ret_length, b
             const size_t capacity = reader->capacity ? reader->capacity * 2 : 65536;
             char *grown = capacity <= LINE_MAX_BYTES ? realloc(reader->line, capacity) : NULL;
 
-            if (!grown && capacity > LINE_MAX_BYTES) {
-                BUNDLE_WRONG(reader, FILE, NULL, "the line has more than 128 MiB");
-                reader->cut = true;
-                *ret_more = false;
-                return STATUS_OK;
-            }
             if (!grown)
-                return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+                return capacity > LINE_MAX_BYTES
+                           ? damaged(reader, err, "the line has more than 128 MiB")
+                           : error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
             reader->line = grown;
             reader->capacity = capacity;
         }
@@ -255,34 +169,32 @@ static enum status next_line(struct bundle_reader *reader, size_t *ret_length, b
     if (ferror(reader->file))
         return error_set_errno(err, errno, "%s", reader->path);
     reader->bytes += length + 1;
-    *ret_length = length;
+    reader->length = length;
     *ret_more = c != EOF;
-    reader->cut = c == EOF && length > 0;
-    if (reader->cut)
-        BUNDLE_WRONG(reader, FILE, NULL, "the file is truncated in this line");
-    return STATUS_OK;
+    return c == EOF && length > 0 ? damaged(reader, err, "the file is truncated in this line")
+                                  : STATUS_OK;
 }
 
-static enum status read_lines(struct bundle_reader *reader, struct error *err)
+static enum status take_line(struct reader *reader, struct bundle_head *head, void *context,
+                             enum status (*take)(void *, const struct bundle_head *,
+                                                 const struct bundle_line *, struct error *),
+                             struct error *err)
 {
-    size_t length;
-    bool more = false;
-    enum status status = next_line(reader, &length, &more, err);
+    json_t *json = NULL;
+    enum status status = parse_line(reader, &json, err);
 
-    while (status == STATUS_OK && more) {
-        status = take_line(reader, length, err);
-        if (status == STATUS_OK && !reader->has_head)
-            return STATUS_OK; /* nothing can be read without it */
-        if (status == STATUS_OK && reader->number % 256 == 0 && reader->visitor->progress &&
-            !reader->visitor->progress(reader->visitor->context, reader->bytes, reader->total))
-            status = error_set(err, STATUS_INTERRUPTED, "interrupted");
-        if (status == STATUS_OK)
-            status = next_line(reader, &length, &more, err);
-        if (status == STATUS_OK && more && reader->has_end) {
-            BUNDLE_WRONG(reader, FILE, NULL, "there is data after the bundle's last line");
-            return STATUS_OK;
-        }
-    }
+    reader->records += json_object_get(json, "record") != NULL;
+    if (status == STATUS_OK && reader->has_end)
+        status = damaged(reader, err, "there is data after the bundle's last line");
+    else if (status == STATUS_OK && reader->number == 1)
+        status = take_head(reader, json, head, err);
+    else if (status == STATUS_OK && json_object_get(json, "seal"))
+        status = take_end(reader, json, head, err);
+    else if (status == STATUS_OK)
+        status = take(context, head, &(struct bundle_line){json, reader->number}, err);
+    json_decref(json);
+    digest_update(&reader->before, reader->line, reader->length);
+    digest_update(&reader->before, "\n", 1);
     return status;
 }
 
@@ -293,14 +205,17 @@ static bool begins_as_one(FILE *file)
     return fread(begin, 1, strlen(MARK), file) == strlen(MARK) && !strcmp(begin, MARK);
 }
 
-enum status bundle_read(const char *path, const struct bundle_visitor *visitor,
-                        const struct verify_options *options, struct digest *ret_sha256,
+enum status bundle_read(const char *path, struct bundle_head *ret, void *context,
+                        enum status (*take)(void *context, const struct bundle_head *head,
+                                            const struct bundle_line *line, struct error *err),
+                        bool (*progress)(void *context, uint64_t done, uint64_t total),
                         struct error *err)
 {
-    struct bundle_reader reader = {
-        .path = path, .visitor = visitor, .options = options, .last_leaf = -1};
-    enum status status;
+    struct reader reader = {.path = path};
+    bool more = true;
+    enum status status = STATUS_OK;
 
+    memset(ret, 0, sizeof(*ret));
     reader.file = fopen(path, "re");
     if (!reader.file)
         return error_set_errno(err, errno, "%s", path);
@@ -311,25 +226,17 @@ enum status bundle_read(const char *path, const struct bundle_visitor *visitor,
     if (fseeko(reader.file, 0, SEEK_END) == 0)
         reader.total = (uint64_t)ftello(reader.file);
     rewind(reader.file);
-    digest_init(&reader.sha256);
-    status = read_lines(&reader, err);
-    reader.number = 0;
-    if (status == STATUS_OK && reader.has_head && !reader.has_end && !reader.cut)
-        BUNDLE_WRONG(&reader, COMPLETE, NULL, "the bundle has no last line: the file is truncated");
-    if (status == STATUS_OK && reader.has_end) { /* missing rows cannot be checked */
-        bundle_check_notes(&reader);
-        bundle_check_plans(&reader);
+    digest_init(&reader.before);
+    while (status == STATUS_OK && (status = next_line(&reader, &more, err)) == STATUS_OK && more) {
+        status = take_line(&reader, ret, context, take, err);
+        if (status == STATUS_OK && reader.number % 64 == 0 && progress &&
+            !progress(context, reader.bytes, reader.total))
+            status = error_set(err, STATUS_INTERRUPTED, "interrupted");
     }
-    if (status == STATUS_OK && reader.withheld > 0)
-        bundle_found(&reader, VERIFY_NOTE, VERIFY_CONTENT, NULL,
-                     "%" PRId64 " values are withheld; the commitments to them hold",
-                     reader.withheld);
-    if (status == STATUS_OK)
-        *ret_sha256 = digest_final(&reader.sha256);
-    bundle_finish_heads(&reader);
-    bundle_head_finish(&reader.head);
+    if (status == STATUS_OK && !reader.has_end)
+        status = damaged(&reader, err, "the bundle has no last line: the file is truncated");
+    ret->sha256 = digest_final(&reader.before);
     free(reader.line);
-    free(reader.seal);
     fclose(reader.file);
     return status;
 }

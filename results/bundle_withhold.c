@@ -9,8 +9,6 @@
 
 #include "harness/core/canonical.h"
 #include "harness/core/text.h"
-#include "results/ledger.h"
-#include "results/store_internal.h"
 
 /* Bytes; a shorter value occurs everywhere by chance. More for a pattern, which may match "cpu". */
 #define SECRET_LENGTH_MIN 3
@@ -32,15 +30,6 @@ static bool is_pattern(const char *word)
     return strpbrk(word, "*?[") != NULL;
 }
 
-/* Whether an option's value, "device.uuid" or "device.*", names the column. */
-static bool is_column(const char *word, const char *table, const char *column)
-{
-    char name[64];
-
-    return (size_t)snprintf(name, sizeof(name), "%s.%s", table, column) < sizeof(name) &&
-           (is_pattern(word) ? fnmatch(word, name, 0) == 0 : strcmp(word, name) == 0);
-}
-
 static enum status add_spelling(struct bundle_secrets *secrets, const char *text, size_t length,
                                 struct error *err)
 {
@@ -57,7 +46,7 @@ static enum status add_spelling(struct bundle_secrets *secrets, const char *text
     return grown[secrets->count++].text ? STATUS_OK : no_memory(err);
 }
 
-/* As the value stands inside a JSON string. */
+/* As the value is written inside a JSON string. */
 static char *escaped(const char *text)
 {
     struct text out;
@@ -102,104 +91,111 @@ static enum status add_secret(struct bundle_secrets *secrets, const char *text, 
     return status;
 }
 
-static size_t shortest_of(const char *word)
+/* ---- names ---- */
+
+static bool fits(const char *word, const char *name)
 {
-    return is_pattern(word) ? PATTERN_LENGTH_MIN : SECRET_LENGTH_MIN;
+    return is_pattern(word) ? fnmatch(word, name, 0) == 0 : strcmp(word, name) == 0;
 }
 
-/* The readings of the campaigns that an option's value names; their values become secrets. */
-static enum status add_readings(struct bundle_secrets *secrets, struct store *store,
-                                const char *word, size_t *ret_found, struct error *err)
+/* The word that names it; -1: none. */
+static int word_of(const struct bundle_secrets *secrets, const char *name)
 {
-    sqlite3_stmt *select = NULL;
-    enum status status = STATUS_OK;
-    int rc =
-        sqlite3_prepare_v2(store->db,
-                           "SELECT r.name, json_extract(r.body, '$.value'),"
-                           " json_type(r.body, '$.value') = 'text' FROM temp.bundle_place p"
-                           " JOIN main.reading r ON r.id = p.key WHERE p.table_name = 'reading'",
-                           -1, &select, NULL);
+    for (size_t i = 0; i < secrets->options->withhold_count; i++)
+        if (fits(secrets->options->withhold[i], name))
+            return (int)i;
+    return -1;
+}
 
-    while (rc == SQLITE_OK && status == STATUS_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
-        const char *name = (const char *)sqlite3_column_text(select, 0);
+bool *bundle_secrets_dumps(struct bundle_secrets *secrets)
+{
+    const int word = word_of(secrets, "dump.output");
 
-        if (name && fnmatch(word, name, 0) == 0) {
-            ++*ret_found;
-            /* Numbers are not unique: a cache's size may equal an unrelated number. */
-            if (!is_pattern(word) || sqlite3_column_int(select, 2))
-                status = add_secret(secrets, (const char *)sqlite3_column_text(select, 1),
-                                    shortest_of(word), err);
-        }
-        rc = SQLITE_OK;
+    return word >= 0 ? &secrets->found[word] : NULL;
+}
+
+/* ---- gathering ---- */
+
+struct gathering {
+    struct bundle_secrets *secrets;
+    const struct record_type *type;
+};
+
+/* A text is a secret by itself; of a reading, its value is. */
+static enum status add_value(struct bundle_secrets *secrets, const json_t *value, bool is_exact,
+                             struct error *err)
+{
+    const size_t shortest = is_exact ? SECRET_LENGTH_MIN : PATTERN_LENGTH_MIN;
+    char number[32];
+
+    if (json_is_object(value) && json_object_get(value, "status"))
+        value = json_object_get(value, "value");
+    if (json_is_string(value))
+        return add_secret(secrets, json_string_value(value), shortest, err);
+    /* Numbers are not unique: a cache's size may equal an unrelated number. */
+    if (json_is_integer(value) && is_exact) {
+        snprintf(number, sizeof(number), "%lld", (long long)json_integer_value(value));
+        return add_secret(secrets, number, shortest, err);
     }
-    if (status == STATUS_OK && rc != SQLITE_DONE)
-        status = store_error(store, rc, "reading what to withhold", err);
-    sqlite3_finalize(select);
+    return STATUS_OK;
+}
+
+static enum status gather_member(void *context, struct record_span path, struct record_span value,
+                                 const struct digest *withheld, struct error *err)
+{
+    const struct gathering *gathering = context;
+    struct bundle_secrets *secrets = gathering->secrets;
+    char name[256];
+    json_t *json;
+    int word;
+    enum status status;
+
+    if (withheld || !record_member_name(gathering->type, path, name, sizeof(name)))
+        return STATUS_OK;
+    word = word_of(secrets, name);
+    if (word < 0)
+        return STATUS_OK;
+    secrets->found[word] = true;
+    json = json_loadb(value.bytes, value.length, JSON_DECODE_ANY, NULL);
+    status = json ? add_value(secrets, json, !is_pattern(secrets->options->withhold[word]), err)
+                  : no_memory(err);
+    json_decref(json);
     return status;
 }
 
-/* The texts that a query gives become secrets; takes `sql`. */
-static enum status add_texts(struct bundle_secrets *secrets, struct store *store, char *sql,
-                             size_t shortest, size_t *ret_found, struct error *err)
+enum status bundle_secrets_gather(struct bundle_secrets *secrets, const struct record_type *type,
+                                  const char *body, size_t length, struct error *err)
 {
-    sqlite3_stmt *select = NULL;
-    enum status status = STATUS_OK;
-    int rc = sql ? sqlite3_prepare_v2(store->db, sql, -1, &select, NULL) : SQLITE_NOMEM;
+    struct gathering gathering = {secrets, type};
+    const struct record_visitor visitor = {.context = &gathering, .member = gather_member};
+    json_t *json, *digest;
+    enum status status;
 
-    while (rc == SQLITE_OK && status == STATUS_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
-        if (sqlite3_column_type(select, 0) == SQLITE_TEXT)
-            status =
-                add_secret(secrets, (const char *)sqlite3_column_text(select, 0), shortest, err);
-        ++*ret_found;
-        rc = SQLITE_OK;
+    if (secrets->options->withhold_count == 0)
+        return STATUS_OK;
+    status = record_scan(type, body, length, &visitor, err);
+    /* An import's plan names the file by its digest, which would confirm a guess. */
+    if (status == STATUS_OK && !strcmp(type->name, "import") &&
+        (word_of(secrets, "import.file") >= 0 || word_of(secrets, "claim.body") >= 0)) {
+        json = json_loadb(body, length, 0, NULL);
+        digest = json_object_get(json, "sha256");
+        if (json_is_string(digest))
+            status = add_secret(secrets, json_string_value(digest), SECRET_LENGTH_MIN, err);
+        json_decref(json);
     }
-    if (status == STATUS_OK && rc != SQLITE_DONE)
-        status = store_error(store, rc, "reading what to withhold", err);
-    sqlite3_finalize(select);
-    free(sql);
     return status;
 }
 
-/* The output of tools is in `content`, where each is withheld as a whole. */
-#define DUMPS                                                                                      \
-    "SELECT c.body FROM main.dump d JOIN main.content c ON c.digest = d.output"                    \
-    " WHERE d.campaign IN (SELECT id FROM temp.bundle_campaign)"
-
-/* An import's plan names the file by its digest, which would confirm a guess. */
-#define IMPORTED                                                                                   \
-    "SELECT lower(hex(sha256)) FROM main.import"                                                   \
-    " WHERE campaign IN (SELECT id FROM temp.bundle_campaign)"
-
-/* "device.uuid" may be a column, a reading, or both, and "device.*" many of each. */
-static enum status add_word(struct bundle_secrets *secrets, struct store *store, const char *word,
-                            struct error *err)
+enum status bundle_secrets_check(const struct bundle_secrets *secrets, struct error *err)
 {
-    const size_t shortest = shortest_of(word);
-    const char *table, *column;
-    bool of_import = false;
-    size_t found = 0;
-    enum status status = add_readings(secrets, store, word, &found, err);
-
-    if (status == STATUS_OK && is_column(word, "dump", "output"))
-        status = add_texts(secrets, store, strdup(DUMPS), shortest, &found, err);
-    for (size_t i = 0; status == STATUS_OK && ledger_committed_at(i, &table, &column); i++) {
-        if (!bundle_condition(table) || !is_column(word, table, column))
-            continue;
-        of_import |= !strcmp(table, "claim") || !strcmp(table, "import");
-        status = add_texts(
-            secrets, store,
-            text_format("SELECT %s FROM main.%s WHERE %s", column, table, bundle_condition(table)),
-            shortest, &found, err);
-    }
-    if (status == STATUS_OK && of_import)
-        status = add_texts(secrets, store, strdup(IMPORTED), shortest, &(size_t){0}, err);
-    if (status == STATUS_OK && found == 0)
-        return error_set(
-            err, STATUS_INVALID,
-            "--withhold %s: neither a reading of these campaigns nor a column that can "
-            "be withheld; `assay show --json` lists readings, results/BUNDLE.md columns",
-            word);
-    return status;
+    for (size_t i = 0; i < secrets->options->withhold_count; i++)
+        if (!secrets->found[i])
+            return error_set(
+                err, STATUS_INVALID,
+                "--withhold %s: neither a reading of these campaigns nor a member of a record that "
+                "can be withheld; `assay show --json` lists readings, results/BUNDLE.md members",
+                secrets->options->withhold[i]);
+    return STATUS_OK;
 }
 
 bool bundle_secrets_are_in(const struct bundle_secrets *secrets, const void *bytes, size_t length)
@@ -210,45 +206,102 @@ bool bundle_secrets_are_in(const struct bundle_secrets *secrets, const void *byt
     return false;
 }
 
-/* A reading that an option names is withheld whatever its value, even "0". */
-bool bundle_secrets_name(const struct bundle_secrets *secrets, const char *table,
-                         const char *column, const char *reading)
-{
-    for (size_t i = 0; i < secrets->options->withhold_count; i++) {
-        const char *word = secrets->options->withhold[i];
+/* ---- leaving out ---- */
 
-        if (is_column(word, table, column) ||
-            (reading && (!strcmp(column, "body") || !strcmp(column, "hash")) &&
-             fnmatch(word, reading, 0) == 0))
-            return true;
+struct leaving {
+    struct bundle_secrets *secrets;
+    const struct record_type *type;
+    struct record_salts salts;
+    const char *done;
+    struct text out, rest; /* the body for the bundle; the same without its members */
+    json_t *kept;          /* salts of members that stay */
+    int64_t withheld;
+};
+
+static enum status leave_member(void *context, struct record_span path, struct record_span value,
+                                const struct digest *withheld, struct error *err)
+{
+    struct leaving *leaving = context;
+    char name[256], hex[DIGEST_HEX_SIZE], *key;
+    struct digest salt, commitment;
+    const bool is_named = record_member_name(leaving->type, path, name, sizeof(name)) &&
+                          word_of(leaving->secrets, name) >= 0;
+
+    (void)withheld;
+    text_append_bytes(&leaving->out, leaving->done, (size_t)(value.bytes - leaving->done));
+    text_append_bytes(&leaving->rest, leaving->done, (size_t)(value.bytes - leaving->done));
+    leaving->done = value.bytes + value.length;
+    if (!record_member_salt(&leaving->salts, path, &salt))
+        return error_set(err, STATUS_CORRUPT, "a record has no salt");
+    if (is_named || bundle_secrets_are_in(leaving->secrets, value.bytes, value.length)) {
+        commitment = record_commitment(&salt, value);
+        text_append_format(&leaving->out, "{\"withheld\":\"%s\"}", digest_hex(&commitment, hex));
+        leaving->withheld++;
+        return STATUS_OK;
     }
-    return false;
+    text_append_bytes(&leaving->out, value.bytes, value.length);
+    key = text_format("%.*s", (int)path.length, path.bytes);
+    if (!key || json_object_set_new(leaving->kept, key, json_string(digest_hex(&salt, hex))) < 0) {
+        free(key);
+        return no_memory(err);
+    }
+    free(key);
+    return STATUS_OK;
 }
 
-bool bundle_secrets_tell(const struct bundle_secrets *secrets, const char *table,
-                         const char *column)
+static json_t *salt_json(const struct leaving *leaving)
 {
-    static const char *const digests[][2] = {{"component", "digest"},
-                                             {"device", "digest"},
-                                             {"import", "sha256"},
-                                             {"reading_set", "digest"},
-                                             {"stack", "digest"}};
+    char hex[DIGEST_HEX_SIZE];
 
-    for (size_t i = 0; i < 5 && secrets->options->withhold_count > 0; i++)
-        if (!strcmp(table, digests[i][0]) && !strcmp(column, digests[i][1]))
-            return true;
-    return false;
+    if (leaving->withheld > 0)
+        return json_incref(leaving->kept);
+    if (json_object_size(leaving->kept) == 0)
+        return json_null();
+    return json_string(digest_hex(&leaving->salts.all, hex));
 }
 
-enum status bundle_secrets_gather(struct bundle_secrets *secrets, struct store *store,
-                                  const struct bundle_options *options, struct error *err)
+enum status bundle_withhold(struct bundle_secrets *secrets, const struct record_type *type,
+                            const char *body, size_t length, const struct digest *salt, char **ret,
+                            json_t **ret_salt, int64_t *withheld, struct error *err)
 {
-    enum status status = STATUS_OK;
+    struct leaving leaving = {.secrets = secrets, .type = type, .done = body};
+    const struct record_visitor visitor = {.context = &leaving, .member = leave_member};
+    enum status status;
 
-    *secrets = (struct bundle_secrets){.options = options};
-    for (size_t i = 0; i < options->withhold_count && status == STATUS_OK; i++)
-        status = add_word(secrets, store, options->withhold[i], err);
+    leaving.salts.has_all = salt != NULL;
+    if (salt)
+        leaving.salts.all = *salt;
+    leaving.kept = json_object();
+    text_init(&leaving.out);
+    text_init(&leaving.rest);
+    status = leaving.kept ? record_scan(type, body, length, &visitor, err) : no_memory(err);
+    text_append_bytes(&leaving.out, leaving.done, (size_t)(body + length - leaving.done));
+    text_append_bytes(&leaving.rest, leaving.done, (size_t)(body + length - leaving.done));
+    if (status == STATUS_OK && (!text_ok(&leaving.out) || !text_ok(&leaving.rest)))
+        status = no_memory(err);
+    if (status == STATUS_OK &&
+        bundle_secrets_are_in(secrets, leaving.rest.data, leaving.rest.length))
+        status = error_set(err, STATUS_INVALID,
+                           "a withheld value is also in a record of type %s, in a member that "
+                           "cannot be withheld; `--withhold` what contains it, or leave it in",
+                           type->name);
+    if (status == STATUS_OK) {
+        *ret_salt = salt_json(&leaving);
+        *ret = text_steal(&leaving.out);
+        *withheld += leaving.withheld;
+    }
+    text_finish(&leaving.out);
+    text_finish(&leaving.rest);
+    json_decref(leaving.kept);
     return status;
+}
+
+enum status bundle_secrets_init(struct bundle_secrets *secrets,
+                                const struct bundle_options *options, struct error *err)
+{
+    *secrets = (struct bundle_secrets){.options = options};
+    secrets->found = calloc(options->withhold_count + 1, sizeof(*secrets->found));
+    return secrets->found ? STATUS_OK : no_memory(err);
 }
 
 void bundle_secrets_finish(struct bundle_secrets *secrets)
@@ -256,5 +309,6 @@ void bundle_secrets_finish(struct bundle_secrets *secrets)
     for (size_t i = 0; i < secrets->count; i++)
         free(secrets->items[i].text);
     free(secrets->items);
+    free(secrets->found);
     memset(secrets, 0, sizeof(*secrets));
 }

@@ -1,4 +1,4 @@
-#include "results/bundle_withhold.h"
+#include "results/bundle.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,19 +8,19 @@
 #include "harness/core/canonical.h"
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
-#include "results/bundle_heads.h"
+#include "results/bundle_proof.h"
+#include "results/bundle_withhold.h"
 #include "results/ledger.h"
-#include "results/ledger_json.h"
-#include "results/merkle_levels.h"
 #include "results/note.h"
 #include "results/store_internal.h"
+
+#define CHUNKS_A_LINE 256
 
 struct writer {
     struct store *store;
     const struct bundle_options *options;
     FILE *file;
     struct digest_state sha256;
-    struct merkle_levels levels;
     struct ledger_checkpoint head;
     struct bundle_secrets secrets;
     struct bundle_summary summary;
@@ -54,40 +54,14 @@ static enum status put_line(struct writer *writer, json_t *object, struct error 
     return status;
 }
 
-json_t *bundle_hex_json(const struct digest *digest)
+static json_t *hex_json(const struct digest *digest)
 {
     char hex[DIGEST_HEX_SIZE];
 
     return json_string(digest_hex(digest, hex));
 }
 
-json_t *bundle_path_json(const struct digest *path, size_t count)
-{
-    json_t *ret = json_array();
-
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(ret, bundle_hex_json(&path[i]));
-    return ret;
-}
-
-/* ---- rows ---- */
-
-/* A column's value as leaves have it. */
-static json_t *value_json(sqlite3_stmt *row, int column)
-{
-    const struct ledger_leaf_value value = ledger_leaf_value_of(sqlite3_column_value(row, column));
-    struct text text;
-    json_t *ret = NULL;
-
-    text_init(&text);
-    ledger_json_append(&text, &value);
-    if (text_ok(&text))
-        ret = json_loadb(text.data, text.length, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-    text_finish(&text);
-    return ret;
-}
-
-json_t *bundle_base64_json(sqlite3_stmt *row, int column)
+static json_t *base64_json(sqlite3_stmt *row, int column)
 {
     const size_t length = (size_t)sqlite3_column_bytes(row, column);
     const size_t capacity = sodium_base64_encoded_len(length, sodium_base64_VARIANT_ORIGINAL);
@@ -101,340 +75,428 @@ json_t *bundle_base64_json(sqlite3_stmt *row, int column)
     return ret;
 }
 
-/* One column of a row: its commitment opened or left closed, its bytes added. */
-static enum status add_value(struct writer *writer, const char *table, const char *reading,
-                             int64_t leaf, sqlite3_stmt *row, int column, json_t *values,
-                             json_t *blobs, struct error *err)
-{
-    const char *name = sqlite3_column_name(row, column);
-    const bool blob = sqlite3_column_type(row, column) == SQLITE_BLOB;
-    const bool committed = ledger_is_committed(table, name);
-    const void *bytes;
-    bool secret;
-    struct digest salt;
-
-    if (sqlite3_column_type(row, column) == SQLITE_NULL)
-        return STATUS_OK;
-    bytes = blob ? sqlite3_column_blob(row, column) : sqlite3_column_text(row, column);
-    secret = bytes && bundle_secrets_are_in(&writer->secrets, bytes,
-                                            (size_t)sqlite3_column_bytes(row, column));
-    if (committed && (secret || bundle_secrets_name(&writer->secrets, table, name, reading) ||
-                      bundle_secrets_tell(&writer->secrets, table, name))) {
-        writer->summary.withheld++;
-        return STATUS_OK;
-    }
-    if (secret)
-        return error_set(err, STATUS_INVALID,
-                         "a value to withhold also occurs in %s.%s (leaf %" PRId64
-                         "), which cannot be withheld",
-                         table, name, leaf);
-    if (committed) {
-        enum status status = ledger_salt(writer->store, leaf, name, &salt, err);
-
-        if (status != STATUS_OK)
-            return status;
-        if (json_object_set_new(values, name,
-                                json_pack("{s:o, s:o}", "salt", bundle_hex_json(&salt), "value",
-                                          value_json(row, column))) < 0)
-            return no_memory(err);
-    }
-    if (blob && json_object_set_new(blobs, name, bundle_base64_json(row, column)) < 0)
-        return no_memory(err);
-    return STATUS_OK;
-}
-
-/* columns: 0 leaf, 1 leaf data, then the row's own */
-static enum status row_line(struct writer *writer, const char *table, sqlite3_stmt *row, char **ret,
+/* Runs a SELECT of up to one parameter; `take` is called for each row. */
+static enum status each_row(struct writer *writer, const char *sql, int64_t parameter,
+                            enum status (*take)(struct writer *writer, sqlite3_stmt *row,
+                                                struct error *err),
                             struct error *err)
 {
-    const int64_t leaf = sqlite3_column_int64(row, 0);
-    const char *data = (const char *)sqlite3_column_text(row, 1), *reading = NULL;
-    json_t *line = json_object(), *values = json_object(), *blobs = json_object();
-    json_t *path = NULL, *parsed = data ? json_loads(data, 0, NULL) : NULL;
-    struct digest proof[MERKLE_HEIGHT_MAX];
-    enum status status = line && values && blobs && parsed ? STATUS_OK : no_memory(err);
-    size_t count;
-
-    for (int i = 2; i < sqlite3_column_count(row) && !strcmp(table, "reading"); i++)
-        if (!strcmp(sqlite3_column_name(row, i), "name"))
-            reading = (const char *)sqlite3_column_text(row, i);
-    for (int i = 2; i < sqlite3_column_count(row) && status == STATUS_OK; i++)
-        status = add_value(writer, table, reading, leaf, row, i, values, blobs, err);
-    /* A withheld reading could be guessed by its hash. */
-    if (!strcmp(table, "reading") && !json_object_get(values, "body") &&
-        json_object_del(values, "hash") == 0)
-        writer->summary.withheld++;
-    if (status == STATUS_OK && leaf >= writer->head.size)
-        status = error_set(err, STATUS_INTERNAL, "leaf %" PRId64 " is beyond the head", leaf);
-    if (status == STATUS_OK) {
-        count = merkle_levels_prove(&writer->levels, (uint64_t)leaf, writer->levels.size, proof);
-        path = bundle_path_json(proof, count);
-        json_object_set_new(line, "leaf", json_integer(leaf));
-        json_object_set(line, "data", parsed);
-        json_object_set(line, "path", path);
-        if (json_object_size(values) > 0)
-            json_object_set(line, "values", values);
-        if (json_object_size(blobs) > 0)
-            json_object_set(line, "blobs", blobs);
-        status = canonical_dump(line, ret, err);
-    }
-    json_decref(line);
-    json_decref(values);
-    json_decref(blobs);
-    json_decref(path);
-    json_decref(parsed);
-    return status;
-}
-
-/* Lines of a table's rows are collected in temp.bundle_line, in the order of the leaves. */
-static enum status gather_table(struct writer *writer, const char *table, sqlite3_stmt *insert,
-                                struct error *err)
-{
-    sqlite3_stmt *rows = NULL;
-    struct text sql;
-    enum status status;
-    int rc;
-
-    text_init(&sql);
-    text_append(&sql, "SELECT p.leaf, ");
-    status =
-        ledger_leaf_call(writer->store->db, "assay_leaf_data", table, "p.leaf", "t.", &sql, err);
-    text_append_format(&sql,
-                       ", t.* FROM (SELECT * FROM main.%s WHERE %s) t"
-                       " CROSS JOIN temp.bundle_place p ON p.table_name = '%s' AND p.key = ",
-                       table, bundle_condition(table), table);
-    if (status == STATUS_OK)
-        status = ledger_leaf_key(writer->store->db, table, "t.", &sql, err);
-    if (status == STATUS_OK && !text_ok(&sql))
-        status = no_memory(err);
-    rc = status == STATUS_OK ? sqlite3_prepare_v2(writer->store->db, sql.data, -1, &rows, NULL)
-                             : SQLITE_OK;
-    while (status == STATUS_OK && rc == SQLITE_OK && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
-        char *line = NULL;
-
-        status = row_line(writer, table, rows, &line, err);
-        if (status == STATUS_OK) {
-            sqlite3_bind_int64(insert, 1, sqlite3_column_int64(rows, 0));
-            sqlite3_bind_text(insert, 2, line, -1, SQLITE_TRANSIENT);
-            rc = sqlite3_step(insert);
-            rc = rc == SQLITE_DONE ? sqlite3_reset(insert) : rc;
-            writer->summary.rows++;
-        }
-        free(line);
-    }
-    if (status == STATUS_OK && rc != SQLITE_DONE)
-        status = store_error(writer->store, rc, "gathering a bundle", err);
-    sqlite3_finalize(rows);
-    text_finish(&sql);
-    return status;
-}
-
-static enum status gather(struct writer *writer, struct error *err)
-{
-    sqlite3_stmt *insert = NULL;
+    sqlite3_stmt *row = NULL;
     enum status status = STATUS_OK;
-    int rc = sqlite3_exec(writer->store->db,
-                          "DROP TABLE IF EXISTS temp.bundle_line;"
-                          "CREATE TEMP TABLE bundle_line (leaf INTEGER PRIMARY KEY, line TEXT)",
-                          NULL, NULL, NULL);
+    int rc = sqlite3_prepare_v2(writer->store->db, sql, -1, &row, NULL);
 
-    if (rc == SQLITE_OK)
-        rc = sqlite3_prepare_v2(writer->store->db, "INSERT INTO temp.bundle_line VALUES (?1, ?2)",
-                                -1, &insert, NULL);
-    if (rc != SQLITE_OK)
-        return store_error(writer->store, rc, "gathering a bundle", err);
-    for (const char *const *table = bundle_tables(); *table && status == STATUS_OK; table++)
-        status = gather_table(writer, *table, insert, err);
-    sqlite3_finalize(insert);
-    return status;
-}
-
-/* ---- the file ---- */
-
-static enum status load_leaves(struct writer *writer, struct error *err)
-{
-    struct digest *leaves = calloc((size_t)writer->head.size, sizeof(*leaves));
-    sqlite3_stmt *select = NULL;
-    int64_t count = 0;
-    int rc = sqlite3_prepare_v2(
-        writer->store->db, "SELECT leaf, digest FROM main.ledger WHERE leaf < ?1 ORDER BY leaf", -1,
-        &select, NULL);
-
-    if (!leaves) {
-        sqlite3_finalize(select);
-        return no_memory(err);
-    }
-    if (rc == SQLITE_OK)
-        rc = sqlite3_bind_int64(select, 1, writer->head.size);
-    while (rc == SQLITE_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
-        if (sqlite3_column_int64(select, 0) != count ||
-            sqlite3_column_bytes(select, 1) != DIGEST_SIZE)
-            break;
-        memcpy(leaves[count++].bytes, sqlite3_column_blob(select, 1), DIGEST_SIZE);
+    if (rc == SQLITE_OK && sqlite3_bind_parameter_count(row) > 0)
+        rc = sqlite3_bind_int64(row, 1, parameter);
+    while (rc == SQLITE_OK && status == STATUS_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
+        status = take(writer, row, err);
         rc = SQLITE_OK;
     }
-    sqlite3_finalize(select);
-    if (rc != SQLITE_DONE || count != writer->head.size) {
-        free(leaves);
-        return error_set(err, STATUS_CORRUPT,
-                         "%s: the ledger has gaps; run `assay verify` to see where",
-                         writer->store->path);
-    }
-    return merkle_levels_init(&writer->levels, leaves, (uint64_t)count, err);
+    if (status == STATUS_OK && rc != SQLITE_DONE)
+        status = store_error(writer->store, rc, "reading what belongs to a bundle", err);
+    sqlite3_finalize(row);
+    return status;
 }
 
-static json_t *words_json(const char *const *words, size_t count)
+static enum status run(struct writer *writer, const char *sql, struct error *err)
 {
-    json_t *ret = json_array();
+    const int rc = sqlite3_exec(writer->store->db, sql, NULL, NULL, NULL);
 
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(ret, json_string(words[i]));
-    return ret;
+    return rc == SQLITE_OK ? STATUS_OK
+                           : store_error(writer->store, rc, "choosing what a bundle has", err);
 }
+
+/* ---- what belongs to the campaigns ---- */
+
+/* What a record refers to belongs to the bundle, too. */
+static enum status add_reference(void *context, bool is_blob, const struct digest *digest,
+                                 struct error *err)
+{
+    struct writer *writer = context;
+    struct statement statement;
+    enum status status;
+
+    if (is_blob)
+        status = statement_begin(writer->store,
+                                 "INSERT OR IGNORE INTO temp.bundle_blob (digest) VALUES (?1)",
+                                 &statement, err);
+    else
+        status = statement_begin(writer->store,
+                                 "INSERT OR IGNORE INTO temp.bundle_record (id) SELECT id FROM"
+                                 " main.record WHERE digest = ?1",
+                                 &statement, err);
+    if (status != STATUS_OK)
+        return status;
+    statement_digest(&statement, digest);
+    return statement_run(&statement, NULL, err);
+}
+
+/* columns: 0 id, 1 type, 2 body. What it refers to came before it. */
+static enum status follow(struct writer *writer, sqlite3_stmt *row, struct error *err)
+{
+    const struct record_visitor visitor = {.context = writer, .reference = add_reference};
+    const struct record_type *type = record_type_find((const char *)sqlite3_column_text(row, 1));
+
+    if (!type)
+        return error_set(err, STATUS_CORRUPT, "a record is of no type that this assay knows");
+    return record_scan(type, (const char *)sqlite3_column_text(row, 2),
+                       (size_t)sqlite3_column_bytes(row, 2), &visitor, err);
+}
+
+/* Records that are about these campaigns and no others, and what they refer to. */
+static enum status choose(struct writer *writer, struct error *err)
+{
+    const struct bundle_options *options = writer->options;
+    struct text sql;
+    int64_t known = -1, now = 0;
+    enum status status;
+
+    text_init(&sql);
+    text_append(&sql, "DROP TABLE IF EXISTS temp.bundle_campaign;"
+                      "DROP TABLE IF EXISTS temp.bundle_record;"
+                      "DROP TABLE IF EXISTS temp.bundle_blob;"
+                      "CREATE TEMP TABLE bundle_campaign (id INTEGER PRIMARY KEY);"
+                      "CREATE TEMP TABLE bundle_record (id INTEGER PRIMARY KEY, seen INTEGER);"
+                      "CREATE TEMP TABLE bundle_blob (digest BLOB PRIMARY KEY, dump INTEGER)"
+                      " WITHOUT ROWID;");
+    for (size_t i = 0; i < options->campaign_count; i++)
+        text_append_format(&sql,
+                           "INSERT OR IGNORE INTO temp.bundle_campaign SELECT record FROM"
+                           " main.campaign WHERE id = %" PRId64 ";",
+                           options->campaigns[i]);
+    text_append_format(&sql,
+                       "INSERT INTO temp.bundle_record (id) SELECT DISTINCT a.record FROM"
+                       " main.about a JOIN main.record r ON r.id = a.record WHERE a.campaign IN"
+                       " (SELECT id FROM temp.bundle_campaign) AND r.log = 1 AND r.leaf < %" PRId64
+                       " AND NOT EXISTS (SELECT 1 FROM main.about o WHERE o.record = a.record AND"
+                       " o.campaign NOT IN (SELECT id FROM temp.bundle_campaign));"
+                       "INSERT OR IGNORE INTO temp.bundle_record (id) SELECT id FROM main.record"
+                       " WHERE log = 1 AND leaf = 0;",
+                       writer->head.size);
+    status = text_ok(&sql) ? run(writer, sql.data, err) : no_memory(err);
+    text_finish(&sql);
+    while (status == STATUS_OK && now != known) {
+        struct statement statement;
+
+        known = now;
+        status = run(writer, "UPDATE temp.bundle_record SET seen = 0 WHERE seen IS NULL", err);
+        if (status == STATUS_OK)
+            status = each_row(writer,
+                              "SELECT r.id, r.type, r.body FROM temp.bundle_record b JOIN"
+                              " main.record r ON r.id = b.id WHERE b.seen = 0",
+                              0, follow, err);
+        if (status == STATUS_OK)
+            status = run(writer, "UPDATE temp.bundle_record SET seen = 1 WHERE seen = 0", err);
+        if (status == STATUS_OK)
+            status = statement_begin(writer->store, "SELECT count(*) FROM temp.bundle_record",
+                                     &statement, err);
+        if (status == STATUS_OK)
+            status = statement_single(&statement, &now, err);
+    }
+    return status;
+}
+
+/* ---- what must be left out ---- */
+
+/* columns: 0 type, 1 body */
+static enum status gather(struct writer *writer, sqlite3_stmt *row, struct error *err)
+{
+    return bundle_secrets_gather(
+        &writer->secrets, record_type_find((const char *)sqlite3_column_text(row, 0)),
+        (const char *)sqlite3_column_text(row, 1), (size_t)sqlite3_column_bytes(row, 1), err);
+}
+
+static enum status gather_all(struct writer *writer, struct error *err)
+{
+    enum status status = each_row(writer,
+                                  "SELECT r.type, r.body FROM temp.bundle_record b JOIN main.record"
+                                  " r ON r.id = b.id ORDER BY r.id",
+                                  0, gather, err);
+    bool *dumps = bundle_secrets_dumps(&writer->secrets);
+
+    if (status == STATUS_OK && dumps) {
+        status = run(writer,
+                     "UPDATE temp.bundle_blob SET dump = 1 WHERE digest IN (SELECT output FROM"
+                     " main.dump)",
+                     err);
+        *dumps = sqlite3_changes(writer->store->db) > 0;
+    }
+    return status == STATUS_OK ? bundle_secrets_check(&writer->secrets, err) : status;
+}
+
+/* ---- lines ---- */
 
 static enum status put_head(struct writer *writer, struct error *err)
 {
-    json_t *uids = json_array(), *heads = NULL;
-    sqlite3_stmt *select = NULL;
+    const struct bundle_options *options = writer->options;
+    json_t *uids = json_array(), *words = json_array(), *proof = NULL, *line = NULL;
     char *note = NULL;
-    int64_t schema = 0;
-    enum status status = ledger_note(writer->store, &writer->head, &note, err);
+    struct statement statement;
+    bool row = false;
+    enum status status = bundle_prove(writer->store, options, writer->head.size, &proof, err);
 
     if (status == STATUS_OK)
-        status = bundle_heads_json(writer->store, writer->options, &writer->levels, &writer->head,
-                                   &heads, err);
-
-    if (sqlite3_prepare_v2(writer->store->db,
-                           "SELECT uid FROM main.campaign WHERE id IN temp.bundle_campaign"
-                           " ORDER BY id",
-                           -1, &select, NULL) == SQLITE_OK)
-        while (sqlite3_step(select) == SQLITE_ROW)
-            json_array_append_new(uids, json_string((const char *)sqlite3_column_text(select, 0)));
-    sqlite3_finalize(select);
-    select = NULL;
-    if (sqlite3_prepare_v2(writer->store->db, "PRAGMA user_version", -1, &select, NULL) ==
-            SQLITE_OK &&
-        sqlite3_step(select) == SQLITE_ROW)
-        schema = sqlite3_column_int64(select, 0);
-    sqlite3_finalize(select);
+        status = ledger_note(writer->store, &writer->head, &note, err);
+    if (status == STATUS_OK && bundle_secrets_are_in(&writer->secrets, note, strlen(note)))
+        status = error_set(err, STATUS_INVALID,
+                           "a withheld value is also in the name of the key that signs; make a key "
+                           "with another name (assay key new --name NAME)");
     if (status == STATUS_OK)
-        status = put_line(
-            writer,
-            json_pack("{s:i, s:o, s:I, s:O, s:s, s:s, s:o, s:I, s:I, s:s, s:o}", "assay_bundle",
-                      BUNDLE_VERSION, "campaigns", json_incref(uids), "created_utc_ns",
-                      (json_int_t)clock_utc_ns(), "heads", heads, "note", note, "origin",
-                      writer->head.origin, "root", bundle_hex_json(&writer->head.root), "schema",
-                      (json_int_t)schema, "size", (json_int_t)writer->head.size, "tool",
-                      writer->options->tool_version ? writer->options->tool_version : "?",
-                      "withheld",
-                      words_json(writer->options->withhold, writer->options->withhold_count)),
-            err);
+        status = statement_begin(writer->store,
+                                 "SELECT g.uid FROM temp.bundle_campaign b JOIN main.campaign g ON"
+                                 " g.record = b.id ORDER BY g.id",
+                                 &statement, err);
+    if (status == STATUS_OK) {
+        while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row)
+            json_array_append_new(
+                uids, json_string((const char *)sqlite3_column_text(statement.handle, 0)));
+        statement_end(&statement);
+    }
+    for (size_t i = 0; i < options->withhold_count; i++)
+        json_array_append_new(words, json_string(options->withhold[i]));
+    if (status == STATUS_OK)
+        line = json_pack(
+            "{s:i, s:O, s:I, s:s, s:s, s:O, s:o, s:I, s:s, s:O}", "assay_bundle", BUNDLE_VERSION,
+            "campaigns", uids, "created_utc_ns", (json_int_t)clock_utc_ns(), "note", note, "origin",
+            writer->head.origin, "proof", proof, "root", hex_json(&writer->head.root), "size",
+            (json_int_t)writer->head.size, "tool", options->tool_version, "withheld", words);
+    if (status == STATUS_OK)
+        status = put_line(writer, line, err);
     json_decref(uids);
-    json_decref(heads);
+    json_decref(words);
+    json_decref(proof);
     free(note);
     return status;
 }
 
-static enum status put_rows(struct writer *writer, struct error *err)
+/* columns: 0 body, 1 whether it is withheld by name */
+static enum status put_blob(struct writer *writer, sqlite3_stmt *row, struct error *err)
 {
-    sqlite3_stmt *select = NULL;
-    uint64_t done = 0;
-    enum status status = STATUS_OK;
-    int rc = sqlite3_prepare_v2(
-        writer->store->db, "SELECT line FROM temp.bundle_line ORDER BY leaf", -1, &select, NULL);
+    const void *bytes = sqlite3_column_blob(row, 0);
+    const size_t length = (size_t)sqlite3_column_bytes(row, 0);
+    const bool is_text = sqlite3_column_type(row, 0) == SQLITE_TEXT;
 
-    while (rc == SQLITE_OK && status == STATUS_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
-        status = put(writer, (const char *)sqlite3_column_text(select, 0),
-                     (size_t)sqlite3_column_bytes(select, 0), err);
-        if (status == STATUS_OK)
-            status = put(writer, "\n", 1, err);
-        if (status == STATUS_OK && writer->options->progress && done++ % 256 == 0 &&
-            !writer->options->progress(writer->options->context, done,
-                                       (uint64_t)writer->summary.rows))
+    if (sqlite3_column_int(row, 1) ||
+        (bytes && bundle_secrets_are_in(&writer->secrets, bytes, length))) {
+        writer->summary.withheld++;
+        return STATUS_OK;
+    }
+    return put_line(writer,
+                    is_text ? json_pack("{s:o}", "text", json_stringn(bytes ? bytes : "", length))
+                            : json_pack("{s:o}", "base64", base64_json(row, 0)),
+                    err);
+}
+
+/* columns: 0 leaf, 1 type, 2 salt, 3 body */
+static enum status put_record(struct writer *writer, sqlite3_stmt *row, struct error *err)
+{
+    const struct record_type *type = record_type_find((const char *)sqlite3_column_text(row, 1));
+    const void *bytes = sqlite3_column_blob(row, 2);
+    struct digest salt;
+    json_t *salt_json = NULL, *record;
+    char *body = NULL;
+    enum status status;
+
+    if (bytes && sqlite3_column_bytes(row, 2) == DIGEST_SIZE)
+        memcpy(salt.bytes, bytes, DIGEST_SIZE);
+    else
+        bytes = NULL;
+    status = bundle_withhold(&writer->secrets, type, (const char *)sqlite3_column_text(row, 3),
+                             (size_t)sqlite3_column_bytes(row, 3), bytes ? &salt : NULL, &body,
+                             &salt_json, &writer->summary.withheld, err);
+    if (status != STATUS_OK)
+        return status;
+    record = json_loads(body, 0, NULL);
+    free(body);
+    writer->summary.records++;
+    return put_line(writer,
+                    json_pack("{s:I, s:o, s:o}", "leaf", (json_int_t)sqlite3_column_int64(row, 0),
+                              "record", record, "salt", salt_json),
+                    err);
+}
+
+/* Chunks of one series, some at a time. */
+struct chunks {
+    json_t *array;
+    int64_t leaf, first;
+    char *name; /* heap */
+};
+
+static enum status put_chunks(struct writer *writer, struct chunks *chunks, struct error *err)
+{
+    json_t *array = chunks->array;
+
+    chunks->array = NULL;
+    if (!array)
+        return STATUS_OK;
+    return put_line(writer,
+                    json_pack("{s:o, s:I, s:I, s:s}", "chunks", array, "first",
+                              (json_int_t)chunks->first, "leaf", (json_int_t)chunks->leaf, "series",
+                              chunks->name),
+                    err);
+}
+
+/* columns: 0 leaf, 1 name, 2 first, 3 data */
+static enum status take_chunk(struct writer *writer, sqlite3_stmt *row, struct chunks *chunks,
+                              struct error *err)
+{
+    const char *name = (const char *)sqlite3_column_text(row, 1);
+    enum status status = STATUS_OK;
+
+    if (chunks->array &&
+        (json_array_size(chunks->array) == CHUNKS_A_LINE ||
+         chunks->leaf != sqlite3_column_int64(row, 0) || strcmp(chunks->name, name) != 0))
+        status = put_chunks(writer, chunks, err);
+    if (status == STATUS_OK && !chunks->array) {
+        chunks->array = json_array();
+        chunks->leaf = sqlite3_column_int64(row, 0);
+        chunks->first = sqlite3_column_int64(row, 2);
+        free(chunks->name);
+        chunks->name = strdup(name);
+    }
+    if (status == STATUS_OK &&
+        (!chunks->name || json_array_append_new(chunks->array, base64_json(row, 3)) != 0))
+        status = no_memory(err);
+    return status;
+}
+
+static enum status put_samples(struct writer *writer, struct error *err)
+{
+    struct chunks chunks = {0};
+    sqlite3_stmt *row = NULL;
+    enum status status = STATUS_OK;
+    uint64_t done = 0;
+    int rc = sqlite3_prepare_v2(
+        writer->store->db,
+        "SELECT r.leaf, s.name, s.first, s.data FROM temp.bundle_record b JOIN main.trial_end e ON"
+        " e.record = b.id JOIN main.record r ON r.id = b.id JOIN main.series s ON s.trial = e.trial"
+        " ORDER BY r.leaf, s.name, s.first",
+        -1, &row, NULL);
+
+    while (rc == SQLITE_OK && status == STATUS_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
+        status = take_chunk(writer, row, &chunks, err);
+        if (status == STATUS_OK && done++ % 1024 == 0 && writer->options->progress &&
+            !writer->options->progress(writer->options->context, done, 0))
             status = error_set(err, STATUS_INTERRUPTED, "interrupted");
         rc = SQLITE_OK;
     }
     if (status == STATUS_OK && rc != SQLITE_DONE)
-        status = store_error(writer->store, rc, "writing the bundle", err);
-    sqlite3_finalize(select);
-    return status;
-}
-
-/* The selection is signed too: no row can be removed from the bundle. */
-static enum status seal(const struct writer *writer, const struct digest *before, json_t **ret,
-                        struct error *err)
-{
-    uint8_t signature[KEY_SIGNATURE_SIZE];
-    char hex[DIGEST_HEX_SIZE];
-    struct text note;
-    enum status status = STATUS_OK;
-
-    text_init(&note);
-    text_append_format(&note, BUNDLE_SEAL, digest_hex(before, hex));
-    if (writer->options->key && text_ok(&note)) {
-        status = key_sign(writer->options->key, note.data, note.length, signature, err);
-        text_append_char(&note, '\n');
-        note_append_signature(&note, &writer->options->key->public, signature);
-    }
+        status = store_error(writer->store, rc, "reading samples", err);
+    sqlite3_finalize(row);
     if (status == STATUS_OK)
-        *ret = writer->options->key && text_ok(&note) ? json_string(note.data) : json_null();
-    text_finish(&note);
+        status = put_chunks(writer, &chunks, err);
+    json_decref(chunks.array);
+    free(chunks.name);
     return status;
 }
 
 static enum status put_end(struct writer *writer, struct error *err)
 {
-    struct digest_state so_far = writer->sha256;
-    const struct digest before = digest_final(&so_far);
-    json_t *signed_text = NULL;
-    enum status status = seal(writer, &before, &signed_text, err);
+    struct digest_state state = writer->sha256;
+    const struct digest digest = digest_final(&state);
+    const struct key *key = writer->options->key;
+    uint8_t signature[KEY_SIGNATURE_SIZE];
+    char hex[DIGEST_HEX_SIZE];
+    struct text seal;
+    json_t *json = json_null();
+    enum status status = STATUS_OK;
 
+    text_init(&seal);
+    if (key) {
+        text_append_format(&seal, BUNDLE_SEAL, digest_hex(&digest, hex));
+        status =
+            text_ok(&seal) ? key_sign(key, seal.data, seal.length, signature, err) : no_memory(err);
+        text_append_char(&seal, '\n');
+        note_append_signature(&seal, &key->public, signature);
+        json = text_ok(&seal) ? json_string(seal.data) : NULL;
+    }
+    text_finish(&seal);
+    if (status != STATUS_OK) {
+        json_decref(json);
+        return status;
+    }
+    status = put_line(writer,
+                      json_pack("{s:I, s:o, s:o}", "records", (json_int_t)writer->summary.records,
+                                "seal", json, "sha256", hex_json(&digest)),
+                      err);
+    writer->summary.sha256 = digest_final(&writer->sha256);
+    return status;
+}
+
+/* ---- the whole ---- */
+
+/* Two heads: the first says what there is of each campaign; the second covers it, and is signed. */
+static enum status add_heads(struct writer *writer, struct error *err)
+{
+    const struct bundle_options *options = writer->options;
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < options->campaign_count && status == STATUS_OK; i++) {
+        struct statement statement;
+        int64_t log = 0;
+
+        status = statement_begin(writer->store,
+                                 "SELECT r.log FROM campaign g JOIN record r ON r.id = g.record"
+                                 " WHERE g.id = ?1",
+                                 &statement, err);
+        if (status != STATUS_OK)
+            break;
+        statement_i64(&statement, options->campaigns[i]);
+        status = statement_single(&statement, &log, err);
+        if (status == STATUS_OK && log != 1)
+            status = error_set(
+                err, STATUS_INVALID,
+                "a campaign came in a bundle: it is proven by that bundle, so hand that file on");
+    }
+    if (status == STATUS_OK)
+        status = store_change_begin(writer->store, err);
     if (status != STATUS_OK)
         return status;
-    return put_line(writer,
-                    json_pack("{s:I, s:o, s:o}", "rows", (json_int_t)writer->summary.rows, "seal",
-                              signed_text, "sha256", bundle_hex_json(&before)),
-                    err);
+    /* In one transaction: no other process's record may come between them. */
+    status = ledger_insert_head(writer->store, "bundle", options->campaigns,
+                                options->campaign_count, NULL, NULL, err);
+    if (status == STATUS_OK)
+        status =
+            ledger_insert_head(writer->store, "request", NULL, 0, options->key, &writer->head, err);
+    return store_change_end(writer->store, status, err);
 }
 
 enum status bundle_write(struct store *store, const struct bundle_options *options, FILE *file,
                          struct bundle_summary *ret, struct error *err)
 {
     struct writer writer = {.store = store, .options = options, .file = file};
-    enum status status = bundle_select(store, options->campaigns, options->campaign_count, err);
+    enum status status = bundle_secrets_init(&writer.secrets, options, err);
 
     digest_init(&writer.sha256);
     if (status == STATUS_OK)
-        status = bundle_secrets_gather(&writer.secrets, store, options, err);
-    if (status == STATUS_OK && options->key &&
-        bundle_secrets_are_in(&writer.secrets, options->key->public.name,
-                              strlen(options->key->public.name)))
-        status =
-            error_set(err, STATUS_INVALID,
-                      "a value to withhold is part of the name of the key that signs, %s; sign "
-                      "with a key of another name, or --unsigned",
-                      options->key->public.name);
+        status = add_heads(&writer, err);
     if (status == STATUS_OK)
-        status = ledger_add_checkpoint(store, "request", 0, options->key, &writer.head, err);
-    if (status == STATUS_OK)
-        status = load_leaves(&writer, err);
-    if (status == STATUS_OK)
-        status = gather(&writer, err);
-    if (status == STATUS_OK)
-        status = put_head(&writer, err);
-    if (status == STATUS_OK)
-        status = put_rows(&writer, err);
-    if (status == STATUS_OK)
-        status = put_end(&writer, err);
-    if (status == STATUS_OK && fflush(file) != 0)
-        status = error_set_errno(err, errno, "writing the bundle");
+        status = store_snapshot_begin(store, err);
     if (status == STATUS_OK) {
-        writer.summary.size = writer.head.size;
-        writer.summary.root = writer.head.root;
-        writer.summary.sha256 = digest_final(&writer.sha256);
-        *ret = writer.summary;
+        status = choose(&writer, err);
+        if (status == STATUS_OK)
+            status = gather_all(&writer, err);
+        if (status == STATUS_OK)
+            status = put_head(&writer, err);
+        if (status == STATUS_OK)
+            status = each_row(&writer,
+                              "SELECT c.body, b.dump FROM temp.bundle_blob b JOIN main.content c ON"
+                              " c.digest = b.digest ORDER BY b.digest",
+                              0, put_blob, err);
+        if (status == STATUS_OK)
+            status = each_row(&writer,
+                              "SELECT r.leaf, r.type, r.salt, r.body FROM temp.bundle_record b JOIN"
+                              " main.record r ON r.id = b.id ORDER BY r.leaf",
+                              0, put_record, err);
+        if (status == STATUS_OK)
+            status = put_samples(&writer, err);
+        if (status == STATUS_OK)
+            status = put_end(&writer, err);
+        store_snapshot_end(store);
     }
     bundle_secrets_finish(&writer.secrets);
-    merkle_levels_finish(&writer.levels);
+    writer.summary.size = writer.head.size;
+    writer.summary.root = writer.head.root;
+    if (status == STATUS_OK)
+        *ret = writer.summary;
     return status;
 }

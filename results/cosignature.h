@@ -8,7 +8,7 @@
  *     time <seconds since 1970, decimal>
  *     <the note's body>
  *
- * and stands in a line of the note as the id of the key (key_cosigner_id), the seconds as eight
+ * and is written in a line of the note as the id of the key (key_cosigner_id), the seconds as eight
  * bytes, big-endian, and the signature.
  */
 #ifndef ASSAY_RESULTS_COSIGNATURE_H

@@ -271,6 +271,6 @@ enum status csv_export_series_rows(struct store *store, int64_t cell, FILE *file
                     " LEFT JOIN trial_end e ON e.trial = t.id"
                     " LEFT JOIN trial_device td ON td.trial = t.id"
                     " LEFT JOIN device d ON d.id = td.device WHERE t.cell = ?1"
-                    " GROUP BY t.id, s.name ORDER BY t.sequence, t.attempt, min(s.id)",
+                    " GROUP BY t.id, s.name ORDER BY t.sequence, t.attempt, min(s.rowid)",
         cell, 23, true, file, err);
 }

@@ -32,17 +32,29 @@ enum status key_check_name(const char *name, struct error *err)
     return STATUS_OK;
 }
 
+/* "key-" and the first digits of SHA-256 over the public key: it says nothing of anybody. */
+static void name_after_itself(struct key_public *key)
+{
+    const struct digest digest = digest_bytes(key->bytes, sizeof(key->bytes));
+    char hex[DIGEST_HEX_SIZE];
+
+    snprintf(key->name, sizeof(key->name), "key-%.8s", digest_hex(&digest, hex));
+}
+
 enum status key_generate(const char *name, struct key *ret, struct error *err)
 {
     struct key key = {0};
-    enum status status = key_check_name(name, err);
+    enum status status = name ? key_check_name(name, err) : STATUS_OK;
 
     if (status != STATUS_OK)
         return status;
     if (sodium_init() < 0)
         return error_set(err, STATUS_INTERNAL, "libsodium does not start");
-    snprintf(key.public.name, sizeof(key.public.name), "%s", name);
     crypto_sign_keypair(key.public.bytes, key.secret);
+    if (name)
+        snprintf(key.public.name, sizeof(key.public.name), "%s", name);
+    else
+        name_after_itself(&key.public);
     *ret = key;
     key_finish(&key);
     return STATUS_OK;

@@ -44,7 +44,10 @@ struct key {
     char command[KEY_COMMAND_MAX];   /* signs in place of `secret`; "": there is none */
 };
 
-/* INVALID for a bad name; `ret` is a new random key. */
+/*
+ * INVALID for a bad name; `ret` is a new random key. NULL names it after itself, "key-" and the
+ * first 8 hex digits of SHA-256 over its public key, since its name is in whatever it signs.
+ */
 enum status key_generate(const char *name, struct key *ret, struct error *err);
 
 /* The first four bytes of the id's hash, big-endian. */

@@ -7,8 +7,8 @@
 
 #include "harness/core/clock.h"
 #include "results/cosignature.h"
-#include "results/ledger_leaf.h"
 #include "results/note.h"
+#include "results/schema_model.h"
 #include "results/store_internal.h"
 #include "results/timestamp.h"
 
@@ -21,8 +21,8 @@ static enum status load_frontier(struct store *store, int64_t size, struct merkl
     struct statement statement;
     bool row = false;
     enum status status = statement_begin(store,
-                                         "SELECT size, frontier FROM checkpoint WHERE size <= ?1"
-                                         " ORDER BY id DESC LIMIT 1",
+                                         "SELECT size, frontier FROM checkpoint WHERE log = 1 AND"
+                                         " size <= ?1 ORDER BY id DESC LIMIT 1",
                                          &statement, err);
 
     if (status != STATUS_OK)
@@ -50,16 +50,48 @@ static enum status load_frontier(struct store *store, int64_t size, struct merkl
     return status;
 }
 
-/* Adds the leaves that `tree` lacks, up to `size`. */
+/* columns: 0 id, 1 leaf, 2 type, 3 digest, 4 salt, 5 body. The digest, made again from the record.
+ */
+static enum status check_record(struct store *store, sqlite3_stmt *row, struct digest *ret,
+                                struct error *err)
+{
+    const struct record_type *type = record_type_find((const char *)sqlite3_column_text(row, 2));
+    const void *stored = sqlite3_column_blob(row, 3), *salt = sqlite3_column_blob(row, 4);
+    const char *body = (const char *)sqlite3_column_text(row, 5);
+    struct record_salts salts = {.has_all = salt && sqlite3_column_bytes(row, 4) == DIGEST_SIZE};
+    struct error why = ERROR_INIT;
+
+    if (salts.has_all)
+        memcpy(salts.all.bytes, salt, DIGEST_SIZE);
+    if (type && body && stored && sqlite3_column_bytes(row, 3) == DIGEST_SIZE &&
+        record_digest(type, body, (size_t)sqlite3_column_bytes(row, 5), &salts, ret, &why) ==
+            STATUS_OK &&
+        memcmp(stored, ret->bytes, DIGEST_SIZE) == 0)
+        return STATUS_OK;
+    if (why.code == STATUS_NO_MEMORY || sqlite3_errcode(store->db) == SQLITE_NOMEM)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    return error_set(
+        err, STATUS_CORRUPT,
+        "%s: record %lld has been changed since it was stored%s%s; nothing was signed; run "
+        "`assay verify`",
+        store->path, (long long)sqlite3_column_int64(row, 0), why.message[0] ? ": it " : "",
+        why.message);
+}
+
+/*
+ * Adds the leaves that `tree` lacks, up to `size`. What is to be signed is checked first: the
+ * digests are made again from the records.
+ */
 static enum status add_leaves(struct store *store, int64_t size, struct merkle *tree,
                               struct error *err)
 {
     struct statement statement;
     bool row = false;
-    enum status status = statement_begin(store,
-                                         "SELECT leaf, digest FROM ledger WHERE leaf >= ?1"
-                                         " AND leaf < ?2 ORDER BY leaf",
-                                         &statement, err);
+    enum status status =
+        statement_begin(store,
+                        "SELECT id, leaf, type, digest, salt, body FROM record WHERE log = 1 AND"
+                        " leaf >= ?1 AND leaf < ?2 ORDER BY leaf",
+                        &statement, err);
 
     if (status != STATUS_OK)
         return status;
@@ -67,18 +99,19 @@ static enum status add_leaves(struct store *store, int64_t size, struct merkle *
     statement_i64(&statement, size);
     while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row) {
         struct digest leaf;
-        const void *bytes = sqlite3_column_blob(statement.handle, 1);
 
-        if (sqlite3_column_int64(statement.handle, 0) != (int64_t)tree->size || !bytes ||
-            sqlite3_column_bytes(statement.handle, 1) != DIGEST_SIZE)
+        if (sqlite3_column_int64(statement.handle, 1) != (int64_t)tree->size)
             break;
-        memcpy(leaf.bytes, bytes, DIGEST_SIZE);
+        status = check_record(store, statement.handle, &leaf, err);
+        if (status != STATUS_OK)
+            break;
         merkle_add(tree, &leaf);
     }
     statement_end(&statement);
     if (status == STATUS_OK && (int64_t)tree->size != size)
         status = error_set(err, STATUS_CORRUPT,
-                           "%s: leaf %" PRIu64 " of the ledger is missing; run `assay verify`",
+                           "%s: record %" PRIu64
+                           " of the log is missing; nothing was signed; run `assay verify`",
                            store->path, tree->size);
     return status;
 }
@@ -86,8 +119,8 @@ static enum status add_leaves(struct store *store, int64_t size, struct merkle *
 static enum status count_leaves(struct store *store, int64_t *ret, struct error *err)
 {
     struct statement statement;
-    enum status status =
-        statement_begin(store, "SELECT coalesce(max(leaf) + 1, 0) FROM ledger", &statement, err);
+    enum status status = statement_begin(
+        store, "SELECT coalesce(max(leaf) + 1, 0) FROM record WHERE log = 1", &statement, err);
 
     return status == STATUS_OK ? statement_single(&statement, ret, err) : status;
 }
@@ -101,7 +134,7 @@ enum status ledger_root(struct store *store, int64_t size, int64_t *ret_size, st
 
     if (status == STATUS_OK && size > all)
         status =
-            error_set(err, STATUS_NOT_FOUND, "%s: the ledger has %" PRId64 " leaves, not %" PRId64,
+            error_set(err, STATUS_NOT_FOUND, "%s: the log has %" PRId64 " records, not %" PRId64,
                       store->path, all, size);
     if (size < 0)
         size = all;
@@ -117,26 +150,135 @@ enum status ledger_root(struct store *store, int64_t size, int64_t *ret_size, st
 
 /* ---- checkpoints ---- */
 
-static enum status insert_row(struct store *store, const char *kind, int64_t campaign,
-                              const struct merkle *tree, int64_t *ret, struct error *err)
+/* Of a campaign's record. */
+static enum status campaign_digest(struct store *store, int64_t campaign, char ret[DIGEST_HEX_SIZE],
+                                   struct error *err)
+{
+    struct record_body reference = {.json = json_object()};
+    const char *digest;
+    enum status status = body_campaign(store, &reference, campaign, err);
+
+    digest =
+        json_string_value(json_object_get(json_object_get(reference.json, "campaign"), "record"));
+    snprintf(ret, DIGEST_HEX_SIZE, "%s", digest ? digest : "");
+    json_decref(reference.json);
+    return status;
+}
+
+static enum status put_manifests(struct store *store, const int64_t *campaigns, size_t count,
+                                 int64_t size, struct record_body *body, struct error *err)
+{
+    json_t *all = json_object();
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        json_t *manifest = NULL;
+        char hex[DIGEST_HEX_SIZE];
+
+        status = ledger_manifest(store, campaigns[i], size, &manifest, err);
+        if (status == STATUS_OK)
+            status = campaign_digest(store, campaigns[i], hex, err);
+        if (status == STATUS_OK && json_object_set_new(all, hex, manifest) < 0)
+            body->failed = true;
+    }
+    body_json(body, "manifest", all);
+    return status;
+}
+
+static enum status put_together(struct store *store, const int64_t *campaigns, size_t count,
+                                int64_t size, struct record_body *body, struct error *err)
+{
+    json_t *manifest = NULL;
+    enum status status = ledger_manifest_together(store, campaigns, count, size, &manifest, err);
+
+    if (status == STATUS_OK)
+        body_json(body, "together", manifest);
+    return status;
+}
+
+/* So that the head is about each of them. */
+static enum status put_campaigns(struct store *store, const int64_t *campaigns, size_t count,
+                                 struct record_body *body, struct error *err)
+{
+    json_t *list = json_array();
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        struct record_body one = {.json = json_object()};
+
+        status = body_campaign(store, &one, campaigns[i], err);
+        if (json_array_append(list, json_object_get(one.json, "campaign")) != 0)
+            body->failed = true;
+        json_decref(one.json);
+    }
+    body_json(body, "campaigns", list);
+    return status;
+}
+
+/*
+ * How many campaigns the log has, whichever are shown later; for a bundle, also how many have the
+ * same cells as each of these: a result may be the best of them.
+ */
+static enum status put_counts(struct store *store, const char *kind, const int64_t *campaigns,
+                              size_t count, int64_t size, struct record_body *body,
+                              struct error *err)
+{
+    json_t *same = NULL;
+    int64_t all = 0;
+    enum status status = ledger_count_campaigns(store, size, &all, err);
+
+    body_i64(body, "campaigns_in_log", all);
+    if (status != STATUS_OK || strcmp(kind, "bundle") != 0)
+        return status;
+    same = json_object();
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        char hex[DIGEST_HEX_SIZE];
+        int64_t number = 0;
+
+        status = ledger_count_same(store, campaigns[i], size, &number, err);
+        if (status == STATUS_OK)
+            status = campaign_digest(store, campaigns[i], hex, err);
+        if (status == STATUS_OK && json_object_set_new(same, hex, json_integer(number)) < 0)
+            body->failed = true;
+    }
+    body_json(body, "same_cells_in_log", same);
+    return status;
+}
+
+static enum status insert_row(struct store *store, const char *kind, const int64_t *campaigns,
+                              size_t count, const struct merkle *tree, int64_t *ret,
+                              struct error *err)
 {
     struct digest root = merkle_root(tree);
+    struct store_record record;
+    struct record_body body;
     struct statement statement;
-    enum status status =
-        statement_begin(store,
-                        "INSERT INTO checkpoint (size, root, utc_ns, kind, campaign, frontier)"
-                        " VALUES (?1, ?2, ?3, ?4, nullif(?5, 0), ?6)",
-                        &statement, err);
+    enum status status = STATUS_OK;
 
+    body_init(&body, "checkpoint");
+    body_u64(&body, "size", tree->size);
+    body_digest(&body, "root", &root);
+    body_i64(&body, "utc_ns", clock_utc_ns());
+    body_text(&body, "kind", kind);
+    if (count == 1)
+        status = body_campaign(store, &body, campaigns[0], err);
+    else if (count > 1)
+        status = put_campaigns(store, campaigns, count, &body, err);
+    if (status == STATUS_OK && count > 0)
+        status = put_counts(store, kind, campaigns, count, (int64_t)tree->size, &body, err);
+    if (status == STATUS_OK && count > 0)
+        status = put_manifests(store, campaigns, count, (int64_t)tree->size, &body, err);
+    if (status == STATUS_OK && count > 1)
+        status = put_together(store, campaigns, count, (int64_t)tree->size, &body, err);
+    body_bytes(&body, "frontier", tree->nodes, (size_t)merkle_node_count(tree->size) * DIGEST_SIZE);
+    status = store_add(store, &body, status, &record, err);
+    if (status == STATUS_OK)
+        status =
+            statement_begin(store, "SELECT id FROM checkpoint WHERE record = ?1", &statement, err);
     if (status != STATUS_OK)
         return status;
-    statement_u64(&statement, tree->size);
-    statement_digest(&statement, &root);
-    statement_i64(&statement, clock_utc_ns());
-    statement_text(&statement, kind);
-    statement_i64(&statement, campaign);
-    statement_blob(&statement, tree->nodes, (size_t)merkle_node_count(tree->size) * DIGEST_SIZE);
-    return statement_run(&statement, ret, err);
+    statement_i64(&statement, record.id);
+    return statement_single(&statement, ret, err);
 }
 
 static struct note note_of(const struct ledger_checkpoint *checkpoint)
@@ -154,46 +296,60 @@ static enum status insert_signature(struct store *store, const struct ledger_che
 {
     struct note note = note_of(checkpoint);
     uint8_t signature[KEY_SIGNATURE_SIZE];
-    struct statement statement;
+    struct record_body body;
     enum status status = note_sign(&note, key, signature, err);
 
+    body_init(&body, "signature");
     if (status == STATUS_OK)
-        status = statement_begin(store,
-                                 "INSERT INTO signature (checkpoint, utc_ns, role, name,"
-                                 " public_key, signature) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                                 &statement, err);
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, checkpoint->id);
-    statement_i64(&statement, clock_utc_ns());
-    statement_text(&statement, role);
-    statement_text(&statement, key->public.name);
-    statement_blob(&statement, key->public.bytes, KEY_PUBLIC_SIZE);
-    statement_blob(&statement, signature, sizeof(signature));
-    return statement_run(&statement, NULL, err);
+        status = body_checkpoint(store, &body, checkpoint->id, err);
+    body_i64(&body, "utc_ns", clock_utc_ns());
+    body_text(&body, "role", role);
+    body_text(&body, "name", key->public.name);
+    body_bytes(&body, "public_key", key->public.bytes, KEY_PUBLIC_SIZE);
+    body_bytes(&body, "signature", signature, sizeof(signature));
+    return store_add(store, &body, status, NULL, err);
 }
 
-/* As ledger_add_checkpoint, within a change. */
-static enum status insert_checkpoint(struct store *store, const char *kind, int64_t campaign,
-                                     const struct key *key, struct ledger_checkpoint *ret,
-                                     struct error *err)
+enum status ledger_insert_head(struct store *store, const char *kind, const int64_t *campaigns,
+                               size_t count, const struct key *key, struct ledger_checkpoint *ret,
+                               struct error *err)
 {
     struct ledger_checkpoint checkpoint;
     struct merkle tree;
     int64_t size = 0, id = 0;
-    enum status status = count_leaves(store, &size, err);
+    int scripts;
+    const struct embed_file *migrations = store_migrations(&scripts);
+    enum status status = schema_model_check(store->db, store->path, migrations, scripts, err);
 
+    if (status == STATUS_OK)
+        status = count_leaves(store, &size, err);
     if (status == STATUS_OK)
         status = load_frontier(store, size, &tree, err);
     if (status == STATUS_OK)
         status = add_leaves(store, size, &tree, err);
     if (status == STATUS_OK)
-        status = insert_row(store, kind, campaign, &tree, &id, err);
+        status = insert_row(store, kind, campaigns, count, &tree, &id, err);
     if (status == STATUS_OK)
         status = ledger_find_checkpoint(store, id, &checkpoint, err);
     if (status == STATUS_OK && key)
         status = insert_signature(store, &checkpoint, "author", key, err);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && ret)
+        *ret = checkpoint;
+    return status;
+}
+
+enum status ledger_add_head(struct store *store, const char *kind, const int64_t *campaigns,
+                            size_t count, const struct key *key, struct ledger_checkpoint *ret,
+                            struct error *err)
+{
+    struct ledger_checkpoint checkpoint;
+    enum status status = store_change_begin(store, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = ledger_insert_head(store, kind, campaigns, count, key, &checkpoint, err);
+    status = store_change_end(store, status, err);
+    if (status == STATUS_OK && ret)
         *ret = checkpoint;
     return status;
 }
@@ -202,16 +358,7 @@ enum status ledger_add_checkpoint(struct store *store, const char *kind, int64_t
                                   const struct key *key, struct ledger_checkpoint *ret,
                                   struct error *err)
 {
-    struct ledger_checkpoint checkpoint;
-    enum status status = store_change_begin(store, err);
-
-    if (status != STATUS_OK)
-        return status;
-    status = insert_checkpoint(store, kind, campaign, key, &checkpoint, err);
-    status = store_change_end(store, status, err);
-    if (status == STATUS_OK && ret)
-        *ret = checkpoint;
-    return status;
+    return ledger_add_head(store, kind, &campaign, campaign ? 1 : 0, key, ret, err);
 }
 
 static void copy_text(sqlite3_stmt *handle, int column, char *ret, size_t size)
@@ -229,8 +376,9 @@ enum status ledger_find_checkpoint(struct store *store, int64_t id, struct ledge
     enum status status = statement_begin(
         store,
         "SELECT c.id, c.size, c.root, c.utc_ns, c.kind, c.campaign, g.uid, o.name"
-        " FROM checkpoint c CROSS JOIN ledger_origin o LEFT JOIN campaign g ON g.id = c.campaign"
-        " WHERE c.id = CASE ?1 WHEN 0 THEN (SELECT max(id) FROM checkpoint) ELSE ?1 END",
+        " FROM checkpoint c JOIN log o ON o.id = c.log LEFT JOIN campaign g ON g.id = c.campaign"
+        " WHERE c.id = CASE ?1 WHEN 0 THEN (SELECT max(id) FROM checkpoint WHERE log = 1) ELSE ?1"
+        " END",
         &statement, err);
 
     if (status != STATUS_OK)
@@ -291,7 +439,7 @@ static enum status check_root(struct store *store, const struct ledger_checkpoin
 
     if (status == STATUS_OK && !digest_equal(&root, &checkpoint->root))
         status = error_set(err, STATUS_CORRUPT,
-                           "%s: the ledger does not give the root of checkpoint %" PRId64
+                           "%s: the log does not give the root of checkpoint %" PRId64
                            ", so nothing was signed; run `assay verify` for details",
                            store->path, checkpoint->id);
     return status;
@@ -308,7 +456,7 @@ enum status ledger_add_signature(struct store *store, int64_t id, const char *ro
     status = ledger_find_checkpoint(store, id, &checkpoint, err);
     if (status == STATUS_OK && !note_is_log_name(checkpoint.origin))
         status = error_set(err, STATUS_CORRUPT,
-                           "%s: the ledger's name is not one that assay gives, so the signed "
+                           "%s: the log's name is not one that assay gives, so the signed "
                            "text could be ambiguous; nothing was signed",
                            store->path);
     if (status == STATUS_OK)
@@ -324,7 +472,7 @@ enum status ledger_add_timestamp(struct store *store, int64_t id, const void *to
                                  struct error *err)
 {
     struct ledger_checkpoint checkpoint;
-    struct statement statement;
+    struct record_body body;
     enum status status = store_change_begin(store, err);
 
     if (status != STATUS_OK)
@@ -332,17 +480,12 @@ enum status ledger_add_timestamp(struct store *store, int64_t id, const void *to
     status = ledger_find_checkpoint(store, id, &checkpoint, err);
     if (status == STATUS_OK)
         status = timestamp_check(token, length, &checkpoint.root, err);
+    body_init(&body, "timestamp");
     if (status == STATUS_OK)
-        status = statement_begin(store,
-                                 "INSERT INTO timestamp_token (checkpoint, utc_ns, token)"
-                                 " VALUES (?1, ?2, ?3)",
-                                 &statement, err);
-    if (status == STATUS_OK) {
-        statement_i64(&statement, checkpoint.id);
-        statement_i64(&statement, clock_utc_ns());
-        statement_blob(&statement, token, length);
-        status = statement_run(&statement, NULL, err);
-    }
+        status = body_checkpoint(store, &body, checkpoint.id, err);
+    body_i64(&body, "utc_ns", clock_utc_ns());
+    body_bytes(&body, "token", token, length);
+    status = store_add(store, &body, status, NULL, err);
     return store_change_end(store, status, err);
 }
 
@@ -397,22 +540,17 @@ enum status ledger_note(struct store *store, const struct ledger_checkpoint *che
 enum status ledger_add_amendment(struct store *store, int64_t cell, const char *author,
                                  const char *reason, struct error *err)
 {
-    struct statement statement;
+    struct record_body body;
     enum status status = store_change_begin(store, err);
 
     if (status != STATUS_OK)
         return status;
-    status = statement_begin(store,
-                             "INSERT INTO amendment (cell, utc_ns, author, reason)"
-                             " VALUES (?1, ?2, ?3, ?4)",
-                             &statement, err);
-    if (status == STATUS_OK) {
-        statement_i64(&statement, cell);
-        statement_i64(&statement, clock_utc_ns());
-        statement_text(&statement, author);
-        statement_text(&statement, reason);
-        status = statement_run(&statement, NULL, err);
-    }
+    body_init(&body, "amendment");
+    status = body_cell(store, &body, cell, err);
+    body_i64(&body, "utc_ns", clock_utc_ns());
+    body_text(&body, "author", author);
+    body_text(&body, "reason", reason);
+    status = store_add(store, &body, status, NULL, err);
     return store_change_end(store, status, err);
 }
 
@@ -429,23 +567,4 @@ enum status ledger_amendments(struct store *store, int64_t cell, json_t **ret, s
         return status;
     statement_i64(&statement, cell);
     return statement_rows_json(&statement, ret, err);
-}
-
-enum status ledger_salt(struct store *store, int64_t leaf, const char *column, struct digest *ret,
-                        struct error *err)
-{
-    struct statement statement;
-    bool row = false;
-    enum status status =
-        statement_begin(store, "SELECT secret FROM ledger_origin WHERE id = 1", &statement, err);
-
-    if (status != STATUS_OK)
-        return status;
-    status = statement_step(&statement, &row, err);
-    if (status == STATUS_OK && (!row || sqlite3_column_bytes(statement.handle, 0) != 32))
-        status = error_set(err, STATUS_CORRUPT, "%s: the ledger has no origin", store->path);
-    if (status == STATUS_OK)
-        *ret = ledger_leaf_salt(sqlite3_column_blob(statement.handle, 0), leaf, column);
-    statement_end(&statement);
-    return status;
 }

@@ -1,9 +1,10 @@
 /*
- * ledger - the Merkle log over every row of evidence, and its checkpoints. The form is FORMAT.md's.
+ * ledger - heads of the log of records, their signatures and time stamps, and amendments. FORMAT.md
+ * defines their form.
  *
- * Rows enter the log by a trigger on every table, within the transaction that inserts them, so
- * there is nothing to call when evidence is added. What is here: heads, checkpoints, signatures,
- * time stamps, proofs, amendments.
+ * store_append enters a record in the log, so there is nothing to call here when evidence is added.
+ * Each function below that adds something is one transaction, except ledger_insert_head. Errors of
+ * the store are those of store.h.
  */
 #ifndef ASSAY_RESULTS_LEDGER_H
 #define ASSAY_RESULTS_LEDGER_H
@@ -26,28 +27,64 @@ struct ledger_checkpoint {
     int64_t size; /* leaves covered: 0 to size - 1 */
     struct digest root;
     int64_t utc_ns;
-    char kind[16];            /* "plan", "resume", "end", "request" */
-    int64_t campaign;         /* row; 0: of the file */
-    char uid[STORE_UID_SIZE]; /* of the campaign; "": none */
-    char origin[LEDGER_ORIGIN_SIZE];
+    char kind[16];                   /* "plan", "resume", "end", "bundle", "request" */
+    int64_t campaign;                /* row; 0: of the file */
+    char uid[STORE_UID_SIZE];        /* of the campaign; "": none */
+    char origin[LEDGER_ORIGIN_SIZE]; /* name of the log */
 };
 
 /*
- * Adds a checkpoint of the whole current log, and the author's signature when `key` is not
- * NULL; one transaction. `campaign` 0: of none. Costs time only for leaves since the last one.
+ * Adds a checkpoint of this file's whole log, and the author's signature when `key` is not NULL.
+ * `campaign` 0: of none. `ret` may be NULL. The schema, and the digest of each record since the
+ * last checkpoint, are checked first: CORRUPT names what is altered or missing, and nothing is
+ * added.
  */
 enum status ledger_add_checkpoint(struct store *store, const char *kind, int64_t campaign,
                                   const struct key *key, struct ledger_checkpoint *ret,
                                   struct error *err);
+
+/*
+ * The same for any number of campaigns: the head says how many records of each type there are of
+ * each (ledger_manifest).
+ */
+enum status ledger_add_head(struct store *store, const char *kind, const int64_t *campaigns,
+                            size_t count, const struct key *key, struct ledger_checkpoint *ret,
+                            struct error *err);
+
+/* The same within a change of the caller's (store_change_begin). */
+enum status ledger_insert_head(struct store *store, const char *kind, const int64_t *campaigns,
+                               size_t count, const struct key *key, struct ledger_checkpoint *ret,
+                               struct error *err);
+
+/* ---- ledger_manifest.c ---- */
+
+/*
+ * {type: {"count": n, "root": hex}}: the records about this campaign alone below leaf `size` of its
+ * log, by type, with the tree hash of their digests in the order of leaves; new object.
+ */
+enum status ledger_manifest(struct store *store, int64_t campaign, int64_t size, json_t **ret,
+                            struct error *err);
+/* The same of the records that are about more than one of these campaigns, and about no others. */
+enum status ledger_manifest_together(struct store *store, const int64_t *campaigns, size_t count,
+                                     int64_t size, json_t **ret, struct error *err);
+
+/* How many campaigns this file's own log has below leaf `size`. */
+enum status ledger_count_campaigns(struct store *store, int64_t size, int64_t *ret,
+                                   struct error *err);
+/* How many of them have the same cells as this one, itself included. */
+enum status ledger_count_same(struct store *store, int64_t campaign, int64_t size, int64_t *ret,
+                              struct error *err);
+
+/* ---- ledger.c ---- */
 
 /* A checkpoint by row id; 0: the newest. NOT_FOUND says how to make one. */
 enum status ledger_find_checkpoint(struct store *store, int64_t id, struct ledger_checkpoint *ret,
                                    struct error *err);
 
 /*
- * Signs a checkpoint once more; `role` is "author" or "witness". The root is computed anew from the
- * leaves before: CORRUPT when it differs, and nothing is signed. INVALID: this key has already
- * signed it.
+ * Signs a checkpoint once more; `role` is "author" or "witness". The root is computed again from
+ * the records: CORRUPT when it differs, and nothing is signed. INVALID: this key has already signed
+ * it.
  */
 enum status ledger_add_signature(struct store *store, int64_t checkpoint, const char *role,
                                  const struct key *key, struct error *err);
@@ -60,21 +97,16 @@ enum status ledger_add_timestamp(struct store *store, int64_t checkpoint, const 
 enum status ledger_note(struct store *store, const struct ledger_checkpoint *checkpoint, char **ret,
                         struct error *err);
 
-/* Tree hash of the first `size` leaves as stored; -1: all. `ret_size` may be NULL. */
+/*
+ * Tree hash of the first `size` records of this file's log, from their bodies; -1: all. `ret_size`
+ * may be NULL. NOT_FOUND: there are fewer; CORRUPT: one is altered or missing.
+ */
 enum status ledger_root(struct store *store, int64_t size, int64_t *ret_size, struct digest *ret,
                         struct error *err);
 
-/* The salt of one committed value; with the value it gives the commitment in the leaf's data. */
-enum status ledger_salt(struct store *store, int64_t leaf, const char *column, struct digest *ret,
-                        struct error *err);
-/* Whether a column enters leaves as a salted commitment, so that it can be withheld later. */
-bool ledger_is_committed(const char *table, const char *column);
-/* The `i`th of such columns, by table; false: there are no more. */
-bool ledger_committed_at(size_t i, const char **ret_table, const char **ret_column);
-
 /* ---- amendments ---- */
 
-/* A new row about a result; the measurement itself is never changed. */
+/* Appends a remark about a result, which itself stays as it was. NOT_FOUND: no such cell. */
 enum status ledger_add_amendment(struct store *store, int64_t cell, const char *author,
                                  const char *reason, struct error *err);
 /* [{amendment, utc_ns, created, author, reason}] of a cell, oldest first; new array. */

@@ -57,26 +57,22 @@ static enum status is_stored(struct store *store, int64_t checkpoint, const uint
 static enum status insert(struct store *store, int64_t checkpoint, const struct key_public *key,
                           bool is_witness, const uint8_t *signature, size_t size, struct error *err)
 {
-    struct statement statement;
-    enum status status = statement_begin(store,
-                                         "INSERT INTO signature (checkpoint, utc_ns, role, name,"
-                                         " public_key, signature) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-                                         &statement, err);
+    struct record_body body;
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, checkpoint);
-    statement_i64(&statement, size == COSIGNATURE_SIZE
-                                  ? cosignature_seconds(signature) * INT64_C(1000000000)
-                                  : clock_utc_ns());
-    statement_text(&statement, is_witness ? "witness" : "author");
-    statement_text(&statement, key->name);
-    statement_blob(&statement, key->bytes, KEY_PUBLIC_SIZE);
-    statement_blob(&statement, signature, size);
-    return statement_run(&statement, NULL, err);
+    body_init(&body, "signature");
+    status = body_checkpoint(store, &body, checkpoint, err);
+    body_i64(&body, "utc_ns",
+             size == COSIGNATURE_SIZE ? cosignature_seconds(signature) * INT64_C(1000000000)
+                                      : clock_utc_ns());
+    body_text(&body, "role", is_witness ? "witness" : "author");
+    body_text(&body, "name", key->name);
+    body_bytes(&body, "public_key", key->bytes, KEY_PUBLIC_SIZE);
+    body_bytes(&body, "signature", signature, size);
+    return store_add(store, &body, status, NULL, err);
 }
 
-/* The leaves must come to the root before anybody's signature of it is made or kept. */
+/* The records must give the root before anybody's signature of it is made or kept. */
 static enum status check_root(struct store *store, const struct ledger_checkpoint *checkpoint,
                               struct error *err)
 {
@@ -85,7 +81,7 @@ static enum status check_root(struct store *store, const struct ledger_checkpoin
 
     if (status == STATUS_OK && !digest_equal(&root, &checkpoint->root))
         status = error_set(err, STATUS_CORRUPT,
-                           "%s: the ledger does not give the root of checkpoint %" PRId64
+                           "%s: the log does not give the root of checkpoint %" PRId64
                            ", so no signature was stored; run `assay verify` for details",
                            store->path, checkpoint->id);
     return status;
@@ -140,7 +136,8 @@ static enum status find_noted(struct store *store, const struct note_text *note,
                            note->origin, ret->origin);
     if (status == STATUS_OK)
         status = statement_begin(
-            store, "SELECT coalesce(max(id), 0) FROM checkpoint WHERE size = ?1", &statement, err);
+            store, "SELECT coalesce(max(id), 0) FROM checkpoint WHERE log = 1 AND size = ?1",
+            &statement, err);
     if (status != STATUS_OK)
         return status;
     statement_i64(&statement, note->note.size);
@@ -148,14 +145,14 @@ static enum status find_noted(struct store *store, const struct note_text *note,
     if (status == STATUS_OK && id == 0)
         status = error_set(err, STATUS_INVALID,
                            "this note is of a head of %" PRId64
-                           " rows, and the database has no checkpoint of that size",
+                           " records, and the database has no checkpoint of that size",
                            note->note.size);
     if (status == STATUS_OK)
         status = ledger_find_checkpoint(store, id, ret, err);
     if (status == STATUS_OK && !digest_equal(&ret->root, &note->note.root))
         status = error_set(err, STATUS_INVALID,
                            "this note has another root than checkpoint %" PRId64
-                           ": it is of another copy of the ledger, or was changed",
+                           ": it is of another copy of the log, or was changed",
                            id);
     if (status != STATUS_OK)
         return status;
@@ -346,7 +343,8 @@ static enum status load_levels(struct store *store, int64_t size, struct merkle_
     int64_t count = 0;
     enum status status =
         leaves ? statement_begin(store,
-                                 "SELECT leaf, digest FROM ledger WHERE leaf < ?1 ORDER BY leaf",
+                                 "SELECT leaf, digest FROM record WHERE log = 1 AND leaf < ?1"
+                                 " ORDER BY leaf",
                                  &statement, err)
                : error_set(err, STATUS_NO_MEMORY, "no memory for a proof");
 
@@ -364,7 +362,7 @@ static enum status load_levels(struct store *store, int64_t size, struct merkle_
     statement_end(&statement);
     if (status == STATUS_OK && count != size)
         status = error_set(err, STATUS_CORRUPT,
-                           "%s: a leaf of the ledger is missing; run `assay "
+                           "%s: a record of the log is missing; run `assay "
                            "verify`",
                            store->path);
     if (status == STATUS_OK)
@@ -382,7 +380,7 @@ static enum status append_proof(struct store *store, const struct ledger_checkpo
 
     if (since > checkpoint->size)
         return error_set(err, STATUS_INVALID,
-                         "checkpoint %" PRId64 " has %" PRId64 " rows, fewer than %" PRId64
+                         "checkpoint %" PRId64 " has %" PRId64 " records, fewer than %" PRId64
                          ": a later one may continue that head",
                          checkpoint->id, checkpoint->size, since);
     status = load_levels(store, checkpoint->size, &levels, err);

@@ -1,4 +1,4 @@
-/* ledger_witness - cosignatures of a ledger's heads: taken in, and asked for with a proof. */
+/* ledger_witness - cosignatures of the log's heads: taken in, and asked for with a proof. */
 #ifndef ASSAY_RESULTS_LEDGER_WITNESS_H
 #define ASSAY_RESULTS_LEDGER_WITNESS_H
 
@@ -15,7 +15,7 @@
 void ledger_append_body(struct text *out, const struct ledger_checkpoint *checkpoint);
 
 /*
- * Signs a checkpoint as a witness, at this time. The root is computed anew from the leaves before:
+ * Signs a checkpoint as a witness, at this time. The root is computed again from the records:
  * CORRUPT when it differs, and nothing is signed. INVALID: this key has cosigned it already.
  */
 enum status ledger_cosign(struct store *store, const struct ledger_checkpoint *checkpoint,

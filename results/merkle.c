@@ -2,17 +2,6 @@
 
 #include <string.h>
 
-struct digest merkle_leaf(const void *bytes, size_t length)
-{
-    static const uint8_t prefix = 0;
-    struct digest_state state;
-
-    digest_init(&state);
-    digest_update(&state, &prefix, 1);
-    digest_update(&state, bytes, length);
-    return digest_final(&state);
-}
-
 struct digest merkle_node(const struct digest *left, const struct digest *right)
 {
     uint8_t bytes[1 + 2 * DIGEST_SIZE + DIGEST_PADDING];
@@ -51,32 +40,6 @@ struct digest merkle_root(const struct merkle *tree)
     while (count > 0)
         root = merkle_node(&tree->nodes[--count], &root);
     return root;
-}
-
-bool merkle_proves(const struct digest *leaf, uint64_t index, uint64_t size,
-                   const struct digest *path, size_t path_length, const struct digest *root)
-{
-    struct digest node = *leaf;
-    uint64_t last = size - 1;
-
-    if (index >= size)
-        return false;
-    for (size_t i = 0; i < path_length; i++) {
-        if (last == 0)
-            return false;
-        if ((index & 1) || index == last) {
-            node = merkle_node(&path[i], &node);
-            while (!(index & 1) && index != 0) {
-                index >>= 1;
-                last >>= 1;
-            }
-        } else {
-            node = merkle_node(&node, &path[i]);
-        }
-        index >>= 1;
-        last >>= 1;
-    }
-    return last == 0 && digest_equal(&node, root);
 }
 
 bool merkle_connects(uint64_t first, const struct digest *first_root, uint64_t size,

@@ -19,7 +19,6 @@ struct merkle {
     struct digest nodes[MERKLE_HEIGHT_MAX];
 };
 
-struct digest merkle_leaf(const void *bytes, size_t length);
 struct digest merkle_node(const struct digest *left, const struct digest *right);
 
 /* All zeros is the empty tree. */
@@ -28,10 +27,6 @@ void merkle_add(struct merkle *tree, const struct digest *leaf);
 int merkle_node_count(uint64_t size);
 /* The tree's hash; SHA-256 of nothing for the empty tree. */
 struct digest merkle_root(const struct merkle *tree);
-
-/* Whether the path leads from the leaf to the root (RFC 9162, section 2.1.3.2). */
-bool merkle_proves(const struct digest *leaf, uint64_t index, uint64_t size,
-                   const struct digest *path, size_t path_length, const struct digest *root);
 
 /*
  * Whether the path shows that the tree of `first` leaves with hash `first_root` is the beginning of

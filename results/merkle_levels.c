@@ -59,29 +59,6 @@ struct digest merkle_levels_root(const struct merkle_levels *levels, uint64_t si
     return range_hash(levels, 0, size);
 }
 
-size_t merkle_levels_prove(const struct merkle_levels *levels, uint64_t index, uint64_t size,
-                           struct digest ret[MERKLE_HEIGHT_MAX])
-{
-    uint64_t first = 0, end = size;
-    struct digest top_down[MERKLE_HEIGHT_MAX];
-    size_t count = 0;
-
-    while (end - first > 1) {
-        const uint64_t middle = first + split(end - first);
-
-        if (index < middle) {
-            top_down[count++] = range_hash(levels, middle, end);
-            end = middle;
-        } else {
-            top_down[count++] = range_hash(levels, first, middle);
-            first = middle;
-        }
-    }
-    for (size_t i = 0; i < count; i++)
-        ret[i] = top_down[count - 1 - i];
-    return count;
-}
-
 size_t merkle_levels_connect(const struct merkle_levels *levels, uint64_t first, uint64_t size,
                              struct digest ret[MERKLE_HEIGHT_MAX + 1])
 {

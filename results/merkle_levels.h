@@ -1,5 +1,5 @@
 /*
- * merkle_levels - a whole tree in memory, for many proofs out of one log: every perfect subtree's
+ * merkle_levels - a whole tree in memory, to prove parts of a log: every perfect subtree's
  * hash, 64 bytes a leaf in all. merkle.h says which tree it is.
  */
 #ifndef ASSAY_RESULTS_MERKLE_LEVELS_H
@@ -20,13 +20,6 @@ void merkle_levels_finish(struct merkle_levels *levels);
 
 /* Tree hash of the first `size` leaves, at least 1 and at most levels->size. */
 struct digest merkle_levels_root(const struct merkle_levels *levels, uint64_t size);
-
-/*
- * The audit path of leaf `index` in the tree of the first `size` leaves (RFC 6962, section 2.1.1),
- * lowest first; returns its length. `index` < `size` <= levels->size.
- */
-size_t merkle_levels_prove(const struct merkle_levels *levels, uint64_t index, uint64_t size,
-                           struct digest ret[MERKLE_HEIGHT_MAX]);
 
 /*
  * The consistency proof from the tree of the first `first` leaves to that of the first `size` (RFC

@@ -76,8 +76,12 @@ struct note_line {
 
 /* The next of the lines at `*at`; false: there is none. INVALID lines end the text: `*ret_good`. */
 bool note_next_line(const char **at, struct note_line *ret, bool *ret_good);
+/* How many there are; -1: something else is among them. */
+int64_t note_count_lines(const char *lines);
+/* Whether a line after the first `length` bytes and an empty one is this key's, as an author. */
+bool note_text_is_signed(const char *text, size_t length, const struct key_public *key);
 
-/* Whether this is a name that assay gives a ledger: no other signed text begins with one. */
+/* Whether this is a name that assay gives a log: no other signed text begins with one. */
 bool note_is_log_name(const char *name);
 
 #endif

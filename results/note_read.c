@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "results/note.h"
 
 static enum status no_note(struct error *err, const char *why)
@@ -92,4 +94,33 @@ bool note_next_line(const char **at, struct note_line *ret, bool *ret_good)
     if (*ret_good)
         *at = end + 1;
     return *ret_good;
+}
+
+int64_t note_count_lines(const char *lines)
+{
+    struct note_line line;
+    int64_t count = 0;
+    bool good = true;
+
+    while (note_next_line(&lines, &line, &good))
+        count++;
+    return good ? count : -1;
+}
+
+bool note_text_is_signed(const char *text, size_t length, const struct key_public *key)
+{
+    struct note_line line;
+    const char *at;
+    bool good;
+
+    if (strnlen(text, length + 1) <= length || text[length] != '\n')
+        return false;
+    at = text + length + 1;
+    while (note_next_line(&at, &line, &good))
+        if (line.size == KEY_SIGNATURE_SIZE && line.id == key_id(key) &&
+            !strcmp(line.name, key->name) &&
+            crypto_sign_verify_detached(line.signature, (const uint8_t *)text, length,
+                                        key->bytes) == 0)
+            return true;
+    return false;
 }

@@ -47,13 +47,14 @@ double pairs_trial_time(const struct estimate *estimate, size_t index)
     return trial->mean_ns.has_value ? trial->mean_ns.value : NAN;
 }
 
-/* Time of the trial with this row, or NAN and the reason. */
-static double time_of_trial(const struct estimate *estimate, int64_t trial, const char **ret_reason)
+/* Time of this planned trial, or NAN and the reason. */
+static double time_of_trial(const struct estimate *estimate, int64_t sequence,
+                            const char **ret_reason)
 {
     for (size_t i = 0; estimate && i < estimate->trial_count; i++) {
         double time = pairs_trial_time(estimate, i);
 
-        if (estimate->trials[i].trial != trial)
+        if (estimate->trials[i].sequence != sequence)
             continue;
         if (isnan(time))
             *ret_reason = estimate_verdict_label(estimate->trials[i].verdict);
@@ -98,8 +99,10 @@ static void fill_arms(const json_t *record, const struct estimate *estimate, con
         arm->present = true;
         arm->is_b = is_b;
         arm->reason = json_string_value(json_object_get(trial, "status"));
-        arm->time_ns =
-            time_of_trial(estimate, json_integer_value(json_object_get(trial, "id")), &arm->reason);
+        arm->time_ns = NAN;
+        if (arm->reason && !strcmp(arm->reason, "ok"))
+            arm->time_ns = time_of_trial(
+                estimate, json_integer_value(json_object_get(trial, "sequence")), &arm->reason);
     }
 }
 

@@ -7,7 +7,7 @@
  *     watch.example.org+5e6f7a8b+AX... witness revoked=2026-06-30T12:00:00Z
  *
  * One key a line: as `assay key show` prints it, what it is trusted for, and dates in UTC, each at
- * most once. A key stands there once. A witness may have several keys of one name; it counts once.
+ * most once. No key is there twice. A witness may have several keys of one name; it counts once.
  */
 #ifndef ASSAY_RESULTS_ROSTER_H
 #define ASSAY_RESULTS_ROSTER_H

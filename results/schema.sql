@@ -1,10 +1,10 @@
 -- Schema version 1 of an assay database.
 --
--- A plan is written whole before anything runs; what then happens is added row by row, and no row
--- is ever changed. Something that goes on in time is several rows (a trial's start, its samples, its
--- end). After the last script every table gets its triggers (ledger_install.c, FORMAT.md): two that
--- refuse UPDATE and DELETE, and, except for `ledger` itself, one that enters each new row in the
--- ledger. It calls a function that assay alone has, so another program cannot insert by mistake.
+-- What happened is in `record` (FORMAT.md): the log, with the blobs of `content` and the samples of
+-- `series` beside it. All other tables are made from the records as they are appended
+-- (record/projection.sql), for people and programs to query; `assay verify` makes them again and
+-- compares. Something that goes on in time is several records (a trial's start, its end), and no row
+-- is ever changed: every table gets two triggers that refuse UPDATE and DELETE.
 --
 -- Times named *_utc_ns are nanoseconds since 1970-01-01T00:00:00Z; *_ns alone are durations or
 -- CLOCK_MONOTONIC nanoseconds since the trial's start. Digests are SHA-256, 32 bytes (the views
@@ -13,30 +13,62 @@
 -- the bad bytes written as \xNN.
 -- Views, for people, come after the tables.
 
-------------------------------------------------------------------------------------- content, plans
+------------------------------------------------------------------------------------- the evidence
 
--- Content that repeats (declarations, plans, artifacts, logs), stored once.
+-- The logs that records are of: this file's own is number 1; the others came in bundles.
+CREATE TABLE log (
+    id     INTEGER PRIMARY KEY CHECK (id >= 1),
+    name   TEXT NOT NULL UNIQUE, -- first line of every signed note: 'assay-log/' and 32 hex digits
+    secret BLOB CHECK (length(secret) = 32) -- makes the salts of records; NULL: another file's log
+) STRICT;
+
+-- The records, in the order in which they came into this file.
+CREATE TABLE record (
+    id     INTEGER PRIMARY KEY,
+    log    INTEGER NOT NULL REFERENCES log (id),
+    leaf   INTEGER NOT NULL CHECK (leaf >= 0), -- place in its log; in this file's own without gaps
+    type   TEXT NOT NULL, -- as in its body
+    digest BLOB NOT NULL UNIQUE CHECK (length(digest) = 32), -- leaf hash, with commitments (FORMAT.md)
+    -- opens the commitments: 32 bytes for all of them, or TEXT, JSON {path: hex}; NULL: there are none
+    salt   ANY,
+    body   TEXT NOT NULL, -- canonical JSON
+    UNIQUE (log, leaf)
+) STRICT;
+
+-- Which campaigns a record is about, itself or by what it refers to. Content that campaigns share
+-- (devices, libraries, readings) is about none.
+CREATE TABLE about (
+    campaign INTEGER NOT NULL REFERENCES record (id), -- the campaign's record
+    record   INTEGER NOT NULL REFERENCES record (id),
+    PRIMARY KEY (campaign, record)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX about_by_record ON about (record);
+
+-- What records refer to as blobs: declarations, plans, compiled kernels, outputs of tools.
 CREATE TABLE content (
     digest BLOB NOT NULL PRIMARY KEY CHECK (length(digest) = 32), -- SHA-256 of body's bytes
-    kind   TEXT NOT NULL, -- what it was first stored as: 'workload', 'plan', 'artifact', 'log' ...
-    body   ANY  NOT NULL  -- TEXT: canonical JSON or UTF-8; BLOB: bytes that are not UTF-8
+    body   ANY -- TEXT: canonical JSON or UTF-8; BLOB: bytes that are not UTF-8; NULL: withheld
 ) STRICT;
+
+----------------------------------------------------------------------------------------------- plans
 
 -- Where a declaration came from. The same content under another name or origin is another row.
 CREATE TABLE declaration (
     id      INTEGER PRIMARY KEY,
+    record  INTEGER NOT NULL UNIQUE REFERENCES record (id),
     kind    TEXT NOT NULL, -- 'workload', 'protocol' or 'suite'
     name    TEXT NOT NULL, -- 'triad'
     version INTEGER NOT NULL, -- as declared
     digest  BLOB NOT NULL REFERENCES content (digest), -- canonical JSON, defaults filled in
-    origin  TEXT NOT NULL, -- file it was read from, or 'built-in'
-    UNIQUE (digest, kind, name, version, origin)
+    origin  TEXT NOT NULL -- file it was read from, or 'built-in'
 ) STRICT;
+CREATE INDEX declaration_by_digest ON declaration (digest);
 CREATE INDEX declaration_by_name ON declaration (kind, name, version);
 
 -- One call of `assay run`: what was to be done, recorded before the first trial.
 CREATE TABLE campaign (
     id             INTEGER PRIMARY KEY,
+    record         INTEGER NOT NULL UNIQUE REFERENCES record (id),
     -- 64 hex digits drawn at random; its first 8 begin a result's id
     uid            TEXT NOT NULL UNIQUE,
     created_utc_ns INTEGER NOT NULL, -- when it was planned
@@ -121,18 +153,16 @@ CREATE TABLE choice (
 -- One thing read (or not) of a device or a host, in content-addressed form: each distinct reading
 -- is stored once, however many trials saw it.
 CREATE TABLE reading (
-    id   INTEGER PRIMARY KEY,
-    hash INTEGER NOT NULL, -- first 8 bytes of SHA-256 of name, NUL, body: finds an equal reading
-    name TEXT NOT NULL, -- dotted: 'host.cpu.model'
-    body TEXT NOT NULL -- canonical JSON: status, value, unit, source, reason
+    id     INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE CHECK (length(digest) = 32), -- SHA-256 of name, newline, body
+    name   TEXT NOT NULL, -- dotted: 'host.cpu.model'
+    body   TEXT NOT NULL -- canonical JSON: status, value, unit, source, reason
 ) STRICT;
-CREATE INDEX reading_by_hash ON reading (hash);
 
 -- A set of readings taken together.
 CREATE TABLE reading_set (
     id     INTEGER PRIMARY KEY,
-    -- of the canonical JSON {name: body, ...}
-    digest BLOB NOT NULL UNIQUE CHECK (length(digest) = 32)
+    record INTEGER NOT NULL UNIQUE REFERENCES record (id)
 ) STRICT;
 
 CREATE TABLE reading_member (
@@ -144,7 +174,8 @@ CREATE TABLE reading_member (
 -- A device as it told of itself. The same device with a new driver or limit is a new row.
 CREATE TABLE device (
     id           INTEGER PRIMARY KEY,
-    digest       BLOB NOT NULL UNIQUE CHECK (length(digest) = 32), -- of canonical JSON of the row
+    record       INTEGER NOT NULL UNIQUE REFERENCES record (id),
+    digest       BLOB NOT NULL UNIQUE CHECK (length(digest) = 32), -- of its record
     backend      TEXT NOT NULL, -- 'opencl'
     device_index INTEGER NOT NULL, -- of the backend's devices, from 0
     name         TEXT NOT NULL,
@@ -158,7 +189,7 @@ CREATE TABLE device (
 -- A file that takes part in a measurement: library, compiler, driver ...
 CREATE TABLE component (
     id             INTEGER PRIMARY KEY,
-    digest         BLOB NOT NULL UNIQUE CHECK (length(digest) = 32), -- of canonical JSON of the row
+    digest         BLOB NOT NULL UNIQUE CHECK (length(digest) = 32), -- of its canonical JSON
     path           TEXT NOT NULL,
     -- 'library', 'executable', 'icd', 'driver', 'compiler', 'firmware'
     kind           TEXT NOT NULL,
@@ -166,23 +197,17 @@ CREATE TABLE component (
     build_id       TEXT, -- GNU build-id, hex; NULL: it has none
     size           INTEGER NOT NULL, -- bytes
     sha256         BLOB CHECK (length(sha256) = 32), -- of the file; NULL: see missing_reason
-    missing_reason TEXT -- why there is no sha256
+    missing_reason TEXT, -- why there is no sha256
+    -- the package it came from, as the package manager told; NULL: of none, or there is no manager
+    manager         TEXT, -- 'dpkg' or 'rpm'
+    package         TEXT, -- 'libc6:amd64'
+    package_version TEXT -- '2.36-9+deb12u10'
 ) STRICT;
-
--- The package that a file came from, as the package manager told when the file was first seen. A file
--- without a row belongs to no package, or no package manager was there.
-CREATE TABLE component_package (
-    component INTEGER NOT NULL PRIMARY KEY REFERENCES component (id),
-    manager   TEXT NOT NULL, -- 'dpkg' or 'rpm'
-    package   TEXT NOT NULL, -- 'libc6:amd64'
-    version   TEXT NOT NULL -- '2.36-9+deb12u10'
-) STRICT, WITHOUT ROWID;
 
 -- A set of components seen together.
 CREATE TABLE stack (
     id     INTEGER PRIMARY KEY,
-    -- of the members' digests, sorted, in a row
-    digest BLOB NOT NULL UNIQUE CHECK (length(digest) = 32)
+    record INTEGER NOT NULL UNIQUE REFERENCES record (id)
 ) STRICT;
 
 CREATE TABLE stack_member (
@@ -196,6 +221,7 @@ CREATE TABLE stack_member (
 -- One attempt at a planned trial, written when it starts.
 CREATE TABLE trial (
     id             INTEGER PRIMARY KEY,
+    record         INTEGER NOT NULL UNIQUE REFERENCES record (id), -- its beginning
     campaign       INTEGER NOT NULL,
     sequence       INTEGER NOT NULL, -- which planned trial
     attempt        INTEGER NOT NULL CHECK (attempt >= 1), -- 1, then 2.. after a resume
@@ -209,6 +235,7 @@ CREATE INDEX trial_by_cell ON trial (cell);
 -- Its end. A trial without this row is still running, or the harness was cut off.
 CREATE TABLE trial_end (
     trial                 INTEGER NOT NULL PRIMARY KEY REFERENCES trial (id),
+    record                INTEGER NOT NULL UNIQUE REFERENCES record (id),
     ended_utc_ns          INTEGER NOT NULL,
     -- 'ok', 'crashed', 'timeout', 'check_failed', 'interrupted' ...
     status                TEXT NOT NULL,
@@ -247,7 +274,6 @@ CREATE INDEX phase_by_trial ON phase (trial);
 -- Raw samples, warmup included, in chunks of up to 1024. The form of `data` is told in README.md;
 -- the view `samples` decodes it in plain SQL. Beside it, what the chunk holds, as plain numbers.
 CREATE TABLE series (
-    id      INTEGER PRIMARY KEY,
     trial   INTEGER NOT NULL REFERENCES trial (id),
     -- 'wall_ns', 'gap_ns', 'device_ns', 'stage:forward', 'telemetry:power_mw' ...
     name    TEXT NOT NULL,
@@ -257,7 +283,7 @@ CREATE TABLE series (
     maximum INTEGER NOT NULL, -- largest sample
     total   INTEGER, -- their sum; NULL: beyond 64 bits
     data    BLOB NOT NULL, -- the samples
-    UNIQUE (trial, name, first)
+    PRIMARY KEY (trial, name, first)
 ) STRICT;
 
 -- One output compared with its reference.
@@ -404,18 +430,10 @@ CREATE TABLE bundle (
     origin          TEXT NOT NULL, -- name of the ledger that its rows stand in
     size            INTEGER NOT NULL, -- leaves of that ledger that the bundle's head covers
     root            BLOB NOT NULL CHECK (length(root) = 32), -- that head
-    note            TEXT NOT NULL -- the head as a signed note, with the signatures it had
+    note            TEXT NOT NULL, -- the head as a signed note, with the signatures it had
+    record          INTEGER NOT NULL REFERENCES record (id),
+    proof           BLOB NOT NULL REFERENCES content (digest) -- nodes of that log's tree (FORMAT.md)
 ) STRICT;
-
--- Values that the bundle did not tell. The row has a stand-in, '(withheld)' or a digest of the
--- commitment.
-CREATE TABLE withheld (
-    table_name  TEXT NOT NULL,
-    key         TEXT NOT NULL, -- of the row here
-    column_name TEXT NOT NULL,
-    commitment  BLOB NOT NULL CHECK (length(commitment) = 32),
-    PRIMARY KEY (table_name, key, column_name)
-) STRICT, WITHOUT ROWID;
 
 -- A file of another program that was taken over. Its results are the campaign's cells, which have
 -- no trials, no samples and no estimate: they were not measured here.
@@ -439,27 +457,13 @@ CREATE TABLE claim (
     body     TEXT NOT NULL CHECK (json_valid(body))
 ) STRICT;
 
------------------------------------------------------------------------------------------ the ledger
+------------------------------------------------------------------------------------------ the heads
 
--- The log. One row a leaf, in the order of insertion.
-CREATE TABLE ledger (
-    leaf       INTEGER PRIMARY KEY CHECK (leaf >= 0), -- place in the log: 0, 1, 2 ... without gaps
-    table_name TEXT NOT NULL,
-    key        ANY  NOT NULL, -- primary key of the row; several columns with '/' between, BLOBs in hex
-    digest     BLOB NOT NULL CHECK (length(digest) = 32) -- leaf hash
-) STRICT;
-
--- Which log this is; one row.
-CREATE TABLE ledger_origin (
-    id             INTEGER PRIMARY KEY CHECK (id = 1),
-    name           TEXT NOT NULL UNIQUE, -- first line of every signed note: 'assay-log/' and 32 hex digits
-    secret         BLOB NOT NULL CHECK (length(secret) = 32), -- makes the salts of commitments
-    created_utc_ns INTEGER NOT NULL
-) STRICT;
-
--- The head of the log at one moment. It covers the leaves before its own.
+-- The head of a log at one moment. It covers the leaves before its own.
 CREATE TABLE checkpoint (
     id       INTEGER PRIMARY KEY,
+    record   INTEGER NOT NULL UNIQUE REFERENCES record (id),
+    log      INTEGER NOT NULL REFERENCES log (id),
     size     INTEGER NOT NULL CHECK (size >= 1), -- leaves covered: 0 to size - 1
     root     BLOB NOT NULL CHECK (length(root) = 32), -- Merkle tree hash of those leaves
     utc_ns   INTEGER NOT NULL, -- when

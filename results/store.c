@@ -12,7 +12,7 @@
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
 #include "results/bundle.h"
-#include "results/ledger_leaf.h"
+#include "results/record/record.h"
 
 /* Waits in steps of at most 5 ms, so that waiting writers take turns. */
 static int on_busy(void *context, int count)
@@ -56,8 +56,21 @@ static enum status check_folder(const char *path, struct error *err)
     return status;
 }
 
+/* SQLite opens what is next to the file, and would wait for ever on a pipe of such a name. */
+static enum status check_companions(const char *path, struct error *err)
+{
+    const char *ending = store_odd_companion(path);
+
+    return !ending ? STATUS_OK
+                   : error_set(err, STATUS_INVALID,
+                               "%s: %s%s is next to it, which is no regular file but would be "
+                               "taken for a part of it; remove it",
+                               path, path, ending);
+}
+
 static enum status check_path(const char *path, enum store_mode mode, struct error *err)
 {
+    enum status status;
     struct stat st;
 
     if (!*path)
@@ -88,13 +101,14 @@ static enum status check_path(const char *path, enum store_mode mode, struct err
             "import %s --db FILE` takes it into a database, where its results are shown",
             path, path, path);
     if (mode == STORE_READ)
-        return STATUS_OK;
+        return check_companions(path, err);
     if (access(path, W_OK) != 0)
         return error_set(err, STATUS_DENIED,
                          "%s: is not writable (%s); give yourself permission, or choose another "
                          "file with --db",
                          path, strerror(errno));
-    return check_folder(path, err);
+    status = check_folder(path, err);
+    return status == STATUS_OK ? check_companions(path, err) : status;
 }
 
 int store_connect(struct store *store, const char *name, int flags)
@@ -103,13 +117,16 @@ int store_connect(struct store *store, const char *name, int flags)
 
     if (rc != SQLITE_OK)
         return rc;
-    sqlite3_extended_result_codes(store->db, 1);
     sqlite3_busy_handler(store->db, on_busy, store);
-    sqlite3_limit(store->db, SQLITE_LIMIT_LENGTH, STORE_VALUE_MAX);
-    sqlite3_db_config(store->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    /* Views use JSON functions, which SQLite counts as unsafe; none here can do harm. */
+    store_limit_connection(store->db);
+    /*
+     * Views and checks of ours use JSON functions, which SQLite up to 3.40 counts as unsafe and
+     * then refuses to open the file for writing. None can do harm, and none is run before the
+     * schema has been compared.
+     */
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
-    rc = ledger_leaf_register(store->db);
+    store_limit_work(store);
+    rc = record_register(store->db);
     if (rc != SQLITE_OK)
         return rc;
     return sqlite3_exec(store->db,
@@ -119,6 +136,22 @@ int store_connect(struct store *store, const char *name, int flags)
                         "PRAGMA recursive_triggers=ON; PRAGMA synchronous=FULL;"
                         "SELECT count(*) FROM sqlite_schema",
                         NULL, NULL, NULL);
+}
+
+const char *store_odd_companion(const char *path)
+{
+    static const char *const endings[] = {"-journal", "-wal", "-shm"};
+    const char *found = NULL;
+    struct stat st;
+
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]) && !found; i++) {
+        char *name = text_format("%s%s", path, endings[i]);
+
+        if (name && stat(name, &st) == 0 && !S_ISREG(st.st_mode))
+            found = endings[i];
+        free(name);
+    }
+    return found;
 }
 
 bool store_has_hot_journal(const char *path)
@@ -312,6 +345,7 @@ void store_close(struct store *store)
         return;
     for (size_t i = 0; i < store->slot_count; i++)
         sqlite3_finalize(store->slots[i].handle);
+    store_drafts_finish(store);
     sqlite3_close(store->db);
     free(store->path);
     free(store);

@@ -2,38 +2,6 @@
 
 #include <string.h>
 
-enum status store_add_dump(struct store *store, int64_t campaign, const struct store_dump *dump,
-                           struct error *err)
-{
-    struct statement statement;
-    struct digest output;
-    enum status status = store_change_begin(store, err);
-
-    if (status != STATUS_OK)
-        return status;
-    if (dump->output)
-        status =
-            store_insert_content(store, "dump", dump->output, strlen(dump->output), &output, err);
-    if (status == STATUS_OK)
-        status = statement_begin(store,
-                                 "INSERT INTO dump (campaign, utc_ns, tool, command, status,"
-                                 " message, exit_code, output)"
-                                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, nullif(?7, -1), ?8)",
-                                 &statement, err);
-    if (status == STATUS_OK) {
-        statement_i64(&statement, campaign);
-        statement_i64(&statement, dump->utc_ns);
-        statement_text(&statement, dump->tool);
-        statement_text(&statement, dump->command);
-        statement_text(&statement, dump->status);
-        statement_text(&statement, dump->message);
-        statement_i64(&statement, dump->exit_code);
-        statement_digest(&statement, dump->output ? &output : NULL);
-        status = statement_run(&statement, NULL, err);
-    }
-    return store_change_end(store, status, err);
-}
-
 /* "lscpu, clinfo": tools with output, or why the requested one has none. */
 static enum status explain_no_dump(struct store *store, int64_t cell, const char *tool,
                                    struct error *err)

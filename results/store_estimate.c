@@ -8,34 +8,21 @@
 enum status store_add_estimate(struct store *store, int64_t cell, int64_t version,
                                const json_t *json, struct error *err)
 {
-    const char *verdict = json_string_value(json_object_get(json, "verdict"));
-    struct statement statement;
-    char *body = NULL;
+    struct record_body body;
     enum status status;
 
-    if (!verdict)
+    if (!json_is_string(json_object_get(json, "verdict")))
         return error_set(err, STATUS_INVALID, "an estimate has no verdict");
-    status = canonical_dump(json, &body, err);
+    status = store_change_begin(store, err);
     if (status != STATUS_OK)
         return status;
-    status = store_change_begin(store, err);
-    if (status == STATUS_OK) {
-        status = statement_begin(store,
-                                 "INSERT INTO estimate (cell, version, created_utc_ns, verdict,"
-                                 " body) VALUES (?1, ?2, ?3, ?4, ?5)",
-                                 &statement, err);
-        if (status == STATUS_OK) {
-            statement_i64(&statement, cell);
-            statement_i64(&statement, version);
-            statement_i64(&statement, clock_utc_ns());
-            statement_text(&statement, verdict);
-            statement_text(&statement, body);
-            status = statement_run(&statement, NULL, err);
-        }
-        status = store_change_end(store, status, err);
-    }
-    free(body);
-    return status;
+    body_init(&body, "estimate");
+    status = body_cell(store, &body, cell, err);
+    body_i64(&body, "version", version);
+    body_i64(&body, "created_utc_ns", clock_utc_ns());
+    body_json(&body, "body", json_incref((json_t *)(uintptr_t)json));
+    status = store_add(store, &body, status, NULL, err);
+    return store_change_end(store, status, err);
 }
 
 /* What identifies a comparison, as ?1 to ?5. */
@@ -49,35 +36,14 @@ static void bind_comparison(struct statement *statement, const char *kind, int64
     statement_text(statement, body);
 }
 
-static enum status insert_comparison(struct store *store, const char *kind, int64_t a, int64_t b,
-                                     int64_t version, const char *verdict, const char *body,
-                                     struct error *err)
+/* {"campaign": ..., "cell": ordinal} */
+static enum status put_cell(struct store *store, struct record_body *body, const char *name,
+                            int64_t cell, struct error *err)
 {
-    struct statement statement;
-    enum status status = statement_begin(
-        store,
-        "INSERT INTO comparison (kind, a, b, version, body, verdict, created_utc_ns)"
-        " VALUES (?1, nullif(?2, 0), nullif(?3, 0), ?4, ?5, ?6, ?7)",
-        &statement, err);
+    struct record_body place = {.json = json_object()};
+    enum status status = body_cell(store, &place, cell, err);
 
-    if (status != STATUS_OK)
-        return status;
-    bind_comparison(&statement, kind, a, b, version, body);
-    statement_text(&statement, verdict);
-    statement_i64(&statement, clock_utc_ns());
-    return statement_run(&statement, NULL, err);
-}
-
-static enum status add_body(struct store *store, const char *kind, int64_t a, int64_t b,
-                            int64_t version, const char *verdict, const char *body,
-                            struct error *err)
-{
-    enum status status = store_change_begin(store, err);
-
-    if (status == STATUS_OK) {
-        status = insert_comparison(store, kind, a, b, version, verdict, body, err);
-        status = store_change_end(store, status, err);
-    }
+    body_json(body, name, body_take(&place));
     return status;
 }
 
@@ -85,13 +51,23 @@ enum status store_add_comparison(struct store *store, const char *kind, int64_t 
                                  int64_t version, const char *verdict, const json_t *json,
                                  struct error *err)
 {
-    char *body = NULL;
-    enum status status = canonical_dump(json, &body, err);
+    struct record_body body;
+    enum status status = store_change_begin(store, err);
 
-    if (status == STATUS_OK)
-        status = add_body(store, kind, a, b, version, verdict, body, err);
-    free(body);
-    return status;
+    if (status != STATUS_OK)
+        return status;
+    body_init(&body, "comparison");
+    if (a)
+        status = put_cell(store, &body, "a", a, err);
+    if (status == STATUS_OK && b)
+        status = put_cell(store, &body, "b", b, err);
+    body_i64(&body, "created_utc_ns", clock_utc_ns());
+    body_text(&body, "kind", kind);
+    body_i64(&body, "version", version);
+    body_text(&body, "verdict", verdict);
+    body_json(&body, "body", json_incref((json_t *)(uintptr_t)json));
+    status = store_add(store, &body, status, NULL, err);
+    return store_change_end(store, status, err);
 }
 
 static enum status check_finished(struct store *store, int64_t cell, struct error *err)
@@ -145,8 +121,8 @@ enum status store_record_comparison(struct store *store, const char *kind, int64
         status = check_finished(store, b, err);
     if (status == STATUS_OK)
         status = is_newest(store, kind, a, b, version, body, &known, err);
-    if (status == STATUS_OK && !known)
-        status = add_body(store, kind, a, b, version, verdict, body, err);
     free(body);
+    if (status == STATUS_OK && !known)
+        status = store_add_comparison(store, kind, a, b, version, verdict, json, err);
     return status;
 }

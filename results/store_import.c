@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/core/canonical.h"
 #include "protocols/metric.h"
 #include "harness/core/clock.h"
 #include "harness/core/random.h"
@@ -42,51 +41,6 @@ enum status store_find_import(struct store *store, const struct digest *digest,
     return statement_single(&statement, ret_campaign, err);
 }
 
-static void bind_known(struct statement *statement, int64_t value, bool known)
-{
-    if (known)
-        statement_i64(statement, value);
-    else
-        statement_null(statement);
-}
-
-static enum status insert_cell(struct store *store, int64_t campaign, int64_t ordinal,
-                               const struct store_claim *claim, const struct digest *workload,
-                               const struct digest *protocol, const char *program, int64_t *ret,
-                               struct error *err)
-{
-    struct statement statement;
-    const char *device = claim->backend ? claim->backend : STORE_UNKNOWN;
-    enum status status = statement_begin(
-        store,
-        "INSERT INTO cell (campaign, ordinal, workload, protocol, workload_name, protocol_name,"
-        " kind, precision, scenario, implementation, batch, seed, backend, device_index, "
-        "device_spec, flops,"
-        " flops_formula, bytes, bytes_formula, items, item_name, device_memory_bytes,"
-        " working_set_bytes, headline, trials) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"
-        " 'imported', ?10, NULL, ?11, NULL, ?11, NULL, NULL, NULL, NULL, ?12, ?13, NULL, NULL, ?14,"
-        " 0)",
-        &statement, err);
-
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, campaign);
-    statement_i64(&statement, ordinal);
-    statement_digest(&statement, workload);
-    statement_digest(&statement, protocol);
-    statement_text(&statement, claim->workload);
-    statement_text(&statement, program);
-    statement_text(&statement, claim->kind);
-    statement_text(&statement, claim->precision);
-    statement_text(&statement, claim->scenario);
-    bind_known(&statement, claim->batch, claim->batch >= 0);
-    statement_text(&statement, device);
-    bind_known(&statement, claim->items, claim->items > 0);
-    statement_text(&statement, claim->item_name);
-    statement_text(&statement, claim->item_name ? "items" : NULL);
-    return statement_run(&statement, ret, err);
-}
-
 /* In the form that estimates have, without intervals and grades: nothing is known of them. */
 static json_t *metrics_of(const struct store_claim *claim)
 {
@@ -102,72 +56,55 @@ static json_t *metrics_of(const struct store_claim *claim)
     return metrics_to_json(values);
 }
 
-static enum status body_of(const struct store_claim *claim, char **ret, struct error *err)
+static json_t *claim_body(const struct store_claim *claim)
 {
     json_t *body = json_pack("{s:s*, s:s*, s:s*, s:O}", "device", claim->device, "backend",
                              claim->backend, "measured", claim->measured, "fields", claim->fields);
-    enum status status = STATUS_OK;
+    const int headline = claim->rate > 0 ? METRIC_ITEM_RATE : METRIC_ITERATION_TIME;
 
     if (!body || json_object_set_new(body, "metrics", metrics_of(claim)) < 0 ||
-        json_object_set_new(
-            body, "headline",
-            json_string(metrics[claim->rate > 0 ? METRIC_ITEM_RATE : METRIC_ITERATION_TIME].id)) <
-            0)
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
-    if (status == STATUS_OK)
-        status = canonical_dump(body, ret, err);
-    json_decref(body);
-    return status;
+        json_object_set_new(body, "headline", json_string(metrics[headline].id)) < 0) {
+        json_decref(body);
+        return NULL;
+    }
+    return body;
 }
 
-static enum status insert_claim(struct store *store, int64_t cell, const struct store_claim *claim,
-                                struct error *err)
+static enum status add_claim(struct store *store, int64_t cell, const struct store_claim *claim,
+                             struct error *err)
 {
-    struct statement statement;
     json_t *json = reading_list_to_json(&claim->readings);
-    char *body = NULL;
-    int64_t readings = 0;
+    struct store_record readings = {0};
+    struct record_body body;
     enum status status =
         json ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
 
     if (status == STATUS_OK)
-        status = store_insert_readings(store, json, &readings, err);
+        status = store_append_readings(store, json, &readings, err);
     json_decref(json);
+    body_init(&body, "claim");
     if (status == STATUS_OK)
-        status = body_of(claim, &body, err);
-    if (status == STATUS_OK)
-        status = statement_begin(
-            store, "INSERT INTO claim (cell, readings, body) VALUES (?1, ?2, ?3)", &statement, err);
-    if (status == STATUS_OK) {
-        statement_i64(&statement, cell);
-        statement_i64(&statement, readings);
-        statement_text(&statement, body);
-        status = statement_run(&statement, NULL, err);
-    }
-    free(body);
-    return status;
+        status = body_cell(store, &body, cell, err);
+    body_reference(&body, "readings", &readings.digest);
+    body_json(&body, "body", claim_body(claim));
+    return store_add(store, &body, status, NULL, err);
 }
 
-static enum status insert_import(struct store *store, int64_t campaign,
-                                 const struct store_import *import, struct error *err)
+static enum status add_file(struct store *store, int64_t campaign,
+                            const struct store_import *import, struct error *err)
 {
-    struct statement statement;
-    enum status status =
-        statement_begin(store,
-                        "INSERT INTO import (campaign, sha256, file, size, format, program,"
-                        " program_version) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                        &statement, err);
+    struct record_body body;
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, campaign);
-    statement_digest(&statement, &import->digest);
-    statement_text(&statement, import->file);
-    statement_i64(&statement, import->size);
-    statement_text(&statement, import->format);
-    statement_text(&statement, import->program);
-    statement_text(&statement, import->program_version);
-    return statement_run(&statement, NULL, err);
+    body_init(&body, "import");
+    status = body_campaign(store, &body, campaign, err);
+    body_digest(&body, "sha256", &import->digest);
+    body_text(&body, "file", import->file);
+    body_i64(&body, "size", import->size);
+    body_text(&body, "format", import->format);
+    body_text(&body, "program", import->program);
+    body_text(&body, "program_version", import->program_version);
+    return store_add(store, &body, status, NULL, err);
 }
 
 static enum status put(struct store *store, const char *kind, const char *name, json_t *json,
@@ -181,33 +118,69 @@ static enum status put(struct store *store, const char *kind, const char *name, 
     return status;
 }
 
-/* The campaign: its plan is the file itself. */
+static struct store_cell cell_of(const struct store_claim *claim, int64_t ordinal,
+                                 const struct digest *workload, const struct digest *protocol,
+                                 const char *program)
+{
+    const char *device = claim->backend ? claim->backend : STORE_UNKNOWN;
+
+    return (struct store_cell){
+        .ordinal = ordinal,
+        .workload = *workload,
+        .protocol = *protocol,
+        .workload_name = claim->workload,
+        .protocol_name = program,
+        .kind = claim->kind,
+        .precision = claim->precision,
+        .scenario = claim->scenario,
+        .implementation = "imported",
+        .batch = claim->batch,
+        .is_imported = true,
+        .backend = device,
+        .device_spec = device,
+        .items = claim->items > 0 ? (uint64_t)claim->items : 0,
+        .item_name = claim->item_name,
+        .headline = claim->item_name ? "items" : NULL,
+    };
+}
+
+/* Its plan is the file itself. `rows` is room for a row of each cell. */
 static enum status add_campaign(struct store *store, const struct store_import *import,
-                                size_t count, struct digest *ret_protocol, int64_t *ret,
-                                struct error *err)
+                                const struct store_claim *claims, size_t count, int64_t *ret,
+                                int64_t *rows, struct error *err)
 {
     char hex[DIGEST_HEX_SIZE];
     struct store_campaign campaign = {.created_utc_ns = clock_utc_ns(),
                                       .command = import->command,
                                       .tool_version = import->tool_version,
                                       .tool_digest = import->tool_digest};
+    struct store_cell *cells = calloc(count, sizeof(*cells));
     enum status status =
         put(store, "protocol", import->program,
             json_pack("{s:s, s:i, s:b, s:s}", "protocol", import->program, "version", 1, "evidence",
                       0, "description", "measured by another program, under its own rules"),
             &campaign.protocol, err);
 
-    if (status != STATUS_OK)
-        return status;
+    if (status == STATUS_OK && !cells)
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        struct digest workload;
+
+        status = put(store, "workload", claims[i].workload, json_incref(claims[i].declaration),
+                     &workload, err);
+        cells[i] =
+            cell_of(&claims[i], (int64_t)i + 1, &workload, &campaign.protocol, import->program);
+    }
     random_identifier(campaign.uid);
     campaign.plan = json_pack("{s:{s:s, s:s, s:s, s:I}}", "imported", "sha256",
                               digest_hex(&import->digest, hex), "format", import->format, "program",
                               import->program, "results", (json_int_t)count);
-    if (!campaign.plan)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
-    status = store_add_campaign(store, &campaign, NULL, 0, NULL, 0, ret, NULL, err);
+    if (status == STATUS_OK && !campaign.plan)
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    if (status == STATUS_OK)
+        status = store_add_campaign(store, &campaign, cells, count, NULL, 0, ret, rows, err);
     json_decref((json_t *)(uintptr_t)campaign.plan);
-    *ret_protocol = campaign.protocol;
+    free(cells);
     return status;
 }
 
@@ -215,27 +188,26 @@ enum status store_add_import(struct store *store, const struct store_import *imp
                              const struct store_claim *claims, size_t count, int64_t *ret_campaign,
                              struct error *err)
 {
-    int64_t campaign = 0, cell = 0;
-    struct digest protocol, workload;
+    int64_t *rows = calloc(count ? count : 1, sizeof(*rows));
+    int64_t campaign = 0;
     enum status status;
 
     if (count == 0)
-        return error_set(err, STATUS_INVALID, "%s: holds no results", import->file);
-    status = store_batch_begin(store, err);
-    if (status != STATUS_OK)
+        status = error_set(err, STATUS_INVALID, "%s: holds no results", import->file);
+    else if (!rows)
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    else
+        status = store_batch_begin(store, err);
+    if (status != STATUS_OK) {
+        free(rows);
         return status;
-    status = add_campaign(store, import, count, &protocol, &campaign, err);
-    if (status == STATUS_OK)
-        status = insert_import(store, campaign, import, err);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        status = put(store, "workload", claims[i].workload, json_incref(claims[i].declaration),
-                     &workload, err);
-        if (status == STATUS_OK)
-            status = insert_cell(store, campaign, (int64_t)i + 1, &claims[i], &workload, &protocol,
-                                 import->program, &cell, err);
-        if (status == STATUS_OK)
-            status = insert_claim(store, cell, &claims[i], err);
     }
+    status = add_campaign(store, import, claims, count, &campaign, rows, err);
+    if (status == STATUS_OK)
+        status = add_file(store, campaign, import, err);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        status = add_claim(store, rows[i], &claims[i], err);
+    free(rows);
     if (status == STATUS_OK)
         status = store_add_campaign_event(store, campaign, "imported", import->file, err);
     if (status == STATUS_OK)

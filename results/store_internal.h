@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 
 #include "harness/core/embed.h"
+#include "results/record/record.h"
 #include "results/store.h"
 
 #define STORE_APPLICATION_ID 0x41535359 /* "ASSY" */
@@ -30,7 +31,15 @@
     "coalesce((SELECT v.event = 'archived' FROM campaign_event v WHERE v.campaign = " id           \
     " AND v.event IN " EVENTS_LATER " ORDER BY v.id DESC LIMIT 1), 0)"
 
-#define STORE_STATEMENTS_MAX 96
+/*
+ * SQL: protocol and cells of the campaign `g` as its plan has them, which repeated runs of the same
+ * plan have in common; NULL: withheld.
+ */
+#define CAMPAIGN_CELLS(g)                                                                          \
+    "(SELECT hex(" g ".protocol) || json_extract(n.body, '$.cells') FROM content n WHERE"          \
+    " n.digest = " g ".plan AND json_valid(n.body))"
+
+#define STORE_STATEMENTS_MAX 160
 
 /* Bytes; a value or row beyond this in a database is hostile, not evidence. */
 #define STORE_VALUE_MAX (256 * 1024 * 1024)
@@ -45,11 +54,15 @@ struct store {
     char *path; /* heap */
     enum store_mode mode;
     int64_t busy_timeout_ns;
-    int64_t busy_since_ns; /* of the current wait */
-    bool made;             /* by this call of store_open: nothing is stored yet */
-    int carried_from;      /* schema version that it had before this call; 0: today's, or none */
+    int64_t busy_since_ns;  /* of the current wait */
+    int64_t work, work_max; /* SQLite's operations since a statement began alone; the most */
+    bool made;              /* by this call of store_open: nothing is stored yet */
+    int carried_from;       /* schema version that it had before this call; 0: today's, or none */
     bool in_batch;
     bool batch_lost; /* SQLite rolled the whole batch back after a failure */
+    bool has_secret;
+    struct digest secret;       /* of this file's log */
+    struct store_draft *drafts; /* store_draft.h: trials that have begun */
     struct store_slot slots[STORE_STATEMENTS_MAX];
     size_t slot_count;
 };
@@ -66,8 +79,26 @@ int store_connect(struct store *store, const char *name, int flags);
  */
 bool store_has_hot_journal(const char *path);
 
+/*
+ * The ending of a file next to the database, such as "-wal", that is none: a folder, a pipe, a
+ * device. NULL: there is no such thing.
+ */
+const char *store_odd_companion(const char *path);
+
 /* DENIED, with what to do, when a log with changes is next to a file that cannot be written to. */
 enum status store_check_pending(const char *path, struct error *err);
+
+/* ---- store_limits.c ---- */
+
+/* Bounds values and statements of a connection, and runs no view or trigger of the file's. */
+void store_limit_connection(sqlite3 *db);
+/* Once the schema is known to be ours. */
+void store_trust_schema(sqlite3 *db);
+/*
+ * Bounds the work on store->db by the file's size: SQLITE_INTERRUPT beyond what any honest file of
+ * its size takes.
+ */
+void store_limit_work(struct store *store);
 
 /* ---- store_schema.c ---- */
 
@@ -80,6 +111,9 @@ const struct embed_file *store_migrations(int *ret_count);
  */
 enum status store_schema_prepare(struct store *store, const struct embed_file *migrations,
                                  int count, struct error *err);
+
+/* Makes every table refuse UPDATE and DELETE. */
+enum status store_install_triggers(sqlite3 *db, struct error *err);
 
 /* ---- store_sql.c: errors ---- */
 
@@ -99,9 +133,6 @@ struct statement {
 enum status statement_begin(struct store *store, const char *sql, struct statement *ret,
                             struct error *err);
 void statement_i64(struct statement *statement, int64_t value);
-void statement_u64(struct statement *statement, uint64_t value);      /* above INT64_MAX: INVALID */
-void statement_u64_text(struct statement *statement, uint64_t value); /* decimal */
-void statement_real(struct statement *statement, double value);
 void statement_null(struct statement *statement);
 /* NULL stays NULL. Bytes that are not UTF-8 are stored escaped (text_append_printable). */
 void statement_text(struct statement *statement, const char *value);
@@ -149,11 +180,82 @@ void store_snapshot_end(struct store *store);
     CONTEXT_READING("(SELECT readings FROM environment WHERE trial = " trial " AND at = 'host')",  \
                     "host.name")
 
-/* store_content.c; within a change. */
-enum status store_insert_content(struct store *store, const char *kind, const void *bytes,
-                                 size_t length, struct digest *ret, struct error *err);
-enum status store_insert_json(struct store *store, const char *kind, const json_t *json,
-                              struct digest *ret, struct error *err);
+/* ---- store_record.c: records and blobs; all within a change ---- */
+
+/* A record's body while it is made. A text that is NULL, or a number that is negative in
+ * body_known, has no member; store_append reports failures. */
+struct record_body {
+    json_t *json;
+    const char *type;
+    bool failed, too_large;
+};
+void body_init(struct record_body *body, const char *type);
+void body_text(struct record_body *body, const char *name, const char *value);
+void body_json(struct record_body *body, const char *name, json_t *value); /* takes it */
+void body_i64(struct record_body *body, const char *name, int64_t value);
+void body_u64(struct record_body *body, const char *name, uint64_t value);
+void body_known(struct record_body *body, const char *name, int64_t value);
+void body_u64_text(struct record_body *body, const char *name, uint64_t value);
+void body_digest(struct record_body *body, const char *name, const struct digest *digest);
+void body_bytes(struct record_body *body, const char *name, const void *bytes, size_t length);
+void body_blob(struct record_body *body, const char *name, const struct digest *digest);
+void body_reference(struct record_body *body, const char *name, const struct digest *digest);
+/* Member "log", its name: for content that is shared and has no salt, so that no two logs have the
+ * same record. */
+enum status body_log(struct store *store, struct record_body *body, struct error *err);
+json_t *body_take(struct record_body *body); /* NULL: a value failed */
+/* References to rows: members "campaign"; "campaign" and "cell"; "begin"; "checkpoint". */
+enum status body_campaign(struct store *store, struct record_body *body, int64_t campaign,
+                          struct error *err);
+enum status body_cell(struct store *store, struct record_body *body, int64_t cell,
+                      struct error *err);
+enum status body_trial(struct store *store, struct record_body *body, int64_t trial,
+                       struct error *err);
+enum status body_checkpoint(struct store *store, struct record_body *body, int64_t checkpoint,
+                            struct error *err);
+
+struct store_record {
+    int64_t id; /* row in `record` */
+    struct digest digest;
+};
+/* Appends a record to this file's log; of a shared type, gives the one that is there. Takes what
+ * is in `body`. */
+enum status store_append(struct store *store, struct record_body *body, struct store_record *ret,
+                         struct error *err);
+/* The same, unless `status` is not OK already. */
+enum status store_add(struct store *store, struct record_body *body, enum status status,
+                      struct store_record *ret, struct error *err);
+
+/* A record as it is entered. */
+struct record_row {
+    int64_t id; /* 0: the next */
+    int64_t log, leaf;
+    const struct record_type *type;
+    struct digest digest;
+    const struct digest *salt; /* of all members; NULL: see salts */
+    const char *salts;         /* JSON; NULL: none */
+    const char *body;
+    size_t length;
+    bool keep_body; /* false: the row is to be compared alone */
+};
+/*
+ * Inserts the row, and what follows from it in all tables. CORRUPT: what it refers to is not here.
+ */
+enum status store_enter_record(struct store *store, const struct record_row *row, int64_t *ret,
+                               struct error *err);
+
+/* A blob: by the SHA-256 of its bytes, or of the canonical form of JSON, which is `ret`; once. */
+enum status store_insert_content(struct store *store, const void *bytes, size_t length,
+                                 struct digest *ret, struct error *err);
+enum status store_insert_json(struct store *store, const json_t *json, struct digest *ret,
+                              struct error *err);
+
+/* store_trial.c: a record of readings. */
+enum status store_append_readings(struct store *store, const json_t *readings,
+                                  struct store_record *ret, struct error *err);
+/* store_draft.c: forgets the trials that have begun. */
+void store_drafts_finish(struct store *store);
+
 /*
  * store_samples.c: one chunk into `ret` (room for SERIES_CHUNK_MAX); first, count, minimum,
  * maximum, total and data are in the row's columns from `column` on. CORRUPT: it is not what its
@@ -163,10 +265,6 @@ enum status store_read_chunk(sqlite3_stmt *row, int column, int64_t *ret, size_t
                              struct error *err);
 /* Heap copy of `value` in clean UTF-8, as statement_text stores it. */
 char *store_clean_text(const char *value);
-
-/* store_subject.c: row of the reading_set with these readings; within a change. */
-enum status store_insert_readings(struct store *store, const json_t *readings, int64_t *ret,
-                                  struct error *err);
 
 /*
  * Of cell `c` of campaign `g`: "a" or "b" where it is an arm of a paired campaign, else NULL; and

@@ -199,7 +199,7 @@ static enum status fill_trial(struct store *store, json_t *trial, struct error *
         status = set_rows(store, trial, "series",
                           "SELECT name, sum(count) AS samples, min(minimum) AS minimum,"
                           " max(maximum) AS maximum, count(*) AS chunks"
-                          " FROM series WHERE trial = ?1 GROUP BY name ORDER BY min(id)",
+                          " FROM series WHERE trial = ?1 GROUP BY name ORDER BY min(rowid)",
                           id, err);
     if (status == STATUS_OK)
         status = set_rows(store, trial, "checks",
@@ -210,15 +210,13 @@ static enum status fill_trial(struct store *store, json_t *trial, struct error *
     if (status == STATUS_OK)
         status = set_environment(store, trial, id, err);
     if (status == STATUS_OK)
-        status = set_rows(
-            store, trial, "components",
-            "SELECT DISTINCT s.at, c.path, c.kind, c.version, c.build_id, c.size,"
-            " c.sha256, c.missing_reason, p.package, p.version AS package_version, p.manager"
-            " FROM trial_stack s JOIN stack_member m"
-            " ON m.stack = s.stack JOIN component c ON c.id = m.component"
-            " LEFT JOIN component_package p ON p.component = c.id"
-            " WHERE s.trial = ?1 ORDER BY s.at = 'window_end', s.at, c.path, c.id",
-            id, err);
+        status = set_rows(store, trial, "components",
+                          "SELECT DISTINCT s.at, c.path, c.kind, c.version, c.build_id, c.size,"
+                          " c.sha256, c.missing_reason, c.package, c.package_version, c.manager"
+                          " FROM trial_stack s JOIN stack_member m"
+                          " ON m.stack = s.stack JOIN component c ON c.id = m.component"
+                          " WHERE s.trial = ?1 ORDER BY s.at = 'window_end', s.at, c.path, c.id",
+                          id, err);
     if (status == STATUS_OK)
         status = set_telemetry(store, trial, id, err);
     if (status == STATUS_OK)

@@ -3,11 +3,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
+#include "harness/core/clock.h"
 #include "harness/core/embed.h"
 #include "harness/core/text.h"
-#include "results/ledger_leaf.h"
+#include "results/schema_model.h"
 
 /* Generated from schema.sql by assay_embed(). */
 extern const struct embed_file store_schema[];
@@ -107,6 +109,79 @@ static enum status identify(struct store *store, int newest, int64_t *ret_versio
     return STATUS_OK;
 }
 
+/* Refuses changes of what is stored. Names are those of the schema itself. */
+enum status store_install_triggers(sqlite3 *db, struct error *err)
+{
+    static const struct {
+        const char *suffix, *event, *end;
+    } kinds[] = {{"no_update", "UPDATE", "changed"}, {"no_delete", "DELETE", "deleted"}};
+    sqlite3_stmt *tables = NULL;
+    struct text sql;
+    int rc = sqlite3_prepare_v2(db,
+                                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT"
+                                " LIKE 'sqlite!_%' ESCAPE '!' ORDER BY rowid",
+                                -1, &tables, NULL);
+
+    text_init(&sql);
+    while (rc == SQLITE_OK && sqlite3_step(tables) == SQLITE_ROW) {
+        const char *table = (const char *)sqlite3_column_text(tables, 0);
+        /* What was withheld may come later, in another bundle. */
+        const char *filling = table && !strcmp(table, "content")
+                                  ? " WHEN OLD.body IS NOT NULL OR NEW.digest IS NOT OLD.digest"
+                                  : "";
+
+        for (size_t i = 0; table && i < 2; i++)
+            text_append_format(
+                &sql,
+                "DROP TRIGGER IF EXISTS %s_%s;\n"
+                "CREATE TRIGGER %s_%s BEFORE %s ON %s%s BEGIN\n"
+                "    SELECT RAISE(ABORT, '%s is evidence: rows are added, never %s');\n"
+                "END;\n",
+                table, kinds[i].suffix, table, kinds[i].suffix, kinds[i].event, table,
+                i == 0 ? filling : "", table, kinds[i].end);
+    }
+    sqlite3_finalize(tables);
+    if (rc == SQLITE_OK)
+        rc = text_ok(&sql) ? sqlite3_exec(db, sql.data, NULL, NULL, NULL) : SQLITE_NOMEM;
+    text_finish(&sql);
+    return rc == SQLITE_OK ? STATUS_OK
+                           : error_set(err,
+                                       (rc & 0xff) == SQLITE_NOMEM  ? STATUS_NO_MEMORY
+                                       : (rc & 0xff) == SQLITE_FULL ? STATUS_NO_SPACE
+                                                                    : STATUS_IO,
+                                       "preparing the schema: %s", sqlite3_errstr(rc));
+}
+
+/* The log's name and secret, drawn at random, and its first record. */
+static enum status begin_log(struct store *store, struct error *err)
+{
+    struct digest secret;
+    struct record_body body;
+    uint8_t id[16];
+    char hex[33], secret_hex[DIGEST_HEX_SIZE], *name, *sql;
+    enum status status;
+
+    if (sodium_init() < 0)
+        return error_set(err, STATUS_INTERNAL, "libsodium does not start");
+    randombytes_buf(secret.bytes, sizeof(secret.bytes));
+    randombytes_buf(id, sizeof(id));
+    name = text_format("assay-log/%s", sodium_bin2hex(hex, sizeof(hex), id, sizeof(id)));
+    sql = name ? text_format("INSERT INTO log (id, name, secret) VALUES (1, '%s', x'%s')", name,
+                             digest_hex(&secret, secret_hex))
+               : NULL;
+    status = sql ? run(store, sql, "preparing the schema", err)
+                 : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    body_init(&body, "log");
+    body_text(&body, "name", name);
+    body_i64(&body, "created_utc_ns", clock_utc_ns());
+    status = store_add(store, &body, status, NULL, err);
+    free(name);
+    free(sql);
+    sodium_memzero(&secret, sizeof(secret));
+    sodium_memzero(secret_hex, sizeof(secret_hex));
+    return status;
+}
+
 static enum status migrate(struct store *store, const struct embed_file *migrations, int count,
                            struct error *err)
 {
@@ -122,7 +197,9 @@ static enum status migrate(struct store *store, const struct embed_file *migrati
     for (int64_t i = version; i < count && status == STATUS_OK; i++)
         status = run(store, migrations[i].text, "preparing the schema", err);
     if (status == STATUS_OK && version < count)
-        status = ledger_install(store->db, store->path, err);
+        status = store_install_triggers(store->db, err);
+    if (status == STATUS_OK && version == 0)
+        status = begin_log(store, err);
     if (status == STATUS_OK && version < count) {
         snprintf(settings, sizeof(settings), "PRAGMA application_id=%d; PRAGMA user_version=%d",
                  STORE_APPLICATION_ID, count);
@@ -161,6 +238,7 @@ static enum status read_through_copy(struct store *store, const struct embed_fil
     sqlite3_close(file);
     if (rc != SQLITE_OK)
         return store_error(store, rc, "reading a file of an older schema through a copy", err);
+    store_trust_schema(store->db);
     status = migrate(store, migrations, count, err);
     return status == STATUS_OK ? run(store, "PRAGMA query_only=ON", "opening", err) : status;
 }
@@ -173,6 +251,10 @@ enum status store_schema_prepare(struct store *store, const struct embed_file *m
 
     if (status == STATUS_OK)
         status = check_length(store, err);
+    if (status == STATUS_OK && version > 0)
+        status = schema_model_check(store->db, store->path, migrations, (int)version, err);
+    if (status == STATUS_OK)
+        store_trust_schema(store->db);
     if (status != STATUS_OK || version == count)
         return status;
     if (version == 0 && store->mode != STORE_CREATE)

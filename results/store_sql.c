@@ -52,10 +52,12 @@ static enum status status_of(sqlite3 *db, int rc)
     }
 }
 
-static const char *remedy(enum status code, bool made)
+static const char *remedy(enum status code, bool made, int errnum)
 {
     struct rlimit most;
 
+    if (*error_remedy(errnum))
+        return error_remedy(errnum);
     switch (code) {
     case STATUS_NO_SPACE:
         return made ? "; nothing was stored: free some space, then do it again"
@@ -80,18 +82,29 @@ enum status store_error(struct store *store, int rc, const char *doing, struct e
 {
     enum status code = status_of(store->db, rc);
     const char *text = store->db ? sqlite3_errmsg(store->db) : sqlite3_errstr(rc);
+    const bool of_system = (rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_IOERR;
+    const int errnum = of_system && store->db ? sqlite3_system_errno(store->db) : 0;
+    char reason[128];
 
     if (code == STATUS_BUSY)
         return error_set(err, code,
                          "%s: %s: another process has been writing to this database for %.1f s; "
                          "wait until it is done, or choose another file with --db",
                          store->path, doing, (double)store->busy_timeout_ns / 1e9);
+    if ((rc & 0xff) == SQLITE_INTERRUPT) /* store_limit_work; nothing else interrupts */
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: %s: was stopped, because it asks for more work than a file of this "
+                         "size explains: the file is damaged or was made to do so; `assay verify "
+                         "%s` tells more",
+                         store->path, doing, store->path);
     if (code == STATUS_NO_SPACE)
         text = sqlite3_errstr(SQLITE_FULL);
     if (code == STATUS_NO_MEMORY || (rc & 0xff) == SQLITE_TOOBIG || (rc & 0xff) == SQLITE_RANGE)
         text = sqlite3_errstr(rc);
+    if (*error_remedy(errnum))
+        text = strerror_r(errnum, reason, sizeof(reason));
     return error_set(err, code, "%s: %s: %s%s", store->path, doing, text,
-                     remedy(code, store->made));
+                     remedy(code, store->made, errnum));
 }
 
 /* ---- statements ---- */
@@ -129,28 +142,6 @@ static void bound(struct statement *statement, int rc)
 void statement_i64(struct statement *statement, int64_t value)
 {
     bound(statement, sqlite3_bind_int64(statement->handle, statement->next, value));
-}
-
-void statement_u64(struct statement *statement, uint64_t value)
-{
-    if (value > INT64_MAX)
-        bound(statement, SQLITE_RANGE);
-    else
-        statement_i64(statement, (int64_t)value);
-}
-
-void statement_u64_text(struct statement *statement, uint64_t value)
-{
-    char digits[24];
-    int length = snprintf(digits, sizeof(digits), "%" PRIu64, value);
-
-    bound(statement,
-          sqlite3_bind_text(statement->handle, statement->next, digits, length, SQLITE_TRANSIENT));
-}
-
-void statement_real(struct statement *statement, double value)
-{
-    bound(statement, sqlite3_bind_double(statement->handle, statement->next, value));
 }
 
 void statement_null(struct statement *statement)

@@ -9,13 +9,14 @@
 #include <unistd.h>
 
 #include "harness/core/clock.h"
+#include "harness/core/shortage.h"
 #include "results/verify_internal.h"
 
 /* Operations that any file may take, and per byte of it. */
 #define WORK_BASE 20000000
 #define WORK_PER_BYTE 300
 
-#define SIDES 3 /* threads of steps that need no ledger */
+#define SIDES 3 /* threads of concurrent steps */
 #define MESSAGE_MAX 1024
 #define WAIT_US 50000 /* between two polls of steps in other threads */
 
@@ -34,6 +35,8 @@ const char *verify_check_name(enum verify_check check)
 
 static void report(struct verify *verify, const struct verify_finding *finding)
 {
+    if (verify_lacks(verify))
+        return;
     if (finding->level == VERIFY_WRONG)
         verify->summary->wrong++;
     else
@@ -54,12 +57,31 @@ void verify_report(struct verify *verify, enum verify_level level, enum verify_c
     report(verify, &(struct verify_finding){level, check, table, key, message});
 }
 
-const char *verify_damage(const struct verify *verify, sqlite3 *db)
+const char *verify_damage(struct verify *verify, sqlite3 *db)
 {
+    if (verify_tell_lack(verify, db, sqlite3_extended_errcode(db)))
+        return NULL;
     if (sqlite3_errcode(db) != SQLITE_INTERRUPT)
         return sqlite3_errmsg(db);
     return verify_stopped(verify) ? NULL
                                   : "it asks for more work than a file of this size explains";
+}
+
+void verify_report_gap(struct verify *verify, enum verify_check check, const char *table,
+                       int64_t count, int64_t most)
+{
+    char *sql =
+        text_format("SELECT min(n) FROM (SELECT id + 1 AS n FROM %s UNION ALL SELECT 1) WHERE"
+                    " n NOT IN (SELECT id FROM %s)",
+                    table, table);
+    char key[24];
+
+    if (sql)
+        snprintf(key, sizeof(key), "%lld", (long long)verify_ask(verify, sql, 0, 0, check));
+    verify_report(verify, VERIFY_WRONG, check, table, sql ? key : NULL,
+                  "is missing: there are %" PRId64 ", and the last is number %" PRId64, count,
+                  most);
+    free(sql);
 }
 
 void verify_report_damage(struct verify *verify, enum verify_check check, const char *table,
@@ -86,6 +108,8 @@ void verify_findings_add(struct verify_findings *findings, enum verify_level lev
         if (findings->count < VERIFY_FINDINGS_MAX)
             grown = realloc(findings->items, capacity * sizeof(*grown));
         if (!grown) {
+            if (findings->count < VERIFY_FINDINGS_MAX)
+                shortage_note();
             findings->unreported++;
             return;
         }
@@ -98,6 +122,8 @@ void verify_findings_add(struct verify_findings *findings, enum verify_level lev
     note = &findings->items[findings->count++];
     note->finding = (struct verify_finding){level, check, table ? strdup(table) : NULL,
                                             key ? strdup(key) : NULL, strdup(message)};
+    if ((table && !note->finding.table) || (key && !note->finding.key) || !note->finding.message)
+        shortage_note();
 }
 
 void verify_findings_report(struct verify *verify, struct verify_findings *findings)
@@ -105,13 +131,10 @@ void verify_findings_report(struct verify *verify, struct verify_findings *findi
     for (size_t i = 0; i < findings->count; i++) {
         struct verify_finding *finding = &findings->items[i].finding;
 
-        if (!finding->message)
-            finding->message = "out of memory";
         report(verify, finding);
         free((void *)(uintptr_t)finding->table);
         free((void *)(uintptr_t)finding->key);
-        if (strcmp(finding->message, "out of memory") != 0)
-            free((void *)(uintptr_t)finding->message);
+        free((void *)(uintptr_t)finding->message);
     }
     if (findings->unreported > 0)
         verify_report(verify, VERIFY_WRONG, VERIFY_ROW, NULL, NULL, "and %" PRId64 " more",
@@ -122,7 +145,7 @@ void verify_findings_report(struct verify *verify, struct verify_findings *findi
 
 bool verify_stopped(const struct verify *verify)
 {
-    return verify->stopped || (verify->main && verify->main->stopped);
+    return verify->stopped || (verify->main && verify->main->stopped) || verify_lacks(verify);
 }
 
 bool verify_progress(struct verify *verify, const char *doing, uint64_t done, uint64_t total)
@@ -205,10 +228,12 @@ static enum status look_at_file(struct verify *verify, struct error *err)
                          verify->path);
     if (access(verify->path, R_OK) != 0)
         return error_set_errno(err, errno, "%s", verify->path);
-    verify->immutable =
-        !has_log || (log.st_size == 0 && !companion_exists(verify->path, "-shm", &memory));
+    verify->file_size = st.st_size;
+    verify->stray_log = has_log && log.st_size > 0 && !verify_is_log(verify->path);
+    verify->immutable = !has_log || verify->stray_log || store_odd_companion(verify->path) ||
+                        (log.st_size == 0 && !companion_exists(verify->path, "-shm", &memory));
     verify->changed = st.st_mtim;
-    verify->summary->bytes = st.st_size + (has_log ? log.st_size : 0);
+    verify->summary->bytes = st.st_size + (has_log && !verify->stray_log ? log.st_size : 0);
     verify->work_max = WORK_BASE + WORK_PER_BYTE * verify->summary->bytes;
     return STATUS_OK;
 }
@@ -220,7 +245,7 @@ static enum status look_again(const struct verify *verify, struct error *err)
 
     if (!verify->immutable)
         return STATUS_OK;
-    if (stat(verify->path, &st) == 0 && st.st_size == verify->summary->bytes &&
+    if (stat(verify->path, &st) == 0 && st.st_size == verify->file_size &&
         st.st_mtim.tv_sec == verify->changed.tv_sec &&
         st.st_mtim.tv_nsec == verify->changed.tv_nsec)
         return STATUS_OK;
@@ -257,6 +282,34 @@ static enum status refuse(struct verify *verify, const struct verify_header *hea
     return STATUS_OK;
 }
 
+/* What lies next to the database, and in its file outside of its content. */
+static void look_beside(struct verify *verify)
+{
+    const int64_t page_size = pragma(verify->db, "PRAGMA page_size");
+    const int64_t end = pragma(verify->db, "PRAGMA page_count") * page_size;
+    const int64_t unused = pragma(verify->db, "PRAGMA freelist_count");
+    const char *odd = store_odd_companion(verify->path);
+
+    if (odd)
+        verify_report(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
+                      "%s%s is next to it and is not a regular file: remove it", verify->path, odd);
+    else if (verify->stray_log)
+        verify_report(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
+                      "%s-wal is next to it, and is no write-ahead log of a database with its "
+                      "pages, so nothing in it was read: remove it",
+                      verify->path);
+    if (end > 0 && verify->file_size > end)
+        verify_report(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
+                      "%" PRId64 " bytes lie outside of the database, after its last page",
+                      verify->file_size - end);
+    if (unused > 0)
+        verify_report(verify, VERIFY_NOTE, VERIFY_FILE, NULL, NULL,
+                      "%" PRId64 " bytes lie outside of the database's content, on %" PRId64
+                      " pages that it does not use; files in which rows are only added have none, "
+                      "and nothing is said of what they hold (VACUUM removes them)",
+                      unused * page_size, unused);
+}
+
 static enum status identify(struct verify *verify, struct error *err)
 {
     const struct verify_header header = verify_read_header(verify->path);
@@ -285,6 +338,7 @@ static enum status identify(struct verify *verify, struct error *err)
             "the file for writing rolls it back, which changes the file: do that first (sqlite3 "
             "FILE .tables, after copying both), then check it again",
             verify->path);
+    look_beside(verify);
     version = pragma(db, "PRAGMA user_version");
     if (version < 1 || version > newest)
         return error_set(err, STATUS_CORRUPT,
@@ -294,7 +348,7 @@ static enum status identify(struct verify *verify, struct error *err)
     return STATUS_OK;
 }
 
-/* ---- steps without the ledger, concurrent with the others ---- */
+/* ---- steps in threads of their own, concurrent with the others ---- */
 
 typedef enum status step_fn(struct verify *verify, struct error *err);
 
@@ -366,7 +420,9 @@ static void init_side(struct side *side, const struct verify *verify, step_fn *f
     side->verify.immutable = verify->immutable;
     side->verify.work_max = verify->work_max;
     side->verify.readable = verify->readable;
+    side->verify.model = verify->model;
     side->verify.main = verify;
+    side->verify.lack = verify->lack;
     if (verify->options->threads != 1)
         side->started = pthread_create(&side->thread, NULL, run_side, side) == 0;
 }
@@ -389,9 +445,9 @@ static enum status finish_side(struct side *side, struct verify *verify, struct 
 
 static enum status check_all(struct verify *verify, struct error *err)
 {
-    static step_fn *const steps[] = {verify_rows, verify_tree, verify_signatures};
-    static step_fn *const last_steps[] = {verify_references, verify_cells, verify_series,
-                                          verify_estimates, verify_comparisons};
+    static step_fn *const steps[] = {verify_records, verify_tree, verify_signatures, verify_series};
+    static step_fn *const last_steps[] = {verify_shown, verify_cells, verify_estimates,
+                                          verify_comparisons};
     struct side *sides = malloc(SIDES * sizeof(*sides));
     enum status status = sides ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
 
@@ -404,7 +460,7 @@ static enum status check_all(struct verify *verify, struct error *err)
         return status;
     }
     init_side(&sides[0], verify, verify_structure, NULL);
-    init_side(&sides[1], verify, verify_content, verify_complete);
+    init_side(&sides[1], verify, verify_tables, verify_complete);
     init_side(&sides[2], verify, verify_trials, NULL);
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
         if (status == STATUS_OK && verify->readable && !verify->stopped)
@@ -415,7 +471,6 @@ static enum status check_all(struct verify *verify, struct error *err)
         if (status == STATUS_OK)
             status = side_status;
     }
-    verify->trials_were_planned = sides[1].verify.trials_were_planned;
     free(sides);
     for (size_t i = 0; i < sizeof(last_steps) / sizeof(last_steps[0]); i++)
         if (status == STATUS_OK && verify->readable && !verify->stopped)
@@ -425,14 +480,13 @@ static enum status check_all(struct verify *verify, struct error *err)
 
 static void finish(struct verify *verify)
 {
-    verify_tree_end(verify);
     store_close(verify->store);
     sqlite3_close(verify->model);
-    for (size_t i = 0; i < verify->table_count; i++) {
-        free(verify->tables[i].name);
-        free(verify->tables[i].select);
-        free(verify->tables[i].scan);
-        ledger_leaf_shape_finish(&verify->tables[i].shape);
+    while (verify->covers) {
+        struct verify_cover *next = verify->covers->next;
+
+        free(verify->covers);
+        verify->covers = next;
     }
     finish_budgets(verify);
     free(verify);
@@ -443,6 +497,7 @@ enum status verify_file(const char *path, const struct verify_options *options,
 {
     struct verify_summary summary = {0};
     struct verify *verify = calloc(1, sizeof(*verify));
+    struct verify_lack lack = {0};
     int64_t start = clock_monotonic_ns();
     enum status status;
 
@@ -452,9 +507,12 @@ enum status verify_file(const char *path, const struct verify_options *options,
     /* Counting what is allocated takes a lock that all connections share. The call fails,
      * harmlessly, where this process has used SQLite before. */
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    verify_watch_memory();
+    verify_lack_begin(&lack);
     verify->options = options;
     verify->summary = &summary;
     verify->path = path;
+    verify->lack = &lack;
     status = look_at_file(verify, err);
     if (status == STATUS_OK)
         status = verify_open(verify, &verify->store, err);
@@ -468,9 +526,9 @@ enum status verify_file(const char *path, const struct verify_options *options,
         status = error_set(err, STATUS_INTERRUPTED, "%s: not checked to the end", path);
     if (status == STATUS_OK)
         status = look_again(verify, err);
+    status = verify_lack_end(verify, status, err);
     finish(verify);
     summary.seconds = (double)(clock_monotonic_ns() - start) / 1e9;
-    if (status == STATUS_OK)
-        *ret = summary;
+    *ret = summary;
     return status;
 }

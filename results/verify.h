@@ -1,6 +1,7 @@
 /*
- * verify - checks a database: its schema, every row against the ledger,
- * the tree, signatures, completeness, and every estimate recomputed from raw samples.
+ * verify - checks a database: its schema, each record, the logs and their heads, all other tables
+ * against those that the records give, signatures, completeness, and every estimate, recomputed
+ * from raw samples.
  *
  * Opens the file for reading alone and trusts nothing in it: no view or trigger of it is run,
  * values are bounded, and the work is bounded by the file's size. Needs no device and no network.
@@ -24,11 +25,12 @@
 #define VERIFY_CHECK_MAP(X)                                                                        \
     X(FILE, "file", "SQLite's own structure")                                                      \
     X(SCHEMA, "schema", "tables, indices, triggers and views are those of this version")           \
-    X(ROW, "row", "each row is the one that entered the ledger, each leaf has its row")            \
-    X(TREE, "tree", "leaves without gaps; each checkpoint's root follows from them")               \
+    X(RECORD, "record", "each record is canonical, and its digest is the one in the log")          \
+    X(TREE, "tree", "records without gaps; each head's root follows from them")                    \
+    X(ROW, "row", "all tables follow from the records")                                            \
     X(SIGNATURE, "signature", "signatures and time stamps of checkpoints")                         \
     X(HEAD, "head", "the head that was expected")                                                  \
-    X(CONTENT, "content", "stored digests fit what they are digests of")                           \
+    X(CONTENT, "content", "blobs and samples have the digests that records name")                  \
     X(COMPLETE, "complete",                                                                        \
       "nothing planned is missing without a reason; no row without its owner")                     \
     X(CELL, "cell", "campaigns and cells follow from plan, protocol and declared workload")        \
@@ -51,12 +53,12 @@ struct verify_finding {
     enum verify_level level;
     enum verify_check check;
     const char *table;   /* NULL: of no table */
-    const char *key;     /* of the row, as in the ledger; NULL: of no row */
+    const char *key;     /* of the row; of several columns with '/' between; NULL: of no row */
     const char *message; /* for people: what, and what was expected */
 };
 
 struct verify_progress {
-    const char *doing; /* "rows", "estimates" ... */
+    const char *doing; /* "records", "estimates" ... */
     uint64_t done, total;
 };
 
@@ -77,15 +79,16 @@ struct verify_options {
     int64_t witnesses;           /* of the roster, that must have seen each plan before it ran */
     const char
         *tsa_ca; /* PEM: whose time stamps are believed; NULL: their signatures stay unchecked */
-    int threads; /* that check rows; 0: as many as there are processors */
+    int threads; /* that check records and samples; 0: as many as there are processors */
     bool skip_estimates; /* leave out what takes longest */
+    json_t *shown;       /* an object that receives what is not shown; NULL: not asked for */
     int64_t wait_ns;     /* for a file that another process holds; 0: 10 s */
     void *context;       /* of the functions below */
     /* Called for each finding, in one thread. */
     void (*found)(void *context, const struct verify_finding *finding);
     /*
-     * Who witnessed the plan of a campaign of this ledger, as an object (`assay schema show verify`
-     * has its members under "campaigns"); may be NULL.
+     * Who witnessed the plan of a campaign, as an object (`assay schema show verify` has its
+     * members under "campaigns"); may be NULL.
      */
     void (*campaign)(void *context, json_t *campaign);
     /*
@@ -117,21 +120,30 @@ struct verify_options {
 
 struct verify_summary {
     int64_t schema_version;
-    int64_t leaves;      /* in the ledger */
+    int64_t leaves;      /* records of the file's own log */
     struct digest root;  /* of all of them */
     char origin[64];     /* name of the log; "": none */
-    int64_t rows, bytes; /* rows checked; size of the file and its log */
+    int64_t rows, bytes; /* records checked, of all logs; size of the file and its -wal */
     int64_t checkpoints, signatures, trusted_signatures; /* trusted: by one of options->keys */
-    int64_t signed_leaves; /* covered by the newest good signature (of options->keys, if any) */
+    /* Of `leaves`, below the largest head with a good signature, by options->keys if any. */
+    int64_t signed_leaves;
     int64_t estimates, comparisons; /* recomputed and equal */
     int64_t wrong, notes;           /* findings */
     double seconds;
 };
 
 /*
- * Checks a file. OK when it could be read through, whatever was found (see ret->wrong).
+ * Counts refused memory of SQLite and jansson, too, from now on: without that a document that could
+ * not be read for want of memory looks like a bad one. To be called before SQLite is used.
+ */
+void verify_watch_memory(void);
+
+/*
+ * Checks a file. OK when it could be read through, whatever was found (see ret->wrong). `ret` holds
+ * what is known so far after a failure, too.
  * Damage and truncation are findings, as long as the header is that of a database of assay.
- * NOT_FOUND, DENIED, IO; CORRUPT: it is no database of assay at all, or of a newer one; INVALID:
+ * NOT_FOUND, DENIED; NO_MEMORY, IO, NO_SPACE, BUSY: it could not be checked, and what was not found
+ * says nothing; CORRUPT: it is no database of assay at all, or of a newer one; INVALID:
  * expect_head cannot be read.
  */
 enum status verify_file(const char *path, const struct verify_options *options,

@@ -122,7 +122,7 @@ static json_t *read_content(struct context *context, sqlite3_stmt *row, int colu
     const char *digest = column_text(row, column, hex), *body = text_at(row, column + 1);
     json_t *json = NULL;
 
-    if (verify_is_withheld(context->verify, "content", digest))
+    if (sqlite3_column_type(row, column + 1) == SQLITE_NULL)
         verify_report(context->verify, VERIFY_NOTE, VERIFY_CELL, "content", digest,
                       "the %s of %s is withheld, so what follows from it is unverified", what,
                       text_at(row, 1));

@@ -132,11 +132,6 @@ static bool all_trials_were_planned(struct verify *verify)
     return holds && rc == SQLITE_DONE;
 }
 
-static bool trials_were_planned(struct verify *verify)
-{
-    return verify->trials_were_planned;
-}
-
 /* Walks along chunks, whose trials must ascend, up to those of `trial`, and sums these up. */
 static bool sum_of_chunks(sqlite3_stmt *chunk, int64_t trial, int64_t *last, int *rc, int64_t *ret)
 {
@@ -158,7 +153,7 @@ static bool all_samples_are_stored(struct verify *verify)
     sqlite3_stmt *end = prepare(verify, "SELECT trial, samples FROM trial_end WHERE samples IS NOT"
                                         " NULL AND status = 'ok' ORDER BY trial");
     sqlite3_stmt *chunk = prepare(verify, "SELECT trial, count FROM series WHERE name = 'wall_ns'"
-                                          " ORDER BY id");
+                                          " ORDER BY rowid");
     int end_rc = SQLITE_ERROR, rc = chunk ? sqlite3_step(chunk) : SQLITE_ERROR;
     int64_t last = INT64_MIN, sum;
     bool holds = end && chunk;
@@ -216,7 +211,7 @@ static const struct rule {
      "SELECT t.id, 'is of another cell than the trial that was planned' FROM trial t"
      " LEFT JOIN planned_trial p ON p.campaign = t.campaign AND p.sequence = t.sequence"
      " WHERE p.cell IS NOT t.cell",
-     trials_were_planned},
+     all_trials_were_planned},
     {VERIFY_WRONG, "trial",
      "SELECT t.id, 'was tried again although attempt ' || f.attempt || ' ended ''' || e.status ||"
      " '''' FROM trial t CROSS JOIN trial f ON f.campaign = t.campaign AND f.sequence = t.sequence"
@@ -246,8 +241,10 @@ static const struct rule {
                                         "WHERE coalesce(" CAMPAIGN_STATE(
                                             "g.id") ", '') <> 'finished'"},
     {VERIFY_WRONG, "series",
-     "SELECT id, 'the series ' || name || ' of trial ' || trial || ' continues at sample ' || first"
-     " || ' instead of ' || place || ': samples are missing' FROM (SELECT id, trial, name,"
+     "SELECT trial || '/' || name || '/' || first, 'the series ' || name || ' of trial ' || trial "
+     "||"
+     " ' continues at sample ' || first"
+     " || ' instead of ' || place || ': samples are missing' FROM (SELECT trial, name,"
      " first, coalesce((SELECT b.first + b.count FROM series b WHERE b.trial = s.trial AND b.name "
      "= s.name"
      " AND b.first < s.first ORDER BY b.first DESC LIMIT 1), 0) AS place FROM series s WHERE first"
@@ -274,17 +271,6 @@ static void check_rule(struct verify *verify, const struct rule *rule)
         verify_report(verify, rule->level, VERIFY_COMPLETE, rule->table, text_at(row, 0), "%s",
                       text_at(row, 1));
     sqlite3_finalize(row);
-}
-
-/* References other than by number; verify_references has the rest. */
-static void check_owners(struct verify *verify)
-{
-    for (size_t i = 0; i < verify->main->table_count && !verify_stopped(verify); i++) {
-        const struct verify_table *table = &verify->main->tables[i];
-
-        if (verify_refers_otherwise(verify, table))
-            verify_references_check(verify, table);
-    }
 }
 
 /* The order in the plan's own text against the rows, which `row` selects. */
@@ -335,8 +321,10 @@ static void check_plans(struct verify *verify)
 
         plans++;
         snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
-        if (canonical_parse(text_at(row, 1), (size_t)sqlite3_column_bytes(row, 1), "plan", &plan,
-                            &err) != STATUS_OK)
+        if (sqlite3_column_type(row, 1) == SQLITE_NULL) /* withheld */
+            check_plan(verify, order, sqlite3_column_int64(row, 0), key, NULL);
+        else if (canonical_parse(text_at(row, 1), (size_t)sqlite3_column_bytes(row, 1), "plan",
+                                 &plan, &err) != STATUS_OK)
             verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "campaign", key, "%s",
                           err.message);
         else
@@ -355,8 +343,6 @@ enum status verify_complete(struct verify *verify, struct error *err)
     const size_t count = sizeof(rules) / sizeof(rules[0]);
 
     (void)err;
-    verify->trials_were_planned = all_trials_were_planned(verify);
-    check_owners(verify);
     for (size_t i = 0; i < count && verify_progress(verify, "completeness", i, count); i++)
         check_rule(verify, &rules[i]);
     check_plans(verify);

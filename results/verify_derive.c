@@ -115,9 +115,10 @@ static enum likeness compare(const char *stored, size_t length, const json_t *ag
 
 /* ---- estimates ---- */
 
-/* The largest row of a trial in it: the estimate covers the trials up to there. */
-static int64_t last_trial(const char *body, size_t length)
+/* The last trial that it names: the estimate covers the trials up to there. */
+static int64_t last_trial(sqlite3 *db, int64_t cell, const char *body, size_t length)
 {
+    sqlite3_stmt *find = NULL;
     json_t *json = NULL, *trial;
     int64_t last = 0;
     size_t i;
@@ -126,8 +127,16 @@ static int64_t last_trial(const char *body, size_t length)
         return 0;
     json_array_foreach(json_object_get(json, "trials"), i, trial)
     {
-        int64_t row = json_integer_value(json_object_get(trial, "trial"));
+        int64_t row = 0;
 
+        if (sqlite3_prepare_v2(db, "SELECT max(id) FROM trial WHERE cell = ?1 AND sequence = ?2",
+                               -1, &find, NULL) == SQLITE_OK) {
+            sqlite3_bind_int64(find, 1, cell);
+            sqlite3_bind_int64(find, 2, json_integer_value(json_object_get(trial, "sequence")));
+            if (sqlite3_step(find) == SQLITE_ROW)
+                row = sqlite3_column_int64(find, 0);
+        }
+        sqlite3_finalize(find);
         last = row > last ? row : last;
     }
     json_decref(json);
@@ -196,8 +205,8 @@ static void check_estimate(struct verify_worker *worker, sqlite3_stmt *row)
     if (likeness == DIFFERENT && (!all || !sqlite3_column_int(row, 6))) {
         json_decref(again);
         again = NULL;
-        status =
-            analysis_estimate_json(worker->store, cell, last_trial(body, length), &again, &err);
+        status = analysis_estimate_json(worker->store, cell,
+                                        last_trial(worker->db, cell, body, length), &again, &err);
         if (status == STATUS_OK)
             likeness = compare(body, length, again, &err);
     }
@@ -222,6 +231,7 @@ static void check_estimate(struct verify_worker *worker, sqlite3_stmt *row)
 static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
 {
     sqlite3_stmt *row = NULL;
+    const char *damage;
     int rc = sqlite3_prepare_v2(
         worker->db,
         "SELECT e.id, e.cell, e.version, e.verdict, e.body, NOT EXISTS (SELECT 1 FROM estimate l"
@@ -238,9 +248,10 @@ static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
         while (!verify_stopped(worker->verify) && (rc = sqlite3_step(row)) == SQLITE_ROW)
             check_estimate(worker, row);
     }
-    if (rc != SQLITE_DONE && !verify_stopped(worker->verify))
+    if (rc != SQLITE_DONE && !verify_stopped(worker->verify) &&
+        (damage = verify_damage(worker->verify, worker->db)))
         verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ESTIMATE, "estimate", NULL,
-                            "cannot be read: %s", sqlite3_errmsg(worker->db));
+                            "cannot be read: %s", damage);
     sqlite3_finalize(row);
 }
 
@@ -256,7 +267,7 @@ enum status verify_estimates(struct verify *verify, struct error *err)
                       "has row %" PRId64 ", and only %" PRId64 " rows", most, count);
         return STATUS_OK;
     }
-    return verify_share(verify, "estimates", most, ESTIMATES_STEP, check_part, NULL,
+    return verify_share(verify, "estimates", most, ESTIMATES_STEP, check_part,
                         &verify->summary->estimates, err);
 }
 
@@ -384,7 +395,10 @@ static void report_withheld(struct verify *verify, const char *key, const json_t
 
 static bool holds_withheld(struct verify *verify)
 {
-    return verify_ask(verify, "SELECT count(*) FROM withheld", 0, 0, VERIFY_COMPARISON) > 0;
+    return verify_ask(verify,
+                      "SELECT (SELECT count(*) FROM record WHERE typeof(salt) = 'text') + (SELECT"
+                      " count(*) FROM content WHERE body IS NULL)",
+                      0, 0, VERIFY_COMPARISON) > 0;
 }
 
 /*
@@ -410,8 +424,11 @@ static bool numbers_differ(const json_t *stored, const json_t *again)
     return false;
 }
 
-/* columns: 0 id, 1 kind, 2 a, 3 b, 4 version, 5 body, 6 and 7 the ids of a and b, 8 verdict */
-static void check_comparison(struct verify *verify, sqlite3_stmt *row)
+/*
+ * columns: 0 id, 1 kind, 2 a, 3 b, 4 version, 5 body, 6 and 7 the ids of a and b, 8 verdict.
+ * `withheld`: its record's body is.
+ */
+static void check_comparison(struct verify *verify, sqlite3_stmt *row, bool withheld)
 {
     struct error err = ERROR_INIT;
     json_t *body = NULL, *again = NULL;
@@ -421,7 +438,7 @@ static void check_comparison(struct verify *verify, sqlite3_stmt *row)
     char key[24];
 
     snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
-    if (verify_is_withheld(verify, "comparison", key)) {
+    if (withheld) {
         verify_report(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
                       "is withheld, so it was not recomputed");
         return;
@@ -463,18 +480,28 @@ static void check_comparison(struct verify *verify, sqlite3_stmt *row)
 
 enum status verify_comparisons(struct verify *verify, struct error *err)
 {
-    sqlite3_stmt *row;
+    sqlite3_stmt *row, *record;
 
     (void)err;
     if (verify->options->skip_estimates)
         return STATUS_OK;
+    /* A row each, in the same order (projection.sql). */
+    record = verify_prepare(verify, verify->db,
+                            "SELECT log <> 1 AND body -> '$.body' LIKE '{\"withheld\":\"%\"}' AND"
+                            " length(body -> '$.body') = 79 AND substr(body -> '$.body', 14, 64)"
+                            " NOT GLOB '*[^0-9a-f]*' FROM record WHERE type = 'comparison'"
+                            " ORDER BY id",
+                            VERIFY_COMPARISON, "comparison");
     row = verify_prepare(verify, verify->db,
                          "SELECT id, kind, a, b, version, body, " ID_OF("a") ", " ID_OF(
                              "b") ", verdict FROM comparison c ORDER BY id",
                          VERIFY_COMPARISON, "comparison");
     while (row && !verify_stopped(verify) &&
            verify_step(verify, row, VERIFY_COMPARISON, "comparison"))
-        check_comparison(verify, row);
+        check_comparison(verify, row,
+                         record && verify_step(verify, record, VERIFY_COMPARISON, "comparison") &&
+                             sqlite3_column_int(record, 0));
     sqlite3_finalize(row);
+    sqlite3_finalize(record);
     return STATUS_OK;
 }

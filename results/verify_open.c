@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "results/ledger_leaf.h"
 #include "results/verify_internal.h"
 
 /* Virtual machine steps between two checks of the budget. */
@@ -38,23 +37,24 @@ static char *uri_of(const char *path, const char *query)
 
 static void harden(sqlite3 *db, int64_t wait_ns, struct verify_budget *budget)
 {
-    sqlite3_extended_result_codes(db, 1);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
-    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
-    sqlite3_limit(db, SQLITE_LIMIT_LENGTH, STORE_VALUE_MAX);
-    sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, 1000000);
-    sqlite3_limit(db, SQLITE_LIMIT_EXPR_DEPTH, 200);
-    sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
-    sqlite3_limit(db, SQLITE_LIMIT_TRIGGER_DEPTH, 1);
+    store_limit_connection(db);
     sqlite3_progress_handler(db, WORK_STEP, on_work, budget);
     sqlite3_busy_timeout(db, (int)(wait_ns / 1000000));
     sqlite3_exec(db,
                  "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA query_only=ON;"
                  "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-512",
                  NULL, NULL, NULL);
+}
+
+void verify_renew(struct verify *verify, struct store *store)
+{
+    struct verify_budget *budget = calloc(1, sizeof(*budget));
+
+    if (!budget)
+        return; /* the old one goes on */
+    *budget = (struct verify_budget){verify, verify->work_max, verify->budgets};
+    verify->budgets = budget;
+    sqlite3_progress_handler(store->db, WORK_STEP, on_work, budget);
 }
 
 enum status verify_open(struct verify *verify, struct store **ret, struct error *err)
@@ -80,7 +80,7 @@ enum status verify_open(struct verify *verify, struct store **ret, struct error 
     rc = sqlite3_open_v2(name, &store->db,
                          SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
     if (rc == SQLITE_OK)
-        rc = ledger_leaf_register(store->db);
+        rc = record_register(store->db);
     if (rc != SQLITE_OK) {
         status = store_error(store, rc, "opening", err);
         goto done;

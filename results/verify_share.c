@@ -9,10 +9,8 @@ struct share {
     struct verify *verify;
     const char *doing;
     int64_t total, step, next;
-    int64_t behind; /* begin of the next part in order */
-    verify_work_fn *work, *in_order;
+    verify_work_fn *work;
     pthread_mutex_t lock;
-    pthread_cond_t turn;
 };
 
 struct thread {
@@ -39,32 +37,13 @@ static bool claim(struct share *share, int64_t *ret_first, int64_t *ret_end)
     return more;
 }
 
-/* Parts are claimed in order, and every claimed part gets here, so no turn is skipped. */
-static void take_turn(struct thread *thread, int64_t first, int64_t end)
-{
-    struct share *share = thread->share;
-
-    pthread_mutex_lock(&share->lock);
-    while (share->behind != first)
-        pthread_cond_wait(&share->turn, &share->lock);
-    pthread_mutex_unlock(&share->lock);
-    share->in_order(&thread->worker, first, end);
-    pthread_mutex_lock(&share->lock);
-    share->behind = end;
-    pthread_cond_broadcast(&share->turn);
-    pthread_mutex_unlock(&share->lock);
-}
-
 static void *run(void *context)
 {
     struct thread *thread = context;
     int64_t first, end;
 
-    while (claim(thread->share, &first, &end)) {
+    while (claim(thread->share, &first, &end))
         thread->share->work(&thread->worker, first, end);
-        if (thread->share->in_order)
-            take_turn(thread, first, end);
-    }
     return NULL;
 }
 
@@ -82,25 +61,17 @@ static int thread_count(const struct verify *verify, const struct share *share)
 
 static void finish_thread(struct thread *thread, int64_t *done)
 {
-    for (size_t i = 0; i < VERIFY_TABLES_MAX; i++)
-        verify_cursor_finish(&thread->worker.cursors[i]);
-    ledger_leaf_maker_destroy(thread->worker.maker);
-    free(thread->worker.leaves);
     *done += thread->worker.done;
     verify_findings_report(thread->share->verify, &thread->worker.findings);
-    store_close(thread->worker.store);
+    if (thread->worker.store != thread->share->verify->store)
+        store_close(thread->worker.store);
 }
 
 enum status verify_share(struct verify *verify, const char *doing, int64_t total, int64_t step,
-                         verify_work_fn *work, verify_work_fn *in_order, int64_t *ret_done,
-                         struct error *err)
+                         verify_work_fn *work, int64_t *ret_done, struct error *err)
 {
-    struct share share = {.verify = verify,
-                          .doing = doing,
-                          .total = total,
-                          .step = step,
-                          .work = work,
-                          .in_order = in_order};
+    struct share share = {
+        .verify = verify, .doing = doing, .total = total, .step = step, .work = work};
     int count = thread_count(verify, &share);
     struct thread *threads = calloc((size_t)count, sizeof(*threads));
     enum status status = STATUS_OK;
@@ -110,15 +81,17 @@ enum status verify_share(struct verify *verify, const char *doing, int64_t total
     if (!threads)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
     pthread_mutex_init(&share.lock, NULL);
-    pthread_cond_init(&share.turn, NULL);
     for (; opened < count && status == STATUS_OK; opened++) {
         struct verify_worker *worker = &threads[opened].worker;
 
         threads[opened].share = &share;
         worker->verify = verify;
-        worker->maker = ledger_leaf_maker_create();
-        status = worker->maker ? verify_open(verify, &worker->store, err)
-                               : error_set(err, STATUS_NO_MEMORY, "out of memory");
+        if (opened == 0) { /* its thread is this one */
+            worker->store = verify->store;
+            verify_renew(verify, verify->store);
+        } else {
+            status = verify_open(verify, &worker->store, err);
+        }
         worker->db = worker->store ? worker->store->db : NULL;
     }
     for (int i = 1; i < opened && status == STATUS_OK; i++)
@@ -131,7 +104,6 @@ enum status verify_share(struct verify *verify, const char *doing, int64_t total
     }
     for (int i = 0; i < opened; i++)
         finish_thread(&threads[i], ret_done);
-    pthread_cond_destroy(&share.turn);
     pthread_mutex_destroy(&share.lock);
     free(threads);
     return status;

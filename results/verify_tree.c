@@ -1,476 +1,597 @@
-/* The ledger, leaf by leaf: the tree, its checkpoints, and rows that are not in it. */
+/* The logs: this file's own, record by record, and those of bundles, of which parts are here. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <sodium.h>
-
-#include "results/merkle.h"
+#include "harness/core/canonical.h"
+#include "results/ledger.h"
+#include "results/merkle_part.h"
+#include "results/note.h"
 #include "results/verify_internal.h"
 
-/*
- * Keys that a table has in the ledger, as hashes under a key drawn for this run. While the first
- * number of the keys ascends along the ledger, as assay writes them, only keys with the same first
- * number must be kept to find duplicates.
- */
-struct keys {
-    uint64_t *hashes; /* of the current first number, or all */
-    size_t count, capacity;
-    int64_t first;
-    bool rises_not, all;
-    size_t twice; /* duplicate keys */
-};
-
-struct verify_tree {
-    struct verify *verify;
-    struct merkle merkle;
-    struct keys keys[VERIFY_TABLES_MAX];
-    unsigned char hash_key[crypto_shorthash_KEYBYTES];
-    sqlite3_stmt *checkpoints; /* by size; the row it is on, if any */
-    bool has_checkpoint;
-    const struct verify_table *checkpoint, *campaign, *trial;
-    int64_t due;           /* the checkpoint of as many leaves as there are now; 0: there is none */
-    int64_t head_size;     /* where the expected head was seen */
-    int64_t expected_size; /* of the head that the user expects; -1: any */
-    bool expects, head_seen;
-    struct digest expected;
-    bool failed;                     /* out of memory */
-    struct verify_findings findings; /* of what was handed over */
-};
-
-static uint64_t hash_of(const struct verify_tree *tree, sqlite3_value *key)
-{
-    unsigned char out[crypto_shorthash_BYTES];
-    uint64_t hash;
-
-    if (sqlite3_value_type(key) == SQLITE_INTEGER) {
-        int64_t number = sqlite3_value_int64(key);
-
-        crypto_shorthash(out, (const unsigned char *)&number, sizeof(number), tree->hash_key);
-    } else {
-        const unsigned char *bytes = sqlite3_value_blob(key);
-
-        crypto_shorthash(out, bytes ? bytes : out, bytes ? (size_t)sqlite3_value_bytes(key) : 0,
-                         tree->hash_key);
-    }
-    memcpy(&hash, out, sizeof(hash));
-    return hash;
-}
-
-static void remember(struct verify_tree *tree, size_t table, uint64_t hash)
-{
-    struct keys *keys = &tree->keys[table];
-
-    if (keys->count == keys->capacity) {
-        size_t capacity = keys->capacity ? keys->capacity * 2 : 256;
-        uint64_t *grown = realloc(keys->hashes, capacity * sizeof(*grown));
-
-        if (!grown) {
-            tree->failed = true;
-            return;
-        }
-        keys->hashes = grown;
-        keys->capacity = capacity;
-    }
-    keys->hashes[keys->count++] = hash;
-}
-
-static int compare_hashes(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-static void sort(struct keys *keys)
-{
-    if (keys->count > 1)
-        qsort(keys->hashes, keys->count, sizeof(*keys->hashes), compare_hashes);
-    for (size_t i = 1; i < keys->count; i++)
-        keys->twice += keys->hashes[i] == keys->hashes[i - 1];
-}
-
-/* The number that a key begins with; false when it begins with none. */
-static bool first_number(const struct verify_entry *entry, int64_t *ret)
-{
-    const char *text, *slash;
-    char digits[24];
-
-    if (entry->named.is_read || entry->table->is_number) {
-        *ret =
-            entry->named.is_read ? entry->named.parts[0].number : sqlite3_value_int64(entry->key);
-        return entry->named.is_read;
-    }
-    if (sqlite3_value_type(entry->key) != SQLITE_TEXT)
-        return false;
-    text = (const char *)sqlite3_value_text(entry->key);
-    slash = text ? strchr(text, '/') : NULL;
-    if (!slash || (size_t)(slash - text) >= sizeof(digits))
-        return false;
-    memcpy(digits, text, (size_t)(slash - text));
-    digits[slash - text] = '\0';
-    return text_parse_i64(digits, ret);
-}
-
-struct verify_leaf verify_tree_leaf(struct verify *verify, const struct verify_entry *entry)
-{
-    const struct verify_table *table = entry->table;
-    const void *digest = sqlite3_value_blob(entry->digest);
-    struct verify_leaf leaf = {.table = -1};
-
-    if (digest && sqlite3_value_bytes(entry->digest) == DIGEST_SIZE)
-        memcpy(leaf.digest.bytes, digest, DIGEST_SIZE);
-    if (!table)
-        return leaf;
-    leaf.table = (int16_t)(table - verify->tables);
-    leaf.has_number = table->in_order && first_number(entry, &leaf.number);
-    if (!table->is_number)
-        leaf.key_hash = hash_of(verify->tree, entry->key);
-    return leaf;
-}
-
-static void note_key(struct verify_tree *tree, const struct verify_leaf *leaf)
-{
-    const struct verify_table *table = &tree->verify->tables[leaf->table];
-    struct keys *keys = &tree->keys[leaf->table];
-
-    if (table->parts[0] != 'I') {
-        keys->all = true;
-        remember(tree, (size_t)leaf->table, leaf->key_hash);
-        return;
-    }
-    if (keys->rises_not)
-        return;
-    if (!leaf->has_number ||
-        (table->leaves > 1 &&
-         (table->is_number ? leaf->number <= keys->first : leaf->number < keys->first))) {
-        keys->rises_not = true;
-        return;
-    }
-    if (table->leaves == 1 || leaf->number > keys->first) {
-        sort(keys);
-        keys->count = 0;
-        keys->first = leaf->number;
-    }
-    if (!table->is_number)
-        remember(tree, (size_t)leaf->table, leaf->key_hash);
-}
-
-/* All keys of a table. Unreadable rows were reported by the first pass. */
-static void collect(struct verify_tree *tree, size_t number)
-{
-    struct keys *keys = &tree->keys[number];
-    sqlite3_stmt *ledger = verify_prepare(tree->verify, tree->verify->db,
-                                          "SELECT key FROM ledger WHERE table_name = ?1"
-                                          " ORDER BY leaf",
-                                          VERIFY_TREE, "ledger");
-
-    keys->count = 0;
-    keys->twice = 0;
-    if (ledger)
-        sqlite3_bind_text(ledger, 1, tree->verify->tables[number].name, -1, SQLITE_STATIC);
-    while (ledger && !tree->failed && sqlite3_step(ledger) == SQLITE_ROW)
-        remember(tree, number, hash_of(tree, sqlite3_column_value(ledger, 0)));
-    sqlite3_finalize(ledger);
-    sort(keys);
-    keys->all = true;
-}
-
-/* ---- checkpoints ---- */
-
-static void next_checkpoint(struct verify_tree *tree)
-{
-    const int rc = tree->checkpoints ? sqlite3_step(tree->checkpoints) : SQLITE_DONE;
-    const char *damage = rc == SQLITE_ROW || rc == SQLITE_DONE
-                             ? NULL
-                             : verify_damage(tree->verify, tree->verify->db);
-
-    tree->has_checkpoint = rc == SQLITE_ROW;
-    if (damage)
-        verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", NULL,
-                            "cannot be read: %s", damage);
-}
-
-static bool blob_is(sqlite3_stmt *select, int column, const void *bytes, size_t length)
-{
-    const void *blob = sqlite3_column_blob(select, column);
-
-    return blob && (size_t)sqlite3_column_bytes(select, column) == length &&
-           memcmp(blob, bytes, length) == 0;
-}
-
-/* A plan's checkpoint covers its campaign and none of its trials; ids ascend along the ledger. */
-static void check_plan(struct verify_tree *tree, const char *key)
-{
-    sqlite3_stmt *row = tree->checkpoints;
-
-    if (sqlite3_column_type(row, 5) == SQLITE_NULL ||
-        sqlite3_column_int64(row, 5) > tree->campaign->last)
-        verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", key,
-                            "is of a plan, and does not cover a campaign");
-    else if (sqlite3_column_type(row, 6) != SQLITE_NULL &&
-             sqlite3_column_int64(row, 6) <= tree->trial->last)
-        verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", key,
-                            "is of a plan, and covers trial %lld of its campaign already",
-                            (long long)sqlite3_column_int64(row, 6));
-}
-
-/* columns: 0 id, 1 size, 2 root, 3 frontier, 4 kind, 5 campaign, 6 a plan's first trial */
-static void check_checkpoint(struct verify_tree *tree)
-{
-    struct digest root = merkle_root(&tree->merkle);
-    sqlite3_stmt *row = tree->checkpoints;
-    char key[24], hex[DIGEST_HEX_SIZE];
-
-    snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
-    tree->due = sqlite3_column_int64(row, 0);
-    if (!blob_is(row, 2, root.bytes, DIGEST_SIZE))
-        verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", key,
-                            "the first %" PRIu64
-                            " leaves give the root %s, not the one stored: the "
-                            "ledger was rewritten",
-                            tree->merkle.size, digest_hex(&root, hex));
-    if (!blob_is(row, 3, tree->merkle.nodes,
-                 (size_t)merkle_node_count(tree->merkle.size) * DIGEST_SIZE))
-        verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", key,
-                            "its frontier does not follow from the leaves");
-    if (blob_is(row, 4, "plan", strlen("plan")))
-        check_plan(tree, key);
-    tree->verify->summary->checkpoints++;
-}
-
-/* Checks all that refers to the head of this many leaves. */
-static void check_head(struct verify_tree *tree)
-{
+/* A head that the reader expects. */
+struct expected {
+    bool is_asked, is_seen;
+    int64_t size; /* -1: any */
     struct digest root;
-    bool at_checkpoint = false;
+};
 
-    tree->due = 0;
-    while (tree->has_checkpoint &&
-           sqlite3_column_int64(tree->checkpoints, 1) <= (int64_t)tree->merkle.size) {
-        check_checkpoint(tree);
-        at_checkpoint = true;
-        next_checkpoint(tree);
-    }
-    if (!tree->expects || tree->head_seen ||
-        (tree->expected_size >= 0
-             ? tree->expected_size != (int64_t)tree->merkle.size
-             : !at_checkpoint && (int64_t)tree->merkle.size != tree->verify->leaves))
-        return;
-    root = merkle_root(&tree->merkle);
-    tree->head_seen = digest_equal(&root, &tree->expected);
-    tree->head_size = (int64_t)tree->merkle.size;
+static bool column_digest(sqlite3_stmt *row, int column, struct digest *ret)
+{
+    const void *bytes = sqlite3_column_blob(row, column);
+
+    if (!bytes || sqlite3_column_bytes(row, column) != DIGEST_SIZE)
+        return false;
+    memcpy(ret->bytes, bytes, DIGEST_SIZE);
+    return true;
 }
 
-/* A checkpoint's own leaf directly follows the leaves that it covers. */
-static void check_place(struct verify_tree *tree, const struct verify_leaf *leaf)
+static const char *key_of(sqlite3_stmt *row, char ret[24])
+{
+    snprintf(ret, 24, "%lld", (long long)sqlite3_column_int64(row, 0));
+    return ret;
+}
+
+static enum status read_expected(const char *text, struct expected *ret, struct error *err)
+{
+    const char *colon = text ? strchr(text, ':') : NULL;
+    char size[24];
+
+    *ret = (struct expected){.is_asked = text != NULL, .size = -1};
+    if (!text)
+        return STATUS_OK;
+    snprintf(size, sizeof(size), "%.*s", colon ? (int)(colon - text) : 0, text);
+    if (!digest_from_hex(colon ? colon + 1 : text, &ret->root) ||
+        (colon && (!text_parse_i64(size, &ret->size) || ret->size < 0)))
+        return error_set(err, STATUS_INVALID,
+                         "--expect-head %s: is neither ROOT nor SIZE:ROOT, with a root of 64 hex "
+                         "digits in lower case",
+                         text);
+    return STATUS_OK;
+}
+
+static void compare_expected(struct expected *expected, int64_t size, const struct digest *root)
+{
+    expected->is_seen |= expected->is_asked && (expected->size < 0 || expected->size == size) &&
+                         digest_equal(&expected->root, root);
+}
+
+/* ---- this file's own log ---- */
+
+/*
+ * The head in a record against the tree of the records before it, `campaigns` of which are of that
+ * type. columns: 0 id, 1 leaf, 4 body
+ */
+static void check_head(struct verify *verify, sqlite3_stmt *row, const struct merkle *tree,
+                       int64_t campaigns)
+{
+    const json_t *counted;
+    const struct digest root = merkle_root(tree);
+    char hex[DIGEST_HEX_SIZE], frontier[MERKLE_HEIGHT_MAX * 2 * DIGEST_SIZE + 1], key[24];
+    const char *told;
+    json_t *body = NULL;
+
+    verify->summary->checkpoints++;
+    if (canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "head", &body,
+                        NULL) != STATUS_OK)
+        return; /* verify_records reports it */
+    digest_hex(&root, hex);
+    sodium_bin2hex(frontier, sizeof(frontier), tree->nodes->bytes,
+                   (size_t)merkle_node_count(tree->size) * DIGEST_SIZE);
+    told = json_string_value(json_object_get(body, "root"));
+    if (json_integer_value(json_object_get(body, "size")) != (int64_t)tree->size)
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
+                      "is a head of %lld records and comes after %" PRIu64,
+                      (long long)json_integer_value(json_object_get(body, "size")), tree->size);
+    else if (!told || strcmp(told, hex) != 0)
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
+                      "is a head whose root does not follow from the records before it: %s, told "
+                      "%s",
+                      hex, told ? told : "none");
+    told = json_string_value(json_object_get(body, "frontier"));
+    if (!told || strcmp(told, frontier) != 0)
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
+                      "is a head whose frontier does not follow from the records before it");
+    counted = json_object_get(body, "campaigns_in_log");
+    if (counted && json_integer_value(counted) != campaigns)
+        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "record", key_of(row, key),
+                      "is a head that counts %lld campaigns and comes after %lld",
+                      (long long)json_integer_value(counted), (long long)campaigns);
+    json_decref(body);
+}
+
+/* The campaign of a record with this digest; 0: it is not here. */
+static int64_t campaign_of(struct verify *verify, const char *hex)
+{
+    sqlite3_stmt *find = verify_prepare(verify, verify->db,
+                                        "SELECT g.id FROM record r JOIN campaign g ON g.record ="
+                                        " r.id WHERE r.digest = assay_hex(?1)",
+                                        VERIFY_TREE, "campaign");
+    int64_t campaign = 0;
+
+    if (find)
+        sqlite3_bind_text(find, 1, hex, -1, SQLITE_STATIC);
+    if (find && verify_step(verify, find, VERIFY_TREE, "campaign"))
+        campaign = sqlite3_column_int64(find, 0);
+    sqlite3_finalize(find);
+    return campaign;
+}
+
+/* Takes `there`. */
+static void compare_manifests(struct verify *verify, sqlite3_stmt *row, const json_t *told,
+                              json_t *there, const char *whose)
 {
     char key[24];
 
-    if (tree->due != 0 && leaf->number == tree->due)
+    if (!json_equal(there, told))
+        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "record", key_of(row, key),
+                      "is a head that counts other records of %s than are here: some were left "
+                      "out, or put in",
+                      whose);
+    json_decref(there);
+}
+
+/* The campaigns of this file's own log, as far as it was walked along. */
+struct census {
+    int64_t campaigns;
+    json_t *same; /* {digest of protocol and cells: how many campaigns have them} */
+};
+
+/* The digest of a campaign's protocol and cells, by that of its record; "": withheld, or none. */
+static void read_cells(struct verify *verify, const char *hex, char ret[DIGEST_HEX_SIZE])
+{
+    sqlite3_stmt *row =
+        verify_prepare(verify, verify->db,
+                       "SELECT lower(hex(assay_sha256(" CAMPAIGN_CELLS(
+                           "g") "))) FROM record r JOIN campaign g ON g.record = r.id WHERE"
+                                " r.digest = assay_hex(?1)",
+                       VERIFY_TREE, "campaign");
+
+    *ret = '\0';
+    if (row)
+        sqlite3_bind_text(row, 1, hex, -1, SQLITE_STATIC);
+    if (row && verify_step(verify, row, VERIFY_TREE, "campaign"))
+        snprintf(ret, DIGEST_HEX_SIZE, "%s", text_at(row, 0));
+    sqlite3_finalize(row);
+}
+
+static void count_campaign(struct verify *verify, struct census *census,
+                           const struct digest *record)
+{
+    char hex[DIGEST_HEX_SIZE], cells[DIGEST_HEX_SIZE];
+    json_int_t before;
+
+    census->campaigns++;
+    read_cells(verify, digest_hex(record, hex), cells);
+    if (!*cells) /* of another program: nothing is known to be the same */
         return;
-    snprintf(key, sizeof(key), "%lld", (long long)leaf->number);
-    verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", key,
-                        "entered the ledger as leaf %" PRIu64
-                        ", but states another size: it was not made at the time it states",
-                        tree->merkle.size);
+    before = json_integer_value(json_object_get(census->same, cells));
+    json_object_set_new(census->same, cells, json_integer(before + 1));
 }
 
-static enum status parse_head(struct verify_tree *tree, struct error *err)
+/* How many have the same cells, which only those who have all of the log can count. */
+static void check_numbers(struct verify *verify, sqlite3_stmt *row, const struct census *census,
+                          const json_t *body)
 {
-    const char *text = tree->verify->options->expect_head;
-    const char *colon = text ? strchr(text, ':') : NULL;
-    char size[24] = "";
+    json_t *told;
+    bool is_right = true;
+    char key[24], cells[DIGEST_HEX_SIZE];
+    const char *hex;
 
-    tree->expected_size = -1;
-    tree->expects = text != NULL;
-    if (!text)
-        return STATUS_OK;
-    if (colon && (size_t)(colon - text) < sizeof(size)) {
-        memcpy(size, text, (size_t)(colon - text));
-        text = colon + 1;
+    json_object_foreach(json_object_get(body, "same_cells_in_log"), hex, told)
+    {
+        read_cells(verify, hex, cells);
+        is_right = is_right && json_integer_value(told) ==
+                                   json_integer_value(json_object_get(census->same, cells));
     }
-    if ((colon && (!text_parse_i64(size, &tree->expected_size) || tree->expected_size < 0)) ||
-        !digest_from_hex(text, &tree->expected))
-        return error_set(
-            err, STATUS_INVALID,
-            "--expect-head %s: write the root's 64 hex digits, or SIZE:ROOT, as `assay "
-            "checkpoint` prints them",
-            tree->verify->options->expect_head);
-    return STATUS_OK;
+    if (!is_right)
+        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "record", key_of(row, key),
+                      "is a head that counts other campaigns of its log than are here");
 }
 
-/* ---- leaf by leaf ---- */
-
-static void take_leaf(struct verify_tree *tree, const struct verify_leaf *leaf)
+/* What there was of campaigns, against what the head says. `census`: of this file's own log; NULL:
+ * of another. columns: 0 id, 1 leaf, 4 body */
+static void check_manifests(struct verify *verify, sqlite3_stmt *row, const struct census *census)
 {
-    if (leaf->table >= 0) {
-        struct verify_table *table = &tree->verify->tables[leaf->table];
+    const int64_t leaf = sqlite3_column_int64(row, 1);
+    json_t *body = NULL, *told, *manifest, *there;
+    int64_t *campaigns;
+    size_t count = 0;
+    bool are_all = true;
+    const char *hex;
+    char whose[40];
 
-        if (table == tree->checkpoint)
-            check_place(tree, leaf);
-        if (table->leaves++ == 0)
-            table->first = leaf->number;
-        note_key(tree, leaf);
-        if (table->counted && leaf->number <= table->last) {
-            char key[24];
-
-            snprintf(key, sizeof(key), "%lld", (long long)leaf->number);
-            verify_findings_add(&tree->findings, VERIFY_WRONG, VERIFY_TREE, table->name, key,
-                                "follows row %" PRId64
-                                " in the ledger: the order of rows was changed",
-                                table->last);
-        } else if (table->counted) {
-            table->last = leaf->number;
-        }
-    }
-    merkle_add(&tree->merkle, &leaf->digest);
-    check_head(tree);
-}
-
-void verify_tree_take(struct verify *verify, const struct verify_leaf *leaves, size_t count)
-{
-    for (size_t i = 0; i < count && !verify_stopped(verify); i++)
-        take_leaf(verify->tree, &leaves[i]);
-}
-
-uint64_t verify_tree_size(const struct verify *verify)
-{
-    return verify->tree->merkle.size;
-}
-
-enum status verify_tree_begin(struct verify *verify, struct error *err)
-{
-    struct verify_tree *tree = calloc(1, sizeof(*tree));
-    enum status status;
-
-    if (!tree || sodium_init() < 0) {
-        free(tree);
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
-    }
-    tree->verify = verify;
-    tree->checkpoint = verify_find_table(verify, "checkpoint");
-    tree->campaign = verify_find_table(verify, "campaign");
-    tree->trial = verify_find_table(verify, "trial");
-    verify->tree = tree;
-    randombytes_buf(tree->hash_key, sizeof(tree->hash_key));
-    status = parse_head(tree, err);
-    if (status != STATUS_OK)
-        return status;
-    tree->checkpoints = verify_prepare(verify, verify->db,
-                                       "SELECT id, size, root, frontier, kind, campaign,"
-                                       " CASE kind WHEN 'plan' THEN (SELECT min(t.id) FROM trial t"
-                                       " WHERE t.campaign = c.campaign) END"
-                                       " FROM checkpoint c ORDER BY size, id",
-                                       VERIFY_TREE, "checkpoint");
-    next_checkpoint(tree);
-    check_head(tree);
-    return STATUS_OK;
-}
-
-void verify_tree_end(struct verify *verify)
-{
-    struct verify_tree *tree = verify->tree;
-
-    if (!tree)
+    if (canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "head", &body,
+                        NULL) != STATUS_OK)
         return;
-    verify_findings_report(verify, &tree->findings);
-    sqlite3_finalize(tree->checkpoints);
-    for (size_t i = 0; i < VERIFY_TABLES_MAX; i++)
-        free(tree->keys[i].hashes);
-    free(tree);
-    verify->tree = NULL;
-}
+    told = json_object_get(body, "manifest");
+    campaigns = calloc(json_object_size(told) + 1, sizeof(*campaigns));
+    json_object_foreach(told, hex, manifest)
+    {
+        const int64_t campaign = campaigns ? campaign_of(verify, hex) : 0;
 
-static void tell_cut_checkpoints(struct verify_tree *tree)
-{
-    while (tree->has_checkpoint && !verify_stopped(tree->verify)) {
-        char key[24];
-
-        snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(tree->checkpoints, 0));
-        verify_findings_add(
-            &tree->findings, VERIFY_WRONG, VERIFY_TREE, "checkpoint", key,
-            "covers %lld leaves, there are %" PRIu64 ": the end of the ledger is missing",
-            (long long)sqlite3_column_int64(tree->checkpoints, 1), tree->merkle.size);
-        next_checkpoint(tree);
-    }
-}
-
-/* ---- rows against the keys that the ledger has ---- */
-
-/* Names the rows that have no leaf. */
-static void name_strangers(struct verify_tree *tree, size_t number)
-{
-    struct verify_table *table = &tree->verify->tables[number];
-    struct keys *keys = &tree->keys[number];
-    sqlite3_stmt *rows =
-        verify_prepare(tree->verify, tree->verify->db, table->scan, VERIFY_ROW, table->name);
-    int64_t reported = 0;
-
-    while (rows && verify_step(tree->verify, rows, VERIFY_ROW, table->name)) {
-        uint64_t hash = hash_of(tree, sqlite3_column_value(rows, 0));
-        char key[VERIFY_KEY_TEXT];
-
-        if ((keys->count > 0 &&
-             bsearch(&hash, keys->hashes, keys->count, sizeof(hash), compare_hashes)) ||
-            reported++ >= VERIFY_FINDINGS_MAX)
+        if (!campaign) { /* of a bundle that shows other campaigns of its log */
+            are_all = false;
             continue;
-        verify_report(tree->verify, VERIFY_WRONG, VERIFY_ROW, table->name,
-                      verify_key_text(sqlite3_column_value(rows, 0), key),
-                      "the row is not in the ledger: it was not added by assay");
+        }
+        campaigns[count++] = campaign;
+        there = NULL;
+        ledger_manifest(verify->store, campaign, leaf, &there, NULL);
+        snprintf(whose, sizeof(whose), "campaign %lld", (long long)campaign);
+        compare_manifests(verify, row, manifest, there, whose);
     }
-    sqlite3_finalize(rows);
+    if (census)
+        check_numbers(verify, row, census, body);
+    if (are_all && count > 1) {
+        there = NULL;
+        ledger_manifest_together(verify->store, campaigns, count, leaf, &there, NULL);
+        compare_manifests(verify, row, json_object_get(body, "together"), there,
+                          "its campaigns together");
+    }
+    free(campaigns);
+    json_decref(body);
 }
 
-static void compare_table(struct verify_tree *tree, size_t number)
+/* columns: 0 id, 1 leaf, 2 type, 3 digest, 4 body */
+static void walk_log(struct verify *verify, struct expected *expected, int64_t total)
 {
-    struct verify_table *table = &tree->verify->tables[number];
-    struct keys *keys = &tree->keys[number];
-    char *sql = text_format("SELECT count(*) FROM %s", table->name);
-    int64_t rows;
+    struct census census = {.same = json_object()};
+    struct merkle tree = {0};
+    int64_t offset = 0;
+    char key[24];
+    sqlite3_stmt *row = verify_prepare(verify, verify->db,
+                                       "SELECT id, leaf, type, digest, body FROM record"
+                                       " WHERE log = 1 ORDER BY id",
+                                       VERIFY_TREE, "record");
 
-    if (!sql) {
-        tree->failed = true;
-        return;
+    while (row && verify_step(verify, row, VERIFY_TREE, "record")) {
+        const int64_t apart = sqlite3_column_int64(row, 1) - (int64_t)tree.size;
+        struct digest leaf = {{0}}, root;
+
+        if (tree.size % 65536 == 0 && !verify_progress(verify, "heads", tree.size, (uint64_t)total))
+            break;
+        if (apart != 0 && apart != offset) { /* of those after a gap, the first is reported */
+            offset = apart;
+            verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
+                          "is number %lld of the log where number %" PRIu64
+                          " belongs: one is missing, or they are not in their order",
+                          (long long)sqlite3_column_int64(row, 1), tree.size);
+        }
+        if (expected->is_asked && (expected->size < 0 || expected->size == (int64_t)tree.size) &&
+            tree.size > 0) {
+            root = merkle_root(&tree);
+            compare_expected(expected, (int64_t)tree.size, &root);
+        }
+        if (!strcmp(text_at(row, 2), "checkpoint")) {
+            check_head(verify, row, &tree, census.campaigns);
+            check_manifests(verify, row, &census);
+        }
+        column_digest(row, 3, &leaf);
+        if (!strcmp(text_at(row, 2), "campaign"))
+            count_campaign(verify, &census, &leaf);
+        merkle_add(&tree, &leaf);
     }
-    rows = verify_ask(tree->verify, sql, 0, 0, VERIFY_ROW);
-    free(sql);
-    if (keys->rises_not)
-        collect(tree, number);
+    sqlite3_finalize(row);
+    json_decref(census.same);
+    verify->summary->leaves = (int64_t)tree.size;
+    verify->summary->root = merkle_root(&tree);
+    compare_expected(expected, (int64_t)tree.size, &verify->summary->root);
+}
+
+/* columns: 3 salt, 4 body of a record of the own log */
+static bool is_salt(const struct verify *verify, sqlite3_stmt *row)
+{
+    const struct digest salt =
+        record_salt(&verify->secret, text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4));
+    struct digest stored;
+
+    return column_digest(row, 3, &stored) && digest_equal(&stored, &salt);
+}
+
+static void check_name(struct verify *verify)
+{
+    sqlite3_stmt *row =
+        verify_prepare(verify, verify->db,
+                       "SELECT l.name, r.body, r.type, s.salt, s.body FROM log l LEFT JOIN record r"
+                       " ON r.log = 1 AND r.leaf = 0 LEFT JOIN record s ON s.id = (SELECT min(id)"
+                       " FROM record WHERE log = 1 AND salt IS NOT NULL) WHERE l.id = 1",
+                       VERIFY_TREE, "log");
+    json_t *body = NULL;
+    const char *name = NULL;
+
+    if (row && verify_step(verify, row, VERIFY_TREE, "log")) {
+        snprintf(verify->summary->origin, sizeof(verify->summary->origin), "%s", text_at(row, 0));
+        canonical_parse(text_at(row, 1), (size_t)sqlite3_column_bytes(row, 1), "log", &body, NULL);
+        name = json_string_value(json_object_get(body, "name"));
+        if (sqlite3_column_type(row, 3) != SQLITE_NULL && !is_salt(verify, row))
+            verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", "1",
+                          "the salts of its records do not follow from its secret");
+        if (strcmp(text_at(row, 2), "log") != 0 || !name ||
+            strlen(name) != (size_t)sqlite3_column_bytes(row, 0) ||
+            strcmp(name, text_at(row, 0)) != 0)
+            verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", "1",
+                          "its name is not the one in the log's first record");
+    } else {
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", NULL, "the file has no log");
+    }
+    json_decref(body);
+    sqlite3_finalize(row);
+}
+
+/* ---- logs of bundles ---- */
+
+/* The subtrees that the bundle handed over: [[level, index, hex], ...]. */
+static bool read_places(const json_t *proof, struct merkle_part *part)
+{
+    const json_t *nodes = json_object_get(proof, "nodes");
+    json_t *node;
+    size_t i;
+
+    json_array_foreach(nodes, i, node)
+    {
+        const json_int_t level = json_integer_value(json_array_get(node, 0)),
+                         index = json_integer_value(json_array_get(node, 1));
+        const char *hex = json_string_value(json_array_get(node, 2));
+        struct digest digest;
+
+        if (json_array_size(node) != 3 || !json_is_integer(json_array_get(node, 0)) ||
+            !json_is_integer(json_array_get(node, 1)) || level < 0 || level > 62 || index < 0 ||
+            index > (INT64_MAX >> level) || !hex || !digest_from_hex(hex, &digest) ||
+            !merkle_part_add(part, (int)level, (uint64_t)index, &digest))
+            return false;
+    }
+    return json_is_array(nodes);
+}
+
+/* Which records are proven to be of their log: bits by row. */
+struct proven {
+    uint8_t *bits; /* heap; NULL: no memory */
+    int64_t count;
+};
+
+/* The places that one bundle has shown. */
+struct shown {
+    struct merkle_part nodes; /* of what it does not show */
+    struct merkle_part part;  /* these, and its records */
+    int64_t log, size;
+};
+
+/*
+ * Its records: those in a subtree that it handed over are of another bundle, which proves them.
+ * With `proven`, they are marked.
+ */
+static bool take_leaves(struct verify *verify, struct shown *shown, struct proven *proven)
+{
+    sqlite3_stmt *row = verify_prepare(
+        verify, verify->db, "SELECT id, leaf, digest FROM record WHERE log = ?1 AND leaf < ?2",
+        VERIFY_TREE, "record");
+    bool taken = row != NULL;
+
+    if (row) {
+        sqlite3_bind_int64(row, 1, shown->log);
+        sqlite3_bind_int64(row, 2, shown->size);
+    }
+    while (taken && verify_step(verify, row, VERIFY_TREE, "record")) {
+        const int64_t id = sqlite3_column_int64(row, 0), leaf = sqlite3_column_int64(row, 1);
+        struct digest digest = {{0}};
+
+        if (leaf < 0 || merkle_part_holds(&shown->nodes, (uint64_t)leaf))
+            continue;
+        column_digest(row, 2, &digest);
+        if (!proven)
+            taken = merkle_part_add(&shown->part, 0, (uint64_t)leaf, &digest);
+        else if (id >= 1 && id <= proven->count)
+            proven->bits[id / 8] |= (uint8_t)(1 << id % 8);
+    }
+    sqlite3_finalize(row);
+    return taken;
+}
+
+static bool read_shown(struct verify *verify, const json_t *proof, struct shown *shown)
+{
+    uint64_t leaf;
+
+    return shown->size >= 1 && read_places(proof, &shown->nodes) &&
+           read_places(proof, &shown->part) &&
+           merkle_part_fits(&shown->nodes, (uint64_t)shown->size, &leaf) &&
+           take_leaves(verify, shown, NULL);
+}
+
+static bool check_root(struct verify *verify, const char *key, struct merkle_part *part,
+                       int64_t size, const struct digest *told, const char *what)
+{
+    struct digest root;
+    uint64_t missing = 0;
+
+    if (!merkle_part_root(part, (uint64_t)size, &root, &missing))
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
+                      "%s: record %" PRIu64
+                      " of its log is neither here nor proven to be another's",
+                      what, missing);
+    else if (!digest_equal(&root, told))
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
+                      "%s: its root does not follow from the records that are here", what);
     else
-        sort(keys);
-    if (keys->twice > 0)
-        verify_report(tree->verify, VERIFY_WRONG, VERIFY_ROW, table->name, NULL,
-                      "%zu rows are in the ledger more than once", keys->twice);
-    if (rows == table->leaves && keys->twice == 0)
-        return;
-    if (!keys->all)
-        collect(tree, number);
-    name_strangers(tree, number);
+        return true;
+    return false;
+}
+
+/* The heads that the bundle has as records. */
+static void check_checkpoints(struct verify *verify, const char *key, struct shown *shown)
+{
+    sqlite3_stmt *row = verify_prepare(verify, verify->db,
+                                       "SELECT r.id, r.leaf, c.root, c.size, r.body FROM checkpoint"
+                                       " c JOIN record r ON r.id = c.record WHERE c.log = ?1 AND"
+                                       " r.leaf < ?2",
+                                       VERIFY_TREE, "checkpoint");
+
+    if (row) {
+        sqlite3_bind_int64(row, 1, shown->log);
+        sqlite3_bind_int64(row, 2, shown->size);
+    }
+    while (row && verify_step(verify, row, VERIFY_TREE, "checkpoint")) {
+        const int64_t leaf = sqlite3_column_int64(row, 1), size = sqlite3_column_int64(row, 3);
+        struct digest root = {{0}};
+
+        if (merkle_part_holds(&shown->nodes, (uint64_t)leaf))
+            continue; /* of another bundle */
+        column_digest(row, 2, &root);
+        verify->summary->checkpoints++;
+        if (size != leaf || size < 1)
+            verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
+                          "a head of %lld records comes after %lld", (long long)size,
+                          (long long)leaf);
+        else
+            check_root(verify, key, &shown->part, size, &root, "an earlier head");
+        check_manifests(verify, row, NULL);
+    }
+    sqlite3_finalize(row);
+}
+
+/* The heads that the bundle's maker showed. */
+static void check_earlier(struct verify *verify, const char *key, const json_t *proof,
+                          struct shown *shown, struct expected *expected)
+{
+    json_t *head;
+    size_t i;
+
+    json_array_foreach(json_object_get(proof, "heads"), i, head)
+    {
+        const int64_t earlier = json_integer_value(json_object_get(head, "size"));
+        const char *hex = json_string_value(json_object_get(head, "root"));
+        struct digest root;
+
+        if (json_object_size(head) != 2 || earlier < 1 || earlier > shown->size || !hex ||
+            !digest_from_hex(hex, &root))
+            verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
+                          "one of its earlier heads is none");
+        else if (check_root(verify, key, &shown->part, earlier, &root, "an earlier head"))
+            compare_expected(expected, earlier, &root);
+    }
+}
+
+/* columns: 0 the bundle's record, 1 log, 2 size, 3 root, 4 proof */
+static void check_part(struct verify *verify, sqlite3_stmt *row, struct expected *expected,
+                       struct proven *proven)
+{
+    struct shown shown = {.log = sqlite3_column_int64(row, 1),
+                          .size = sqlite3_column_int64(row, 2)};
+    struct digest root = {{0}};
+    json_t *proof = NULL;
+    char key[24];
+
+    key_of(row, key);
+    column_digest(row, 3, &root);
+    if (canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "proof", &proof,
+                        NULL) != STATUS_OK ||
+        json_object_size(proof) != 2 || !json_is_array(json_object_get(proof, "heads")) ||
+        !read_shown(verify, proof, &shown)) {
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
+                      "its proof cannot be read, or contradicts itself");
+    } else {
+        if (check_root(verify, key, &shown.part, shown.size, &root, "the bundle's head")) {
+            compare_expected(expected, shown.size, &root);
+            if (proven->bits)
+                take_leaves(verify, &shown, proven);
+        }
+        check_checkpoints(verify, key, &shown);
+        check_earlier(verify, key, proof, &shown, expected);
+    }
+    merkle_part_finish(&shown.nodes);
+    merkle_part_finish(&shown.part);
+    json_decref(proof);
+}
+
+/* The last record under a bundle's head counts what there is of each of its campaigns. */
+static void check_counts(struct verify *verify)
+{
+    sqlite3_stmt *row = verify_prepare(
+        verify, verify->db,
+        "SELECT b.record, substr(g.uid, 1, 8) FROM bundle b JOIN log l ON l.name = b.origin JOIN"
+        " campaign g ON g.id = b.campaign JOIN record c ON c.id = g.record WHERE NOT EXISTS (SELECT"
+        " 1 FROM record r WHERE r.log = l.id AND r.leaf = b.size - 1 AND r.type = 'checkpoint' AND"
+        " json_type(r.body, '$.manifest.\"' || lower(hex(c.digest)) || '\"') = 'object')",
+        VERIFY_COMPLETE, "bundle");
+    char key[24];
+
+    while (row && verify_step(verify, row, VERIFY_COMPLETE, "bundle"))
+        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "bundle", key_of(row, key),
+                      "its head does not count the records of campaign %s, so some may be missing",
+                      text_at(row, 1));
+    sqlite3_finalize(row);
+}
+
+/* Records of another log are of a bundle that proves them. */
+static void check_owners(struct verify *verify, const struct proven *proven)
+{
+    const int64_t most = verify_ask(verify, "SELECT max(id) FROM log", 0, 0, VERIFY_TREE);
+    const int64_t count = verify_ask(verify, "SELECT count(*) FROM log", 0, 0, VERIFY_TREE);
+    sqlite3_stmt *row = verify_prepare(verify, verify->db, "SELECT id FROM record WHERE log <> 1",
+                                       VERIFY_TREE, "record");
+    int reported = 0;
+    char key[24];
+
+    while (row && reported < VERIFY_FINDINGS_MAX &&
+           verify_step(verify, row, VERIFY_TREE, "record")) {
+        const int64_t id = sqlite3_column_int64(row, 0);
+
+        if (proven->bits && id >= 1 && id <= proven->count && proven->bits[id / 8] & (1 << id % 8))
+            continue;
+        reported++;
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
+                      "is of another file's log, and no bundle here proves it");
+    }
+    sqlite3_finalize(row);
+    if (most != count)
+        verify_report_gap(verify, VERIFY_TREE, "log", count, most);
+    row = verify_prepare(verify, verify->db,
+                         "SELECT DISTINCT log FROM record WHERE log NOT IN (SELECT id FROM log)",
+                         VERIFY_TREE, "log");
+    while (row && verify_step(verify, row, VERIFY_TREE, "log"))
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", key_of(row, key),
+                      "is missing, although records are of it");
+    sqlite3_finalize(row);
+    row = verify_prepare(verify, verify->db,
+                         "SELECT id, name FROM log l WHERE (id <> 1 AND secret IS NOT NULL) OR (id"
+                         " = 1 AND secret IS NULL) OR (id <> 1 AND (NOT EXISTS (SELECT 1 FROM"
+                         " bundle WHERE origin = name) OR NOT EXISTS (SELECT 1 FROM record r WHERE"
+                         " r.log = l.id AND r.leaf = 0 AND r.type = 'log' AND r.body ->> '$.name' ="
+                         " l.name)))",
+                         VERIFY_TREE, "log");
+    while (row && verify_step(verify, row, VERIFY_TREE, "log"))
+        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", key_of(row, key),
+                      "%s: is not a log that this file can have, or lacks its first record",
+                      text_at(row, 1));
+    sqlite3_finalize(row);
 }
 
 enum status verify_tree(struct verify *verify, struct error *err)
 {
-    struct verify_tree *tree = verify->tree;
-    char hex[DIGEST_HEX_SIZE];
+    const int64_t total = verify_ask(verify, "SELECT count(*) FROM record", 0, 0, VERIFY_TREE);
+    struct proven proven = {.count = total};
+    struct expected expected;
+    sqlite3_stmt *row;
+    enum status status = read_expected(verify->options->expect_head, &expected, err);
 
-    tell_cut_checkpoints(tree);
-    verify->summary->root = merkle_root(&tree->merkle);
-    verify_findings_report(verify, &tree->findings);
-    for (size_t i = 0; i < verify->table_count && !tree->failed; i++)
-        if (verify_progress(verify, "tree", i, verify->table_count))
-            compare_table(tree, i);
-    if (tree->expects && !tree->head_seen)
+    if (status != STATUS_OK)
+        return status;
+    check_name(verify);
+    walk_log(verify, &expected, total);
+    proven.bits = calloc((size_t)total / 8 + 1, 1);
+    row = verify_prepare(verify, verify->db,
+                         "SELECT b.record, l.id, b.size, b.root, c.body FROM bundle b JOIN log l ON"
+                         " l.name = b.origin LEFT JOIN content c ON c.digest = b.proof"
+                         " GROUP BY b.record ORDER BY b.record",
+                         VERIFY_TREE, "bundle");
+    while (row && !verify_stopped(verify) && verify_step(verify, row, VERIFY_TREE, "bundle"))
+        check_part(verify, row, &expected, &proven);
+    sqlite3_finalize(row);
+    check_counts(verify);
+    check_owners(verify, &proven);
+    free(proven.bits);
+    if (expected.is_asked && !expected.is_seen)
         verify_report(verify, VERIFY_WRONG, VERIFY_HEAD, NULL, NULL,
-                      "the expected head %s is not among this ledger's: %s",
-                      digest_hex(&tree->expected, hex),
-                      tree->expected_size >= 0 && tree->expected_size > (int64_t)tree->merkle.size
-                          ? "it is shorter"
-                          : "it was rewritten, or is another one");
-    else if (tree->expects && tree->head_size < (int64_t)tree->merkle.size)
-        verify_report(verify, VERIFY_NOTE, VERIFY_HEAD, NULL, NULL,
-                      "the expected head is of the first %" PRId64 " of %" PRIu64
-                      " leaves: it does not cover what came later",
-                      tree->head_size, tree->merkle.size);
-    return tree->failed ? error_set(err, STATUS_NO_MEMORY, "out of memory") : STATUS_OK;
+                      "the expected head %s is none that a log of this file has had",
+                      verify->options->expect_head);
+    return STATUS_OK;
 }

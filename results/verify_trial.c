@@ -1,9 +1,10 @@
 /*
  * What trials hold, and what contradicts it: each rule selects the rows that no honest trial has.
- * Then every series is decoded, whether an estimate reads it or not.
+ * And every series is decoded and compared with its record, whether an estimate reads it or not.
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "results/series.h"
 #include "results/verify_internal.h"
@@ -88,8 +89,8 @@ static const struct rule {
      " NOT c.device_index) AND t.id" OWN},
     {"trial",
      "SELECT t.id, 'it has no readings of its surroundings (' || p.column1 || ')' FROM trial t"
-     " LEFT JOIN trial_end e ON e.trial = t.id, (VALUES ('host'), ('before'), ('after')) p WHERE"
-     " (p.column1 <> 'after' OR e.orphan = 0) AND NOT EXISTS (SELECT 1 FROM environment n WHERE"
+     " JOIN trial_end e ON e.trial = t.id, (VALUES ('host'), ('before'), ('after')) p WHERE"
+     " e.orphan = 0 AND NOT EXISTS (SELECT 1 FROM environment n WHERE"
      " n.trial = t.id AND n.at = p.column1)"},
     /* How it ended. */
     {"trial_end",
@@ -102,7 +103,8 @@ static const struct rule {
      " -1) < 0 OR coalesce(window_first >= samples, 1) THEN 'has no window with samples' END AS"
      " why FROM trial_end) WHERE why IS NOT NULL"},
     {"series",
-     "SELECT id, 'the series ' || name || ' of trial ' || trial || ' holds ' || minimum FROM"
+     "SELECT trial || '/' || name || '/' || first, 'the series ' || name || ' of trial ' || trial ||"
+     " ' holds ' || minimum FROM"
      " series WHERE name NOT LIKE 'telemetry:%' AND minimum < CASE name WHEN 'wall_ns' THEN 1 ELSE"
      " -1 END"},
     /* Checks. */
@@ -167,56 +169,151 @@ static void check_rule(struct verify *verify, const struct rule *rule)
     sqlite3_finalize(row);
 }
 
-/* columns: 0 id, 1 trial, 2 name, then those of the chunk */
-static void check_chunk(struct verify_worker *worker, sqlite3_stmt *row)
+/* ---- samples ---- */
+
+/* The series of a trial, as the record names it and as it is stored. */
+struct reading_series {
+    char name[128];
+    struct digest_state state;
+    int64_t samples;
+};
+
+/* `first` begins the chunk. */
+static void wrong_series(struct verify_worker *worker, int64_t trial, const char *name,
+                         int64_t first, const char *what)
 {
+    char key[160];
+
+    snprintf(key, sizeof(key), "%lld/%.100s/%lld", (long long)trial, name, (long long)first);
+    verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_CONTENT, "series", key,
+                        "the series %.100s of trial %lld %s", name, (long long)trial, what);
+}
+
+/* A series is at its end: is it what the record says? Takes it out of the record's list. */
+static void end_series(struct verify_worker *worker, int64_t trial, struct reading_series *series,
+                       json_t *list)
+{
+    struct digest digest = digest_final(&series->state);
+    char hex[DIGEST_HEX_SIZE];
+    json_t *entry;
+    size_t i;
+
+    digest_hex(&digest, hex);
+    json_array_foreach(list, i, entry)
+    {
+        const char *name = json_string_value(json_object_get(entry, "name"));
+        const char *told = json_string_value(json_object_get(entry, "sha256"));
+
+        if (!name || strcmp(name, series->name) != 0)
+            continue;
+        if (!told || strcmp(told, hex) != 0 ||
+            json_integer_value(json_object_get(entry, "samples")) != series->samples)
+            wrong_series(worker, trial, series->name, 0, "is not the one that its record names");
+        json_array_remove(list, i);
+        return;
+    }
+    wrong_series(worker, trial, series->name, 0, "is in no record: somebody added it");
+}
+
+/* columns: 0 name, then those of the chunk: first, count, minimum, maximum, total, data */
+static void take_chunk(struct verify_worker *worker, int64_t trial, sqlite3_stmt *row,
+                       struct reading_series *series)
+{
+    const int64_t first = sqlite3_column_int64(row, 1);
     int64_t values[SERIES_CHUNK_MAX];
     struct error err = ERROR_INIT;
-    size_t count;
-    char key[24];
+    size_t count = 0;
 
-    if (store_read_chunk(row, 3, values, &count, &err) == STATUS_OK)
-        return;
-    snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
-    verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_TRIAL, "series", key,
-                        "the series %s of trial %lld cannot be decoded: %s", text_at(row, 2),
-                        (long long)sqlite3_column_int64(row, 1), err.message);
+    worker->done++;
+    if ((size_t)sqlite3_column_bytes(row, 0) != strlen(text_at(row, 0)))
+        wrong_series(worker, trial, series->name, first, "has a NUL in its name");
+    if (first != series->samples)
+        wrong_series(worker, trial, series->name, series->samples,
+                     "has a gap: samples are missing");
+    if (store_read_chunk(row, 1, values, &count, &err) != STATUS_OK)
+        wrong_series(worker, trial, series->name, first, err.message);
+    series->samples += sqlite3_column_int64(row, 2);
+    digest_update(&series->state, sqlite3_column_blob(row, 6),
+                  (size_t)sqlite3_column_bytes(row, 6));
+}
+
+/* columns of `trial`: 0 row, 1 the record's list of series */
+static void check_samples(struct verify_worker *worker, sqlite3_stmt *trial, sqlite3_stmt *row)
+{
+    const int64_t id = sqlite3_column_int64(trial, 0);
+    struct reading_series series = {.name = ""};
+    json_t *list = json_loadb(text_at(trial, 1), (size_t)sqlite3_column_bytes(trial, 1), 0, NULL);
+    json_t *entry;
+    size_t i;
+
+    sqlite3_bind_int64(row, 1, id);
+    while (!verify_stopped(worker->verify) && sqlite3_step(row) == SQLITE_ROW) {
+        if (strcmp(series.name, text_at(row, 0)) != 0 || !series.name[0]) {
+            if (series.name[0])
+                end_series(worker, id, &series, list);
+            series = (struct reading_series){.samples = 0};
+            snprintf(series.name, sizeof(series.name), "%s", text_at(row, 0));
+            digest_init(&series.state);
+        }
+        take_chunk(worker, id, row, &series);
+    }
+    if (series.name[0])
+        end_series(worker, id, &series, list);
+    sqlite3_reset(row);
+    json_array_foreach(list, i, entry)
+    {
+        const char *name = json_string_value(json_object_get(entry, "name"));
+
+        wrong_series(worker, id, name ? name : "", 0, "is missing, although its record names it");
+    }
+    json_decref(list);
 }
 
 static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
 {
-    sqlite3_stmt *row = NULL;
+    sqlite3_stmt *trial = NULL, *row = NULL;
     int rc = sqlite3_prepare_v2(worker->db,
-                                "SELECT id, trial, name, first, count, minimum, maximum, total,"
-                                " data FROM series WHERE id > ?1 AND id <= ?2 ORDER BY id",
-                                -1, &row, NULL);
+                                "SELECT e.trial, r.body -> '$.series' FROM trial_end e JOIN record"
+                                " r ON r.id = e.record WHERE e.trial > ?1 AND e.trial <= ?2"
+                                " ORDER BY e.trial",
+                                -1, &trial, NULL);
 
+    if (rc == SQLITE_OK)
+        rc = sqlite3_prepare_v2(worker->db,
+                                "SELECT name, first, count, minimum, maximum, total, data FROM"
+                                " series WHERE trial = ?1 ORDER BY name, first",
+                                -1, &row, NULL);
     if (rc == SQLITE_OK) {
-        sqlite3_bind_int64(row, 1, first);
-        sqlite3_bind_int64(row, 2, end);
-        while (!verify_stopped(worker->verify) && (rc = sqlite3_step(row)) == SQLITE_ROW)
-            check_chunk(worker, row);
+        sqlite3_bind_int64(trial, 1, first);
+        sqlite3_bind_int64(trial, 2, end);
+        while (!verify_stopped(worker->verify) && (rc = sqlite3_step(trial)) == SQLITE_ROW)
+            check_samples(worker, trial, row);
     }
     if (rc != SQLITE_DONE && !verify_stopped(worker->verify))
-        verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_TRIAL, "series", NULL,
+        verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_CONTENT, "series", NULL,
                             "cannot be read: %s", sqlite3_errmsg(worker->db));
+    sqlite3_finalize(trial);
     sqlite3_finalize(row);
 }
 
 enum status verify_series(struct verify *verify, struct error *err)
 {
-    const int64_t most = verify_ask(verify, "SELECT max(id) FROM series", 0, 0, VERIFY_TRIAL);
-    const int64_t count = verify_ask(verify, "SELECT count(*) FROM series", 0, 0, VERIFY_TRIAL);
+    const int64_t most =
+        verify_ask(verify, "SELECT max(trial) FROM trial_end", 0, 0, VERIFY_CONTENT);
+    const int64_t ends = verify_ask(verify, "SELECT count(*) FROM trial_end", 0, 0, VERIFY_CONTENT);
+    const int64_t chunks = verify_ask(verify, "SELECT count(*) FROM series", 0, 0, VERIFY_CONTENT);
     int64_t done = 0;
+    enum status status = STATUS_OK;
 
-    if (most > count * 1000 + 1000) {
-        verify_report(verify, VERIFY_WRONG, VERIFY_TRIAL, "series", NULL,
-                      "has row %" PRId64 ", and only %" PRId64 " rows", most, count);
-        return STATUS_OK;
-    }
-    return most < 1
-               ? STATUS_OK
-               : verify_share(verify, "series", most, SERIES_STEP, check_part, NULL, &done, err);
+    if (most > ends * 1000 + 1000)
+        return STATUS_OK; /* verify_tables reports it */
+    if (most > 0)
+        status = verify_share(verify, "series", most, SERIES_STEP, check_part, &done, err);
+    if (status == STATUS_OK && !verify_stopped(verify) && done != chunks)
+        verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, "series", NULL,
+                      "%" PRId64 " of its rows are of trials that have no record of their end",
+                      chunks - done);
+    return status;
 }
 
 enum status verify_trials(struct verify *verify, struct error *err)

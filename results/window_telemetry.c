@@ -114,9 +114,9 @@ static enum status add_trial(const struct window_telemetry_view *view, const cha
     if (known)
         status = power_energy(view, part, &by_power, &has_power, err);
     json_array_append_new(json_object_get(account->json, "trials"),
-                          json_pack("{s:I, s:o, s:o, s:o, s:o}", "trial", (json_int_t)view->trial,
-                                    "joules", known ? json_real(joules) : json_null(),
-                                    "joules_by_power",
+                          json_pack("{s:I, s:o, s:o, s:o, s:o}", "trial_number",
+                                    (json_int_t)view->number, "joules",
+                                    known ? json_real(joules) : json_null(), "joules_by_power",
                                     has_power ? json_real(by_power) : json_null(), "seconds",
                                     view->has_window ? json_real(seconds) : json_null(), "reason",
                                     known ? json_null() : json_string(reason)));

@@ -35,9 +35,9 @@ struct window_telemetry_work {
  *   metrics        energy per iteration, item, operation and byte (intervals between trials, by t
  * on the log) and mean power, from the counter that `energy_source` names: the device's own, else
  * the sum of the host's packages when the device is a CPU energy         [{part, channel, source,
- * joules_per_iteration: {value, lo, hi}, reason, trials: [{trial, joules, joules_by_power, seconds,
- * reason}]}], one for each energy counter; value is null and reason given where it gave none
- *   findings       what happened in the windows
+ * joules_per_iteration: {value, lo, hi}, reason, trials: [{trial_number, joules, joules_by_power,
+ * seconds, reason}]}], one for each energy counter; value is null and reason given where it gave
+ * none findings       what happened in the windows
  */
 enum status window_telemetry_add(struct store *store, int64_t cell,
                                  const struct window_telemetry_trial *trials, size_t count,

@@ -216,28 +216,28 @@ static enum status check_grown(const struct request *request, const struct kept 
         return STATUS_OK;
     if (note->size < kept->size)
         return error_set(err, STATUS_DENIED,
-                         "this head has %" PRId64 " rows, and one of %" PRId64
+                         "this head has %" PRId64 " records, and one of %" PRId64
                          " was seen before: it is an old one, or a part of the log was taken back",
                          note->size, kept->size);
     if (note->size == kept->size && digest_equal(&note->root, &kept->root))
         return STATUS_OK;
     if (note->size == kept->size)
         return error_set(err, STATUS_DENIED,
-                         "a head of as many rows (%" PRId64
+                         "a head of as many records (%" PRId64
                          ") with another root was seen before: there are two logs of this name, "
                          "or it was rewritten",
                          kept->size);
     if (!request->has_proof || request->old != kept->size)
         return error_set(err, STATUS_DENIED,
                          "that this head continues the one of %" PRId64
-                         " rows that was seen before is not shown: ask for the note of `assay "
+                         " records that was seen before is not shown: ask for the note of `assay "
                          "checkpoint export --since %" PRId64 "`",
                          kept->size, kept->size);
     if (!merkle_connects((uint64_t)kept->size, &kept->root, (uint64_t)note->size, &note->root,
                          request->path, request->path_length))
         return error_set(err, STATUS_DENIED,
                          "this head does not continue the one of %" PRId64
-                         " rows that was seen before: the log was rewritten, or the proof is of "
+                         " records that was seen before: the log was rewritten, or the proof is of "
                          "another",
                          kept->size);
     return STATUS_OK;

@@ -71,28 +71,6 @@ void witnessing_add(struct witnessing *witnessing, const struct roster_key *who,
         witnessing->by[witnessing->count++] = (struct witnessed){who, seconds};
 }
 
-void witnessing_take_note(struct witnessing *witnessing, const struct roster *roster,
-                          const char *text)
-{
-    const char *end = strstr(text, "\n\n"), *at = end ? end + 2 : "";
-    struct note_line line;
-    bool good;
-
-    while (end && note_next_line(&at, &line, &good)) {
-        const struct roster_key *who = roster_find_line(roster, &line);
-
-        if (line.size != COSIGNATURE_SIZE)
-            continue;
-        if (!who)
-            witnessing_add(witnessing, NULL, 0);
-        else if (cosignature_verify(who->key.bytes, text, (size_t)(end + 1 - text), line.signature))
-            witnessing_add(witnessing, who, cosignature_seconds(line.signature));
-        else
-            snprintf(witnessing->refused, sizeof(witnessing->refused),
-                     "the cosignature of %s is wrong", who->key.name);
-    }
-}
-
 /* A cosignature's time is cut to whole seconds, so it can be up to one later than it says. */
 static bool is_in_time(const struct witnessing *witnessing, size_t i)
 {

@@ -32,9 +32,6 @@ struct witnessing {
 
 /* A good cosignature by this key of the roster; NULL: by a key that it does not have. */
 void witnessing_add(struct witnessing *witnessing, const struct roster_key *who, int64_t seconds);
-/* Those in a note's lines that are good; the text must be that of a note (note_read). */
-void witnessing_take_note(struct witnessing *witnessing, const struct roster *roster,
-                          const char *text);
 
 /*
  * What is to be said about it, of the campaign with this uid: also to options->campaign. False:

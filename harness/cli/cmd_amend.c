@@ -51,8 +51,8 @@ const struct command command_amend = {
     .arguments = "ID",
     .summary = "Add a remark to a stored result; nothing stored is changed",
     .text =
-        "ID is what `assay results` lists, such as 9f2c41aa/3. The amendment is a row of its own, "
-        "with its time, in the ledger like all evidence.",
+        "ID is what `assay results` lists, such as 9f2c41aa/3. The amendment is a record of its "
+        "own, with its time, in the log like all evidence.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_min = 1,

@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +6,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/output.h"
+#include "harness/core/file.h"
 #include "harness/core/log.h"
 #include "protocols/compare.h"
 #include "protocols/estimate.h"
@@ -367,13 +367,11 @@ static int run(const struct command_line *line)
 {
     const char *path = line->arguments[0];
     bool standard_input = !strcmp(path, "-");
-    FILE *file = standard_input ? stdin : fopen(path, "re");
+    FILE *file = stdin;
     struct error err = ERROR_INIT;
 
-    if (!file) {
-        error_set_errno(&err, errno, "%s", path);
+    if (!standard_input && file_open_stream(path, &file, &err) != STATUS_OK)
         return command_fail(&err);
-    }
     if (command_has(line, KEY_JSON))
         output_json(json_array());
     analyze(line, file, standard_input ? "standard input" : path, &err);

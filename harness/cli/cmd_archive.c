@@ -77,7 +77,7 @@ const struct command command_archive = {
     .summary = "Leave campaigns out of lists; nothing stored is changed",
     .text =
         "CAMPAIGN is the start of a campaign's identifier, or `last`. Archiving is an event of the "
-        "campaign, with its time and reason, in the ledger like all evidence; bundles carry it and "
+        "campaign, with its time and reason, in the log like all evidence; bundles carry it and "
         "a dossier lists it. `results`, `report`, `export` and the word `last` then pass over the "
         "campaign, and say so; its identifier still names it everywhere.",
     .options = options,
@@ -93,7 +93,7 @@ static int refuse(const struct command_line *line)
     (void)line;
     log_error(
         "nothing is ever deleted: who reads the evidence must see all that was measured, and the "
-        "ledger's hashes cover it. `assay archive CAMPAIGN --reason TEXT` leaves a campaign "
+        "log's hashes cover it. `assay archive CAMPAIGN --reason TEXT` leaves a campaign "
         "out of lists. To hand on less than a file holds: `assay bundle CAMPAIGN... -o FILE`, "
         "with --withhold for single values");
     return ASSAY_EXIT_USAGE;

@@ -21,8 +21,9 @@ static bool show_progress(void *context, uint64_t done, uint64_t total)
 {
     const bool *shown = context;
 
-    if (*shown && total > 0)
-        fprintf(stderr, "\rrows %3d %%", (int)(100 * (double)done / (double)total));
+    (void)total;
+    if (*shown)
+        fprintf(stderr, "\rchunks %llu", (unsigned long long)done);
     return true;
 }
 
@@ -36,16 +37,16 @@ static int tell(const struct command_line *line, const char *path,
     digest_hex(&summary->sha256, sha256);
     if (command_has(line, KEY_JSON))
         return output_json(json_pack(
-            "{s:s, s:I, s:I, s:I, s:s, s:s, s:b}", "bundle", path, "rows",
-            (json_int_t)summary->rows, "withheld", (json_int_t)summary->withheld, "size",
+            "{s:s, s:I, s:I, s:I, s:s, s:s, s:b}", "bundle", path, "records",
+            (json_int_t)summary->records, "withheld", (json_int_t)summary->withheld, "size",
             (json_int_t)summary->size, "root", root, "sha256", sha256, "signed", is_signed));
     text_init(&out);
     text_append_format(&out,
-                       "%s: %lld rows, %lld values withheld, %s\n"
+                       "%s: %lld records, %lld values withheld, %s\n"
                        "SHA-256 %s\n\n"
                        "Whoever gets it checks it without this database:\n\n"
                        "  assay verify --expect-head %lld:%s %s\n",
-                       path, (long long)summary->rows, (long long)summary->withheld,
+                       path, (long long)summary->records, (long long)summary->withheld,
                        is_signed ? "signed" : "not signed (`assay key new` makes a key)", sha256,
                        (long long)summary->size, root, path);
     return output_text(&out);
@@ -129,11 +130,11 @@ static int run(const struct command_line *line)
 static const struct argp_option options[] = {
     {"output", KEY_OUTPUT, "FILE", 0, "where the bundle goes", 0},
     {"withhold", KEY_WITHHOLD, "NAME", OPTION_REPEATS,
-     "leave this out: a reading's name or pattern (host.name, 'device.*') or a column "
-     "(campaign.command, component.path); may be given several times",
+     "leave this out: a reading's name or pattern (host.name, 'device.*') or a member of "
+     "a type of record (campaign.command, stack.path); may be given several times",
      0},
     {"since", KEY_SINCE, "SIZE:ROOT", OPTION_REPEATS,
-     "show that this head, which somebody kept, is one that the ledger has grown from; checkpoints "
+     "show that this head, which somebody kept, is one that the log has grown from; checkpoints "
      "are shown without being asked for; may be given several times",
      0},
     {"unsigned", KEY_UNSIGNED, NULL, 0, "do not sign, even where there is a key", 0},
@@ -143,8 +144,8 @@ const struct command command_bundle = {
     .name = "bundle",
     .arguments = "CAMPAIGN...",
     .summary = "Write campaigns into one file that proves itself",
-    .text = "The bundle has every row of evidence of these campaigns, each with the proof that it "
-            "is in this database's ledger. `assay verify` checks it anywhere, `assay import` "
+    .text = "The bundle has every record of these campaigns, with the proof that they are in this "
+            "database's log. `assay verify` checks it anywhere, `assay import` "
             "takes it into another database. What is withheld leaves a salted commitment behind: "
             "the proofs hold, and the value cannot be guessed.\n"
             "\n"

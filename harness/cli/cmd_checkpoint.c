@@ -35,7 +35,7 @@ static int show(const struct command_line *line, struct store *store,
     }
     text_init(&out);
     text_append_format(&out,
-                       "%s\nCheckpoint %lld of %lld rows. Whoever keeps this line can check the "
+                       "%s\nCheckpoint %lld of %lld records. Whoever keeps this line can check the "
                        "database against it later:\n\n"
                        "  assay verify --expect-head %lld:%s %s\n",
                        note, (long long)checkpoint->id, (long long)checkpoint->size,
@@ -147,10 +147,11 @@ static int export_note(const struct command_line *line, struct store *store, voi
     enum status status = STATUS_OK;
 
     if (since && (!text_parse_i64(since, &size) || size < 0))
-        status = error_set(&err, STATUS_INVALID,
-                           "--since %s: write how many rows the head had that the witness keeps, "
-                           "as `assay witness --kept` says it; 0: none",
-                           since);
+        status =
+            error_set(&err, STATUS_INVALID,
+                      "--since %s: write how many records the head had that the witness keeps, "
+                      "as `assay witness --kept` says it; 0: none",
+                      since);
     if (status == STATUS_OK)
         status = ledger_find_checkpoint(store, *number, &found, &err);
     if (status == STATUS_OK)
@@ -261,7 +262,8 @@ static const struct argp_option options[] = {
     {"number", KEY_NUMBER, "N", 0, "the checkpoint to show, sign or stamp (default: the newest)",
      0},
     {"since", KEY_SINCE, "SIZE", 0,
-     "export: with the proof that it continues the head of so many rows, which a witness keeps", 0},
+     "export: with the proof that it continues the head of so many records, which a witness keeps",
+     0},
     {"output", KEY_OUTPUT, "FILE", 0, "export: into this file, not to standard output", 0},
     {"roster", KEY_ROSTER, "FILE", 0, "import: the public keys of the signers (see assay witness)",
      0},
@@ -270,8 +272,8 @@ static const struct argp_option options[] = {
 const struct command command_checkpoint = {
     .name = "checkpoint",
     .arguments = "[export|import [FILE]]",
-    .summary = "Sign the head of the ledger, countersign it, keep a time stamp of it",
-    .text = "A checkpoint is the number of rows in the ledger and their Merkle root. Published or "
+    .summary = "Sign the head of the log, countersign it, keep a time stamp of it",
+    .text = "A checkpoint is the number of records in the log and their Merkle root. Published or "
             "handed to somebody else, it proves later that nothing before it was changed. A time "
             "stamp comes from an authority:\n"
             "\n"

@@ -99,7 +99,7 @@ static int run(const struct command_line *line)
 static const struct argp_option options[] = {
     {"margin", KEY_MARGIN, "FRACTION", 0, "half-width of equivalence (default: 0.01)", 0},
     {"record", KEY_RECORD, NULL, 0,
-     "store what it came to as evidence: it enters the ledger, `assay verify` works it out again, "
+     "store what it came to as evidence: it enters the log, `assay verify` works it out again, "
      "and "
      "a dossier lists it",
      0},

@@ -122,7 +122,7 @@ const struct command command_gate = {
     .summary = "Pass or fail a candidate against a baseline, for CI",
     .text =
         "A decision that can be used is evidence, whichever way it went: it is stored, enters the "
-        "ledger, is recomputed by `assay verify` and listed in a dossier. Where the "
+        "log, is recomputed by `assay verify` and listed in a dossier. Where the "
         "database cannot be written, a warning says that it is not recorded; the exit status is "
         "the decision's all the same. Being written to takes a file of an older assay forward, "
         "which is said; --no-record leaves the file as it is.\n"

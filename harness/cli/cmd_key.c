@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
@@ -37,15 +36,6 @@ static int show_key(const struct command_line *line, const struct key_public *ke
     text_init(&out);
     text_append_format(&out, "%s\n", key_public_text(key, public_text));
     return output_text(&out);
-}
-
-/* A key's name unless one is given: this host's, which says where signatures come from. */
-static const char *default_name(char ret[KEY_NAME_MAX + 1])
-{
-    if (gethostname(ret, KEY_NAME_MAX) != 0 || !*ret)
-        snprintf(ret, KEY_NAME_MAX + 1, "assay");
-    ret[KEY_NAME_MAX] = '\0';
-    return ret;
 }
 
 static int is_database(const struct dirent *entry)
@@ -138,7 +128,6 @@ static int new_key(const struct command_line *line)
     const char *name = line->argument_count > 1 ? line->arguments[1] : NULL;
     const char *file = command_value(line, KEY_FILE);
     char *path = file ? strdup(file) : key_path(name);
-    char buffer[KEY_NAME_MAX + 1];
     struct error err = ERROR_INIT;
     enum status status;
     struct key key;
@@ -146,8 +135,6 @@ static int new_key(const struct command_line *line)
 
     if (!path)
         return no_home();
-    if (!name)
-        name = default_name(buffer);
     status = command_has(line, KEY_SIGNER) ? take_signer(line, name, &key, &err)
                                            : key_generate(name, &key, &err);
     if (status == STATUS_OK)
@@ -280,8 +267,10 @@ const struct command command_key = {
     .text =
         "A key lies in a file of its own, outside every database, that its owner alone may read: "
         "ASSAY_KEY, else assay/NAME.key under XDG_CONFIG_HOME or ~/.config. The key without a NAME "
-        "signs what `assay run` records: the plan before the first trial, and the end. `show` "
-        "prints the public half, which `assay verify --key` takes.\n"
+        "signs what `assay run` records: the plan before the first trial, and the end. Its "
+        "signatures are named key- and the first 8 hex digits of the SHA-256 of its public half, "
+        "those of another NAME: what is signed holds that name, and nothing of the host or the "
+        "user. `show` prints the public half, which `assay verify --key` takes.\n"
         "\n"
         "  assay key new lab --signer 'sign-with-token' --public BASE64",
     .options = options,

@@ -12,6 +12,7 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/clock.h"
 #include "harness/core/log.h"
+#include "harness/core/shortage.h"
 #include "harness/core/text.h"
 #include "results/bundle.h"
 #include "results/verify.h"
@@ -35,8 +36,9 @@ enum {
 
 /* What the verifier's calls come back with. */
 struct report {
-    json_t *findings, *campaigns;
+    json_t *findings, *campaigns, *shown;
     bool json, terminal, quiet;
+    unsigned long shortages;    /* of memory, before */
     int wake_fd;                /* readable after Ctrl-C */
     int64_t reported, shown_ns; /* when the progress was last shown */
 };
@@ -47,6 +49,9 @@ static void found(void *context, const struct verify_finding *finding)
     const char *level = finding->level == VERIFY_WRONG ? "wrong" : "note";
     struct text line;
 
+    /* What could not be read for want of memory is not wrong. */
+    if (finding->level == VERIFY_WRONG && shortage_count() != report->shortages)
+        return;
     if (report->json) {
         struct text message;
 
@@ -108,23 +113,27 @@ static bool progress(void *context, const struct verify_progress *progress)
 }
 
 static json_t *summary_json(const struct verify_summary *summary, struct report *report,
-                            const char *path)
+                            const char *path, bool checked)
 {
+    const bool verified = checked && summary->wrong == 0;
     char root[DIGEST_HEX_SIZE];
 
     return json_pack(
-        "{s:s, s:b, s:I, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, "
-        "s:O, s:O}",
-        "file", path, "verified", summary->wrong == 0, "schema_version",
-        (json_int_t)summary->schema_version, "origin", summary->origin, "leaves",
-        (json_int_t)summary->leaves, "root", digest_hex(&summary->root, root), "rows",
+        "{s:s, s:b, s:s, s:I, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+        "s:f, s:O, s:O, s:O}",
+        "file", path, "verified", verified, "state",
+        verified  ? "verified"
+        : checked ? "not_verified"
+                  : "could_not_verify",
+        "schema_version", (json_int_t)summary->schema_version, "origin", summary->origin, "leaves",
+        (json_int_t)summary->leaves, "root", digest_hex(&summary->root, root), "records",
         (json_int_t)summary->rows, "bytes", (json_int_t)summary->bytes, "checkpoints",
         (json_int_t)summary->checkpoints, "signatures", (json_int_t)summary->signatures,
         "trusted_signatures", (json_int_t)summary->trusted_signatures, "signed_leaves",
         (json_int_t)summary->signed_leaves, "estimates", (json_int_t)summary->estimates,
         "comparisons", (json_int_t)summary->comparisons, "wrong", (json_int_t)summary->wrong,
         "notes", (json_int_t)summary->notes, "seconds", summary->seconds, "campaigns",
-        report->campaigns, "findings", report->findings);
+        report->campaigns, "findings", report->findings, "shown", report->shown);
 }
 
 /* A rate is shown only for what took long enough to have one. */
@@ -159,10 +168,10 @@ static int show(const struct verify_summary *summary, const struct verify_option
     int result;
 
     if (report->json) {
-        result = output_json(summary_json(summary, report, path));
+        result = output_json(summary_json(summary, report, path, true));
     } else {
         text_init(&out);
-        text_append_format(&out, "%s: %s: %lld rows in a ledger of %lld", path,
+        text_append_format(&out, "%s: %s: %lld records of a log of %lld", path,
                            summary->wrong ? "NOT VERIFIED" : "verified", (long long)summary->rows,
                            (long long)summary->leaves);
         if (summary->leaves > 0)
@@ -221,19 +230,37 @@ static enum status read_options(const struct command_line *line, struct key_publ
     return STATUS_OK;
 }
 
+/* The system refused something, so nothing is known of the file: neither verified nor wrong. */
+static bool is_of_system(enum status status)
+{
+    return status == STATUS_NO_MEMORY || status == STATUS_NO_SPACE || status == STATUS_IO;
+}
+
 static int exit_of(enum status status)
 {
+    if (is_of_system(status))
+        return ASSAY_EXIT_SYSTEM;
     switch (status) {
     case STATUS_INVALID:
         return ASSAY_EXIT_USAGE;
     case STATUS_INTERRUPTED:
         return ASSAY_EXIT_INTERRUPTED;
-    case STATUS_NO_MEMORY:
-    case STATUS_NO_SPACE:
-        return ASSAY_EXIT_SYSTEM;
     default:
         return ASSAY_EXIT_STORE;
     }
+}
+
+static int show_unchecked(const struct verify_summary *summary, struct report *report,
+                          const char *path)
+{
+    struct text out;
+
+    if (report->json)
+        return output_json(summary_json(summary, report, path, false));
+    text_init(&out);
+    text_append_format(
+        &out, "%s: COULD NOT BE VERIFIED: nothing is known of what was not checked\n", path);
+    return output_text(&out);
 }
 
 static int run(const struct command_line *line)
@@ -253,11 +280,12 @@ static int run(const struct command_line *line)
                                      .derive = cell_again,
                                      .tolerance = tolerance_again,
                                      .wait_ns = database_wait_ns(STORE_READ)};
-    struct verify_summary summary;
+    struct verify_summary summary = {0};
     struct error err = ERROR_INIT;
     enum status status;
     int result;
 
+    verify_watch_memory();
     if (read_options(line, keys, &roster, &options, &err) != STATUS_OK ||
         interrupt_open(INTERRUPT_READING, &report.wake_fd, &err) != STATUS_OK) {
         roster_finish(&roster);
@@ -265,25 +293,36 @@ static int run(const struct command_line *line)
     }
     report.findings = json_array();
     report.campaigns = json_array();
+    report.shown = json_pack("{s:[], s:[]}", "campaigns", "logs");
+    options.shown = report.shown;
+    report.shortages = shortage_count();
     status = bundle_recognise(path) ? bundle_verify(path, &options, &summary, &err)
                                     : verify_file(path, &options, &summary, &err);
     if (report.terminal && !report.quiet)
         fprintf(stderr, "\r\033[K");
+    if (status == STATUS_OK && shortage_count() != report.shortages)
+        status = error_set(&err, STATUS_NO_MEMORY,
+                           "%s: memory ran out while it was checked, so nothing is known of it: "
+                           "free some memory or raise the limit (ulimit -v), then check it again",
+                           path);
     if (status == STATUS_OK) {
         result = show(&summary, &options, &report, path);
     } else {
+        if (is_of_system(status))
+            show_unchecked(&summary, &report, path);
         command_say(&err);
         result = exit_of(status);
     }
     json_decref(report.findings);
     json_decref(report.campaigns);
     roster_finish(&roster);
+    json_decref(report.shown);
     return result;
 }
 
 static const struct argp_option options[] = {
     {"expect-head", KEY_HEAD, "ROOT", 0,
-     "the ledger must have had this head: ROOT or SIZE:ROOT, as `assay checkpoint` printed it", 0},
+     "the log must have had this head: ROOT or SIZE:ROOT, as `assay checkpoint` printed it", 0},
     {"key", KEY_PUBLIC, "PUBLIC|FILE", OPTION_REPEATS,
      "every campaign must be signed by this public key, or a file that holds it; may be given "
      "several "
@@ -310,16 +349,20 @@ const struct command command_verify = {
     .name = "verify",
     .arguments = "[FILE]",
     .summary = "Check that a database or bundle is what it claims to be",
-    .text = "Reads the file and changes nothing: its structure and schema, every row against the "
-            "ledger, the ledger's tree against its checkpoints and signatures, what was planned "
+    .text = "Reads the file and changes nothing: its structure and schema, every record's digest, "
+            "the tables, made again from the records, the log's tree against its checkpoints and "
+            "signatures, what was planned "
             "against what is there, cells against plan, protocol and declared workload, trials "
             "against what they must hold, and every estimate again from the raw samples. One line "
             "a "
             "finding; `wrong` is what fails, `note` what a reader should know. Exit status 0: "
             "verified; 1: something is wrong, or the file is damaged or cut off; 4: it cannot be "
-            "opened, is neither a database nor a bundle of assay, or one of a newer version.\n"
+            "opened, is neither a database nor a bundle of assay, or one of a newer version; 5: it "
+            "could not be verified, because memory ran out or the system let no more files be "
+            "opened or read, which says nothing about the file (with --json `state` is "
+            "could_not_verify).\n"
             "\n"
-            "Somebody who owns the file can rewrite all of it, ledger included. That is found by a "
+            "Somebody who owns the file can rewrite all of it, log included. That is found by a "
             "head "
             "that was published (--expect-head) or by a key that he has not (--key). Who has the "
             "key may still have chosen what to keep: a plan that others saw before its first trial "

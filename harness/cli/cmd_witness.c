@@ -105,18 +105,19 @@ static const struct argp_option options[] = {
     {"log-key", KEY_LOG, "PUBLIC|FILE", OPTION_REPEATS,
      "only what is signed by this public key of the log's owner, or by another that is named", 0},
     {"kept", KEY_KEPT, NULL, 0,
-     "print how many rows the head has that is kept of the note's log (0: none); sign nothing", 0},
+     "print how many records the head has that is kept of the note's log (0: none); sign nothing",
+     0},
     {0}};
 
 const struct command command_witness = {
     .name = "witness",
     .arguments = "[NOTE]",
-    .summary = "Cosign the head of somebody else's ledger",
+    .summary = "Cosign the head of somebody else's log",
     .text =
         "For the witness, on another machine. Reads a note from `assay checkpoint export`, prints "
         "a "
         "cosignature: that this head was seen now, and that it continues the last one of this "
-        "ledger that was seen here. When one was, the note must come with a proof (`export "
+        "log that was seen here. When one was, the note must come with a proof (`export "
         "--since SIZE`, SIZE from --kept). The form is that of C2SP tlog-witness.\n"
         "\n"
         "A plan that is cosigned before its first trial cannot be replaced by another later:\n"

@@ -12,8 +12,7 @@
     X(WORSE, 1, "worse", "fails: the candidate is worse")                                          \
     X(NOT_COMPARABLE, 2, "not_comparable", "refused: the two do not compare")                      \
     X(FOREIGN_WORKER, 2, "foreign_worker",                                                         \
-      "refused: another program than assay's own worker measured the two; "                        \
-      "--allow-foreign-worker judges its numbers all the same")                                    \
+      "refused: another program than assay's own worker measured (--allow-foreign-worker)")        \
     X(INCONCLUSIVE, 3, "inconclusive", "inconclusive: measure more")
 
 enum gate_decision {

@@ -1,4 +1,4 @@
-/* run_plan - plans that others see before they run: what `assay run` is told of them, and shows. */
+/* run_plan - plans that others see before they run: what `assay run` takes and shows of them. */
 #ifndef ASSAY_CLI_RUN_PLAN_H
 #define ASSAY_CLI_RUN_PLAN_H
 

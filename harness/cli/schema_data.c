@@ -277,7 +277,7 @@ static const struct member recorded_members[] = {
     MEMBER("database", shape_string),
     MEMBER("run_with", shape_string),
     MEMBER_SAYS("checkpoint", shape_integer, "of the plan's head"),
-    MEMBER_SAYS("size", shape_integer, "rows of the ledger"),
+    MEMBER_SAYS("size", shape_integer, "records of the log"),
     MEMBER("root", shape_digest),
     MEMBER_SAYS("note", shape_string, "the head as a signed note, which a witness cosigns"),
     {0}};
@@ -368,14 +368,50 @@ static const struct member witnessed_members[] = {
     {0}};
 static const struct shape witnessed = SHAPE_OBJECT_OF(witnessed_members);
 static const struct shape witnessed_list = SHAPE_LIST_OF(witnessed);
+static const struct member verify_campaign_members[] = {
+    MEMBER("uid", shape_string),
+    MEMBER_SAYS("origin", shape_string, "its log"),
+    MEMBER_SAYS("planned", shape_integer, "trials"),
+    MEMBER_SAYS("retried", shape_integer, "attempts after the first"),
+    MEMBER_SAYS("not_ok", shape_integer, "attempts that did not end well"),
+    MEMBER_SAYS("no_end", shape_integer, "attempts without an end"),
+    MEMBER_SAYS("resumed", shape_integer, "times"),
+    MEMBER("archived", shape_boolean),
+    OR_NULL("state", shape_string),
+    MEMBER_SAYS("same_cells", shape_integer,
+                "campaigns of its log with the same protocol and cells"),
+    MEMBER_SAYS("same_cells_here", shape_integer, "of them in this file"),
+    {0}};
+static const struct shape verify_campaign = SHAPE_OBJECT_OF(verify_campaign_members);
+static const struct shape verify_campaigns = SHAPE_LIST_OF(verify_campaign);
+static const struct shape verify_withheld = {.kind = SHAPE_MAP, .items = &shape_integer};
+static const struct member verify_log_members[] = {
+    MEMBER("origin", shape_string),
+    MEMBER_SAYS("records", shape_integer, "of the log, under the bundle's head"),
+    MEMBER_SAYS("records_here", shape_integer, "in this file"),
+    OR_NULL("campaigns", shape_integer),
+    MEMBER("campaigns_here", shape_integer),
+    MEMBER_SAYS("withheld", verify_withheld, "how many values, by name"),
+    {0}};
+static const struct shape verify_log = SHAPE_OBJECT_OF(verify_log_members);
+static const struct shape verify_logs = SHAPE_LIST_OF(verify_log);
+static const struct member verify_shown_members[] = {
+    MEMBER("campaigns", verify_campaigns), MEMBER_SAYS("logs", verify_logs, "of bundles"), {0}};
+static const struct shape verify_shown = SHAPE_OBJECT_OF(verify_shown_members);
+static const char *const verify_states[] = {"verified", "not_verified", "could_not_verify", NULL};
+static const struct shape verify_state = SHAPE_WORD_OF("verify_state", verify_states);
 static const struct member verify_members[] = {
     MEMBER("file", shape_string),
-    MEMBER_SAYS("verified", shape_boolean, "nothing is wrong"),
+    MEMBER_SAYS("verified", shape_boolean, "nothing is wrong, and all could be checked"),
+    MEMBER_SAYS(
+        "state", verify_state,
+        "could_not_verify: the system refused memory or files, and nothing is known of what "
+        "was not checked"),
     MEMBER("schema_version", shape_integer),
     MEMBER("origin", shape_string),
     MEMBER("leaves", shape_integer),
     MEMBER("root", shape_digest),
-    MEMBER("rows", shape_integer),
+    MEMBER("records", shape_integer),
     MEMBER("bytes", shape_integer),
     MEMBER("checkpoints", shape_integer),
     MEMBER("signatures", shape_integer),
@@ -386,14 +422,15 @@ static const struct member verify_members[] = {
     MEMBER("wrong", shape_integer),
     MEMBER("notes", shape_integer),
     MEMBER("seconds", shape_number),
-    {"campaigns", &witnessed_list, 0, "who witnessed their plans; those of this ledger alone"},
+    {"campaigns", &witnessed_list, 0, "who witnessed their plans; those of this log alone"},
     MEMBER("findings", verify_findings),
+    MEMBER_SAYS("shown", verify_shown, "what of the logs is here, and what is not"),
     {0}};
 const struct shape schema_verify = SHAPE_OBJECT_OF(verify_members);
 
 static const struct member bundle_members[] = {
-    MEMBER("bundle", shape_string),    MEMBER("rows", shape_integer),
-    MEMBER("withheld", shape_integer), MEMBER_SAYS("size", shape_integer, "rows of the ledger"),
+    MEMBER("bundle", shape_string),    MEMBER("records", shape_integer),
+    MEMBER("withheld", shape_integer), MEMBER_SAYS("size", shape_integer, "records of the log"),
     MEMBER("root", shape_digest),      MEMBER("sha256", shape_digest),
     MEMBER("signed", shape_boolean),   {0}};
 const struct shape schema_bundle = SHAPE_OBJECT_OF(bundle_members);
@@ -410,7 +447,7 @@ static const struct shape import = SHAPE_OBJECT_OF(import_members);
 const struct shape schema_import = SHAPE_LIST_OF(import);
 
 static const struct member checkpoint_members[] = {
-    MEMBER("checkpoint", shape_integer), MEMBER_SAYS("size", shape_integer, "rows of the ledger"),
+    MEMBER("checkpoint", shape_integer), MEMBER_SAYS("size", shape_integer, "records of the log"),
     MEMBER("root", shape_digest),        MEMBER("utc_ns", shape_utc_ns),
     MEMBER("kind", shape_string),        MEMBER("origin", shape_string),
     MEMBER("note", shape_string),        {0}};

@@ -31,8 +31,8 @@ static enum status check(const char *path, struct error *err)
         return error_set(err, STATUS_CORRUPT,
                          "%s: this bundle is not shown, since it fails verification", path);
     if (status == STATUS_OK)
-        log_info("%s is a bundle: verified (%lld rows, %s), and shown without importing it", path,
-                 (long long)summary.rows,
+        log_info("%s is a bundle: verified (%lld records, %s), and shown without importing it",
+                 path, (long long)summary.rows,
                  summary.signatures > 0 ? "signed; `assay verify --key` checks by whom"
                                         : "unsigned");
     return status;
@@ -46,7 +46,7 @@ static enum status take(const char *path, const char *database, struct store **r
     enum status status = store_open(database, STORE_CREATE, 0, &store, err);
 
     if (status == STATUS_OK)
-        status = bundle_import(store, path, NULL, NULL, &import, err);
+        status = bundle_import(store, path, NULL, NULL, &import, NULL, err);
     if (status == STATUS_OK)
         *ret = store;
     else

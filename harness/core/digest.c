@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness/core/dynlib.h"
@@ -123,10 +124,15 @@ enum status digest_file(const char *path, struct digest *ret, uint64_t *ret_size
     unsigned char buffer[65536];
     struct digest_state state;
     uint64_t size = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
     if (fd < 0)
         return error_set_errno(err, errno, "%s", path);
+    if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode)) {
+        close(fd);
+        return error_set(err, STATUS_INVALID, "%s: is a pipe, not a file", path);
+    }
     digest_init(&state);
     for (;;) {
         ssize_t got = read(fd, buffer, sizeof(buffer));
@@ -169,8 +175,6 @@ static int hex_value(char c)
         return c - '0';
     if (c >= 'a' && c <= 'f')
         return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
     return -1;
 }
 

@@ -112,7 +112,7 @@ static enum status scan(int fd, const char *path, char *ret, struct error *err)
 enum status elf_build_id(const char *path, char ret[ELF_BUILD_ID_SIZE], struct error *err)
 {
     char build_id[ELF_BUILD_ID_SIZE] = "";
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     enum status status;
 
     if (fd < 0)

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "harness/core/text.h"
@@ -278,6 +279,56 @@ static enum status finish(struct file_draft *draft, enum status status, struct e
     return status;
 }
 
+enum status file_open_stream(const char *path, FILE **ret, struct error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    enum status status = STATUS_OK;
+    struct stat st;
+    FILE *stream;
+
+    if (fd < 0)
+        return error_set_errno(err, errno, "%s", path);
+    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+        status = error_set(err, STATUS_INVALID, "%s: is a folder; name a file in it", path);
+    else if (S_ISFIFO(st.st_mode))
+        status = wait_for_writer(fd, path, err);
+    if (status == STATUS_OK) {
+        fcntl(fd, F_SETFL, 0);
+        stream = fdopen(fd, "r");
+        if (stream) {
+            *ret = stream;
+            return STATUS_OK;
+        }
+        status = error_set_errno(err, errno, "%s", path);
+    }
+    close(fd);
+    return status;
+}
+
+/* A FIFO that no one reads would hold up its writer for ever. */
+static enum status open_special(const char *path, int *ret_fd, struct error *err)
+{
+    const struct timespec pause = {0, 20000000};
+    int fd;
+
+    for (int waited = 0;; waited += 20) {
+        fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (fd >= 0 || errno != ENXIO || waited >= file_pipe_limit_ms)
+            break;
+        nanosleep(&pause, NULL);
+    }
+    if (fd < 0 && errno == ENXIO)
+        return error_set(err, STATUS_INVALID,
+                         "%s: is a pipe or a device that nothing read from for %d s; name a file, "
+                         "or start what reads from it",
+                         path, file_pipe_limit_ms / 1000);
+    if (fd < 0)
+        return error_set_errno(err, errno, "%s", path);
+    fcntl(fd, F_SETFL, 0);
+    *ret_fd = fd;
+    return STATUS_OK;
+}
+
 /* Only a regular file is replaced: a device or a FIFO of that name is written to. */
 static enum status start(struct file_draft *draft, mode_t mode, int *ret_fd, struct error *err)
 {
@@ -288,13 +339,11 @@ static enum status start(struct file_draft *draft, mode_t mode, int *ret_fd, str
     if (!*draft->path)
         return error_set(err, STATUS_INVALID, "the file to write has an empty name");
     if (exists && S_ISDIR(st.st_mode))
-        return error_set(err, STATUS_INVALID, "%s: is a directory; name a file", draft->path);
+        return error_set(err, STATUS_INVALID, "%s: is a folder; name a file in it", draft->path);
     if (!exists || S_ISREG(st.st_mode)) {
         status = open_temporary(draft, mode, ret_fd, err);
     } else {
-        *ret_fd = open(draft->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-        if (*ret_fd < 0)
-            status = error_set_errno(err, errno, "%s", draft->path);
+        status = open_special(draft->path, ret_fd, err);
     }
     return status == STATUS_OK ? STATUS_OK : finish(draft, status, err);
 }

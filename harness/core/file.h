@@ -19,6 +19,12 @@ extern int file_pipe_limit_ms; /* 30 s; a variable for tests */
 enum status file_read(const char *path, size_t max, char **ret, size_t *ret_length,
                       struct error *err);
 
+/*
+ * Opens a file to read it from its beginning; the caller closes it. A pipe may be one, if something
+ * is written to it within file_pipe_limit_ms: else INVALID.
+ */
+enum status file_open_stream(const char *path, FILE **ret, struct error *err);
+
 /* First line of a small file (sysfs, procfs) without the newline, heap. */
 enum status file_read_line(const char *path, char **ret, struct error *err);
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/core/shortage.h"
+
 static const char *const names[STATUS_COUNT] = {
 #define STATUS_NAME(code, name, meaning) [STATUS_##code] = name,
     STATUS_MAP(STATUS_NAME)
@@ -50,6 +52,8 @@ enum status error_setv(struct error *err, enum status code, const char *format, 
     char message[ERROR_MESSAGE_MAX];
     int length;
 
+    if (code == STATUS_NO_MEMORY)
+        shortage_note();
     if (!err)
         return code;
     /* Through a buffer of its own, since the arguments may point into err->message. */
@@ -82,7 +86,7 @@ enum status error_set_at(struct error *err, enum status code, const char *file, 
     int length;
 
     if (!err)
-        return code;
+        return error_set(err, code, "%s", "");
     va_start(args, format);
     if (vsnprintf(message, sizeof(message), format, args) < 0)
         message[0] = '\0';
@@ -113,6 +117,20 @@ static enum status code_of_errno(int errnum)
     }
 }
 
+const char *error_remedy(int errnum)
+{
+    switch (errnum) {
+    case EMFILE:
+        return "; this process may not have more files open: raise the limit (ulimit -n), then do "
+               "it again";
+    case ENFILE:
+        return "; the system has as many files open as it allows: end other programs or raise "
+               "fs.file-max, then do it again";
+    default:
+        return "";
+    }
+}
+
 enum status error_set_errno(struct error *err, int errnum, const char *format, ...)
 {
     enum status code = code_of_errno(errnum);
@@ -121,13 +139,14 @@ enum status error_set_errno(struct error *err, int errnum, const char *format, .
     va_list args;
 
     if (!err)
-        return code;
+        return error_set(err, code, "%s", "");
     va_start(args, format);
     if (vsnprintf(what, sizeof(what), format, args) < 0)
         what[0] = '\0';
     va_end(args);
     /* The GNU form: it may return a static string instead of filling the buffer. */
-    return error_set(err, code, "%s: %s", what, strerror_r(errnum, reason, sizeof(reason)));
+    return error_set(err, code, "%s: %s%s", what, strerror_r(errnum, reason, sizeof(reason)),
+                     error_remedy(errnum));
 }
 
 enum status error_prefix(struct error *err, const char *format, ...)

@@ -80,6 +80,9 @@ enum status error_setv(struct error *err, enum status code, const char *format, 
 enum status error_set_at(struct error *err, enum status code, const char *file, uint64_t line,
                          const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/* What to do about an errno that says too little, from "; " on; "" for most. */
+const char *error_remedy(int errnum);
+
 /* Sets the code that fits `errnum` (ENOSPC, EACCES, ENOMEM, ENOENT, else IO): "WHAT: strerror". */
 enum status error_set_errno(struct error *err, int errnum, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/shortage.h"
+
 /* What `data` points at while nothing is allocated; never written to. */
 static char empty[1] = "";
 
@@ -52,6 +54,7 @@ static bool grow(struct text *text, size_t more)
     data = realloc(text->capacity ? text->data : NULL, capacity);
     if (!data) {
         text->failed = true;
+        shortage_note();
         return false;
     }
     data[text->length] = '\0';

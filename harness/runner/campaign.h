@@ -49,7 +49,7 @@ struct campaign_options {
     int wake_fd;           /* readable: stop cleanly; -1: none */
     bool quiet;            /* no progress */
     int64_t jitter_ns;     /* test for jitter beforehand, at least so long */
-    const struct key *key; /* signs the ledger at the plan and at the end; NULL: not signed */
+    const struct key *key; /* signs the log at the plan and at the end; NULL: not signed */
     const struct witness_hold *witnesses; /* who must see the plan before; NULL: nobody */
 };
 
@@ -89,7 +89,7 @@ enum status campaign_plan(struct campaign *campaign, const struct key *key,
 /*
  * Runs every planned trial that has no final attempt, then estimates each cell; of an interrupted
  * campaign from the trials that are done, which the estimate says. Before the first trial and at
- * the end the ledger gets a checkpoint, signed when there is a key. Where witnesses are asked for,
+ * the end the log gets a checkpoint, signed when there is a key. Where witnesses are asked for,
  * it holds before the first trial until they have cosigned; INVALID when trials have run already.
  * Returns OK also when trials
  * failed or the user interrupted (see the summary); an error is the store's or the system's, and

@@ -172,7 +172,7 @@ static enum status check_head(const struct campaign *campaign, struct error *err
         status = ledger_root(campaign->store, head.size, NULL, &root, err);
     if (status == STATUS_OK && !digest_equal(&root, &head.root))
         status = error_set(err, STATUS_CORRUPT,
-                           "%s: the ledger does not give the root of the plan's head; run `assay "
+                           "%s: the log does not give the root of the plan's head; run `assay "
                            "verify` for details",
                            store_path(campaign->store));
     return status;

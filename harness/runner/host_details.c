@@ -202,13 +202,10 @@ static void read_hypervisor(struct reading_list *list)
 static void read_container(struct reading_list *list)
 {
     char *line = NULL;
-    char path[PATH_MAX];
-    FILE *file = NULL;
 
     if (machine_read_line("/run/systemd/container", &line, NULL) == STATUS_OK && line[0]) {
         reading_add_text(list, "host.container", line, "/run/systemd/container");
-    } else if (machine_path(path, "/.dockerenv") && (file = fopen(path, "re"))) {
-        fclose(file);
+    } else if (machine_has("/.dockerenv")) {
         reading_add_text(list, "host.container", "docker", "/.dockerenv");
     } else {
         reading_add_missing(list, "host.container", READING_NOT_APPLICABLE,
@@ -346,14 +343,10 @@ static void read_time_service(struct reading_list *list)
         {"ntpd", "/run/ntpd.pid"},
         {"ntpsec", "/run/ntpsec/ntpd.pid"},
     };
-    char path[PATH_MAX];
 
     for (size_t i = 0; i < sizeof(traces) / sizeof(traces[0]); i++) {
-        FILE *file = machine_path(path, traces[i][1]) ? fopen(path, "re") : NULL;
-
-        if (!file)
+        if (!machine_has(traces[i][1]))
             continue;
-        fclose(file);
         reading_add_text(list, "host.time.service", traces[i][0], traces[i][1]);
         return;
     }

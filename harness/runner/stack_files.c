@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
+#include "harness/core/file.h"
 #include "harness/core/machine_root.h"
 #include "harness/core/text.h"
 
@@ -137,9 +138,7 @@ static void read_build_id(const char *module, char ret[ELF_BUILD_ID_SIZE])
 
     ret[0] = '\0';
     snprintf(path, sizeof(path), "/sys/module/%s/notes/.note.gnu.build-id", module);
-    if (machine_path(full, path))
-        file = fopen(full, "re");
-    if (file) {
+    if (machine_path(full, path) && file_open_stream(full, &file, NULL) == STATUS_OK) {
         got = fread(note, 1, sizeof(note), file);
         fclose(file);
     }

@@ -71,7 +71,7 @@ static int add_file(struct host *host, const char *path)
         return -1;
     file.path = strdup(path);
     if (file.path)
-        file.fd = open(full, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        file.fd = open(full, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (file.fd < 0 || pread(file.fd, &byte, 1, 0) < 0) { /* some open but cannot be read */
         reason = errno;
         if (file.fd >= 0)

@@ -196,7 +196,6 @@ static bool is_bundle(const char *head, size_t length)
 struct taking {
     struct text first; /* the first failed check, for the message */
     int64_t count;     /* number of failed checks */
-    json_t *uids;
 };
 
 static void object(void *context, const struct verify_finding *finding)
@@ -209,14 +208,6 @@ static void object(void *context, const struct verify_finding *finding)
         text_append_format(&taking->first, "%s%s%s", finding->key ? finding->key : "",
                            finding->key ? ": " : "", finding->message);
     }
-}
-
-static enum status keep_uids(void *context, const struct bundle_head *head, struct error *err)
-{
-    struct taking *taking = context;
-
-    taking->uids = json_deep_copy(head->campaigns);
-    return taking->uids ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
 }
 
 /* Takes the reference to `uids`. */
@@ -251,10 +242,10 @@ static enum status take_bundle(struct store *store, const struct import_format *
                                struct error *err)
 {
     struct taking taking = {.count = 0};
-    const struct bundle_visitor visitor = {.context = &taking, .head = keep_uids, .found = object};
-    const struct verify_options all = {.context = &taking, .found = object}, options = {0};
+    const struct verify_options all = {.context = &taking, .found = object};
     struct verify_summary summary;
     struct bundle_import taken;
+    struct bundle_head head = {0};
     enum status status;
 
     text_init(&taking.first);
@@ -263,18 +254,18 @@ static enum status take_bundle(struct store *store, const struct import_format *
     if (status == STATUS_OK && summary.wrong > 0)
         status = STATUS_CORRUPT;
     if (status == STATUS_OK)
-        status = bundle_import(store, request->path, &visitor, &options, &taken, err);
+        status = bundle_import(store, request->path, NULL, NULL, &taken, &head, err);
     if (status != STATUS_OK && taking.count > 0)
         error_set(err, STATUS_INVALID, "%s: does not hold, so nothing was taken in: %s%s",
                   request->path, text_ok(&taking.first) ? taking.first.data : "",
                   taking.count > 1 ? " (and more; `assay verify` tells all)" : "");
     text_finish(&taking.first);
-    if (status != STATUS_OK) {
-        json_decref(taking.uids);
-        return status == STATUS_CORRUPT ? STATUS_INVALID : status;
+    if (status == STATUS_OK) {
+        *ret = (struct import_outcome){.known = taken.known > 0, .program = format->program};
+        status = count_results(store, json_incref(head.campaigns), ret, err);
     }
-    *ret = (struct import_outcome){.known = taken.known > 0, .program = format->program};
-    return count_results(store, taking.uids, ret, err);
+    bundle_head_finish(&head);
+    return status == STATUS_CORRUPT ? STATUS_INVALID : status;
 }
 
 static const struct import_format formats[] = {

@@ -40,7 +40,7 @@ def check_calls(root, allowed=ALLOWED):
         used.update(WORD.findall(text))
     for name, path in sorted(declared.items()):
         if name not in used and name not in allowed:
-            yield f"{path}: {name} is used by nothing in the gemm; delete it and its tests, " \
+            yield f"{path}: {name} is used by nothing in the product; delete it and its tests, " \
                 "or make it static in what uses it"
     for name in allowed:
         if name not in declared or name in used:

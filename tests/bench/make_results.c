@@ -205,31 +205,22 @@ static enum status add_trial(struct maker *maker, int64_t campaign, int64_t sequ
     return store_end_trial(store, trial, &end, err);
 }
 
-/* The estimate is made once for each campaign of the pool; its repeats differ in the trials' ids.
- */
+/* The estimate is made once for each campaign of the pool. */
 static enum status add_estimate(struct maker *maker, int64_t number, int64_t cell, int64_t row,
-                                const int64_t *trials, struct error *err)
+                                struct error *err)
 {
     json_t **known = &maker->estimates[(number % POOL) * CELLS + cell];
-    json_t *json, *entry;
-    enum status status;
-    size_t i;
 
     if (!*known)
         TRY(analysis_estimate_json(maker->store, row, INT64_MAX, known, err));
-    json = json_deep_copy(*known);
-    json_array_foreach(json_object_get(json, "trials"), i, entry)
-        json_object_set_new(entry, "trial", json_integer(trials[i]));
-    status = store_add_estimate(maker->store, row,
-                                json_integer_value(json_object_get(json, "version")), json, err);
-    json_decref(json);
-    return status;
+    return store_add_estimate(maker->store, row,
+                              json_integer_value(json_object_get(*known, "version")), *known, err);
 }
 
 static enum status add_campaign(struct maker *maker, int64_t number, struct error *err)
 {
     int64_t total = maker->results / CELLS, sequence = 0, created, campaign;
-    int64_t rows[CELLS], trials[CELLS * 64];
+    int64_t rows[CELLS];
     struct store_campaign plan = {
         .order_seed = (uint64_t)number, .command = "assay run first-look", .tool_version = "0.1.0"};
     struct store_cell cells[CELLS];
@@ -287,12 +278,8 @@ static enum status add_campaign(struct maker *maker, int64_t number, struct erro
             TRY(add_trial(maker, campaign, sequence, number, cell, round,
                           created + sequence * (HOUR_NS / 500), maker->devices[device], err));
         }
-    /* Trials have consecutive rows: round by round, cell by cell. */
-    for (int cell = 0; cell < CELLS; cell++) {
-        for (int64_t round = 0; round < maker->trials; round++)
-            trials[round] = (number * maker->trials + round) * CELLS + cell + 1;
-        TRY(add_estimate(maker, number, cell, rows[cell], trials, err));
-    }
+    for (int cell = 0; cell < CELLS; cell++)
+        TRY(add_estimate(maker, number, cell, rows[cell], err));
     return store_add_campaign_event(maker->store, campaign, "finished", NULL, err);
 }
 

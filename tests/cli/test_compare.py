@@ -1,12 +1,10 @@
 """analyze, compare, ab, gate, power, calibrate: what may be compared, and what is refused and why."""
 
-import contextlib
 import json
 import math
 import os
 import random
 import shutil
-import sqlite3
 import statistics
 import subprocess
 import sys
@@ -14,6 +12,8 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from assay_cli import ASSAY, CliTest  # noqa: E402
+
+import forge  # noqa: E402
 
 FOREIGN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support",
                        "foreign_worker.py")
@@ -292,8 +292,8 @@ class Compare(CliTest):
         self.assertEqual(self.gate(a, b), 1)
         import forge
         with forge.Forgery(self.db) as forgery:
-            forgery.db.execute("UPDATE comparison SET verdict = 'passes', body ="
-                               " replace(body, '\"decision\":\"worse\"', '\"decision\":\"passes\"')")
+            forgery.edit("comparison", lambda record: record.update(
+                verdict="passes", body={**record["body"], "gate": {**record["body"]["gate"], "decision": "passes"}}))
             forgery.rewrite()
         call = self.assay("verify", self.db)
         self.assertEqual(call.status, 1, call.out)
@@ -370,9 +370,9 @@ class Compare(CliTest):
 
     def test_unfinished_campaigns_are_not_recorded(self):
         a, b = (self.measure(ASSAY_WORKER=FOREIGN, FOREIGN_NS="1000000") for _ in range(2))
-        with contextlib.closing(sqlite3.connect(self.db)) as db:
-            db.executescript("DROP TRIGGER campaign_event_no_delete;"
-                             "DELETE FROM campaign_event WHERE event = 'finished' AND campaign = 2")
+        with forge.Forgery(self.db) as forgery:
+            forgery.drop("id = (SELECT max(id) FROM record WHERE type = 'event')")
+            forgery.rewrite()
         call = self.assay("gate", a, b, "--allow-foreign-worker", "--db", self.db)
         self.assertIn(call.status, (0, 3))
         self.assertIn("is not finished", call.err)
@@ -444,11 +444,12 @@ class Compare(CliTest):
             for entry in estimate["trials"]:
                 if entry["steady_from"] is None or entry["median_ns"] is None:  # a busy machine
                     continue
-                trial, start = entry["trial"], entry["steady_from"]
+                sequence, start = entry["sequence"], entry["steady_from"]
+                trial = self.query("SELECT id FROM trial WHERE campaign = (SELECT max(id) FROM campaign)"
+                                   f" AND sequence = {sequence} ORDER BY attempt DESC LIMIT 1")[0][0]
                 values = [row[0] for row in self.query(
                     "SELECT CAST(value AS REAL) / iterations_per_sample FROM samples JOIN trial_end USING"
                     f" (trial) WHERE trial = {trial} AND series = 'wall_ns' AND number >= {start}")]
-                sequence = self.query(f"SELECT sequence FROM trial WHERE id = {trial}")[0][0]
                 pair = (sequence - 1) // 2
                 medians.setdefault(pair, {})[name] = statistics.median(values)
                 means.setdefault(pair, {})[name] = statistics.mean(values)

@@ -332,7 +332,7 @@ class Export(CliTest):
                           self.db)
         self.assertNotEqual(call.status, 0)
         self.assertIn("no such directory", call.err)
-        for name, words in ((".", "is a directory; name a file"), ("", "empty name")):
+        for name, words in ((".", "is a folder; name a file in it"), ("", "empty name")):
             for words_before in (("export", "json", "-o"), ("bundle", "last", "--unsigned", "-o"),
                                  ("report", "--html"), ("report", "--dossier")):
                 call = self.assay(*words_before, name, "--db", self.db)

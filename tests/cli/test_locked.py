@@ -39,7 +39,7 @@ class Locked(CliTest):
             db.execute("ROLLBACK")
 
     def content(self):
-        return self.query("SELECT leaf, digest FROM ledger ORDER BY leaf")
+        return self.query("SELECT leaf, digest FROM record ORDER BY id")
 
     def assert_kept(self, before):
         """Everything is still there, and verifies."""

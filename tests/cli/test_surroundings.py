@@ -167,11 +167,11 @@ class Surroundings(CliTest):
         with open(other, "ab") as file:
             file.write(b"\n")
         resume = ("run", "--resume", "last", "--db", self.db)
-        before = self.query("SELECT count(*) FROM ledger")
+        before = self.query("SELECT count(*) FROM record")
         status, err = self.finish(self.popen((other, *resume)))
         self.assertEqual(status, 4, err)
         self.assertIn("go on with the program that began it", err)
-        self.assertEqual(self.query("SELECT count(*) FROM ledger"), before)
+        self.assertEqual(self.query("SELECT count(*) FROM record"), before)
         call = self.assay(*resume)
         self.assertEqual(call.status, 0, call.err)
         status, err = self.finish(self.popen((other, *resume)))

@@ -1,6 +1,7 @@
 """The tamper matrix: both verifiers find and name every change of a database."""
 
 import contextlib
+import hmac
 import os
 import random
 import shutil
@@ -15,6 +16,7 @@ from tamper import TamperTest  # noqa: E402  (exits where the second verifier ca
 
 import forge  # noqa: E402
 import verify  # noqa: E402
+import verify_body  # noqa: E402
 
 
 class Tamper(TamperTest):
@@ -30,25 +32,58 @@ class Tamper(TamperTest):
             with forge.Forgery(self.copy()) as forgery:
                 columns, rows = forgery.columns(table), forgery.rows(table)
             self.assertTrue(rows, table)
-            row = rows[len(rows) // 2]
-            for i, (name, kind, needed, place) in enumerate(columns):
-                values = [forge.changed(row[i], kind)]
-                if row[i] is not None and not needed and not place:
-                    values.append(None)
-                for value in values:
-                    with self.subTest(table=table, column=name, value=value):
-                        new = row[:i] + (value,) + row[i + 1:]
-                        path = self.copy()
-                        with forge.Forgery(path) as forgery:
-                            if new[:1] in [r[:1] for r in rows] and place:
-                                new = row[:i] + (forge.changed(max(r[i] for r in rows), kind),) + \
-                                    row[i + 1:]
-                            forgery.delete(table, row)
-                            forgery.insert(table, new)
-                        self.assert_named(path, table, (forge.key_of(columns, row),
-                                                        forge.key_of(columns, new)))
-                        cases += 1
+            for row in self.picked(table, rows):
+                for i, (name, kind, needed, place) in enumerate(columns):
+                    values = [forge.changed(row[i], kind)]
+                    if row[i] is not None and not needed and not place:
+                        values.append(None)
+                    for value in values:
+                        with self.subTest(table=table, column=name, value=value):
+                            path = self.copy()
+                            with forge.Forgery(path) as forgery:
+                                forgery.delete(table, row)
+                                for _ in range(200):  # until it is no other row's
+                                    if forgery.insert(table, new := row[:i] + (value,) + row[i + 1:]):
+                                        break
+                                    value = forge.changed(value, kind)
+                                else:
+                                    self.fail("no other value can be inserted")
+                            self.assert_named(path, table, (forge.key_of(columns, row),
+                                                            forge.key_of(columns, new)))
+                            cases += 1
         print("%d values changed, each found and named by both" % cases)
+
+    @staticmethod
+    def picked(table, rows):
+        """One row, and one of each log and type of record."""
+        if table == "log":
+            return rows
+        if table == "record":  # columns 1 and 3: log and type
+            return list({(row[1] == 1, row[3]): row for row in rows}.values())
+        return [rows[len(rows) // 2]]
+
+    def test_withheld_later(self):
+        """What a bundle left out is its maker's choice; nothing else can be withheld."""
+        for log in (1, 2):
+            path = self.copy()
+            with forge.Forgery(path) as forgery:
+                number, body, salt = forgery.db.execute(
+                    "SELECT id, body, salt FROM record WHERE log = ? AND type = 'trial' LIMIT 1", (log,)).fetchone()
+                body = verify_body.spelled(body)
+                key = hmac.new(salt, b'["facts"]', "sha256").digest()
+                body["facts"] = {"withheld": verify_body.sha256(
+                    key, verify_body.canonical(body["facts"]).encode()).hex()}
+                forgery.db.execute("UPDATE record SET body = ? WHERE id = ?", (verify_body.canonical(body), number))
+            self.assert_named(path, "record", [number])
+        for digest, in self.blobs():
+            path = self.copy()
+            with forge.Forgery(path) as forgery:
+                forgery.db.execute("UPDATE content SET body = NULL WHERE digest = ?", (digest,))
+            self.assert_named(path, "content", [digest.hex()])
+
+    def blobs(self):
+        with contextlib.closing(sqlite3.connect(self.copy())) as db:
+            return db.execute("SELECT digest FROM content WHERE body IS NOT NULL").fetchall()
 
     def test_rows(self):
         cases = 0
@@ -68,7 +103,7 @@ class Tamper(TamperTest):
                 with forge.Forgery(path) as forgery:
                     while any(new[0] == r[0] for r in rows):
                         new = (forge.changed(new[0], columns[0][1]),) + new[1:]
-                    forgery.insert(table, new)
+                    self.assertTrue(forgery.insert(table, new))
                 self.assert_named(path, table, [forge.key_of(columns, new)])
             cases += 2
             others = [r for r in rows if any(
@@ -87,32 +122,35 @@ class Tamper(TamperTest):
             cases += 1
         print("%d rows deleted, inserted or swapped, each found and named by both" % cases)
 
-    def test_ledger(self):
-        """The log itself: its values, its rows, their order, its end."""
-        with sqlite3.connect(self.copy()) as db:
-            count = db.execute("SELECT count(*) FROM ledger").fetchone()[0]
-            (phases,) = [r for r in db.execute("SELECT min(leaf), max(leaf) FROM ledger WHERE"
-                                               " table_name = 'phase'")]
+    def test_log(self):
+        """The log itself: its values, its records, their order, its end."""
+        with contextlib.closing(sqlite3.connect(self.copy())) as db:
+            count, last = db.execute("SELECT count(*), max(id) FROM record WHERE log = 1").fetchone()
+            phases = db.execute("SELECT min(id), max(id) FROM record WHERE log = 1 AND type = 'trial'").fetchone()
         middle = count // 2
         cases = {
-            "leaf": ["UPDATE ledger SET leaf = %d WHERE leaf = %d" % (count + 5, middle)],
-            "last leaf": ["UPDATE ledger SET leaf = %d WHERE leaf = %d" % (count + 5, count - 1)],
-            "table": ["UPDATE ledger SET table_name = 'trial' WHERE leaf = %d" % phases[0]],
-            "no table": ["UPDATE ledger SET table_name = 'nothing' WHERE leaf = %d" % middle],
-            "key": ["UPDATE ledger SET key = key + 1 WHERE leaf = %d" % phases[0]],
-            "key as text": ["UPDATE ledger SET key = cast(key AS TEXT) WHERE leaf = %d" % phases[0]],
-            "digest": ["UPDATE ledger SET digest = randomblob(32) WHERE leaf = %d" % middle],
-            "delete": ["DELETE FROM ledger WHERE leaf = %d" % middle],
-            "delete first": ["DELETE FROM ledger WHERE leaf = 0"],
-            "delete last": ["DELETE FROM ledger WHERE leaf = %d" % (count - 1)],
-            "twice": ["INSERT INTO ledger SELECT %d, table_name, key, digest FROM ledger WHERE leaf ="
-                      " %d" % (count, phases[0])],
-            "reorder": ["UPDATE ledger SET leaf = -1 WHERE leaf = %d" % phases[0],
-                        "UPDATE ledger SET leaf = %d WHERE leaf = %d" % phases,
-                        "UPDATE ledger SET leaf = %d WHERE leaf = -1" % phases[1]],
-            "empty": ["DELETE FROM ledger"],
-            "secret": ["UPDATE ledger_origin SET secret = randomblob(32)"],
-            "name": ["UPDATE ledger_origin SET name = name || 'x'"],
+            "leaf": ["UPDATE record SET leaf = %d WHERE id = %d" % (count + 5, middle)],
+            "last leaf": ["UPDATE record SET leaf = %d WHERE id = %d" % (count + 5, last)],
+            "type": ["UPDATE record SET type = 'event' WHERE id = %d" % phases[0]],
+            "no type": ["UPDATE record SET type = 'nothing' WHERE id = %d" % middle],
+            "id": ["UPDATE record SET id = 1000 WHERE id = %d" % middle],
+            "body": ["UPDATE record SET body = body || ' ' WHERE id = %d" % phases[0]],
+            "body as bytes": ["UPDATE record SET salt = CAST(salt AS TEXT) WHERE id = %d" % phases[0]],
+            "digest": ["UPDATE record SET digest = randomblob(32) WHERE id = %d" % middle],
+            "delete": ["DELETE FROM record WHERE id = %d" % middle],
+            "delete first": ["DELETE FROM record WHERE id = 1"],
+            "delete last": ["DELETE FROM record WHERE id = %d" % last],
+            "twice": ["INSERT INTO record SELECT %d, log, %d, type, randomblob(32), salt, body FROM record WHERE id ="
+                      " %d" % (last + 1, count, phases[0])],
+            "reorder": ["UPDATE record SET id = -1 WHERE id = %d" % phases[0],
+                        "UPDATE record SET id = %d WHERE id = %d" % phases,
+                        "UPDATE record SET id = %d WHERE id = -1" % phases[1]],
+            "moved": ["UPDATE record SET log = 2, leaf = leaf + 1000 WHERE id = %d" % last],
+            "empty": ["DELETE FROM record"],
+            "secret": ["UPDATE log SET secret = randomblob(32) WHERE id = 1"],
+            "salt": ["UPDATE record SET salt = randomblob(32) WHERE type = 'estimate'"],
+            "name": ["UPDATE log SET name = name || 'x' WHERE id = 1"],
+            "another's name": ["UPDATE log SET name = name || 'x' WHERE id = 2"],
         }
         for name, statements in cases.items():
             with self.subTest(name):
@@ -126,7 +164,7 @@ class Tamper(TamperTest):
         """Changes of the schema and rows inserted by another program."""
         cases = {
             "trigger": "DROP TRIGGER trial_no_update",
-            "ledger trigger": "DROP TRIGGER trial_ledger",
+            "trigger of the log": "DROP TRIGGER record_no_delete",
             "trigger changed": "DROP TRIGGER trial_no_delete; CREATE TRIGGER trial_no_delete BEFORE"
                                " DELETE ON trial BEGIN SELECT 1; END",
             "trigger added": "CREATE TRIGGER t AFTER INSERT ON trial BEGIN DELETE FROM phase; END",
@@ -139,14 +177,13 @@ class Tamper(TamperTest):
             "column added": "ALTER TABLE trial ADD COLUMN x TEXT",
             "table renamed": "ALTER TABLE phase RENAME TO phase2",
             "statistics": "ANALYZE",
-            "replace": "DROP TRIGGER phase_ledger; INSERT OR REPLACE INTO phase SELECT id, trial, name,"
-                       " begin_ns, end_ns + 1 FROM phase WHERE id = 2",
+            "replace": "INSERT OR REPLACE INTO phase SELECT id, trial, name, begin_ns, end_ns + 1 FROM phase"
+                       " WHERE id = 2",
         }
         for name, statements in cases.items():
             with self.subTest(name):
                 path = self.copy()
                 db = sqlite3.connect(path)
-                db.create_function("assay_leaf", -1, lambda *a: b"\1" * 32)
                 db.executescript(statements)
                 db.close()
                 self.assert_found(path)
@@ -162,13 +199,9 @@ class Tamper(TamperTest):
             with self.subTest("the slow trial dropped", rewrite=rewrite):
                 path = self.copy()
                 with forge.Forgery(path) as forgery:
-                    for table in self.tables():
-                        for column in forgery.columns(table):
-                            if column[0] == "trial":
-                                forgery.db.execute("DELETE FROM %s WHERE trial = 2" % table)
-                    forgery.db.execute("DELETE FROM trial WHERE id = 2")
+                    forgery.drop("id IN (SELECT record FROM trial WHERE id = 2 UNION SELECT record FROM trial_end"
+                                 " WHERE trial = 2)")
                     if rewrite:
-                        forgery.db.execute("DELETE FROM signature")
                         forgery.rewrite()
                 self.assert_found(path)
                 if rewrite:
@@ -181,14 +214,14 @@ class Tamper(TamperTest):
     def test_bytes_behind_a_nul(self):
         """C strings end there, SQLite's do not."""
         with contextlib.closing(sqlite3.connect(self.copy())) as db:
-            texts = [(table, row[1]) for table in self.tables() + ["ledger"] for row in db.execute(
-                "SELECT * FROM pragma_table_info(?) WHERE type = 'TEXT'", (table,))]
+            texts = [(table, row[1]) for table in self.tables() for row in db.execute(
+                "SELECT * FROM pragma_table_info(?) WHERE type IN ('TEXT', 'ANY')", (table,))]
         for table, column in texts:
             path = self.copy()
             with forge.Forgery(path) as forgery:
                 changed = forgery.db.execute(
-                    "UPDATE {0} SET {1} = {1} || char(0) || 'x' WHERE {1} = (SELECT {1} FROM {0} WHERE {1}"
-                    " IS NOT NULL LIMIT 1)".format(table, column)).rowcount
+                    "UPDATE {0} SET {1} = {1} || char(0) || 'x' WHERE {1} = (SELECT {1} FROM {0} WHERE"
+                    " typeof({1}) = 'text' LIMIT 1)".format(table, column)).rowcount
             if changed:
                 for found in self.both(path):
                     self.assertTrue(found, (table, column))
@@ -211,7 +244,7 @@ class Tamper(TamperTest):
         os.unlink(path + "-journal")
 
     def test_schema_with_bytes_behind_a_nul(self):
-        for name in ("results", "trial_no_update", "trial_ledger"):
+        for name in ("results", "trial_no_update", "record_no_delete"):
             path = self.copy()
             with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
                 db.execute("PRAGMA writable_schema=ON")

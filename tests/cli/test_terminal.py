@@ -33,7 +33,7 @@ class Terminal(CliTest):
                 for columns, shown in lines.items():
                     self.assertLessEqual(max(map(len, shown)), columns)
                     rows[columns] += len(shown)
-                written = re.search(r"\.SS assay %s( .*)?\n(.*?)(?=\n\.S[SH])" % name,
+                written = re.search(r"\.SS assay %s( [^\n]*)?\n(.*?)(?=\n\.S[SH])" % name,
                                     self.assay("--manual").out, re.S).group(2)
                 for block in re.findall(r"(?s)\.nf\n(.*?)\n\.fi", written):
                     block = block.replace("\\-", "-").replace("\\e", "\\").split("\n")

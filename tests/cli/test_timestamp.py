@@ -117,8 +117,8 @@ class Timestamp(CliTest):
     def replace(self, token):
         """Replaces the database's only token, with a matching log."""
         with forge.Forgery(self.db) as forgery:
-            forgery.db.execute("UPDATE timestamp_token SET token = ?", (token,))
-            forgery.rewrite()
+            forgery.edit("timestamp", {"token": token.hex()})
+            forgery.rewrite(kept=("timestamp",))
 
     def test_signed(self):
         for options in ((), ("-token_out",)):
@@ -238,7 +238,7 @@ class Timestamp(CliTest):
         self.assertIn("no CA given", self.verify(path="b.assay")[1])
         status, notes = self.verify("--tsa-ca", "good.pem", path="b.assay")
         self.assertEqual(status, 0)
-        self.assertIn("stamped the head of", notes)
+        self.assertIn("stamped this root at", notes)
         self.assertEqual(self.verify("--tsa-ca", "other.pem", path="b.assay")[0], 1)
 
 

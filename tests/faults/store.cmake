@@ -15,5 +15,9 @@ target_link_options(store_memory PRIVATE
     -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup)
 assay_add_test(NAME verify_flips LIBS assay_store_fixture LABELS faults COST 32 LONG
     SOURCES ${CMAKE_CURRENT_LIST_DIR}/verify_flips.c)
+assay_add_test(NAME verify_memory LIBS assay_store_fixture LABELS faults COST 20
+    SOURCES ${CMAKE_CURRENT_LIST_DIR}/verify_memory.c)
+target_link_options(verify_memory PRIVATE
+    -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup)
 add_custom_target(verify_flips_all USES_TERMINAL
     COMMAND ${CMAKE_COMMAND} -E env ASSAY_TEST_FLIPS=10000 $<TARGET_FILE:verify_flips>)

@@ -1,5 +1,5 @@
 /*
- * A real full disk: a file system of two MiB in a mount namespace of its own. Needs the privilege
+ * A real full disk: a small file system in a mount namespace of its own. Needs the privilege
  * to mount; without it the test is skipped (store_io.c covers the same by a shim).
  */
 #include <errno.h>
@@ -19,7 +19,7 @@
 static bool mount_small(const char *folder)
 {
     return unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-           mount("assay", folder, "tmpfs", 0, "size=2m") == 0;
+           mount("assay", folder, "tmpfs", 0, "size=2500k") == 0;
 }
 
 /* Occupies space that is freed later. */

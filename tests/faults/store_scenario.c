@@ -54,6 +54,14 @@ static int64_t sample_at(int64_t trial, size_t i)
         }                                                                                          \
     } while (0)
 
+/* What a trial has is stored with its end. */
+#define TAKE(call, counter)                                                                        \
+    do {                                                                                           \
+        if (status == STATUS_OK)                                                                   \
+            status = (call);                                                                       \
+        (counter) += status == STATUS_OK;                                                          \
+    } while (0)
+
 static enum status add_samples(struct store *store, int64_t trial,
                                struct scenario_progress *progress, struct error *err)
 {
@@ -64,10 +72,7 @@ static enum status add_samples(struct store *store, int64_t trial,
         values[i] = sample_at(trial, i);
     for (size_t i = 0; i < SAMPLES && status == STATUS_OK; i += SAMPLES / 3) {
         status = store_add_samples(store, trial, "wall_ns", i, values + i, SAMPLES / 3, err);
-        if (status == STATUS_OK) {
-            progress->samples += SAMPLES / 3;
-            report_progress(progress);
-        }
+        progress->samples += status == STATUS_OK ? SAMPLES / 3 : 0;
     }
     return status;
 }
@@ -82,9 +87,9 @@ static enum status add_subject(struct store *store, int64_t trial, const json_t 
     int64_t id = 0;
     enum status status = store_put_device(store, &device, &id, err);
 
-    STEP(store_set_trial_device(store, trial, id, err), progress->devices);
-    STEP(store_add_environment(store, trial, "before", readings, err), progress->environments);
-    STEP(store_add_components(store, trial, "window_start", components, 2, err), progress->stacks);
+    TAKE(store_set_trial_device(store, trial, id, err), progress->devices);
+    TAKE(store_add_environment(store, trial, "before", readings, err), progress->environments);
+    TAKE(store_add_components(store, trial, "window_start", components, 2, err), progress->stacks);
     return status;
 }
 
@@ -99,6 +104,7 @@ static enum status run_trial(struct store *store, int64_t campaign, int64_t sequ
                                   .samples = SAMPLES,
                                   .max_rss_bytes = -1,
                                   .facts = readings};
+    struct scenario_progress part = {0};
     int64_t trial = 0;
     enum status status = store_begin_trial(store, campaign, sequence, 1, &trial, err);
 
@@ -106,12 +112,16 @@ static enum status run_trial(struct store *store, int64_t campaign, int64_t sequ
         return status;
     progress->trials++;
     report_progress(progress);
-    status = add_subject(store, trial, readings, progress, err);
-    STEP(store_add_phase(store, trial, "setup", 0, 10, err), progress->phases);
-    STEP(store_add_check(store, trial, &check, err), progress->checks);
+    status = add_subject(store, trial, readings, &part, err);
+    TAKE(store_add_phase(store, trial, "setup", 0, 10, err), part.phases);
+    TAKE(store_add_check(store, trial, &check, err), part.checks);
     if (status == STATUS_OK)
-        status = add_samples(store, trial, progress, err);
-    STEP(store_end_trial(store, trial, &end, err), progress->ends);
+        status = add_samples(store, trial, &part, err);
+    TAKE(store_end_trial(store, trial, &end, err), part.ends);
+    if (status == STATUS_OK) {
+        scenario_progress_add(progress, &part);
+        report_progress(progress);
+    }
     return status;
 }
 

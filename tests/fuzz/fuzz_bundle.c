@@ -1,7 +1,7 @@
 /*
- * Bundles: hostile bytes are refused or found wrong, never a crash. The input is read unchanged,
- * and as the only row of a ledger of one leaf whose proof holds, so that what follows the proof
- * (opening values, importing the row) is reached.
+ * Bundles: hostile bytes are refused or found wrong, never a crash. The input is read unchanged;
+ * and lines of it that are JSON become the lines of a bundle whose first and last line are right,
+ * so that what follows (records, proof, samples) is reached.
  */
 #include "fuzz.h"
 
@@ -12,17 +12,14 @@
 
 #include "harness/core/canonical.h"
 #include "results/bundle.h"
-#include "results/merkle.h"
+#include "results/merkle_part.h"
+#include "results/record/record.h"
+
+#define LINES_MAX 16
 
 static int file = -1;
-static char path[64];
+static char path[64], folder[] = "/tmp/assay-fuzz-XXXXXX";
 static struct store *store;
-
-static void ignore(void *context, const struct verify_finding *finding)
-{
-    (void)context;
-    FUZZ_REQUIRE(finding->message && *finding->message);
-}
 
 static void set_file(const void *bytes, size_t length)
 {
@@ -33,19 +30,6 @@ static void set_file(const void *bytes, size_t length)
     FUZZ_REQUIRE(file >= 0 && ftruncate(file, 0) == 0);
     FUZZ_REQUIRE(pwrite(file, bytes, length, 0) == (ssize_t)length);
 }
-
-static void read_it(void)
-{
-    const struct bundle_visitor visitor = {.found = ignore};
-    struct digest sha256;
-    struct error err = ERROR_INIT;
-    enum status status = bundle_read(path, &visitor, NULL, &sha256, &err);
-
-    if (status != STATUS_OK)
-        fuzz_require_good_message(&err, status);
-}
-
-static char folder[] = "/tmp/assay-fuzz-XXXXXX";
 
 static void remove_store(void)
 {
@@ -72,67 +56,146 @@ static bool open_store(void)
     return store_open(name, STORE_CREATE, 0, &store, NULL) == STATUS_OK;
 }
 
+static enum status ignore(void *context, const struct bundle_head *head,
+                          const struct bundle_line *line, struct error *err)
+{
+    (void)context;
+    (void)err;
+    FUZZ_REQUIRE(head->origin && head->size >= 1 && json_is_object(line->json));
+    return STATUS_OK;
+}
+
+static void read_it(void)
+{
+    struct bundle_head head;
+    struct error err = ERROR_INIT;
+    enum status status = bundle_read(path, &head, NULL, ignore, NULL, &err);
+
+    bundle_head_finish(&head);
+    if (status != STATUS_OK)
+        fuzz_require_good_message(&err, status);
+}
+
 static void import_it(void)
 {
-    const struct bundle_visitor visitor = {.found = ignore};
     struct bundle_import import;
     struct error err = ERROR_INIT;
     enum status status;
 
     if (!store && !open_store())
         return;
-    status = bundle_import(store, path, &visitor, NULL, &import, &err);
+    status = bundle_import(store, path, NULL, NULL, &import, NULL, &err);
     if (status != STATUS_OK)
         fuzz_require_good_message(&err, status);
 }
 
-/* {"data", "values", "blobs"} as the only row of a bundle; "heads" go to the first line. */
-static void wrap(const json_t *row)
-{
-    char *data = NULL, *rest = NULL, *heads = NULL, root[DIGEST_HEX_SIZE];
-    struct digest leaf;
-    struct text out;
-    json_t *line = json_copy((json_t *)row);
+/* ---- a bundle around the input's lines ---- */
 
+struct wrapping {
+    struct text lines;
+    struct merkle_part part;
+    json_t *campaigns;
+    int64_t records, size;
+};
+
+/* Its digest, as far as it has one, so that the root can be told. */
+static void add_leaf(struct wrapping *wrapping, const json_t *line)
+{
+    const json_t *record = json_object_get(line, "record");
+    const char *type = json_string_value(json_object_get(record, "type")),
+               *salt = json_string_value(json_object_get(line, "salt"));
+    const int64_t leaf = json_integer_value(json_object_get(line, "leaf"));
+    const struct record_type *known = type ? record_type_find(type) : NULL;
+    struct record_salts salts = {.has_all = salt && digest_from_hex(salt, &salts.all)};
+    struct digest digest;
+    char *body = NULL;
+
+    wrapping->records++;
+    if (known && leaf >= 0 && leaf < 1000 && canonical_dump(record, &body, NULL) == STATUS_OK &&
+        record_digest(known, body, strlen(body), &salts, &digest, NULL) == STATUS_OK) {
+        merkle_part_add(&wrapping->part, 0, (uint64_t)leaf, &digest);
+        if (leaf >= wrapping->size)
+            wrapping->size = leaf + 1;
+        if (!strcmp(type, "campaign"))
+            json_array_append(wrapping->campaigns, json_object_get(record, "uid"));
+    }
+    free(body);
+}
+
+static void add_line(struct wrapping *wrapping, const char *bytes, size_t length)
+{
+    json_t *line = NULL;
+    char *canonical = NULL;
+
+    if (canonical_parse(bytes, length, "line", &line, NULL) == STATUS_OK && json_is_object(line) &&
+        canonical_dump(line, &canonical, NULL) == STATUS_OK) {
+        text_append(&wrapping->lines, canonical);
+        text_append_char(&wrapping->lines, '\n');
+        if (json_object_get(line, "record"))
+            add_leaf(wrapping, line);
+    }
+    free(canonical);
+    json_decref(line);
+}
+
+static void put_whole(struct wrapping *wrapping)
+{
+    static const struct digest nothing = {{0}};
+    struct digest root = nothing, sha256;
+    uint64_t missing;
+    json_t *head, *nodes = json_array();
+    char hex[DIGEST_HEX_SIZE], *first = NULL;
+    struct text out;
+
+    /* A hash in each place that is not shown. */
+    while (wrapping->size > 0 &&
+           merkle_part_fits(&wrapping->part, (uint64_t)wrapping->size, &missing) &&
+           !merkle_part_root(&wrapping->part, (uint64_t)wrapping->size, &root, &missing)) {
+        merkle_part_add(&wrapping->part, 0, missing, &nothing);
+        json_array_append_new(
+            nodes, json_pack("[i, I, s]", 0, (json_int_t)missing, digest_hex(&nothing, hex)));
+    }
+    head = json_pack("{s:i, s:O, s:i, s:s, s:s, s:{s:[], s:O}, s:s, s:I, s:s, s:[]}",
+                     "assay_bundle", 1, "campaigns", wrapping->campaigns, "created_utc_ns", 1,
+                     "note", "n", "origin", "assay-log/00112233445566778899aabbccddeeff", "proof",
+                     "heads", "nodes", nodes, "root", digest_hex(&root, hex), "size",
+                     (json_int_t)wrapping->size, "tool", "t", "withheld");
     text_init(&out);
-    if (canonical_dump(json_object_get(row, "data"), &data, NULL) == STATUS_OK && line) {
-        leaf = merkle_leaf(data, strlen(data));
-        if (json_object_get(line, "heads"))
-            canonical_dump(json_object_get(line, "heads"), &heads, NULL);
-        json_object_del(line, "heads");
-        json_object_set_new(line, "leaf", json_integer(0));
-        json_object_set_new(line, "path", json_array());
-        if (canonical_dump(line, &rest, NULL) == STATUS_OK) {
-            text_append_format(&out,
-                               "{\"assay_bundle\":1,\"campaigns\":[\"c\"],\"created_utc_ns\":1,"
-                               "\"heads\":%s,"
-                               "\"note\":\"n\",\"origin\":\"o\",\"root\":\"%s\",\"schema\":1,"
-                               "\"size\":1,\"tool\":\"t\",\"withheld\":[]}\n%s\n"
-                               "{\"rows\":1,\"seal\":null,\"sha256\":\"\"}\n",
-                               heads ? heads : "[]", digest_hex(&leaf, root), rest);
-            if (text_ok(&out)) {
-                set_file(out.data, out.length);
-                read_it();
-                import_it();
-            }
+    if (head && canonical_dump(head, &first, NULL) == STATUS_OK) {
+        text_append_format(&out, "%s\n%s", first, wrapping->lines.data ? wrapping->lines.data : "");
+        sha256 = digest_bytes(out.data, out.length);
+        text_append_format(&out, "{\"records\":%lld,\"seal\":null,\"sha256\":\"%s\"}\n",
+                           (long long)wrapping->records, digest_hex(&sha256, hex));
+        if (text_ok(&out)) {
+            set_file(out.data, out.length);
+            read_it();
+            import_it();
         }
     }
     text_finish(&out);
-    free(data);
-    free(heads);
-    free(rest);
-    json_decref(line);
+    free(first);
+    json_decref(head);
+    json_decref(nodes);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    json_t *row = NULL;
+    struct wrapping wrapping = {.campaigns = json_array()};
+    const char *at = (const char *)data, *end = at + size;
 
     set_file(data, size);
     read_it();
-    if (canonical_parse((const char *)data, size, "row", &row, NULL) == STATUS_OK &&
-        json_is_object(json_object_get(row, "data")))
-        wrap(row);
-    json_decref(row);
+    text_init(&wrapping.lines);
+    for (int i = 0; i < LINES_MAX && at < end; i++) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+
+        add_line(&wrapping, at, (size_t)((newline ? newline : end) - at));
+        at = newline ? newline + 1 : end;
+    }
+    if (wrapping.lines.length > 0)
+        put_whole(&wrapping);
+    text_finish(&wrapping.lines);
+    merkle_part_finish(&wrapping.part);
+    json_decref(wrapping.campaigns);
     return 0;
 }

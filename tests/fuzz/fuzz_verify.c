@@ -45,6 +45,7 @@ static void fill(struct store *store)
     struct store_trial_end end = {
         .status = "ok", .iterations_per_sample = 1, .samples = 100, .max_rss_bytes = -1};
     json_t *json = json_pack("{s:s}", "name", "w"), *estimate = json_pack("{s:s}", "verdict", "x");
+    json_t *readings = json_pack("{s:{s:s}}", "host.x", "status", "measured");
     int64_t values[100], row, cell_row, trial;
     const uint32_t order = 0;
     struct key key;
@@ -54,13 +55,13 @@ static void fill(struct store *store)
     memset(campaign.uid, 'a', sizeof(campaign.uid) - 1);
     campaign.plan = json;
     FUZZ_REQUIRE(store_batch_begin(store, NULL) == STATUS_OK);
-    FUZZ_REQUIRE(store_insert_json(store, "workload", json, &cell.workload, NULL) == STATUS_OK);
+    FUZZ_REQUIRE(store_insert_json(store, json, &cell.workload, NULL) == STATUS_OK);
     FUZZ_REQUIRE(store_batch_end(store, true, NULL) == STATUS_OK);
     campaign.protocol = cell.protocol = cell.workload;
     FUZZ_REQUIRE(store_add_campaign(store, &campaign, &cell, 1, &order, 1, &row, &cell_row, NULL) ==
                  STATUS_OK);
     FUZZ_REQUIRE(store_begin_trial(store, row, 1, 1, &trial, NULL) == STATUS_OK);
-    FUZZ_REQUIRE(store_add_environment(store, trial, "before", json, NULL) == STATUS_OK);
+    FUZZ_REQUIRE(store_add_environment(store, trial, "before", readings, NULL) == STATUS_OK);
     FUZZ_REQUIRE(store_add_samples(store, trial, "wall_ns", 0, values, 100, NULL) == STATUS_OK);
     FUZZ_REQUIRE(store_end_trial(store, trial, &end, NULL) == STATUS_OK);
     FUZZ_REQUIRE(store_add_estimate(store, cell_row, ESTIMATE_VERSION, estimate, NULL) ==
@@ -68,6 +69,7 @@ static void fill(struct store *store)
     FUZZ_REQUIRE(key_generate("k", &key, NULL) == STATUS_OK);
     FUZZ_REQUIRE(ledger_add_checkpoint(store, "end", row, &key, NULL, NULL) == STATUS_OK);
     json_decref(json);
+    json_decref(readings);
     json_decref(estimate);
 }
 

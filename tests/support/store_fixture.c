@@ -358,26 +358,36 @@ int64_t fixture_ask(struct store *store, const char *sql)
     return value;
 }
 
+/* One text that `sql` gives; to be freed by sqlite3_free. */
+static char *text_of(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *row = NULL;
+    char *text;
+
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &row, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    text = sqlite3_mprintf("%s", sqlite3_column_text(row, 0));
+    sqlite3_finalize(row);
+    return text;
+}
+
 void fixture_tamper(const char *path, const char *sql)
 {
     sqlite3 *db = NULL;
-    sqlite3_stmt *names = NULL;
+    char *drop, *make;
 
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_prepare_v2(db, "SELECT name FROM sqlite_schema WHERE type = 'trigger'",
-                                        -1, &names, NULL),
-                     SQLITE_OK);
-    while (sqlite3_step(names) == SQLITE_ROW) {
-        char *drop = sqlite3_mprintf("DROP TRIGGER \"%w\"", sqlite3_column_text(names, 0));
-
-        sqlite3_reset(names);
-        assert_int_equal(sqlite3_exec(db, drop, NULL, NULL, NULL), SQLITE_OK);
-        sqlite3_free(drop);
-    }
-    sqlite3_finalize(names);
+    drop = text_of(db, "SELECT group_concat('DROP TRIGGER ' || name || ';', '') FROM sqlite_schema"
+                       " WHERE type = 'trigger'");
+    make = text_of(db, "SELECT group_concat(sql || ';', '') FROM sqlite_schema"
+                       " WHERE type = 'trigger'");
+    assert_int_equal(sqlite3_exec(db, drop, NULL, NULL, NULL), SQLITE_OK);
     if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
         print_error("%s: %s\n", sql, sqlite3_errmsg(db));
     assert_int_equal(sqlite3_errcode(db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, make, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_free(drop);
+    sqlite3_free(make);
     sqlite3_close(db);
 }
 
@@ -399,38 +409,41 @@ const char *fixture_soundness(struct store *store)
     return "ok";
 }
 
-enum status fixture_put_text(struct store *store, const char *kind, const char *text, size_t length,
+enum status fixture_put_text(struct store *store, const char *text, size_t length,
                              struct digest *ret, struct error *err)
 {
     enum status status = store_change_begin(store, err);
 
     if (status != STATUS_OK)
         return status;
-    status = store_insert_content(store, kind, text, length, ret, err);
+    status = store_insert_content(store, text, length, ret, err);
     return store_change_end(store, status, err);
 }
 
-enum status fixture_put_json(struct store *store, const char *kind, const json_t *json,
-                             struct digest *ret, struct error *err)
+enum status fixture_put_json(struct store *store, const json_t *json, struct digest *ret,
+                             struct error *err)
 {
     char *canonical = NULL;
     enum status status = canonical_dump(json, &canonical, err);
 
     if (status == STATUS_OK)
-        status = fixture_put_text(store, kind, canonical, strlen(canonical), ret, err);
+        status = fixture_put_text(store, canonical, strlen(canonical), ret, err);
     free(canonical);
     return status;
 }
 
 enum status fixture_mark_bundled(struct store *store, int64_t campaign, struct error *err)
 {
-    char sql[512];
+    char sql[1024];
 
     snprintf(sql, sizeof(sql),
+             "INSERT INTO log (id, name) VALUES (2, 'assay-log/1');"
+             "INSERT INTO content VALUES (zeroblob(32), '{}');"
              "INSERT INTO bundle VALUES (%lld, 1, 'offer.assay', zeroblob(32), 'assay-log/1', 9,"
-             " zeroblob(32), 'note');"
-             "INSERT INTO withheld VALUES ('campaign', '%lld', 'command', zeroblob(32))",
-             (long long)campaign, (long long)campaign);
+             " zeroblob(32), 'note', 1, zeroblob(32));"
+             "INSERT INTO record (log, leaf, type, digest, salt, body) VALUES (2, 0, 'campaign',"
+             " zeroblob(32), '{}', '{\"command\":{\"withheld\":\"00\"},\"type\":\"campaign\"}')",
+             (long long)campaign);
     if (sqlite3_exec(store_connection(store), sql, NULL, NULL, NULL) == SQLITE_OK)
         return STATUS_OK;
     return error_set(err, STATUS_IO, "%s", sqlite3_errmsg(store_connection(store)));

@@ -52,9 +52,9 @@ enum status fixture_add_campaign(struct store *store, unsigned number, int64_t *
                                  int64_t ret_cells[FIXTURE_CELLS], struct error *err);
 
 /* Stores content by its digest: JSON, or any bytes. */
-enum status fixture_put_json(struct store *store, const char *kind, const json_t *json,
-                             struct digest *ret, struct error *err);
-enum status fixture_put_text(struct store *store, const char *kind, const char *text, size_t length,
+enum status fixture_put_json(struct store *store, const json_t *json, struct digest *ret,
+                             struct error *err);
+enum status fixture_put_text(struct store *store, const char *text, size_t length,
                              struct digest *ret, struct error *err);
 
 /* Marks a campaign as imported from a bundle that withheld its command. */
@@ -71,7 +71,7 @@ enum status fixture_run_trial(struct store *store, int64_t campaign, int64_t seq
 /* Single integer that a SELECT gives; -1 when it fails. */
 int64_t fixture_ask(struct store *store, const char *sql);
 
-/* Runs statements on a connection of its own, with the append-only triggers removed first. */
+/* Runs statements on a connection of its own, without the triggers, which are there again after. */
 void fixture_tamper(const char *path, const char *sql);
 
 /* "ok" when PRAGMA integrity_check and foreign_key_check find nothing. */

@@ -321,7 +321,7 @@ static void declare_trials(const json_t *record, enum synthetic_shape shape,
         if (strcmp(json_string_value(json_object_get(trial, "status")), "ok") != 0)
             continue;
         *entry = (struct estimate_trial){
-            .trial = json_integer_value(json_object_get(trial, "id")),
+            .sequence = json_integer_value(json_object_get(trial, "sequence")),
             .number = (int64_t)e->trial_count + 1,
             .verdict = verdict,
             .has_steady = verdict != ESTIMATE_DRIFT,

@@ -8,34 +8,21 @@ who signed a time stamp is checked with --tsa-ca (verify_stamp.py), otherwise a 
 import argparse
 import base64
 import functools
-import hashlib
-import hmac
-import json
 import os
 import re
 import sqlite3
 import struct
 import sys
+from dataclasses import dataclass
 
 import verify_body
 import verify_heads
 import verify_rules
 import verify_witness
+from verify_body import sha256
 
-SCHEMA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "results")
-COMMITTED = set("""amendment.author amendment.reason campaign.command campaign_event.detail claim.body
-comparison.body component.digest component.missing_reason component.path content.body declaration.origin
-device.digest device.name device.uuid device.vendor dump.message import.file import.sha256
-ledger_origin.secret reading.body reading.hash reading_set.digest stack.digest telemetry.message
-trial_end.facts trial_end.message""".split())
-
-# Points of small order, under which anybody can sign; the sign, the topmost bit, is left out.
-WEAK = {bytes.fromhex(text) for text in (
-    "00" * 32, "01" + "00" * 31, "ec" + "ff" * 30 + "7f", "ed" + "ff" * 30 + "7f", "ee" + "ff" * 30 + "7f",
-    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
-    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a")}
-
-
+RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "results")
+EVIDENCE = ("log", "record", "content", "series")  # the other tables follow from these
 OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 
 
@@ -43,74 +30,138 @@ class Refused(Exception):
     """Not a database of assay that this program knows."""
 
 
-def sha256(*parts):
-    return hashlib.sha256(b"".join(parts)).digest()
+@dataclass
+class Record:
+    key: object  # its row's id; in a bundle its line
+    log: int
+    leaf: int
+    type: str
+    digest: bytes
+    salt: object
+    body: str
 
 
-CANONICAL = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-
-
-def canonical(value):
-    """JSON bytes; text keeps the bytes it has in the file, also those that are not UTF-8."""
-    return CANONICAL.encode(value).encode("utf-8", "surrogateescape")
-
-
-def typed(value):
-    if isinstance(value, float):
-        return {"ieee754": struct.pack(">d", value).hex()}
-    if isinstance(value, bytes):
-        return {"bytes": len(value), "sha256": hashlib.sha256(value).hexdigest()}
-    return value
-
-
-def signed(key, signature, text):
-    """Whether this is a valid Ed25519 signature, and not under a key that anybody can sign with."""
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    if len(signature) != 64 or {point[:31] + bytes([point[31] & 0x7f])
-                                for point in (key, signature[:32])} & WEAK:
+def is_log(path):
+    """Whether the -wal begins as a write-ahead log of a database with this page size."""
+    with open(path, "rb") as file:
+        size = int.from_bytes(file.read(18)[16:], "big")
+    with open(path + "-wal", "rb") as file:
+        head = file.read(32)
+    if len(head) < 32:
         return False
-    try:
-        Ed25519PublicKey.from_public_bytes(key).verify(signature, text)
-        return True
-    except InvalidSignature:
+    magic, version, page, *_rest, first, second = struct.unpack(">8I", head)
+    if magic | 1 != 0x377f0683 or version != 3007000 or page != (65536 if size == 1 else size):
         return False
+    sums, words = [0, 0], struct.unpack(">6I" if magic & 1 else "<6I", head[:24])
+    for i in range(0, 6, 2):
+        sums[0] = (sums[0] + words[i] + sums[1]) % 2 ** 32
+        sums[1] = (sums[1] + words[i + 1] + sums[0]) % 2 ** 32
+    return sums == [first, second]
 
 
-def node(left, right):
-    return sha256(b"\x01", left, right)
-
-
-class Tree:
-    """Roots of the perfect subtrees, largest first."""
-
-    def __init__(self):
-        self.size, self.nodes = 0, []
-
-    def add(self, leaf):
-        rest = self.size
-        while rest & 1:
-            leaf, rest = node(self.nodes.pop(), leaf), rest >> 1
-        self.nodes.append(leaf)
-        self.size += 1
-
-    def root(self):
-        if not self.nodes:
-            return sha256(b"")
-        root = self.nodes[-1]
-        for left in reversed(self.nodes[:-1]):
-            root = node(left, root)
-        return root
+def beside(path):
+    """Whether a log belongs to the file, and what is wrong with what is next to it."""
+    for ending in ("-journal", "-wal", "-shm"):
+        if os.path.exists(path + ending) and not os.path.isfile(path + ending):
+            return False, "there is a %s that is not a file" % ending
+    if not os.path.exists(path + "-wal"):
+        return False, None
+    if os.path.getsize(path + "-wal") == 0:
+        return os.path.exists(path + "-shm"), None
+    return (True, None) if is_log(path) else (False, "the -wal next to it is no log of it")
 
 
 def connect(path):
-    log = os.path.exists(path + "-wal")
+    log, _ = beside(path)
     db = sqlite3.connect("file:%s?%s" % (path.replace("%", "%25").replace("?", "%3f").replace("#", "%23"),
                                          "mode=ro" if log else "immutable=1"), uri=True)
     db.text_factory = lambda b: b.decode("utf-8", "surrogateescape")
     for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "query_only=ON", "mmap_size=0"):
         db.execute("PRAGMA " + pragma)
     return db
+
+
+def nothing(function):
+    """None instead of a failure, as the functions of projection.sql have it."""
+    def call(text):
+        try:
+            return function(text)
+        except (TypeError, ValueError):
+            return None
+    return call
+
+
+def digest_of(text):
+    return sha256(text.encode("utf-8", "surrogateescape"))
+
+
+def read(name):
+    with open(os.path.join(RESULTS, name), encoding="utf-8") as file:
+        return file.read()
+
+
+@functools.cache
+def projection():
+    """{type: [(statement, the names of its parameters)]}"""
+    found = {}
+    for part in read("record/projection.sql").split("\n--- ")[1:]:
+        name, _, text = part.partition("\n")
+        found[name] = [(s, set(re.findall(r":([a-z_0-9]+)", s))) for s in text.split(";\n") if s.strip()]
+    return found
+
+
+def functions(db):
+    for name, function in (("assay_hex", verify_body.unhex), ("assay_real", verify_body.real),
+                           ("assay_sha256", digest_of)):
+        db.create_function(name, 1, nothing(function), deterministic=True)
+
+
+def model():
+    """An empty database of schema.sql, in which nothing is refused for what it refers to."""
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    db.text_factory = lambda b: b.decode("utf-8", "surrogateescape")
+    functions(db)
+    db.executescript(read("schema.sql"))
+    return db
+
+
+def bound(value):
+    """A member as a statement of projection.sql is given it."""
+    if isinstance(value, dict) and len(value) == 1:
+        (name, digest), = value.items()
+        if name in ("record", "blob", "withheld") and re.fullmatch("[0-9a-f]{64}", str(digest)):
+            return "(withheld)" if name == "withheld" else bytes.fromhex(digest)
+    if isinstance(value, verify_body.Number):
+        return int(value) if re.fullmatch("-?[0-9]+", value) else float(value)
+    return verify_body.canonical(value) if isinstance(value, (dict, list)) else value
+
+
+class Projection:
+    """The tables as they follow from records."""
+
+    def __init__(self, db):
+        self.db, self.about, self.rows = db, {}, {}
+
+    def add(self, number, record):
+        """Enters a record as row `number`; ValueError: it is none that can be here."""
+        about = {record.digest} if record.type == "campaign" else set()
+        body = verify_body.spelled(record.body)
+        for name, digest in verify_body.references(body):
+            if name == "record":
+                if digest not in self.rows:
+                    raise ValueError("refers to a record that is not here before it")
+                about |= self.about[digest]
+        self.rows[record.digest], self.about[record.digest] = number, about
+        self.db.execute("INSERT INTO record VALUES (?, ?, ?, ?, ?, NULL, '')",
+                        (number, record.log, record.leaf, record.type, record.digest))
+        self.db.executemany("INSERT INTO about VALUES (?, ?)", [(self.rows[d], number) for d in about])
+        before = self.db.total_changes
+        members = {"_record": number, **{name: bound(value) for name, value in body.items()}}
+        for statement, names in projection().get(record.type, ()):
+            self.db.execute(statement, {name: members.get(name) for name in names})
+        if record.type in projection() and record.type not in verify_body.SHARED and \
+                self.db.total_changes == before:
+            raise ValueError("is of something that is not here")
 
 
 def der(data):
@@ -144,212 +195,272 @@ def imprint(token):
 
 
 class Verifier:
+    STEPS = ("schema", "structure", "load", "forms", "project", "tables", "blobs", "logs", "signatures", "samples",
+             "complete", "rules", "verdicts")
+
     def __init__(self, path, keys=(), head=None, nonce=None, tsa_ca=None, roster=None, witnesses=0):
         self.path, self.keys, self.head, self.nonce, self.tsa_ca = path, keys, head, nonce, tsa_ca
         self.roster, self.witnesses = verify_witness.read(roster), witnesses
-        self.findings, self.notes, self.withheld = [], [], set()
+        self.findings, self.notes, self.file = [], [], None
+        self.records, self.content, self.chunks, self.log_names = [], {}, [], {}
 
     def wrong(self, check, table, key, message):
         self.findings.append((check, table, None if key is None else str(key), message))
 
-    def run(self):
+    def open(self):
         try:
-            self.db = connect(self.path)
-            application = self.db.execute("PRAGMA application_id").fetchone()[0]
-            self.version = self.db.execute("PRAGMA user_version").fetchone()[0]
+            self.file = connect(self.path)
+            application = self.file.execute("PRAGMA application_id").fetchone()[0]
+            version = self.file.execute("PRAGMA user_version").fetchone()[0]
         except sqlite3.Error as error:
             with open(self.path, "rb") as file:
                 begin = file.read(100)
             if len(begin) < 100 or begin[:16] != b"SQLite format 3\0" or begin[68:72] != b"ASSY":
                 raise Refused(str(error)) from error
             self.wrong("file", None, None, "it cannot be read: %s" % error)
-            return self.findings
-        if application != 0x41535359 or not 1 <= self.version <= self.newest():
+            return False
+        if application != 0x41535359 or version != 1:
             raise Refused("no database of assay")
-        if self.has_hot_journal():
-            self.wrong("file", None, None, "a change that was cut off lies beside it, in its -journal")
-        for step in (self.schema, self.structure, self.rows, self.tree, self.signatures, self.content,
-                     self.complete, self.rules, self.verdicts):
-            try:
-                step()
-            except (sqlite3.Error, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError,
-                    ValueError, struct.error) as error:
-                self.wrong("file", None, None, "%s: %s" % (step.__name__, error))
-        return self.findings
+        self.look_beside()
+        return True
 
-    def has_hot_journal(self):
+    def look_beside(self):
+        """What lies next to the database, and in its file outside of its content."""
+        def pragma(name):
+            return self.file.execute("PRAGMA " + name).fetchone()[0]
+        if (odd := beside(self.path)[1]) is not None:
+            self.wrong("file", None, None, odd)
+        end = pragma("page_count") * pragma("page_size")
+        if os.path.getsize(self.path) > end:
+            self.wrong("file", None, None, "%d bytes follow its last page" % (os.path.getsize(self.path) - end))
+        if unused := pragma("freelist_count"):
+            self.notes.append((None, None, "%d bytes are on unused pages" % (unused * pragma("page_size"))))
+        if not os.path.isfile(self.path + "-journal"):
+            return
         try:
             with open(self.path + "-journal", "rb") as file:
-                return file.read(1) not in (b"", b"\0")
+                if file.read(1) not in (b"", b"\0"):
+                    self.wrong("file", None, None, "a change that was cut off lies beside it, in its -journal")
         except OSError:
-            return False
+            pass
+
+    def run(self):
+        if self.open():
+            self.readable = True
+            for step in self.STEPS:
+                try:
+                    if self.readable:
+                        getattr(self, step)()
+                except (sqlite3.Error, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError,
+                        ValueError, struct.error) as error:
+                    self.wrong("file", None, None, "%s: %s" % (step, error))
+        if self.file:
+            self.file.close()
+        return self.findings
 
     def ask(self, sql, *parameters):
+        """Of the tables that were made from the records."""
         return self.db.execute(sql, parameters).fetchall()
 
-    # ---- schema
-
-    @staticmethod
-    def script(version):
-        return os.path.join(SCHEMA, "schema.sql" if version == 1 else "schema_%d.sql" % version)
-
-    def newest(self):
-        version = 1
-        while os.path.exists(self.script(version + 1)):
-            version += 1
-        return version
-
-    @staticmethod
-    def key_sql(info, prefix):
-        parts = [(pk, name, kind) for _, name, kind, _, _, pk in info if pk]
-        return " || '/' || ".join("lower(hex(%s%s))" % (prefix, n) if kind == "BLOB" else prefix + n
-                                  for _, n, kind in sorted(parts))
-
-    @staticmethod
-    def trigger_sql(table, info):
-        return ("CREATE TRIGGER {0}_ledger AFTER INSERT ON {0} BEGIN\n"
-                "    INSERT INTO ledger (leaf, table_name, key, digest)\n    SELECT n, '{0}', {1},\n"
-                "        assay_leaf(n, '{0}', {2})\n"
-                "    FROM (SELECT coalesce(max(leaf) + 1, 0) AS n FROM ledger);\nEND".format(
-                    table, Verifier.key_sql(info, "NEW."),
-                    ", ".join("'%s', NEW.%s" % (c, c) for c in sorted(row[1] for row in info))))
+    # ---- the file
 
     @staticmethod
     @functools.cache
-    def model(version):
-        """Columns by table, and what each object of the schema must say; nobody changes them."""
-        model = sqlite3.connect(":memory:")
-        for number in range(1, version + 1):
-            with open(Verifier.script(number), encoding="utf-8") as file:
-                model.executescript(file.read())
-        tables, expected = {}, {}
-        for (table,) in model.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name"
-                                      " NOT LIKE 'sqlite_%'"):
+    def expected():
+        """What each object of the schema must say."""
+        db = model()
+        found = {row[:2]: row[2:] for row in db.execute(OBJECTS)}
+        for table in [name for kind, name in found if kind == "table" and not name.startswith("sqlite_")]:
             for event, end in (("update", "changed"), ("delete", "deleted")):
                 name = "%s_no_%s" % (table, event)
-                expected["trigger", name] = (table, (
-                    "CREATE TRIGGER {0} BEFORE {1} ON {2} BEGIN\n    SELECT RAISE(ABORT, '{2} is evidence:"
-                    " rows are added, never {3}');\nEND").format(name, event.upper(), table, end))
-            if table != "ledger":
-                info = model.execute("SELECT * FROM pragma_table_info(?)", (table,)).fetchall()
-                tables[table] = info
-                expected["trigger", table + "_ledger"] = (table, Verifier.trigger_sql(table, info))
-        expected.update({row[:2]: row[2:] for row in model.execute(OBJECTS)})
-        model.close()
-        return tables, expected
+                unless = " WHEN OLD.body IS NOT NULL OR NEW.digest IS NOT OLD.digest" \
+                    if name == "content_no_update" else ""
+                found["trigger", name] = (table, (
+                    "CREATE TRIGGER {0} BEFORE {1} ON {2}{4} BEGIN\n    SELECT RAISE(ABORT, '{2} is evidence:"
+                    " rows are added, never {3}');\nEND").format(name, event.upper(), table, end, unless))
+        db.close()
+        return found
 
     def schema(self):
-        self.tables, expected = self.model(self.version)
-        found = {row[:2]: row[2:] for row in self.ask(OBJECTS)}
+        expected = self.expected()
+        found = {row[:2]: row[2:] for row in self.file.execute(OBJECTS)}
         for kind, name in sorted(set(expected) | set(found)):
             if expected.get((kind, name)) != found.get((kind, name)):
                 self.wrong("schema", name, None, "the %s is missing, changed or foreign" % kind)
-        self.readable = all(expected[o] == found.get(o) for o in expected
-                            if o[0] in ("table", "index"))
-        if not self.readable:
-            self.rows = self.tree = self.signatures = self.content = self.complete = \
-                self.rules = self.verdicts = lambda: None
+        self.readable = all(expected[o] == found.get(o) for o in expected if o[0] in ("table", "index"))
 
     def structure(self):
-        for (line,) in self.ask("PRAGMA integrity_check(20)"):
+        for (line,) in self.file.execute("PRAGMA integrity_check(20)"):
             if line != "ok":
                 self.wrong("file", None, None, line)
 
-    # ---- rows
+    def load(self):
+        for number, name, secret in self.file.execute("SELECT * FROM log NOT INDEXED"):
+            self.log_names[number] = name, secret
+        self.records = [Record(*row) for row in self.file.execute(
+            "SELECT id, log, leaf, type, digest, salt, body FROM record NOT INDEXED ORDER BY id")]
+        self.content = dict(self.file.execute("SELECT digest, body FROM content NOT INDEXED"))
+        self.chunks = self.file.execute("SELECT trial, name, first, count, minimum, maximum, total, data FROM"
+                                        " series NOT INDEXED ORDER BY trial, name, first").fetchall()
+        for number in sorted(set(range(1, len(self.records) + 1)) - {r.key for r in self.records}):
+            self.wrong("record", "record", number, "is gone")
 
-    def leaf(self, table, row, number):
-        fields = {}
-        for (_, name, *_rest), value in zip(self.tables[table], row):
-            if value is None:
+    # ---- records
+
+    def forms(self):
+        """Each record by itself; `logs_here` has the secret that the salts of the own log follow from."""
+        secret, odd = self.log_names.get(1, ("", None))[1], 0
+        for record in self.records:
+            try:
+                digest, fits = verify_body.digest(record.type, record.body, record.salt, record.log == 1)
+                if digest != record.digest:
+                    self.wrong("record", "record", record.key, "is not the record that entered the log")
+                if not fits or record.log == 1 and \
+                        record.salt != verify_body.salt(secret, record.type, record.body):
+                    self.wrong("record", "record", record.key, "has other salts than it needs")
+                    odd += 1
+            except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+                self.wrong("record", "record", record.key, "cannot be read: %s" % error)
+        if odd > 1:
+            self.wrong("tree", "log", 1, "its secret makes other salts")
+
+    def project(self):
+        self.db = model()
+        made, self.by_digest, self.wanted = Projection(self.db), {}, {}
+        self.about, self.logs_of = made.about, {}
+        for number, record in enumerate(self.records, 1):
+            number = record.key if isinstance(record.key, int) else number
+            self.logs_of.setdefault(record.log, []).append(record)
+            self.by_digest[record.digest] = record
+            self.db.execute("SAVEPOINT entering")
+            try:
+                made.add(number, record)
+                for name, digest in verify_body.references(verify_body.spelled(record.body)):
+                    if name == "blob":
+                        self.wanted[digest] = self.wanted.get(digest) or record.log == 1
+            except (sqlite3.Error, ValueError, RecursionError, AttributeError) as error:
+                self.wrong("row", "record", record.key, str(error))
+                self.db.execute("ROLLBACK TO entering")
+            self.db.execute("RELEASE entering")
+
+    def of_log(self, number):
+        return self.logs_of.get(number, [])
+
+    def campaign(self, record):
+        """The row of a record `campaign`; None: there is none."""
+        return next((row[0] for row in self.ask("SELECT g.id FROM campaign g JOIN record r ON r.id = g.record WHERE"
+                                                " r.digest = ?", record.digest if record else None)), None)
+
+    def tables(self):
+        """The tables in the file against those that follow from the records."""
+        for (table,) in self.ask("SELECT name FROM sqlite_schema WHERE type = 'table'"):
+            if table in EVIDENCE:
                 continue
-            fields[name] = typed(value)
-            if table + "." + name in COMMITTED:
-                salt = hmac.new(self.secret, b"%d/%s" % (number, name.encode()), "sha256").digest()
-                fields[name] = {"commitment": sha256(salt, canonical(fields[name])).hex()}
-        return sha256(b"\0", canonical({"row": fields, "table": table}))
+            keys = [row[0] for row in sorted(self.ask("SELECT pk, cid FROM pragma_table_info(?) WHERE pk", table))]
+            places = dict(self.ask("SELECT pk, cid FROM pragma_table_info(?) WHERE pk", table))
+            here, made = ({tuple(row[places[k]] for k in keys): repr(row) for row in db.execute(
+                "SELECT * FROM %s NOT INDEXED" % table)} for db in (self.file, self.db))
+            for key in here.keys() | made.keys():
+                if here.get(key) != made.get(key):
+                    self.wrong("row", table, "/".join(v.hex() if isinstance(v, bytes) else str(v) for v in key),
+                               "is not what records say")
 
-    def rows(self):
-        origin = self.ask("SELECT name, secret FROM ledger_origin WHERE id = 1")
-        self.origin, self.secret = origin[0] if origin else ("", b"")
-        self.log = self.ask("SELECT leaf, table_name, key, digest FROM ledger ORDER BY leaf")
-        for expected, (leaf, *_rest) in enumerate(self.log):
-            if leaf != expected:
-                self.wrong("tree", "ledger", None, "leaf %d is missing" % expected)
-                break
-        places = {}
-        for leaf, table, key, digest in self.log:
-            if table not in self.tables:
-                self.wrong("row", "ledger", None, "leaf %d is of no table" % leaf)
-            elif places.setdefault(table, {}).setdefault(key, (leaf, digest))[0] != leaf:
-                self.wrong("row", table, key, "stands in the ledger twice")
-        for table, info in self.tables.items():
-            self.rows_of(table, info, places.get(table, {}))
+    # ---- beside the records
 
-    def rows_of(self, table, info, places):
-        key_sql, seen, last = self.key_sql(info, ""), set(), -1
-        names = ", ".join(row[1] for row in info)
-        for key, *row in self.db.execute("SELECT %s, %s FROM %s NOT INDEXED" % (key_sql, names, table)):
-            seen.add(key)
-            if key not in places:
-                self.wrong("row", table, key, "is not in the ledger")
-            elif self.leaf(table, row, places[key][0]) != places[key][1]:
-                self.wrong("row", table, key, "is not the row that entered the ledger")
-        for key, (leaf, _) in places.items():
-            if key not in seen:
-                self.wrong("row", table, key, "is gone: leaf %d" % leaf)
-            if key_sql == "id":
-                if key <= last:
-                    self.wrong("tree", table, key, "stands in the ledger in another order")
-                last = key
+    def blob(self, reference):
+        return self.content[bytes.fromhex(reference["blob"])]
 
-    # ---- tree, signatures
+    def left_out(self):
+        """The blobs that bundles came without."""
+        return {bytes.fromhex(digest) for record in self.of_log(1) if record.type == "bundle"
+                for digest in verify_body.strict(record.body).get("withheld", ())}
 
-    def tree(self):
-        tree, heads = Tree(), {0: sha256(b"")}
-        points, places = {}, {}
-        for row in self.ask("SELECT size, id, root, frontier FROM checkpoint"):
-            points.setdefault(row[0], []).append(row[1:])
-        size, _, root = (self.head or "").rpartition(":")
-        for leaf, table, key, digest in self.log:
-            places[table, key] = leaf
-            tree.add(digest)
-            if tree.size in points or tree.size == len(self.log) or str(tree.size) == size:
-                heads[tree.size] = tree.root()
-            for number, stored, frontier in points.pop(tree.size, []):
-                if stored != heads[tree.size]:
-                    self.wrong("tree", "checkpoint", number, "the leaves come to another root")
-                if frontier != b"".join(tree.nodes):
-                    self.wrong("tree", "checkpoint", number, "its frontier does not follow")
-        for rest in points.values():
-            for number, *_rest in rest:
-                self.wrong("tree", "checkpoint", number, "the end of the ledger was cut off")
-        verify_heads.places(self, places)
-        if self.head and bytes.fromhex(root) not in ([heads.get(int(size))] if size else heads.values()):
-            self.wrong("head", None, None, "the expected head is not among this ledger's")
+    def blobs(self):
+        for digest in self.wanted.keys() - self.content.keys():
+            self.wrong("content", "content", digest.hex(), "is gone")
+        for digest, body in self.content.items():
+            if digest not in self.wanted:
+                self.wrong("content", "content", digest.hex(), "no record refers to it")
+            elif body is None and (self.wanted[digest] or digest not in self.left_out()):
+                self.wrong("content", "content", digest.hex(), "is withheld, and not of a bundle")
+            elif body is None:
+                self.notes.append(("content", digest.hex(), "was withheld by who made the bundle"))
+            elif self.bytes_of(body) is None or sha256(self.bytes_of(body)) != digest:
+                self.wrong("content", "content", digest.hex(), "its digest is not that of what it says")
+            self.db.execute("INSERT INTO content VALUES (?, ?)", (digest, body))
+
+    @staticmethod
+    def bytes_of(body):
+        """Text is UTF-8, and bytes are not; None: it is neither."""
+        try:
+            if isinstance(body, str):
+                return body.encode()
+            body.decode()
+        except UnicodeDecodeError:
+            return body
+        except (UnicodeEncodeError, AttributeError):
+            pass
+        return None
+
+    def samples(self):
+        """The chunks against the records of their trials."""
+        told = {(trial, entry["name"]): entry for trial, digest in self.ask(
+                    "SELECT e.trial, r.digest FROM trial_end e JOIN record r ON r.id = e.record")
+                for entry in verify_body.strict(self.by_digest[digest].body).get("series", ())}
+        found = {}
+        for chunk in self.chunks:
+            found.setdefault(chunk[:2], []).append(chunk)
+            self.db.execute("INSERT INTO series VALUES (?, ?, ?, ?, ?, ?, ?, x'')", chunk[:7])
+        for (trial, name), chunks in found.items():
+            entry, place = told.pop((trial, name), {}), 0
+            for chunk in chunks:
+                if chunk[2] != place:
+                    self.wrong("content", "series", "%s/%s/%s" % (trial, name, place), "samples are missing")
+                place = chunk[2] + chunk[3]
+            if entry.get("samples") != place or entry.get("sha256") != sha256(*(c[7] for c in chunks)).hex():
+                self.wrong("content", "series", "%s/%s/0" % (trial, name), "is not what its record names")
+        for trial, name in told:
+            self.wrong("content", "series", "%s/%s/0" % (trial, name), "is gone")
+
+    # ---- logs and signatures
+
+    def logs(self):
+        verify_heads.logs(self)
 
     def signatures(self):
-        covered, seen = 0, {}
-        for number, key, signature, size, root, kind, utc_ns, uid, campaign in self.ask(
-                "SELECT s.id, s.public_key, s.signature, c.size, c.root, c.kind, c.utc_ns, g.uid, g.id FROM"
-                " signature s LEFT JOIN checkpoint c ON c.id = s.checkpoint LEFT JOIN campaign g ON"
+        covered, seen = {}, {}
+        for number, key, signature, log, size, root, kind, utc_ns, uid, campaign in self.ask(
+                "SELECT s.id, s.public_key, s.signature, c.log, c.size, c.root, c.kind, c.utc_ns, g.uid, g.id FROM"
+                " signature s JOIN checkpoint c ON c.id = s.checkpoint LEFT JOIN campaign g ON"
                 " g.id = c.campaign"):
             note = ("%s\n%s\n%s\n%s %s %s\n" % (
-                self.origin, size, base64.b64encode(root or b"").decode(), kind, utc_ns,
+                self.log_names[log][0], size, base64.b64encode(root).decode(), kind, utc_ns,
                 "-" if uid is None else uid)).encode("utf-8", "surrogateescape")
             seconds = None
-            if len(key) == 32 and len(signature) == 72:
-                seconds = verify_witness.cosigned(signed, key, signature, note)
-            if seconds is None and (len(key) != 32 or not signed(key, signature, note)):
+            if len(signature) == 72:
+                seconds = verify_witness.cosigned(verify_heads.signed, key, signature, note)
+            if seconds is None and not verify_heads.signed(key, signature, note):
                 self.wrong("signature", "signature", number, "does not fit its checkpoint")
             elif self.trusts(key, utc_ns if seconds is None else seconds * 10 ** 9, seconds is not None):
-                covered = max(covered, size)
+                covered[log] = max(covered.get(log, 0), size)
             if seconds is not None and kind == "plan":
                 seen.setdefault(campaign, verify_witness.Witnesses(self.roster)).add(key, seconds)
         if self.witnesses:
             verify_witness.check(self, self.witnesses, seen)
-        for number, token, root in self.ask("SELECT t.id, token, root FROM timestamp_token t LEFT JOIN"
+        for number, token, root in self.ask("SELECT t.id, token, root FROM timestamp_token t JOIN"
                                             " checkpoint c ON c.id = t.checkpoint"):
             self.stamp(token, root, "timestamp_token", number)
+        for number, origin, size, root, note in self.ask(
+                "SELECT record, origin, size, root, note FROM bundle GROUP BY record"):
+            try:
+                note = verify_heads.Note(note)
+                if note.head(origin) != (size, root):
+                    raise ValueError("is of another head")
+                log = next(n for n, (name, _) in self.log_names.items() if name == origin)
+                if note.signed_by(self.authors(note.time())):
+                    covered[log] = max(covered.get(log, 0), size)
+            except (ValueError, StopIteration) as error:
+                self.wrong("signature", "bundle", number, "its note: %s" % error)
         if self.authors():
             verify_heads.cover(self, covered)
 
@@ -382,53 +493,6 @@ class Verifier:
         except (ValueError, IndexError, StopIteration) as error:
             self.wrong("signature", table, key, "is no time stamp of this head: %s" % error)
 
-    # ---- content
-
-    def expect(self, table, key, stored, made):
-        if stored != made and (table, str(key)) not in self.withheld:
-            self.wrong("content", table, key, "its digest is not that of what it says")
-
-    def came_in_bundles(self):
-        return bool(self.ask("SELECT 1 FROM bundle"))
-
-    def content(self):
-        self.withheld = verify_body.withheld(self, COMMITTED)
-        if self.ask("SELECT 1 FROM withheld") and not self.came_in_bundles():
-            self.wrong("content", "withheld", None, "nothing in this file came in a bundle")
-        for digest, body in self.ask("SELECT digest, body FROM content"):
-            body = body.encode("utf-8", "surrogateescape") if isinstance(body, str) else body
-            self.expect("content", digest.hex(), digest,
-                        sha256(body if isinstance(body, bytes) else str(body).encode()))
-        bodies, sets = {}, {}
-        for number, value, name, body in self.ask("SELECT id, hash, name, body FROM reading"):
-            name, body = (x.encode("utf-8", "surrogateescape") for x in (name, body))
-            bodies[number] = (name, body)
-            self.expect("reading", number, value, int.from_bytes(sha256(name, b"\0", body)[:8], "big",
-                                                                 signed=True))
-        for number, reading in self.ask("SELECT reading_set, reading FROM reading_member"):
-            sets.setdefault(number, []).append(bodies.get(reading, (b"", b"")))
-        objects = {n: b"{" + b",".join(canonical(name.decode("utf-8", "surrogateescape")) + b":" + body
-                                       for name, body in sorted(members)) + b"}"
-                   for n, members in sets.items()}
-        for number, digest in self.ask("SELECT id, digest FROM reading_set"):
-            self.expect("reading_set", number, digest, sha256(objects.get(number, b"{}")))
-        names = ("backend", "device_index", "name", "readings", "simulated", "type", "uuid", "vendor")
-        for number, digest, *row in self.ask("SELECT id, digest, %s FROM device" % ", ".join(names)):
-            row = dict(zip(names, row), simulated=bool(row[4]))
-            text = b",".join(canonical(n) + b":" + (objects.get(row[n], b"{}") if n == "readings"
-                                                   else canonical(row[n])) for n in names)
-            self.expect("device", number, digest, sha256(b"{" + text + b"}"))
-        names = ("build_id", "kind", "missing_reason", "path", "sha256", "size", "version")
-        stacks = {}
-        for number, digest, *row in self.ask("SELECT id, digest, %s FROM component" % ", ".join(names)):
-            row = {n: v.hex() if isinstance(v, bytes) else v for n, v in zip(names, row)}
-            self.expect("component", number, digest, sha256(canonical(row)))
-        for number, digest in self.ask("SELECT m.stack, c.digest FROM stack_member m JOIN component c"
-                                       " ON c.id = m.component"):
-            stacks.setdefault(number, set()).add(digest)
-        for number, digest in self.ask("SELECT id, digest FROM stack"):
-            self.expect("stack", number, digest, sha256(*sorted(stacks.get(number, ()))))
-
     # ---- completeness
 
     def numbered(self, table, sql):
@@ -441,8 +505,6 @@ class Verifier:
                            (number, counts[group]))
 
     def complete(self):
-        for table, row, owner, _ in self.ask("PRAGMA foreign_key_check"):
-            self.wrong("complete", table, row, "belongs to a row of %s that is not there" % owner)
         self.numbered("cell", "SELECT id, campaign, ordinal FROM cell ORDER BY campaign, ordinal")
         self.numbered("planned_trial", "SELECT campaign || '/' || sequence, campaign, sequence FROM"
                       " planned_trial ORDER BY campaign, sequence")
@@ -478,21 +540,16 @@ class Verifier:
         if self.nonce is not None and not plans:
             self.wrong("complete", None, None, "no campaign answers the nonce")
         for campaign, plan in plans:
-            plan = verify_body.strict(plan)
+            plan = {} if plan is None else verify_body.strict(plan)  # withheld
             order = [cells[cell][1] for (owner, _), cell in planned.items()
                      if owner == campaign and cell in cells]
             if plan.get("order", order) != order:
                 self.wrong("complete", "campaign", campaign, "its plan has another order")
             if self.nonce is not None and plan.get("nonce") != self.nonce:
                 self.wrong("complete", "campaign", campaign, "its plan carries another nonce")
-        counts = {}
-        for number, trial, name, first, count in self.ask(
-                "SELECT id, trial, name, first, count FROM series ORDER BY trial, name, first"):
-            if first != counts.get((trial, name), 0):
-                self.wrong("complete", "series", number, "samples before it are missing")
-            counts[trial, name] = first + count
+        counts = dict(self.ask("SELECT trial, sum(count) FROM series WHERE name = 'wall_ns' GROUP BY trial"))
         for trial, (status, _, samples) in ends.items():
-            if status == "ok" and samples is not None and counts.get((trial, "wall_ns"), 0) != samples:
+            if status == "ok" and samples is not None and counts.get(trial, 0) != samples:
                 self.wrong("complete", "trial_end", trial, "another number of samples is stored")
 
     def rules(self):

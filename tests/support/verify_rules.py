@@ -61,13 +61,11 @@ class Content:
     """Stored JSON by digest; None: withheld."""
 
     def __init__(self, verifier):
-        self.verifier = verifier
         self.bodies = dict(verifier.ask("SELECT digest, body FROM content"))
 
     def read(self, digest):
-        if digest not in self.bodies or ("content", digest.hex()) in self.verifier.withheld:
-            return None
-        return verify_body.strict(self.bodies[digest])
+        body = self.bodies.get(digest)
+        return None if body is None else verify_body.strict(body)
 
 
 def cells(verifier):
@@ -116,8 +114,8 @@ def decode(data):
 def series(verifier):
     """{trial: {name: (samples, sum)}}, all decoded."""
     found = {}
-    for number, trial, name, count, least, most, total, data in verifier.ask(
-            "SELECT id, trial, name, count, minimum, maximum, total, data FROM series"):
+    for trial, name, first, count, least, most, total, data in verifier.chunks:
+        number = "%s/%s/%s" % (trial, name, first)
         try:
             values = decode(data)
             fits = (count, least, most) == (len(values), min(values), max(values)) and \
@@ -125,7 +123,7 @@ def series(verifier):
         except (ValueError, struct.error):
             fits, values = False, []
         if not fits:
-            verifier.wrong("trial", "series", number, "cannot be decoded, or is not what its row says")
+            verifier.wrong("content", "series", number, "cannot be decoded, or is not what its row says")
         if not name.startswith("telemetry:") and least < (1 if name == "wall_ns" else -1):
             verifier.wrong("trial", "series", number, "holds %d" % least)
         before = found.setdefault(trial, {}).get(name, (0, 0))
@@ -171,8 +169,7 @@ class Trials:
             if end and end["ended_utc_ns"] < trial["started_utc_ns"]:
                 self.wrong("trial_end", trial["id"], "ended before it began")
             for at in ("host", "before", "after"):
-                if (at != "after" or (end and not end["orphan"])) and \
-                        (trial["id"], at) not in self.surroundings:
+                if end and not end["orphan"] and (trial["id"], at) not in self.surroundings:
                     self.wrong("trial", trial["id"], "has no readings of its surroundings: " + at)
             if trial["id"] not in self.foreign:
                 self.own(trial)

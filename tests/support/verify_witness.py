@@ -88,10 +88,9 @@ class Witnesses:
 def check(verifier, wanted, seen):
     """Every campaign that was planned here needs so many; `seen` has each one's Witnesses."""
     imports = {row[0] for row in verifier.ask("SELECT campaign FROM import")}
-    bundles = {row[0] for row in verifier.ask("SELECT campaign FROM bundle")}
     for (number,) in verifier.ask("SELECT id FROM campaign"):
         starts = [row[0] for row in verifier.ask("SELECT started_utc_ns FROM trial WHERE campaign = ?", number)]
-        before = seen[number].before(starts) if number in seen and number not in bundles else ()
+        before = seen[number].before(starts) if number in seen else ()
         if (starts or number not in imports) and len(before) < wanted:
             verifier.wrong("signature", "campaign", number, "its plan was not witnessed before its first trial"
                            " by %d" % wanted)

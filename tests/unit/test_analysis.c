@@ -40,7 +40,7 @@ static int64_t cell_under(struct store *store, struct protocol *protocol)
                               .trials = TRIALS};
     int64_t campaign_id, cell_id = 0;
 
-    assert_ok(fixture_put_json(store, "protocol", protocol->json, &campaign.protocol, &err), err);
+    assert_ok(fixture_put_json(store, protocol->json, &campaign.protocol, &err), err);
     assert_true(digest_equal(&campaign.protocol, &protocol->digest));
     protocol_finish(protocol);
     cell.workload = cell.protocol = campaign.protocol;
@@ -102,14 +102,21 @@ static void end_trial(struct store *store, int64_t trial, const char *how, int64
     assert_ok(store_end_trial(store, trial, &end, &err), err);
 }
 
-static int64_t run_samples(struct store *store, int64_t sequence, int64_t iterations,
-                           const int64_t *values, const char *how)
+static int64_t begin_trial(struct store *store, int64_t sequence, const int64_t *values)
 {
     struct error err = ERROR_INIT;
     int64_t trial = 0;
 
     assert_ok(store_begin_trial(store, 1, sequence, 0, &trial, &err), err);
     assert_ok(store_add_samples(store, trial, "wall_ns", 0, values, SAMPLES, &err), err);
+    return trial;
+}
+
+static int64_t run_samples(struct store *store, int64_t sequence, int64_t iterations,
+                           const int64_t *values, const char *how)
+{
+    const int64_t trial = begin_trial(store, sequence, values);
+
     end_trial(store, trial, how, iterations, 20);
     return trial;
 }
@@ -196,7 +203,7 @@ static void test_same_rows_same_bytes(void **state)
             run_trial(fixture->store, i == 2 ? TRIALS + 1 - n : n, 7, "ok");
         assert_ok(analysis_estimate_json(fixture->store, cell, INT64_MAX, &json, &err), err);
         json_array_foreach(json_object_get(json, "trials"), k, trial)
-            json_object_del(trial, "trial");
+            json_object_del(trial, "sequence");
         assert_ok(canonical_dump(json, &dumps[i], &err), err);
         json_decref(json);
         fixture_remove(state);
@@ -253,7 +260,7 @@ static void test_last_good_attempts_count(void **state)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
-    int64_t cell = cell_of(fixture->store), good, trial;
+    int64_t cell = cell_of(fixture->store), trial;
     json_t *json = NULL, *trials;
 
     assert_status(analysis_estimate_json(fixture->store, cell, INT64_MAX, &json, &err),
@@ -262,14 +269,14 @@ static void test_last_good_attempts_count(void **state)
     assert_status(analysis_estimate_json(fixture->store, cell, INT64_MAX, &json, &err),
                   STATUS_NOT_FOUND, err);
     run_trial(fixture->store, 2, 1000, "interrupted");
-    good = run_trial(fixture->store, 2, 1000, "ok");
+    run_trial(fixture->store, 2, 1000, "ok");
     /* An ok attempt that was followed by another one does not count. */
     run_trial(fixture->store, 3, 1000, "ok");
     assert_ok(store_begin_trial(fixture->store, 1, 3, 0, &trial, &err), err);
     assert_ok(analysis_estimate_json(fixture->store, cell, INT64_MAX, &json, &err), err);
     trials = json_object_get(json, "trials");
     assert_int_equal(json_array_size(trials), 1);
-    assert_int_equal(json_integer_value(json_object_get(json_array_get(trials, 0), "trial")), good);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(trials, 0), "sequence")), 2);
     assert_int_equal(json_integer_value(json_object_get(json_array_get(trials, 0), "number")), 2);
     json_decref(json);
     assert_status(analysis_estimate_json(fixture->store, cell + 1, INT64_MAX, &json, &err),
@@ -282,9 +289,12 @@ static void run_foreign(struct store *store, int64_t sequence)
     json_t *readings =
         json_pack("{s:{s:s, s:n}}", FOREIGN_WORKER_READING, "status", "denied", "value");
     struct error err = ERROR_INIT;
-    const int64_t trial = run_trial(store, sequence, 1000, "ok");
+    int64_t values[SAMPLES], trial;
 
+    make_samples(sequence, 1000, values);
+    trial = begin_trial(store, sequence, values);
     assert_ok(store_add_environment(store, trial, "host", readings, &err), err);
+    end_trial(store, trial, "ok", 1000, 20);
     json_decref(readings);
 }
 
@@ -438,19 +448,21 @@ static void test_contention(void **state)
                                                   .ticks = 3,
                                                   .cpu_ns = -1,
                                                   .reading_ns = -1};
-        const int64_t trial = run_trial(fixture->store, i + 1, 1000, "ok");
+        int64_t values[SAMPLES], trial;
 
+        make_samples(i + 1, 1000, values);
+        trial = begin_trial(fixture->store, i + 1, values);
         assert_ok(store_add_phase(fixture->store, trial, "window", 1000000000, 2000000000, &err),
                   err);
-        if (i == 2)
-            continue;
-        assert_ok(store_add_telemetry(fixture->store, trial, &telemetry, &err), err);
-        for (size_t k = 0; k < 4; k++) {
+        if (i < 2)
+            assert_ok(store_add_telemetry(fixture->store, trial, &telemetry, &err), err);
+        for (size_t k = 0; i < 2 && k < 4; k++) {
             char name[64];
 
             snprintf(name, sizeof(name), "telemetry:host.%s", names[k]);
             assert_ok(store_add_samples(fixture->store, trial, name, 0, series[k], 3, &err), err);
         }
+        end_trial(fixture->store, trial, "ok", 1000, 20);
     }
     json_decref(channels);
     assert_ok(contention_of_campaign(fixture->store, 1, &contention, &err), err);

@@ -104,7 +104,7 @@ static void drafts_appear_when_whole(void **state)
     free(text);
 
     assert_int_equal(file_draft_begin(&draft, directory, &err), STATUS_INVALID);
-    assert_non_null(strstr(err.message, "is a directory"));
+    assert_non_null(strstr(err.message, "is a folder"));
     assert_int_equal(file_draft_begin(&draft, "", &err), STATUS_INVALID);
     assert_int_equal(file_draft_begin(&draft, "/nowhere/x", &err), STATUS_NOT_FOUND);
     assert_int_equal(file_draft_begin(&draft, "/dev/full", &err), STATUS_OK);

@@ -77,6 +77,7 @@ static void test_hostile_names_stay_in_their_place(void **state)
     struct fixture *fixture = *state;
     struct store_device device = {
         .backend = "null", .name = "a\"b\\c\nd,e\033[31m\u202e\302\233", .type = "gpu"};
+    const struct store_trial_end end = {.status = "ok", .samples = -1, .max_rss_bytes = -1};
     struct error err = ERROR_INIT;
     int64_t campaign, cells[FIXTURE_CELLS], trial, row;
     json_t *readings = json_object();
@@ -87,6 +88,7 @@ static void test_hostile_names_stay_in_their_place(void **state)
     assert_ok(store_begin_trial(fixture->store, campaign, 1, 0, &trial, &err), err);
     assert_ok(store_put_device(fixture->store, &device, &row, &err), err);
     assert_ok(store_set_trial_device(fixture->store, trial, row, &err), err);
+    assert_ok(store_end_trial(fixture->store, trial, &end, &err), err);
     json_decref(readings);
     text = exported(fixture->store, "openmetrics", cells[0]);
     assert_non_null(strstr(text, "device=\"a\\\"b\\\\c\\\\x0Ad,e" OPENMETRICS_SHOWN "\""));

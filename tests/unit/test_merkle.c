@@ -6,7 +6,9 @@
 
 #include <cmocka.h>
 
-#include "results/merkle_levels.h"
+#include "harness/core/random.h"
+#include "results/merkle_part.h"
+#include "tests/unit/leaf.h"
 
 /* The reference inputs and roots of Certificate Transparency's test suites (RFC 6962 hashing). */
 static const struct {
@@ -32,10 +34,12 @@ static const char *const roots[] = {
     "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
     "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328"};
 
+#define SIZE_MAX_TESTED 70
+
 static struct digest leaf_at(uint64_t index)
 {
-    return index < 8 ? merkle_leaf(inputs[index].bytes, inputs[index].length)
-                     : merkle_leaf(&index, sizeof(index));
+    return index < 8 ? leaf_of(inputs[index].bytes, inputs[index].length)
+                     : leaf_of(&index, sizeof(index));
 }
 
 static void test_reference_roots(void **state)
@@ -56,47 +60,222 @@ static void test_reference_roots(void **state)
     }
 }
 
-static void test_proofs(void **state)
+/* Roots of all sizes, and the whole tree of the largest. */
+struct whole {
+    struct digest root[SIZE_MAX_TESTED + 1];
+    struct merkle_levels levels;
+};
+
+static void make_whole(struct whole *whole)
 {
+    struct digest *leaves = calloc(SIZE_MAX_TESTED, sizeof(*leaves));
+    struct error err = ERROR_INIT;
     struct merkle tree = {0};
 
-    (void)state;
-    for (uint64_t size = 1; size <= 40; size++) {
-        struct digest *leaves = calloc(size, sizeof(*leaves)), leaf = leaf_at(size - 1), root;
-        struct merkle_levels levels;
-        struct error err = ERROR_INIT;
-
-        assert_non_null(leaves);
-        for (uint64_t index = 0; index < size; index++)
-            leaves[index] = leaf_at(index);
-        assert_int_equal(merkle_levels_init(&levels, leaves, size, &err), STATUS_OK);
-        merkle_add(&tree, &leaf);
-        root = merkle_root(&tree);
-        for (uint64_t index = 0; index < size; index++) {
-            struct digest path[MERKLE_HEIGHT_MAX], other;
-            const size_t count = merkle_levels_prove(&levels, index, size, path);
-
-            leaf = leaf_at(index);
-            assert_true(merkle_proves(&leaf, index, size, path, count, &root));
-            other = leaf_at(index + 1);
-            assert_false(merkle_proves(&other, index, size, path, count, &root));
-            assert_false(merkle_proves(&leaf, index, size, path, count, &other));
-            assert_false(merkle_proves(&leaf, size, size, path, count, &root));
-            if (count > 0) {
-                assert_false(merkle_proves(&leaf, index, size, path, count - 1, &root));
-                path[0].bytes[0] ^= 1;
-                assert_false(merkle_proves(&leaf, index, size, path, count, &root));
-            }
-        }
-        merkle_levels_finish(&levels);
+    assert_non_null(leaves);
+    for (uint64_t i = 0; i < SIZE_MAX_TESTED; i++) {
+        leaves[i] = leaf_at(i);
+        merkle_add(&tree, &leaves[i]);
+        whole->root[i + 1] = merkle_root(&tree);
     }
+    assert_int_equal(merkle_levels_init(&whole->levels, leaves, SIZE_MAX_TESTED, &err), STATUS_OK);
+}
+
+static void test_levels(void **state)
+{
+    struct whole whole;
+
+    (void)state;
+    make_whole(&whole);
+    for (uint64_t size = 1; size <= SIZE_MAX_TESTED; size++) {
+        const struct digest root = merkle_levels_root(&whole.levels, size);
+
+        assert_true(digest_equal(&root, &whole.root[size]));
+    }
+    merkle_levels_finish(&whole.levels);
+}
+
+/* Leaves that are shown, and sizes of trees, drawn at random; both ascending. */
+struct choice {
+    int64_t leaves[SIZE_MAX_TESTED], sizes[SIZE_MAX_TESTED];
+    size_t leaf_count, size_count;
+};
+
+static uint64_t below(struct random *random, uint64_t limit)
+{
+    return random_next_below(random, limit);
+}
+
+static struct choice choose(struct random *random, uint64_t size)
+{
+    struct choice choice = {.leaf_count = 0};
+    const uint64_t one_in = 1 + below(random, 12), earlier_one_in = 1 + below(random, 30);
+
+    for (uint64_t i = 0; i < size; i++)
+        if (below(random, one_in) == 0)
+            choice.leaves[choice.leaf_count++] = (int64_t)i;
+    for (uint64_t i = 1; i < size; i++)
+        if (below(random, earlier_one_in) == 0)
+            choice.sizes[choice.size_count++] = (int64_t)i;
+    choice.sizes[choice.size_count++] = (int64_t)size;
+    return choice;
+}
+
+static struct merkle_part part_of(const struct whole *whole, const struct choice *choice)
+{
+    struct merkle_part part = {0};
+
+    assert_true(merkle_part_cover(&part, &whole->levels, choice->leaves, choice->leaf_count,
+                                  choice->sizes, choice->size_count));
+    return part;
+}
+
+static void add_leaves(struct merkle_part *part, const struct choice *choice)
+{
+    for (size_t i = 0; i < choice->leaf_count; i++) {
+        const struct digest leaf = leaf_at((uint64_t)choice->leaves[i]);
+
+        assert_true(merkle_part_add(part, 0, (uint64_t)choice->leaves[i], &leaf));
+    }
+}
+
+static bool gives(struct merkle_part *part, uint64_t size, const struct digest *root)
+{
+    struct digest found;
+    uint64_t missing = 0;
+
+    return merkle_part_root(part, size, &found, &missing) && digest_equal(&found, root);
+}
+
+/* Whichever leaves are shown: they and the subtrees give the roots of all sizes that were asked. */
+static void test_parts(void **state)
+{
+    struct whole whole;
+    struct random random;
+
+    (void)state;
+    make_whole(&whole);
+    random_init(&random, 11, 1);
+    for (uint64_t size = 1; size <= SIZE_MAX_TESTED; size++)
+        for (int round = 0; round < 30; round++) {
+            const struct choice choice = choose(&random, size);
+            struct merkle_part part = part_of(&whole, &choice);
+            uint64_t leaf;
+
+            for (size_t i = 0; i < choice.leaf_count; i++)
+                assert_false(merkle_part_holds(&part, (uint64_t)choice.leaves[i]));
+            add_leaves(&part, &choice);
+            assert_true(merkle_part_fits(&part, size, &leaf));
+            assert_false(merkle_part_fits(&part, size - 1, &leaf));
+            for (leaf = 0; leaf < size; leaf++)
+                assert_true(merkle_part_holds(&part, leaf));
+            assert_false(merkle_part_holds(&part, size));
+            for (size_t i = 0; i < choice.size_count; i++)
+                assert_true(gives(&part, (uint64_t)choice.sizes[i], &whole.root[choice.sizes[i]]));
+            merkle_part_finish(&part);
+        }
+    merkle_levels_finish(&whole.levels);
+}
+
+/* Without one of the places, the leaf that is then missing is named. */
+static void test_missing(void **state)
+{
+    struct whole whole;
+    struct random random;
+
+    (void)state;
+    make_whole(&whole);
+    random_init(&random, 12, 1);
+    for (uint64_t size = 1; size <= SIZE_MAX_TESTED; size++) {
+        const struct choice choice = choose(&random, size);
+        struct merkle_part part = part_of(&whole, &choice);
+        struct merkle_place *places;
+        uint64_t missing;
+        struct digest root;
+
+        add_leaves(&part, &choice);
+        assert_true(merkle_part_fits(&part, size, &missing));
+        places = calloc(part.count, sizeof(*places));
+        memcpy(places, part.places, part.count * sizeof(*places));
+        for (size_t i = 0; i < part.count; i++) {
+            struct merkle_part less = {0};
+
+            for (size_t k = 0; k < part.count; k++)
+                if (k != i)
+                    merkle_part_add(&less, places[k].level, places[k].index, &places[k].digest);
+            assert_false(merkle_part_root(&less, size, &root, &missing));
+            assert_int_equal(missing, places[i].index << places[i].level);
+            merkle_part_finish(&less);
+        }
+        free(places);
+        merkle_part_finish(&part);
+    }
+    merkle_levels_finish(&whole.levels);
+}
+
+/* A wrong hash, a place more, and the same place twice are found. */
+static void test_wrong(void **state)
+{
+    struct whole whole;
+    struct random random;
+
+    (void)state;
+    make_whole(&whole);
+    random_init(&random, 13, 1);
+    for (uint64_t size = 1; size <= SIZE_MAX_TESTED; size++) {
+        const struct choice choice = choose(&random, size);
+        struct merkle_part part = part_of(&whole, &choice);
+        uint64_t leaf;
+
+        add_leaves(&part, &choice);
+        assert_true(merkle_part_fits(&part, size, &leaf));
+        for (size_t i = 0; i < part.count; i++) {
+            part.places[i].digest.bytes[i % DIGEST_SIZE] ^= 1;
+            assert_false(gives(&part, size, &whole.root[size]));
+            part.places[i].digest.bytes[i % DIGEST_SIZE] ^= 1;
+        }
+        /* Any place more overlaps, or is beyond the end. */
+        for (int level = 0; level < 4; level++)
+            for (uint64_t index = 0; index <= size >> level; index++) {
+                merkle_part_add(&part, level, index, &whole.root[1]);
+                assert_false(merkle_part_fits(&part, size, &leaf));
+                merkle_part_finish(&part);
+                part = part_of(&whole, &choice);
+                add_leaves(&part, &choice);
+            }
+        merkle_part_finish(&part);
+    }
+    merkle_levels_finish(&whole.levels);
+}
+
+/* Subtrees that give the root of an earlier size, and another one of the later, are no proof. */
+static void test_two_histories(void **state)
+{
+    struct whole whole;
+    struct merkle_part part = {0};
+    struct digest forged[2] = {{{1}}, {{2}}}, root;
+    uint64_t missing;
+
+    (void)state;
+    make_whole(&whole);
+    assert_true(merkle_part_add(&part, 3, 0, &whole.levels.level[3][0]));
+    assert_true(gives(&part, 8, &whole.root[8]));
+    assert_true(merkle_part_fits(&part, 8, &missing));
+    assert_false(merkle_part_root(&part, 6, &root, &missing));
+    assert_true(merkle_part_add(&part, 2, 0, &forged[0]));
+    assert_true(merkle_part_add(&part, 1, 2, &forged[1]));
+    assert_true(merkle_part_root(&part, 6, &root, &missing));
+    assert_false(merkle_part_fits(&part, 8, &missing));
+    merkle_part_finish(&part);
+    merkle_levels_finish(&whole.levels);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reference_roots),
-        cmocka_unit_test(test_proofs),
+        cmocka_unit_test(test_reference_roots), cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_parts),           cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_wrong),           cmocka_unit_test(test_two_histories),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

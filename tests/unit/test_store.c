@@ -380,7 +380,7 @@ static void test_migrates_forward(void **state)
     const struct embed_file *ours;
     struct embed_file scripts[16];
     struct store *store;
-    int64_t campaign, cells[FIXTURE_CELLS], before;
+    int64_t campaign, cells[FIXTURE_CELLS];
     char known[32], next[32];
     int count;
 
@@ -408,12 +408,12 @@ static void test_migrates_forward(void **state)
     assert_int_equal(fixture_ask(store, "SELECT count(*) FROM later"), 0);
     assert_int_equal(fixture_ask(store, "SELECT count(*) FROM campaign"), 1);
     assert_ok(store_schema_prepare(store, scripts, count + 1, &err), err);
-    /* A table that is added later is in the ledger like the others. */
-    before = fixture_ask(store, "SELECT count(*) FROM ledger");
+    /* Rows of a table that is added later are never changed, like the others. */
     assert_int_equal(sqlite3_exec(store_connection(store), "INSERT INTO later (x) VALUES ('x')",
                                   NULL, NULL, NULL),
                      SQLITE_OK);
-    assert_int_equal(fixture_ask(store, "SELECT count(*) FROM ledger"), before + 1);
+    assert_int_not_equal(
+        sqlite3_exec(store_connection(store), "DELETE FROM later", NULL, NULL, NULL), SQLITE_OK);
     /* The current assay does not know the next version. */
     refuse(fixture->path, STORE_READ, STATUS_CORRUPT, next, known);
 }

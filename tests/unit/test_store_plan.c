@@ -15,8 +15,8 @@ static void test_json_is_stored_once(void **state)
     json_t *back = NULL;
     struct digest a, b, none = {{0}};
 
-    assert_ok(fixture_put_json(fixture->store, "plan", one, &a, &err), err);
-    assert_ok(fixture_put_json(fixture->store, "environment", same, &b, &err), err);
+    assert_ok(fixture_put_json(fixture->store, one, &a, &err), err);
+    assert_ok(fixture_put_json(fixture->store, same, &b, &err), err);
     assert_true(digest_equal(&a, &b));
     assert_int_equal(fixture_ask(fixture->store, "SELECT count(*) FROM content"), 1);
     assert_ok(store_get_json(fixture->store, &a, &back, &err), err);
@@ -40,11 +40,11 @@ static void test_any_text_is_kept(void **state)
     static const char bad[] = "error: \xff\xfe", nul[] = "a\0b";
     struct digest digest, expected = digest_bytes(bad, sizeof(bad) - 1);
 
-    assert_ok(fixture_put_text(fixture->store, "log", bad, sizeof(bad) - 1, &digest, &err), err);
+    assert_ok(fixture_put_text(fixture->store, bad, sizeof(bad) - 1, &digest, &err), err);
     assert_true(digest_equal(&digest, &expected));
-    assert_ok(fixture_put_text(fixture->store, "log", nul, 3, &digest, &err), err);
-    assert_ok(fixture_put_text(fixture->store, "log", "", 0, &digest, &err), err);
-    assert_ok(fixture_put_text(fixture->store, "log", "plain", 5, &digest, &err), err);
+    assert_ok(fixture_put_text(fixture->store, nul, 3, &digest, &err), err);
+    assert_ok(fixture_put_text(fixture->store, "", 0, &digest, &err), err);
+    assert_ok(fixture_put_text(fixture->store, "plain", 5, &digest, &err), err);
     assert_int_equal(fixture_ask(fixture->store,
                                  "SELECT group_concat(typeof(body) || length(body), ' ')"
                                  " = 'blob9 blob3 text0 text5' FROM content"),
@@ -105,7 +105,7 @@ static void test_wrong_plans_leave_nothing(void **state)
     assert_status(
         store_add_campaign(fixture->store, &campaign, &cell, 1, order, 1, &id, cells, &err),
         STATUS_INVALID, err);
-    assert_ok(fixture_put_json(fixture->store, "protocol", json, &campaign.protocol, &err), err);
+    assert_ok(fixture_put_json(fixture->store, json, &campaign.protocol, &err), err);
     cell.workload = cell.protocol = campaign.protocol;
     assert_status(
         store_add_campaign(fixture->store, &campaign, &cell, 1, order, 2, &id, cells, &err),
@@ -168,7 +168,7 @@ static int64_t campaign_with(struct fixture *fixture, const char *digits)
 
     for (int i = 0; i < 8; i++)
         memcpy(campaign.uid + 8 * i, digits, 8);
-    assert_ok(fixture_put_json(fixture->store, "protocol", json, &campaign.protocol, &err), err);
+    assert_ok(fixture_put_json(fixture->store, json, &campaign.protocol, &err), err);
     assert_ok(store_add_campaign(fixture->store, &campaign, NULL, 0, NULL, 0, &id, NULL, &err),
               err);
     json_decref(json);

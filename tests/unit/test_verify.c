@@ -172,7 +172,8 @@ static void test_earlier_estimates(void **state)
     summary = check(fixture->path, NULL, &heard);
     assert_true(summary.wrong > 0);
     assert_true(heard_of(&heard, "estimate: estimate 1: does not follow"));
-    assert_true(heard_of(&heard, "row: estimate 1: the row is not the one"));
+    assert_true(
+        heard_of(&heard, "row: estimate 1: is not what its record says: it differs in body"));
 }
 
 static void test_signatures(void **state)

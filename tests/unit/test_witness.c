@@ -8,6 +8,7 @@
 #include "results/merkle_levels.h"
 #include "results/note.h"
 #include "tests/support/store_fixture.h"
+#include "tests/unit/leaf.h"
 
 #define LEAVES 40
 #define LOG_A "assay-log/00000000000000000000000000000000"
@@ -30,7 +31,7 @@ static struct site open_site(struct fixture *fixture)
     assert_ok(key_generate("watch", &site.witness, &err), err);
     assert_non_null(leaves);
     for (uint64_t i = 0; i < LEAVES; i++)
-        leaves[i] = merkle_leaf(&i, sizeof(i));
+        leaves[i] = leaf_of(&i, sizeof(i));
     assert_ok(merkle_levels_init(&site.levels, leaves, LEAVES, &err), err);
     return site;
 }
