@@ -422,7 +422,7 @@ static const struct member verify_members[] = {
     MEMBER("wrong", shape_integer),
     MEMBER("notes", shape_integer),
     MEMBER("seconds", shape_number),
-    {"campaigns", &witnessed_list, 0, "who witnessed their plans; those of this log alone"},
+    {"campaigns", &witnessed_list, 0, "who witnessed their plans"},
     MEMBER("findings", verify_findings),
     MEMBER_SAYS("shown", verify_shown, "what of the logs is here, and what is not"),
     {0}};

@@ -1,4 +1,4 @@
-/* trial_record - what one trial leaves in the store, as it comes. */
+/* trial_record - what one trial leaves in the store: its beginning, and a record at its end. */
 #ifndef ASSAY_RUNNER_TRIAL_RECORD_H
 #define ASSAY_RUNNER_TRIAL_RECORD_H
 
@@ -48,8 +48,8 @@ enum status trial_record_begin(struct trial_record *record, const struct trial_r
                                struct error *err);
 
 /*
- * Stores a device, phase, artifact, check, samples or facts message, in the transaction that
- * trial_record_commit closes. PROTOCOL: the message breaks a rule (a gap in a series, say).
+ * Hands a device, phase, artifact, check, samples or facts message to the store, which keeps them
+ * in memory until the trial's end. PROTOCOL: the message breaks a rule (a gap in a series, say).
  */
 enum status trial_record_message(struct trial_record *record, const struct message *message,
                                  struct error *err);
