@@ -294,7 +294,7 @@ class Shortage(HostileTest):
     def test_json(self):
         path = self.copy()
         self.assertEqual(self.assay("verify", path, "--json").json()["state"], "verified")
-        done = self.limited("ulimit -n 8", "verify", "--json", path)
+        done = self.limited("ulimit -n 6", "verify", "--json", path)
         document = json.loads(done.stdout)
         self.assertEqual((done.returncode, document["data"]["state"], document["data"]["verified"]),
                          (5, "could_not_verify", False))
