@@ -7,9 +7,8 @@
 #include "harness/core/canonical.h"
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
-#include "results/merkle_part.h"
+#include "results/bundle_proof.h"
 #include "results/note.h"
-#include "results/series.h"
 #include "results/store_internal.h"
 
 struct importer {
@@ -284,39 +283,21 @@ static enum status insert_chunk(struct importer *importer, const struct bundle_l
 {
     uint8_t bytes[SERIES_ENCODED_MAX + 1];
     int64_t values[SERIES_CHUNK_MAX];
-    struct series_facts facts;
-    struct statement statement;
-    size_t length = 0, count = 0;
+    struct store_chunk chunk = {.first = *first, .bytes = bytes};
+    size_t count = 0;
     enum status status;
 
     if (!json_is_string(base64) ||
         !key_base64_decode(json_string_value(base64), json_string_length(base64), bytes,
-                           sizeof(bytes), &length))
+                           sizeof(bytes), &chunk.length))
         return bad_line(importer, line, err, "its samples cannot be read");
-    status = series_decode(bytes, length, values, &count, err);
+    status = series_decode(bytes, chunk.length, values, &count, err);
     if (status != STATUS_OK)
         return status;
-    facts = series_measure(values, count);
-    status = statement_begin(
-        importer->store,
-        "INSERT INTO series (trial, name, first, count, minimum, maximum, total, data)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        &statement, err);
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, trial);
-    statement_text(&statement, name);
-    statement_i64(&statement, *first);
-    statement_i64(&statement, (int64_t)count);
-    statement_i64(&statement, facts.minimum);
-    statement_i64(&statement, facts.maximum);
-    if (facts.has_total)
-        statement_i64(&statement, facts.total);
-    else
-        statement_null(&statement);
-    statement_blob(&statement, bytes, length);
-    *first += (int64_t)count;
-    return statement_run(&statement, NULL, err);
+    chunk.count = (int64_t)count;
+    chunk.facts = series_measure(values, count);
+    *first += chunk.count;
+    return store_insert_chunk(importer->store, trial, name, &chunk, err);
 }
 
 /* {"chunks": [base64, ...], "first": ..., "leaf": ..., "series": name}: of the trial that this
@@ -378,23 +359,13 @@ static enum status take_line(void *context, const struct bundle_head *head,
 static enum status check_root(struct importer *importer, const struct bundle_head *head,
                               struct error *err)
 {
-    const json_t *nodes = json_object_get(head->proof, "nodes");
-    struct digest root, digest;
+    struct digest root;
     uint64_t missing = 0;
+    enum status status = bundle_proof_nodes(head->proof, &importer->part, err);
 
-    for (size_t i = 0; i < json_array_size(nodes); i++) {
-        const json_t *node = json_array_get(nodes, i);
-        const json_int_t level = json_integer_value(json_array_get(node, 0)),
-                         index = json_integer_value(json_array_get(node, 1));
-        const char *hex = json_string_value(json_array_get(node, 2));
-
-        if (!json_is_integer(json_array_get(node, 0)) ||
-            !json_is_integer(json_array_get(node, 1)) || json_array_size(node) != 3 || level < 0 ||
-            level > 62 || index < 0 || index > (INT64_MAX >> level) || !hex ||
-            !digest_from_hex(hex, &digest))
-            return error_set(err, STATUS_CORRUPT, "%s: its proof cannot be read", importer->path);
-        if (!merkle_part_add(&importer->part, (int)level, (uint64_t)index, &digest))
-            return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+    if (status != STATUS_OK) {
+        error_prefix(err, "%s", importer->path);
+        return status;
     }
     if (!merkle_part_fits(&importer->part, (uint64_t)head->size, &missing))
         return error_set(err, STATUS_CORRUPT,

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "harness/core/text.h"
-#include "results/merkle_part.h"
 #include "results/store_internal.h"
 
 struct numbers {
@@ -208,4 +207,39 @@ enum status bundle_prove(struct store *store, const struct bundle_options *optio
     json_decref(proving.heads);
     json_decref(nodes);
     return status;
+}
+
+/* ---- reading it ---- */
+
+static bool read_node(const json_t *node, struct merkle_place *ret)
+{
+    const json_t *level = json_array_get(node, 0), *index = json_array_get(node, 1);
+    const char *hex = json_string_value(json_array_get(node, 2));
+
+    if (json_array_size(node) != 3 || !json_is_integer(level) || !json_is_integer(index) ||
+        json_integer_value(level) < 0 || json_integer_value(level) > 62 ||
+        json_integer_value(index) < 0 ||
+        json_integer_value(index) > (INT64_MAX >> json_integer_value(level)))
+        return false;
+    ret->level = (int)json_integer_value(level);
+    ret->index = (uint64_t)json_integer_value(index);
+    return digest_from_hex(hex, &ret->digest);
+}
+
+enum status bundle_proof_nodes(const json_t *proof, struct merkle_part *part, struct error *err)
+{
+    const json_t *nodes = json_object_get(proof, "nodes");
+    struct merkle_place place;
+    json_t *node;
+    size_t i;
+
+    json_array_foreach(nodes, i, node)
+    {
+        if (!read_node(node, &place))
+            return error_set(err, STATUS_CORRUPT, "its proof cannot be read");
+        if (!merkle_part_add(part, place.level, place.index, &place.digest))
+            return no_memory(err);
+    }
+    return json_is_array(nodes) ? STATUS_OK
+                                : error_set(err, STATUS_CORRUPT, "its proof cannot be read");
 }

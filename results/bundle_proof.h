@@ -1,8 +1,9 @@
-/* bundle_proof - what shows that records are in their log. For results/bundle_*.c alone. */
+/* bundle_proof - what shows that records are in their log. */
 #ifndef ASSAY_RESULTS_BUNDLE_PROOF_H
 #define ASSAY_RESULTS_BUNDLE_PROOF_H
 
 #include "results/bundle.h"
+#include "results/merkle_part.h"
 
 /*
  * {"heads": [{root, size}], "nodes": [[level, index, hash]]} (BUNDLE.md): of the records in the
@@ -11,5 +12,8 @@
  */
 enum status bundle_prove(struct store *store, const struct bundle_options *options, int64_t size,
                          json_t **ret, struct error *err);
+
+/* Adds the proof's nodes to `part`. CORRUPT: they are none; NO_MEMORY. */
+enum status bundle_proof_nodes(const json_t *proof, struct merkle_part *part, struct error *err);
 
 #endif

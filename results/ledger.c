@@ -291,23 +291,34 @@ static struct note note_of(const struct ledger_checkpoint *checkpoint)
                          .campaign = checkpoint->uid[0] ? checkpoint->uid : NULL};
 }
 
-static enum status insert_signature(struct store *store, const struct ledger_checkpoint *checkpoint,
-                                    const char *role, const struct key *key, struct error *err)
+enum status ledger_insert_signature(struct store *store, int64_t checkpoint,
+                                    const struct key_public *key, const char *role, int64_t utc_ns,
+                                    const uint8_t *signature, size_t size, struct error *err)
+{
+    struct record_body body;
+    enum status status;
+
+    body_init(&body, "signature");
+    status = body_checkpoint(store, &body, checkpoint, err);
+    body_i64(&body, "utc_ns", utc_ns);
+    body_text(&body, "role", role);
+    body_text(&body, "name", key->name);
+    body_bytes(&body, "public_key", key->bytes, KEY_PUBLIC_SIZE);
+    body_bytes(&body, "signature", signature, size);
+    return store_add(store, &body, status, NULL, err);
+}
+
+static enum status sign(struct store *store, const struct ledger_checkpoint *checkpoint,
+                        const char *role, const struct key *key, struct error *err)
 {
     struct note note = note_of(checkpoint);
     uint8_t signature[KEY_SIGNATURE_SIZE];
-    struct record_body body;
     enum status status = note_sign(&note, key, signature, err);
 
-    body_init(&body, "signature");
-    if (status == STATUS_OK)
-        status = body_checkpoint(store, &body, checkpoint->id, err);
-    body_i64(&body, "utc_ns", clock_utc_ns());
-    body_text(&body, "role", role);
-    body_text(&body, "name", key->public.name);
-    body_bytes(&body, "public_key", key->public.bytes, KEY_PUBLIC_SIZE);
-    body_bytes(&body, "signature", signature, sizeof(signature));
-    return store_add(store, &body, status, NULL, err);
+    return status == STATUS_OK
+               ? ledger_insert_signature(store, checkpoint->id, &key->public, role, clock_utc_ns(),
+                                         signature, sizeof(signature), err)
+               : status;
 }
 
 enum status ledger_insert_head(struct store *store, const char *kind, const int64_t *campaigns,
@@ -332,7 +343,7 @@ enum status ledger_insert_head(struct store *store, const char *kind, const int6
     if (status == STATUS_OK)
         status = ledger_find_checkpoint(store, id, &checkpoint, err);
     if (status == STATUS_OK && key)
-        status = insert_signature(store, &checkpoint, "author", key, err);
+        status = sign(store, &checkpoint, "author", key, err);
     if (status == STATUS_OK && ret)
         *ret = checkpoint;
     return status;
@@ -410,29 +421,29 @@ enum status ledger_find_checkpoint(struct store *store, int64_t id, struct ledge
 
 /* ---- signatures and time stamps ---- */
 
-static enum status check_unsigned(struct store *store, int64_t checkpoint, const struct key *key,
-                                  struct error *err)
+enum status ledger_has_signature(struct store *store, int64_t checkpoint, const uint8_t *public_key,
+                                 size_t size, bool *ret, struct error *err)
 {
     struct statement statement;
     int64_t count = 0;
-    enum status status = statement_begin(store,
-                                         "SELECT count(*) FROM signature WHERE checkpoint = ?1"
-                                         " AND public_key = ?2",
-                                         &statement, err);
+    enum status status =
+        statement_begin(store,
+                        "SELECT count(*) FROM signature WHERE checkpoint = ?1 AND public_key = ?2"
+                        " AND (?3 = 0 OR length(signature) = ?3)",
+                        &statement, err);
 
     if (status != STATUS_OK)
         return status;
     statement_i64(&statement, checkpoint);
-    statement_blob(&statement, key->public.bytes, KEY_PUBLIC_SIZE);
+    statement_blob(&statement, public_key, KEY_PUBLIC_SIZE);
+    statement_i64(&statement, (int64_t)size);
     status = statement_single(&statement, &count, err);
-    if (status == STATUS_OK && count > 0)
-        status = error_set(err, STATUS_INVALID, "checkpoint %" PRId64 " is signed by %s already",
-                           checkpoint, key->public.name);
+    *ret = count > 0;
     return status;
 }
 
-static enum status check_root(struct store *store, const struct ledger_checkpoint *checkpoint,
-                              struct error *err)
+enum status ledger_check_root(struct store *store, const struct ledger_checkpoint *checkpoint,
+                              const char *consequence, struct error *err)
 {
     struct digest root;
     enum status status = ledger_root(store, checkpoint->size, NULL, &root, err);
@@ -440,8 +451,8 @@ static enum status check_root(struct store *store, const struct ledger_checkpoin
     if (status == STATUS_OK && !digest_equal(&root, &checkpoint->root))
         status = error_set(err, STATUS_CORRUPT,
                            "%s: the log does not give the root of checkpoint %" PRId64
-                           ", so nothing was signed; run `assay verify` for details",
-                           store->path, checkpoint->id);
+                           ", so %s; run `assay verify` for details",
+                           store->path, checkpoint->id, consequence);
     return status;
 }
 
@@ -449,6 +460,7 @@ enum status ledger_add_signature(struct store *store, int64_t id, const char *ro
                                  const struct key *key, struct error *err)
 {
     struct ledger_checkpoint checkpoint;
+    bool stored = false;
     enum status status = store_change_begin(store, err);
 
     if (status != STATUS_OK)
@@ -460,11 +472,14 @@ enum status ledger_add_signature(struct store *store, int64_t id, const char *ro
                            "text could be ambiguous; nothing was signed",
                            store->path);
     if (status == STATUS_OK)
-        status = check_unsigned(store, checkpoint.id, key, err);
+        status = ledger_has_signature(store, checkpoint.id, key->public.bytes, 0, &stored, err);
+    if (status == STATUS_OK && stored)
+        status = error_set(err, STATUS_INVALID, "checkpoint %" PRId64 " is signed by %s already",
+                           checkpoint.id, key->public.name);
     if (status == STATUS_OK)
-        status = check_root(store, &checkpoint, err);
+        status = ledger_check_root(store, &checkpoint, "nothing was signed", err);
     if (status == STATUS_OK)
-        status = insert_signature(store, &checkpoint, role, key, err);
+        status = sign(store, &checkpoint, role, key, err);
     return store_change_end(store, status, err);
 }
 

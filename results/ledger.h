@@ -104,6 +104,19 @@ enum status ledger_note(struct store *store, const struct ledger_checkpoint *che
 enum status ledger_root(struct store *store, int64_t size, int64_t *ret_size, struct digest *ret,
                         struct error *err);
 
+/* ---- signatures, within a change that has begun ---- */
+
+/* CORRUPT: the records do not give the checkpoint's root; `consequence`: "nothing was signed". */
+enum status ledger_check_root(struct store *store, const struct ledger_checkpoint *checkpoint,
+                              const char *consequence, struct error *err);
+/* Whether the key has a signature of `size` bytes at the checkpoint; 0: of any. */
+enum status ledger_has_signature(struct store *store, int64_t checkpoint, const uint8_t *public_key,
+                                 size_t size, bool *ret, struct error *err);
+/* `role`: "author" or "witness"; `utc_ns`: when it was made. */
+enum status ledger_insert_signature(struct store *store, int64_t checkpoint,
+                                    const struct key_public *key, const char *role, int64_t utc_ns,
+                                    const uint8_t *signature, size_t size, struct error *err);
+
 /* ---- amendments ---- */
 
 /* Appends a remark about a result, which itself stays as it was. NOT_FOUND: no such cell. */

@@ -12,6 +12,8 @@
 #include "results/store_internal.h"
 #include "results/witness.h"
 
+#define SECOND_NS INT64_C(1000000000)
+
 #define CLOCKS_APART_NS INT64_C(60000000000) /* largest difference of two honest clocks */
 
 static struct note note_of(const struct ledger_checkpoint *checkpoint)
@@ -33,60 +35,6 @@ void ledger_append_body(struct text *out, const struct ledger_checkpoint *checkp
 
 /* ---- storing ---- */
 
-/* Whether the key has a signature of this size at the checkpoint. */
-static enum status is_stored(struct store *store, int64_t checkpoint, const uint8_t *public_key,
-                             size_t size, bool *ret, struct error *err)
-{
-    struct statement statement;
-    int64_t count = 0;
-    enum status status = statement_begin(store,
-                                         "SELECT count(*) FROM signature WHERE checkpoint = ?1 AND"
-                                         " public_key = ?2 AND length(signature) = ?3",
-                                         &statement, err);
-
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, checkpoint);
-    statement_blob(&statement, public_key, KEY_PUBLIC_SIZE);
-    statement_i64(&statement, (int64_t)size);
-    status = statement_single(&statement, &count, err);
-    *ret = count > 0;
-    return status;
-}
-
-static enum status insert(struct store *store, int64_t checkpoint, const struct key_public *key,
-                          bool is_witness, const uint8_t *signature, size_t size, struct error *err)
-{
-    struct record_body body;
-    enum status status;
-
-    body_init(&body, "signature");
-    status = body_checkpoint(store, &body, checkpoint, err);
-    body_i64(&body, "utc_ns",
-             size == COSIGNATURE_SIZE ? cosignature_seconds(signature) * INT64_C(1000000000)
-                                      : clock_utc_ns());
-    body_text(&body, "role", is_witness ? "witness" : "author");
-    body_text(&body, "name", key->name);
-    body_bytes(&body, "public_key", key->bytes, KEY_PUBLIC_SIZE);
-    body_bytes(&body, "signature", signature, size);
-    return store_add(store, &body, status, NULL, err);
-}
-
-/* The records must give the root before anybody's signature of it is made or kept. */
-static enum status check_root(struct store *store, const struct ledger_checkpoint *checkpoint,
-                              struct error *err)
-{
-    struct digest root;
-    enum status status = ledger_root(store, checkpoint->size, NULL, &root, err);
-
-    if (status == STATUS_OK && !digest_equal(&root, &checkpoint->root))
-        status = error_set(err, STATUS_CORRUPT,
-                           "%s: the log does not give the root of checkpoint %" PRId64
-                           ", so no signature was stored; run `assay verify` for details",
-                           store->path, checkpoint->id);
-    return status;
-}
-
 enum status ledger_cosign(struct store *store, const struct ledger_checkpoint *checkpoint,
                           const struct key *key, int64_t seconds, struct error *err)
 {
@@ -102,18 +50,19 @@ enum status ledger_cosign(struct store *store, const struct ledger_checkpoint *c
     if (!text_ok(&body))
         status = error_set(err, STATUS_NO_MEMORY, "out of memory");
     if (status == STATUS_OK)
-        status = check_root(store, checkpoint, err);
+        status = ledger_check_root(store, checkpoint, "no signature was stored", err);
     if (status == STATUS_OK)
-        status =
-            is_stored(store, checkpoint->id, key->public.bytes, COSIGNATURE_SIZE, &stored, err);
+        status = ledger_has_signature(store, checkpoint->id, key->public.bytes, COSIGNATURE_SIZE,
+                                      &stored, err);
     if (status == STATUS_OK && stored)
         status = error_set(err, STATUS_INVALID, "checkpoint %" PRId64 " is cosigned by %s already",
                            checkpoint->id, key->public.name);
     if (status == STATUS_OK)
         status = cosignature_make(key, body.data, body.length, seconds, cosignature, err);
     if (status == STATUS_OK)
-        status = insert(store, checkpoint->id, &key->public, true, cosignature, sizeof(cosignature),
-                        err);
+        status =
+            ledger_insert_signature(store, checkpoint->id, &key->public, "witness",
+                                    seconds * SECOND_NS, cosignature, sizeof(cosignature), err);
     text_finish(&body);
     return store_change_end(store, status, err);
 }
@@ -224,10 +173,13 @@ static enum status take_line(struct store *store, const struct ledger_checkpoint
                                 : checkpoint->utc_ns,
                        why, sizeof(why)))
         return refuse(import, "the signature of %s does not count: the key %s", key->key.name, why);
-    status = is_stored(store, checkpoint->id, key->key.bytes, line->size, &stored, err);
+    status = ledger_has_signature(store, checkpoint->id, key->key.bytes, line->size, &stored, err);
     if (status == STATUS_OK && !stored)
-        status = insert(store, checkpoint->id, &key->key, key->is_witness, line->signature,
-                        line->size, err);
+        status = ledger_insert_signature(
+            store, checkpoint->id, &key->key, key->is_witness ? "witness" : "author",
+            line->size == COSIGNATURE_SIZE ? cosignature_seconds(line->signature) * SECOND_NS
+                                           : clock_utc_ns(),
+            line->signature, line->size, err);
     import->known += stored;
     import->added += !stored;
     return status;
@@ -245,7 +197,7 @@ static enum status take_lines(struct store *store, const struct ledger_checkpoin
 
     text_init(&body);
     ledger_append_body(&body, checkpoint);
-    status = text_ok(&body) ? check_root(store, checkpoint, err)
+    status = text_ok(&body) ? ledger_check_root(store, checkpoint, "no signature was stored", err)
                             : error_set(err, STATUS_NO_MEMORY, "out of memory");
     for (; status == STATUS_OK && note_next_line(&lines, &line, &good); count++)
         status = take_line(store, checkpoint, &body, roster, &line, import, err);

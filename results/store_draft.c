@@ -3,20 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "results/series.h"
-
-/* A chunk of samples, as its row will be. */
-struct draft_chunk {
-    int64_t first, count;
-    struct series_facts facts;
-    size_t length;
-    uint8_t *bytes; /* heap */
-};
-
 struct draft_series {
     char *name; /* heap */
     int64_t count;
-    struct draft_chunk *chunks; /* heap */
+    struct store_chunk *chunks; /* heap */
     size_t chunk_count, capacity;
 };
 
@@ -162,14 +152,14 @@ static struct draft_series *find_series(struct store_draft *draft, const char *n
 static bool add_chunk(struct draft_series *series, const int64_t *values, size_t count)
 {
     uint8_t bytes[SERIES_ENCODED_MAX];
-    struct draft_chunk chunk = {.first = series->count,
+    struct store_chunk chunk = {.first = series->count,
                                 .count = (int64_t)count,
                                 .facts = series_measure(values, count),
                                 .length = series_encode(values, count, bytes)};
 
     if (series->chunk_count == series->capacity) {
         const size_t capacity = series->capacity ? 2 * series->capacity : 8;
-        struct draft_chunk *grown = realloc(series->chunks, capacity * sizeof(*grown));
+        struct store_chunk *grown = realloc(series->chunks, capacity * sizeof(*grown));
 
         if (!grown)
             return false;
@@ -210,32 +200,6 @@ enum status store_add_samples(struct store *store, int64_t trial, const char *na
     return STATUS_OK;
 }
 
-static enum status insert_chunk(struct store *store, int64_t trial, const char *name,
-                                const struct draft_chunk *chunk, struct error *err)
-{
-    struct statement statement;
-    enum status status = statement_begin(
-        store,
-        "INSERT INTO series (trial, name, first, count, minimum, maximum, total, data)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        &statement, err);
-
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, trial);
-    statement_text(&statement, name);
-    statement_i64(&statement, chunk->first);
-    statement_i64(&statement, chunk->count);
-    statement_i64(&statement, chunk->facts.minimum);
-    statement_i64(&statement, chunk->facts.maximum);
-    if (chunk->facts.has_total)
-        statement_i64(&statement, chunk->facts.total);
-    else
-        statement_null(&statement);
-    statement_blob(&statement, chunk->bytes, chunk->length);
-    return statement_run(&statement, NULL, err);
-}
-
 /* Stores the samples of all series, and describes them. */
 static enum status insert_series(struct store *store, const struct store_draft *draft,
                                  struct record_body *body, struct error *err)
@@ -251,7 +215,7 @@ static enum status insert_series(struct store *store, const struct store_draft *
 
         digest_init(&state);
         for (size_t k = 0; k < series->chunk_count && status == STATUS_OK; k++) {
-            status = insert_chunk(store, draft->trial, series->name, &series->chunks[k], err);
+            status = store_insert_chunk(store, draft->trial, series->name, &series->chunks[k], err);
             digest_update(&state, series->chunks[k].bytes, series->chunks[k].length);
         }
         digest = digest_final(&state);

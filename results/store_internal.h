@@ -11,6 +11,7 @@
 
 #include "harness/core/embed.h"
 #include "results/record/record.h"
+#include "results/series.h"
 #include "results/store.h"
 
 #define STORE_APPLICATION_ID 0x41535359 /* "ASSY" */
@@ -256,6 +257,16 @@ enum status store_append_readings(struct store *store, const json_t *readings,
 /* store_draft.c: forgets the trials that have begun. */
 void store_drafts_finish(struct store *store);
 
+/* A chunk of samples, as its row is. */
+struct store_chunk {
+    int64_t first, count;
+    struct series_facts facts;
+    size_t length;
+    uint8_t *bytes; /* encoded (series.h) */
+};
+/* store_samples.c: its row. */
+enum status store_insert_chunk(struct store *store, int64_t trial, const char *name,
+                               const struct store_chunk *chunk, struct error *err);
 /*
  * store_samples.c: one chunk into `ret` (room for SERIES_CHUNK_MAX); first, count, minimum,
  * maximum, total and data are in the row's columns from `column` on. CORRUPT: it is not what its

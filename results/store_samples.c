@@ -3,8 +3,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "results/series.h"
-
 enum status store_read_chunk(sqlite3_stmt *row, int column, int64_t *ret, size_t *ret_count,
                              struct error *err)
 {
@@ -84,4 +82,30 @@ enum status store_load_samples(struct store *store, int64_t trial, const char *s
         free(values);
     }
     return status;
+}
+
+enum status store_insert_chunk(struct store *store, int64_t trial, const char *name,
+                               const struct store_chunk *chunk, struct error *err)
+{
+    struct statement statement;
+    enum status status = statement_begin(
+        store,
+        "INSERT INTO series (trial, name, first, count, minimum, maximum, total, data)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, trial);
+    statement_text(&statement, name);
+    statement_i64(&statement, chunk->first);
+    statement_i64(&statement, chunk->count);
+    statement_i64(&statement, chunk->facts.minimum);
+    statement_i64(&statement, chunk->facts.maximum);
+    if (chunk->facts.has_total)
+        statement_i64(&statement, chunk->facts.total);
+    else
+        statement_null(&statement);
+    statement_blob(&statement, chunk->bytes, chunk->length);
+    return statement_run(&statement, NULL, err);
 }

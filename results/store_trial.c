@@ -1,7 +1,7 @@
 /*
- * Trials. Its beginning is a record before the worker starts; what then comes in is kept in memory
- * and becomes one record, with the samples beside it, when the trial ends. So an interrupted trial
- * leaves its beginning alone.
+ * Trials. The beginning of a trial is a record that is stored before the worker starts. What comes
+ * in later is kept in memory; when the trial ends, it is stored as one record, and the samples in
+ * table `series`. So an interrupted trial leaves only the record of its beginning.
  */
 #include "results/store_draft.h"
 

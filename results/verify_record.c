@@ -62,23 +62,20 @@ static enum status count_member(void *context, struct record_span path, struct r
  * own log they follow from its secret, and nothing is withheld.
  */
 static bool salts_fit(const struct verify *verify, const struct record_type *type, const char *body,
-                      size_t length, const struct record_salts *salts, bool is_own)
+                      size_t length, const struct counting *counting, bool is_own)
 {
-    struct counting counting = {.salts = salts, .has_salts = true};
-    const struct record_visitor visitor = {.context = &counting, .member = count_member};
+    const struct record_salts *salts = counting->salts;
     struct digest salt;
 
-    if (record_scan(type, body, length, &visitor, NULL) != STATUS_OK)
-        return false;
     if (is_own) {
         salt = record_salt(&verify->secret, body, length);
-        return counting.withheld == 0 && salts->has_all == (*type->committed != '\0') &&
+        return counting->withheld == 0 && salts->has_all == (*type->committed != '\0') &&
                (!salts->has_all || digest_equal(&salts->all, &salt));
     }
     if (salts->each)
-        return counting.withheld > 0 && counting.has_salts &&
-               json_object_size(salts->each) == counting.open;
-    return counting.withheld == 0 && salts->has_all == (counting.open > 0);
+        return counting->withheld > 0 && counting->has_salts &&
+               json_object_size(salts->each) == counting->open;
+    return counting->withheld == 0 && salts->has_all == (counting->open > 0);
 }
 
 /* columns: 0 id, 1 type, 2 digest, 3 salt, 4 body, 5 log */
@@ -87,8 +84,10 @@ static void check_record(struct verify_worker *worker, sqlite3_stmt *row)
     const bool is_own = sqlite3_column_int64(row, 5) == 1;
     const struct record_type *type = record_type_find(text_at(row, 1));
     const void *stored = sqlite3_column_blob(row, 2);
-    const struct record_visitor visitor = {.is_exact = true};
     struct record_salts salts;
+    struct counting counting = {.salts = &salts, .has_salts = true};
+    const struct record_visitor visitor = {
+        .context = &counting, .is_exact = true, .member = count_member};
     struct error err = ERROR_INIT;
     struct digest digest;
     json_t *each = NULL;
@@ -114,7 +113,7 @@ static void check_record(struct verify_worker *worker, sqlite3_stmt *row)
                            "is not the record that entered the log: its digest differs (%s)",
                            type->name);
     if (status == STATUS_OK && !salts_fit(worker->verify, type, text_at(row, 4),
-                                          (size_t)sqlite3_column_bytes(row, 4), &salts, is_own))
+                                          (size_t)sqlite3_column_bytes(row, 4), &counting, is_own))
         status = error_set(&err, STATUS_CORRUPT, "has other salts than it needs (%s)", type->name);
     json_decref(each);
     if (status != STATUS_OK)

@@ -12,7 +12,7 @@
 #define KEY_COLUMNS_MAX 4
 #define PROGRESS_EVERY 1024
 
-/* Tables that are evidence themselves, or kept beside it; the others follow from the records. */
+/* Tables that are evidence themselves, or belong to it; the others follow from the records. */
 static bool is_evidence(const char *table)
 {
     return !strcmp(table, "record") || !strcmp(table, "log") || !strcmp(table, "content") ||

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "results/bundle_proof.h"
 #include "results/ledger.h"
-#include "results/merkle_part.h"
 #include "results/note.h"
 #include "results/verify_internal.h"
 
@@ -320,29 +320,6 @@ static void check_name(struct verify *verify)
 
 /* ---- logs of bundles ---- */
 
-/* The subtrees that the bundle handed over: [[level, index, hex], ...]. */
-static bool read_places(const json_t *proof, struct merkle_part *part)
-{
-    const json_t *nodes = json_object_get(proof, "nodes");
-    json_t *node;
-    size_t i;
-
-    json_array_foreach(nodes, i, node)
-    {
-        const json_int_t level = json_integer_value(json_array_get(node, 0)),
-                         index = json_integer_value(json_array_get(node, 1));
-        const char *hex = json_string_value(json_array_get(node, 2));
-        struct digest digest;
-
-        if (json_array_size(node) != 3 || !json_is_integer(json_array_get(node, 0)) ||
-            !json_is_integer(json_array_get(node, 1)) || level < 0 || level > 62 || index < 0 ||
-            index > (INT64_MAX >> level) || !hex || !digest_from_hex(hex, &digest) ||
-            !merkle_part_add(part, (int)level, (uint64_t)index, &digest))
-            return false;
-    }
-    return json_is_array(nodes);
-}
-
 /* Which records are proven to be of their log: bits by row. */
 struct proven {
     uint8_t *bits; /* heap; NULL: no memory */
@@ -391,8 +368,8 @@ static bool read_shown(struct verify *verify, const json_t *proof, struct shown 
 {
     uint64_t leaf;
 
-    return shown->size >= 1 && read_places(proof, &shown->nodes) &&
-           read_places(proof, &shown->part) &&
+    return shown->size >= 1 && bundle_proof_nodes(proof, &shown->nodes, NULL) == STATUS_OK &&
+           bundle_proof_nodes(proof, &shown->part, NULL) == STATUS_OK &&
            merkle_part_fits(&shown->nodes, (uint64_t)shown->size, &leaf) &&
            take_leaves(verify, shown, NULL);
 }

@@ -18,10 +18,10 @@ struct filter {
 };
 
 /*
- * Runs it to its end; its standard error is this process's own. `ret` is what it wrote (heap,
- * NUL-terminated). UNAVAILABLE: it ended with another status than 0, `ret` is set all the same;
- * TIMEOUT, INVALID: it wrote more, CRASHED, INTERRUPTED. It and what it started have been ended by
- * then.
+ * Runs the command until it ends; its standard error is that of this process. `ret` is its output
+ * (heap, NUL-terminated). UNAVAILABLE: it ended with another status than 0, `ret` is set all the
+ * same; TIMEOUT, INVALID: it wrote more, CRASHED, INTERRUPTED. It and what it started have been
+ * ended by then.
  */
 enum status filter_run(const struct filter *filter, char **ret, size_t *ret_length,
                        struct error *err);

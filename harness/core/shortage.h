@@ -3,7 +3,7 @@
  *
  * A check that finds input wrong because it could not be read whole must not say so: it compares
  * the count before and after. Counted are errors with STATUS_NO_MEMORY, texts that could not grow,
- * and what else is told by shortage_note.
+ * and what shortage_note is called for.
  */
 #ifndef ASSAY_CORE_SHORTAGE_H
 #define ASSAY_CORE_SHORTAGE_H

@@ -34,7 +34,7 @@ struct trial_record {
     struct trial_series series[TRIAL_SERIES_MAX];
     size_t series_count;
     size_t checks_failed;
-    bool has_device, checked_before, checked_after; /* told by the worker */
+    bool has_device, checked_before, checked_after; /* as the worker reports */
     bool saw_start, saw_window;                     /* syncs */
     struct maps_list at_start, at_end;
     struct stack_files reported; /* by the worker, in addition to what it maps */

@@ -3,7 +3,8 @@
  * "Records"). Records are what the log covers, what is signed, bundled, withheld and verified; the
  * tables that people query are made from them (projection.sql).
  *
- * A record refers to another by {"record":"<its digest>"} and to bytes that are kept beside it by
+ * A record refers to another by {"record":"<its digest>"} and to a blob, bytes of table `content`,
+ * by
  * {"blob":"<their SHA-256>"}. A member that its type lists as one that can be withheld enters the
  * digest as a salted commitment, so that it can be left out later without changing the digest:
  *
