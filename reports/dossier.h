@@ -12,7 +12,7 @@
 
 #include "harness/core/status.h"
 #include "harness/core/text.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 /* Appends the page of the given cells (row ids). Errors as report_html. */
 enum status report_dossier_text(struct store *store, const int64_t *cells, size_t count,

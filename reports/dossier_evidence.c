@@ -5,8 +5,8 @@
 
 #include "reports/dossier_internal.h"
 #include "reports/escape.h"
-#include "results/key.h"
-#include "results/ledger.h"
+#include "results/evidence/key.h"
+#include "results/evidence/ledger.h"
 
 enum status dossier_each_row(struct text *out, struct store *store, const char *sql,
                              int64_t parameter, dossier_row_fn *append, size_t *ret_count,

@@ -16,7 +16,7 @@
 
 #include "harness/core/status.h"
 #include "harness/core/text.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 /*
  * Writes the page of the given cells (row ids, shown in this order, grouped by campaign and device

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "reports/view_json.h"
-#include "results/ledger.h"
+#include "results/evidence/ledger.h"
 
 static const struct estimate_trial *find_in_estimate(const struct estimate *estimate,
                                                      int64_t sequence)

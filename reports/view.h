@@ -2,7 +2,7 @@
  * view - what a report needs of the store, as plain structs.
  *
  * Strings are borrowed from the JSON that the view keeps; NULL means "unknown". Text is untrusted
- * and not yet escaped. The JSON's shape is documented in results/README.md; a member that is
+ * and not yet escaped. The JSON's shape is documented in results/store/README.md; a member that is
  * missing or of another type reads as unknown and never as 0, so a file written by a newer or a
  * hostile program shows gaps, not wrong numbers.
  */
@@ -20,8 +20,8 @@
 #include "harness/core/status.h"
 #include "harness/core/text.h"
 #include "protocols/estimate.h"
-#include "results/contention.h"
-#include "results/store.h"
+#include "results/analysis/contention.h"
+#include "results/store/store.h"
 
 struct view_count {
     bool known;

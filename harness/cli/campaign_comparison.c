@@ -10,7 +10,7 @@
 #include "harness/cli/output.h"
 #include "harness/core/number.h"
 #include "protocols/comparability.h"
-#include "results/pairs.h"
+#include "results/analysis/pairs.h"
 
 /* Of the family's screening: the share of false ones among those that are named. */
 #define SCREEN 0.05

@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "harness/core/status.h"
-#include "results/verify.h"
+#include "results/evidence/verify.h"
 
 /*
  * The columns of a cell that follow from its declaration, precision and batch, as

@@ -11,7 +11,7 @@
 #include "protocols/compare.h"
 #include "protocols/estimate.h"
 #include "reports/view.h"
-#include "results/csv_import.h"
+#include "results/formats/csv_import.h"
 
 enum {
     KEY_PAIRED = 0x100,

@@ -10,7 +10,7 @@
 #include "harness/core/file.h"
 #include "harness/core/log.h"
 #include "harness/runner/tool.h"
-#include "results/bundle.h"
+#include "results/evidence/bundle.h"
 
 enum { KEY_WITHHOLD = 0x100, KEY_UNSIGNED, KEY_SINCE };
 

@@ -7,7 +7,7 @@
 #include "harness/core/clock.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
-#include "results/ledger_witness.h"
+#include "results/evidence/ledger_witness.h"
 
 enum { KEY_SIGN = 0x100, KEY_WITNESS, KEY_TOKEN, KEY_NUMBER, KEY_UNSIGNED, KEY_SINCE, KEY_ROSTER };
 

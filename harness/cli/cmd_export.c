@@ -11,7 +11,7 @@
 #include "harness/core/log.h"
 #include "reports/view.h"
 #include "results/formats/export.h"
-#include "results/key.h"
+#include "results/evidence/key.h"
 
 enum { KEY_PRECISION = 0x100, KEY_LIMIT, KEY_ARCHIVED, KEY_NO_TIMES, KEY_SIGN, KEY_FILE };
 

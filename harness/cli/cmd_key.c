@@ -6,7 +6,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/core/log.h"
-#include "results/key.h"
+#include "results/evidence/key.h"
 
 enum { KEY_FILE = 0x100, KEY_PASSPHRASE, KEY_SIGNER, KEY_PUBLIC };
 

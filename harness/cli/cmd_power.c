@@ -8,7 +8,7 @@
 #include "protocols/compare.h"
 #include "protocols/metric.h"
 #include "protocols/stats/order.h"
-#include "results/pairs.h"
+#include "results/analysis/pairs.h"
 
 enum { KEY_SD = 0x100, KEY_PAIR_SD, KEY_MARGIN, KEY_POWER, KEY_CONFIDENCE };
 

@@ -11,7 +11,7 @@
 #include "reports/html.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 enum { KEY_HTML = 0x100, KEY_DOSSIER };
 

@@ -10,7 +10,7 @@
 #include "harness/core/log.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 enum { KEY_PRECISION = 0x100, KEY_LIMIT, KEY_IDS, KEY_SINCE, KEY_SORT, KEY_ARCHIVED };
 

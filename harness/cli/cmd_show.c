@@ -9,9 +9,9 @@
 #include "harness/core/log.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
-#include "results/csv_export.h"
-#include "results/ledger.h"
-#include "results/store.h"
+#include "results/formats/csv_export.h"
+#include "results/evidence/ledger.h"
+#include "results/store/store.h"
 
 enum { KEY_SERIES = 0x100, KEY_DUMP, KEY_READINGS, KEY_BRIEF };
 

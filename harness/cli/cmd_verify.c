@@ -14,9 +14,9 @@
 #include "harness/core/log.h"
 #include "harness/core/shortage.h"
 #include "harness/core/text.h"
-#include "results/bundle.h"
-#include "results/verify.h"
-#include "results/witnessing.h"
+#include "results/evidence/bundle.h"
+#include "results/evidence/verify.h"
+#include "results/evidence/witnessing.h"
 
 enum {
     KEY_HEAD = 0x100,

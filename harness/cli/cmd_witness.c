@@ -6,8 +6,8 @@
 #include "harness/core/clock.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
-#include "results/note.h"
-#include "results/witness.h"
+#include "results/evidence/note.h"
+#include "results/evidence/witness.h"
 
 enum { KEY_FILE = 0x100, KEY_STATE, KEY_LOG, KEY_KEPT };
 

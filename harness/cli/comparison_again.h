@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "harness/core/status.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 /*
  * The object that would be stored today instead of `body`, as verify_options.compare wants it. What

@@ -7,7 +7,7 @@
 #include "harness/core/text.h"
 #include "harness/core/number.h"
 #include "reports/view.h"
-#include "results/pairs.h"
+#include "results/analysis/pairs.h"
 
 static void append_word(struct text *out, const char *word)
 {

@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 #include "harness/core/text.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 struct comparison_arms {
     char *words[2]; /* "triad fp32 on cpu:0 (AMD EPYC): 28 GB/s ±3 %", printable; heap */

@@ -8,7 +8,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/manual.h"
 #include "harness/core/precision.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 /* Kinds of values, and the bash that adds theirs to `list` (or sets `files`). */
 static const char *const kinds[][2] = {

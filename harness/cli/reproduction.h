@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "harness/cli/stored_comparison.h"
-#include "results/repeatability.h"
+#include "results/analysis/repeatability.h"
 
 /* Their numbers are the command's exit statuses. */
 #define REPRODUCTION_MAP(X)                                                                        \

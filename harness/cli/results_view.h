@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "results/store.h"
+#include "results/store/store.h"
 
 /* What a reader must know of an estimate, in words, into the envelope; `result`: its id. */
 void results_view_findings(const json_t *findings, size_t trial_count, const char *result);

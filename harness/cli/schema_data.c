@@ -7,7 +7,7 @@
 #include "harness/core/reading.h"
 #include "harness/runner/doctor.h"
 #include "protocols/metric.h"
-#include "results/verify.h"
+#include "results/evidence/verify.h"
 
 static const char *const precisions[] = {
 #define PRECISION_WORD(code, name, storage) name,

@@ -2,7 +2,7 @@
 #ifndef ASSAY_CLI_SIGNING_H
 #define ASSAY_CLI_SIGNING_H
 
-#include "results/key.h"
+#include "results/evidence/key.h"
 
 struct signing {
     struct key key;

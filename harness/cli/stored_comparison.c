@@ -10,7 +10,7 @@
 #include "harness/core/text.h"
 #include "harness/runner/ab.h"
 #include "protocols/comparability.h"
-#include "results/fields.h"
+#include "results/analysis/fields.h"
 
 static enum status fields_and_id(struct store *store, int64_t cell, char id[80], json_t **ret,
                                  struct error *err)

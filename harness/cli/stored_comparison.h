@@ -11,7 +11,7 @@
 #include "harness/core/status.h"
 #include "harness/core/text.h"
 #include "protocols/compare.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 struct stored_comparison {
     char a[80], b[80]; /* result ids */

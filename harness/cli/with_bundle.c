@@ -9,7 +9,7 @@
 #include "harness/cli/comparison_again.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
-#include "results/bundle.h"
+#include "results/evidence/bundle.h"
 
 static void say_finding(void *context, const struct verify_finding *finding)
 {

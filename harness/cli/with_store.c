@@ -5,7 +5,7 @@
 #include "harness/cli/with_bundle.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
-#include "results/bundle.h"
+#include "results/evidence/bundle.h"
 
 #define SECOND_NS ((int64_t)1000000000)
 #define WAIT_MAX 86400
@@ -46,7 +46,14 @@ int64_t database_wait_ns(enum store_mode mode)
 enum status database_open(const char *path, enum store_mode mode, int64_t wait_ns,
                           struct store **ret, struct error *err)
 {
-    enum status status = store_open(path, mode, wait_ns, ret, err);
+    enum status status =
+        bundle_recognise(path)
+            ? error_set(
+                  err, STATUS_INVALID,
+                  "%s: is a bundle, not a database: `assay verify %s` checks it, and `assay "
+                  "import %s --db FILE` takes it into a database, where its results are shown",
+                  path, path, path)
+            : store_open(path, mode, wait_ns, ret, err);
 
     if (status == STATUS_OK && store_carried_from(*ret) > 0)
         log_info(

@@ -3,7 +3,7 @@
 #define ASSAY_CLI_WITH_STORE_H
 
 #include "harness/cli/command.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 typedef int with_store_fn(const struct command_line *line, struct store *store, void *context);
 

@@ -5,7 +5,7 @@
 
 #include "harness/core/text.h"
 #include "protocols/comparability.h"
-#include "results/fields.h"
+#include "results/analysis/fields.h"
 
 static enum status judge(struct store *store, const int64_t cells[2], const json_t *varied,
                          json_t **ret, struct error *err)

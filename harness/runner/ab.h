@@ -17,7 +17,7 @@
 #include "harness/runner/arm_spec.h"
 #include "harness/runner/campaign.h"
 #include "protocols/compare.h"
-#include "results/pairs.h"
+#include "results/analysis/pairs.h"
 
 struct ab_result {
     int64_t campaign;

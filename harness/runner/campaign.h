@@ -14,9 +14,9 @@
 #include "harness/core/status.h"
 #include "harness/runner/plan.h"
 #include "harness/runner/witness_hold.h"
-#include "results/key.h"
-#include "results/ledger.h"
-#include "results/store.h"
+#include "results/evidence/key.h"
+#include "results/evidence/ledger.h"
+#include "results/store/store.h"
 
 struct campaign_cell {
     int64_t row, ordinal;

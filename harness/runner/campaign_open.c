@@ -7,14 +7,15 @@
 #include "harness/core/text.h"
 #include "harness/runner/lease.h"
 #include "harness/runner/tool.h"
-#include "results/ledger_witness.h"
+#include "results/evidence/ledger_witness.h"
 
 static enum status no_memory(struct error *err)
 {
     return error_set(err, STATUS_NO_MEMORY, "no memory for the campaign");
 }
 
-/* A cell's "trial" message out of its record (the keys of store_cell_json, results/README.md). */
+/* A cell's "trial" message out of its record (the keys of store_cell_json,
+ * results/store/README.md). */
 static enum status cell_from_record(struct campaign *campaign, int64_t row, struct error *err)
 {
     struct campaign_cell *cell = &campaign->cells[campaign->cell_count++];

@@ -14,8 +14,8 @@
 #include "harness/runner/maps.h"
 #include "harness/runner/progress.h"
 #include "harness/runner/trial.h"
-#include "results/analysis.h"
-#include "results/ledger.h"
+#include "results/analysis/analysis.h"
+#include "results/evidence/ledger.h"
 
 /* Trials that are still to be run. */
 struct pending {

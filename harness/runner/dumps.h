@@ -14,7 +14,7 @@
 #include <jansson.h>
 
 #include "harness/core/status.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 /*
  * Runs the tools that have to do with `specs` (an array of "cuda:0", ...; the host's are always

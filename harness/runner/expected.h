@@ -17,7 +17,7 @@
 
 #include "harness/core/status.h"
 #include "harness/core/text.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 /* What is done for a cell, and takes its own time. */
 enum expected_step {

@@ -19,7 +19,7 @@
 #include "harness/core/status.h"
 #include "harness/runner/arm_spec.h"
 #include "protocols/protocol.h"
-#include "results/store.h"
+#include "results/store/store.h"
 #include "workloads/workload.h"
 
 /* What the user asked for. Lists that are empty mean: all that is declared. */

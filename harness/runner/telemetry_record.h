@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "harness/runner/telemetry_watch.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 /*
  * Stores a log as `part` ("host" or "device") of a trial; `started_ns` (CLOCK_MONOTONIC) is the

@@ -14,7 +14,7 @@
 #include "harness/core/status.h"
 #include "harness/runner/maps.h"
 #include "harness/runner/progress.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 struct trial_request {
     struct store *store;

@@ -14,7 +14,7 @@
 #include "harness/runner/message.h"
 #include "harness/runner/stack_files.h"
 #include "harness/runner/telemetry_watch.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 struct trial_request;
 

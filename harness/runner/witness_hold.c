@@ -10,7 +10,7 @@
 #include "harness/core/clock.h"
 #include "harness/core/filter.h"
 #include "harness/core/log.h"
-#include "results/ledger_witness.h"
+#include "results/evidence/ledger_witness.h"
 
 #define SECOND_NS INT64_C(1000000000)
 #define CALL_NS (60 * SECOND_NS)

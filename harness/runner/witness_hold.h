@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "harness/core/status.h"
-#include "results/roster.h"
-#include "results/store.h"
+#include "results/evidence/roster.h"
+#include "results/store/store.h"
 
 struct witness_hold {
     const char *command; /* gets the note of the plan's head, answers with cosignatures */

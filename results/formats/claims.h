@@ -15,7 +15,7 @@
 #include <jansson.h>
 
 #include "harness/core/status.h"
-#include "results/store_import.h"
+#include "results/store/store_import.h"
 
 struct import_claims {
     struct store_claim *items; /* heap */

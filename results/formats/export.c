@@ -6,7 +6,7 @@
 
 #include "harness/core/canonical.h"
 #include "harness/core/text.h"
-#include "results/csv_export.h"
+#include "results/formats/csv_export.h"
 #include "results/formats/format_name.h"
 
 static const struct export_format formats[] = {

@@ -16,7 +16,7 @@
 
 #include "harness/core/status.h"
 #include "results/formats/dsse.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 struct export_request {
     const int64_t *cells; /* row ids, in the order to write */

@@ -9,7 +9,7 @@
 
 #include "harness/core/file.h"
 #include "harness/core/text.h"
-#include "results/bundle.h"
+#include "results/evidence/bundle.h"
 #include "results/formats/format_name.h"
 
 static bool holds(const char *head, size_t length, const char *word)

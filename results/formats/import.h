@@ -17,7 +17,7 @@
 #include "harness/core/digest.h"
 #include "harness/core/status.h"
 #include "results/formats/claims.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 #define IMPORT_BYTES_MAX ((size_t)64 << 20) /* of a file */
 #define IMPORT_RESULTS_MAX 100000           /* in one file */

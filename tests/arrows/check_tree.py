@@ -15,6 +15,8 @@ import sys
 import tempfile
 
 CORE = "harness/core"
+RESULTS = ["results/record", "results/store", "results/analysis", "results/evidence",
+           "results/formats"]
 
 # room: what it may include besides itself. An entry that ends in .h admits only that header.
 # The closure is written out: an arrow A -> B -> C admits A -> C, except where only a header is
@@ -24,11 +26,15 @@ ARROWS = {
     "backends": [CORE],
     "workloads": [CORE, "backends/backend.h"],
     "protocols": [CORE],
-    "results": [CORE, "protocols"],
-    "reports": [CORE, "results", "protocols"],
-    "harness/runner": [CORE, "workloads", "backends", "protocols", "results"],
+    "results/record": [CORE, "protocols"],
+    "results/store": [CORE, "protocols", "results/record"],
+    "results/analysis": [CORE, "protocols", "results/record", "results/store"],
+    "results/evidence": [CORE, "protocols", "results/record", "results/store", "results/analysis"],
+    "results/formats": [CORE, "protocols", *RESULTS[:-1]],
+    "reports": [CORE, "protocols", *RESULTS],
+    "harness/runner": [CORE, "workloads", "backends", "protocols", *RESULTS],
     "harness/cli": [CORE, "harness/runner", "reports", "workloads", "backends", "protocols",
-                    "results"],
+                    *RESULTS],
 }
 
 # Written at build time, so not found in the source tree; each belongs to the room of its path.
@@ -39,7 +45,7 @@ VENDOR = re.compile(r"^(CL/|cuda|nvrtc|nvml|cublas|cudnn|hip/|hiprtc|rocblas|hip
                     r"rocm|amd_smi|oneapi/)", re.I)
 
 # A library that only some rooms may use.
-LIBRARY_ROOMS = {"sqlite3.h": ("results", "reports")}
+LIBRARY_ROOMS = {"sqlite3.h": (*RESULTS, "reports")}
 
 MAX_LINES = 600
 LONG_FILES = {
@@ -120,7 +126,7 @@ def check_shape(path, text, version):
 
 
 def check_readmes(root):
-    for folder in list(ARROWS) + ["tests"]:
+    for folder in list(ARROWS) + ["results", "tests"]:
         if (root / folder).is_dir() and not (root / folder / "README.md").exists():
             yield f"{folder}: no README.md (what lives here, what it may include, where to add)"
 
@@ -172,16 +178,19 @@ def self_test():
     """A small clean tree passes; with each fault planted in turn, exactly that one is reported."""
     clean = {room + "/README.md": "Here.\n" for room in ARROWS}
     clean.update({
+        "results/README.md": "Here.\n",
         "tests/README.md": "Here.\n",
         "harness/core/status.h": "#include <stdio.h>\n",
         "backends/backend.h": '#include "harness/core/status.h"\n',
         "backends/registry.h": '#include "backends/backend.h"\n',
-        "workloads/catalog.c": '#include "backends/backend.h"\n/*\n#include "results/store.h"\n*/\n',
+        "workloads/catalog.c": '#include "backends/backend.h"\n'
+                               '/*\n#include "results/store/store.h"\n*/\n',
         "protocols/protocol.h": '#include "harness/core/version.h"\n',
-        "results/store.h": '#include <sqlite3.h>\n#include "protocols/protocol.h"\n',
-        "reports/html.c": '#include "results/store.h"\n',
+        "results/store/store.h": '#include <sqlite3.h>\n#include "protocols/protocol.h"\n',
+        "reports/html.c": '#include "results/store/store.h"\n',
         "harness/runner/trial.h": '#include "backends/registry.h"\n',
-        "harness/cli/main.c": '#include "harness/runner/trial.h"\n#include "results/store.h"\n',
+        "harness/cli/main.c": '#include "harness/runner/trial.h"\n'
+                              '#include "results/store/store.h"\n',
     })
     planted = [
         ("harness/core/status.h", '#include "backends/backend.h"\n', "against the arrows"),
@@ -189,11 +198,11 @@ def self_test():
         ("backends/null.c", '#include "protocols/protocol.h"\n', "against the arrows"),
         ("workloads/gemm.c", '#include "backends/registry.h"\n', "against the arrows"),
         ("reports/html.c", '  #  include "backends/backend.h"\n', "against the arrows"),
-        ("results/store.c", '#include "harness/runner/trial.h"\n', "against the arrows"),
-        ("protocols/rule.c", '#include "results/store.h"\n', "against the arrows"),
+        ("results/store/store.c", '#include "harness/runner/trial.h"\n', "against the arrows"),
+        ("protocols/rule.c", '#include "results/store/store.h"\n', "against the arrows"),
         ("harness/runner/trial.c", '#include "harness/cli/main.c"\n', "not a header"),
         ("harness/runner/trial.c", '#include "trial.h"\n', "not a path from the root"),
-        ("harness/runner/trial.c", "#include <sqlite3.h>\n", "the business of results"),
+        ("harness/runner/trial.c", "#include <sqlite3.h>\n", "the business of results/record"),
         ("backends/opencl.c", "#include <CL/cl.h>\n", "vendor"),
         ("backends/opencl.c", "#include <backends/backend.h>\n", "in quotes"),
         ("protocols/rule.c", "int x; \n", "trailing white space"),
@@ -201,7 +210,7 @@ def self_test():
         ("protocols/rule.c", "int x;", "no newline"),
         ("protocols/rule.c", "int x;\n" * (MAX_LINES + 1), "over"),
         ("protocols/rule.c", 'static const char v[] = "9.8.7";\n', "the version is written out"),
-        ("results/README.md", None, "no README.md"),
+        ("results/store/README.md", None, "no README.md"),
     ]
     failures = 0
     for path, text, expected in [(None, None, None)] + planted:
@@ -219,7 +228,7 @@ def self_test():
         if not good:
             failures += 1
             print(f"planted {path}: {text!r:.60}: expected {expected!r}, found {found}")
-    links = [("assay_reports assay_backends;assay_results", 1), ("assay_core assay_results", 1),
+    links = [("assay_reports assay_backends;assay_store", 1), ("assay_core assay_store", 1),
              ("assay_workloads assay_backends;assay_core", 0), ("assay assay_reports;m", 0),
              ("assay_runner assay_reports", 1)]
     for line, expected in links:

@@ -20,7 +20,7 @@
 #include "harness/core/clock.h"
 #include "harness/core/random.h"
 #include "harness/core/status.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 #define SAMPLES 1000000
 #define CHUNK 16384 /* values in one message of a worker (harness/runner/worker_link.c) */

@@ -22,8 +22,8 @@
 #include "harness/core/reading.h"
 #include "harness/core/text.h"
 #include "protocols/protocol.h"
-#include "results/analysis.h"
-#include "results/store.h"
+#include "results/analysis/analysis.h"
+#include "results/store/store.h"
 
 #define CELLS 10 /* of a campaign */
 #define POOL 20  /* campaigns whose samples are drawn */

@@ -8,7 +8,7 @@
 
 #include "harness/core/file.h"
 #include "harness/core/random.h"
-#include "results/csv_export.h"
+#include "results/formats/csv_export.h"
 #include "tests/support/store_fixture.h"
 
 #define ROUNDS 2000

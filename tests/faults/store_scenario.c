@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "results/ledger.h"
-#include "results/store.h"
-#include "results/verify.h"
+#include "results/evidence/ledger.h"
+#include "results/store/store.h"
+#include "results/evidence/verify.h"
 #include "tests/support/store_fixture.h"
 
 #define SAMPLES 1500

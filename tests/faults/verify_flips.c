@@ -14,8 +14,8 @@
 #include "harness/core/file.h"
 #include "harness/core/random.h"
 #include "harness/core/text.h"
-#include "results/ledger.h"
-#include "results/verify.h"
+#include "results/evidence/ledger.h"
+#include "results/evidence/verify.h"
 #include "tests/support/store_fixture.h"
 
 static void add_value(struct digest_state *state, sqlite3_stmt *row, int column)

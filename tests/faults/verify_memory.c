@@ -10,8 +10,8 @@
 #include <jansson.h>
 #include <sqlite3.h>
 
-#include "results/ledger.h"
-#include "results/verify.h"
+#include "results/evidence/ledger.h"
+#include "results/evidence/verify.h"
 #include "tests/support/store_fixture.h"
 
 void *__real_malloc(size_t size);

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "harness/core/canonical.h"
-#include "results/bundle.h"
-#include "results/merkle_part.h"
+#include "results/evidence/bundle.h"
+#include "results/evidence/merkle_part.h"
 #include "results/record/record.h"
 
 #define LINES_MAX 16

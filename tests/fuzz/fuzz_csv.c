@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "results/csv_import.h"
+#include "results/formats/csv_import.h"
 
 static void check_samples(const struct csv_samples *samples)
 {

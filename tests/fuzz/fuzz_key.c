@@ -1,7 +1,7 @@
 /* Public keys as people pass them on: refused with a reason, or the same text again. */
 #include "fuzz.h"
 
-#include "results/key.h"
+#include "results/evidence/key.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -6,7 +6,7 @@
 #include "fuzz.h"
 
 #include "harness/core/digest.h"
-#include "results/series.h"
+#include "results/store/series.h"
 
 static void check_decode(const uint8_t *bytes, size_t length)
 {

@@ -1,7 +1,7 @@
 /* Time stamps (RFC 3161, DER): refused with a reason, or read; then only its own root fits it. */
 #include "fuzz.h"
 
-#include "results/timestamp.h"
+#include "results/evidence/timestamp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

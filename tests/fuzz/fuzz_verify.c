@@ -11,9 +11,9 @@
 
 #include "harness/core/file.h"
 #include "protocols/estimate.h"
-#include "results/ledger.h"
-#include "results/store_internal.h"
-#include "results/verify.h"
+#include "results/evidence/ledger.h"
+#include "results/store/store_internal.h"
+#include "results/evidence/verify.h"
 
 static char folder[] = "/tmp/assay-fuzz-XXXXXX";
 static char path[64];

@@ -1,8 +1,8 @@
 /* What a stranger sends to a witness: refused with a reason, or a note that is written again. */
 #include "fuzz.h"
 
-#include "results/note.h"
-#include "results/witness.h"
+#include "results/evidence/note.h"
+#include "results/evidence/witness.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

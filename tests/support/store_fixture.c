@@ -10,8 +10,8 @@
 
 #include "harness/core/canonical.h"
 #include "harness/core/random.h"
-#include "results/store_import.h"
-#include "results/store_internal.h"
+#include "results/store/store_import.h"
+#include "results/store/store_internal.h"
 
 #define START_UTC_NS 1763654400000000000 /* 2025-11-20T16:00:00Z */
 

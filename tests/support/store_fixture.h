@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "results/store.h"
-#include "results/verify.h"
+#include "results/store/store.h"
+#include "results/evidence/verify.h"
 
 /* Fails the test, with the message, unless the call returns `expected`. `error` is what it filled.
  */

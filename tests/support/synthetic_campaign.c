@@ -9,7 +9,7 @@
 #include "harness/core/text.h"
 #include "protocols/protocol.h"
 #include "protocols/estimate.h"
-#include "results/analysis.h"
+#include "results/analysis/analysis.h"
 #include "tests/support/synthetic_context.h"
 
 #define UTC_NS 1795190521123000000 /* 2026-11-20 */

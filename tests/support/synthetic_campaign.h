@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "harness/core/status.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 /* What a cell's trials look like. */
 enum synthetic_shape {

@@ -121,7 +121,7 @@ def model():
     db = sqlite3.connect(":memory:", isolation_level=None)
     db.text_factory = lambda b: b.decode("utf-8", "surrogateescape")
     functions(db)
-    db.executescript(read("schema.sql"))
+    db.executescript(read("store/schema.sql"))
     return db
 
 

@@ -101,7 +101,7 @@ def cells(verifier):
 
 
 def decode(data):
-    """The samples of a chunk (results/series.h)."""
+    """The samples of a chunk (results/store/series.h)."""
     if data[:4] != b"ASF1" or data[5:8] != bytes(3):
         raise ValueError("no chunk of samples")
     width, (count, least) = data[4], struct.unpack(">Iq", data[8:20])

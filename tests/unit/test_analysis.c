@@ -1,6 +1,6 @@
-#include "results/analysis.h"
-#include "results/contention.h"
-#include "results/foreign_worker.h"
+#include "results/analysis/analysis.h"
+#include "results/analysis/contention.h"
+#include "results/store/foreign_worker.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
 #include "harness/core/file.h"
 #include "harness/core/random.h"
 #include "harness/core/text.h"
-#include "results/bundle.h"
-#include "results/ledger.h"
+#include "results/evidence/bundle.h"
+#include "results/evidence/ledger.h"
 #include "tests/support/store_fixture.h"
 
 struct tally {

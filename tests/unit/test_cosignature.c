@@ -1,4 +1,4 @@
-#include "results/cosignature.h"
+#include "results/evidence/cosignature.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include <sodium.h>
 
-#include "results/note.h"
+#include "results/evidence/note.h"
 
 /* Made with Python's cryptography and hashlib: the key of the seed 00 01 02 ... 1f. */
 #define PUBLIC "watch.example.org+bbe14e52+AQOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4"

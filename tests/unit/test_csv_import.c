@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "results/csv_import.h"
+#include "results/formats/csv_import.h"
 
 static FILE *open_text(const char *text, size_t length)
 {

@@ -1,4 +1,4 @@
-#include "results/energy.h"
+#include "results/analysis/energy.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Names of the files of a stack as fields for comparisons. */
-#include "results/fields.h"
+#include "results/analysis/fields.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

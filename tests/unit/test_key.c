@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "harness/core/file.h"
-#include "results/note.h"
+#include "results/evidence/note.h"
 #include "tests/support/store_fixture.h"
 
 static void test_text_forms(void **state)

@@ -5,9 +5,9 @@
 #include <sqlite3.h>
 
 #include "harness/core/text.h"
-#include "results/ledger.h"
+#include "results/evidence/ledger.h"
 #include "results/record/record.h"
-#include "results/timestamp.h"
+#include "results/evidence/timestamp.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/timestamp_fixture.h"
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "harness/core/random.h"
-#include "results/merkle_part.h"
+#include "results/evidence/merkle_part.h"
 #include "tests/unit/leaf.h"
 
 /* The reference inputs and roots of Certificate Transparency's test suites (RFC 6962 hashing). */

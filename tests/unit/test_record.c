@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
-#include "results/merkle.h"
+#include "results/evidence/merkle.h"
 #include "tests/support/store_fixture.h"
 
 #include "results/record/record.h"

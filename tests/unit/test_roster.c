@@ -1,10 +1,10 @@
-#include "results/roster.h"
+#include "results/evidence/roster.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/core/file.h"
-#include "results/cosignature.h"
+#include "results/evidence/cosignature.h"
 #include "tests/support/store_fixture.h"
 
 #define PUBLIC "watch.example.org+bbe14e52+AQOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4"

@@ -1,4 +1,4 @@
-#include "results/series.h"
+#include "results/store/series.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

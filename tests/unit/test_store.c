@@ -1,4 +1,4 @@
-#include "results/store.h"
+#include "results/store/store.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include <sqlite3.h>
 
 #include "harness/core/file.h"
-#include "results/store_internal.h"
-#include "results/ledger.h"
+#include "results/store/store_internal.h"
+#include "results/evidence/ledger.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/timestamp_fixture.h"
 

@@ -14,7 +14,7 @@
 
 #include <sqlite3.h>
 
-#include "results/store.h"
+#include "results/store/store.h"
 
 static unsigned long type;
 static char path[] = "/tmp/assay-network-XXXXXX";

@@ -1,4 +1,4 @@
-#include "results/store.h"
+#include "results/store/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include <sqlite3.h>
 
 #include "harness/core/file.h"
-#include "results/csv_export.h"
-#include "results/ledger.h"
+#include "results/formats/csv_export.h"
+#include "results/evidence/ledger.h"
 #include "tests/support/store_fixture.h"
 
 static json_t *estimate(const char *verdict, double rate)

@@ -1,5 +1,5 @@
 /* The schema's scripts, and files of an earlier version than the newest of them. */
-#include "results/store_internal.h"
+#include "results/store/store_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include <sqlite3.h>
 
 #include "harness/core/embed.h"
-#include "results/schema_model.h"
+#include "results/store/schema_model.h"
 #include "tests/support/store_fixture.h"
 
 #define SECOND INT64_C(1000000000)
@@ -51,7 +51,7 @@ static void test_knows_its_schema(void **state)
         assert_ok(schema_model_create(scripts, version, &model, &err), err);
         assert_int_equal(schema_model_digest(model, &digest), SQLITE_OK);
         if (!schema_model_is_known(&digest, version))
-            fail_msg("results/schema_model.c must know version %d as %s", version,
+            fail_msg("results/store/schema_model.c must know version %d as %s", version,
                      digest_hex(&digest, hex));
         sqlite3_close(model);
     }

@@ -8,10 +8,10 @@
 #include <sqlite3.h>
 
 #include "harness/core/file.h"
-#include "results/analysis.h"
-#include "results/ledger.h"
-#include "results/store_internal.h"
-#include "results/verify.h"
+#include "results/analysis/analysis.h"
+#include "results/evidence/ledger.h"
+#include "results/store/store_internal.h"
+#include "results/evidence/verify.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/synthetic_campaign.h"
 

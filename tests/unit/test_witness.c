@@ -1,12 +1,12 @@
-#include "results/witness.h"
+#include "results/evidence/witness.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/core/file.h"
-#include "results/cosignature.h"
-#include "results/merkle_levels.h"
-#include "results/note.h"
+#include "results/evidence/cosignature.h"
+#include "results/evidence/merkle_levels.h"
+#include "results/evidence/note.h"
 #include "tests/support/store_fixture.h"
 #include "tests/unit/leaf.h"
 

@@ -1,0 +1,439 @@
+#include "results/analysis/analysis.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sqlite3.h>
+
+#include "protocols/protocol.h"
+#include "results/store/foreign_worker.h"
+#include "results/analysis/reference_ratio.h"
+#include "results/analysis/window_telemetry.h"
+
+/* One trial that counts; `samples` is heap. */
+struct part {
+    int64_t trial, sequence;
+    int64_t number;     /* among the cell's planned trials, from 1 */
+    int64_t iterations; /* per sample */
+    int64_t window_first;
+    int64_t *samples;
+    size_t count;
+};
+
+struct parts {
+    struct part *items; /* heap */
+    size_t count;
+};
+
+/* Of one iteration; 0: not counted. */
+struct work {
+    int64_t ops, bytes, items;
+    char item[40];   /* "token"; "": no such unit */
+    bool integers;   /* its arithmetic is of integers */
+    int64_t planned; /* trials */
+    enum metric_id headline;
+};
+
+static void finish_parts(struct parts *parts)
+{
+    for (size_t i = 0; i < parts->count; i++)
+        free(parts->items[i].samples);
+    free(parts->items);
+}
+
+static enum status failed(struct store *store, struct error *err)
+{
+    sqlite3 *db = store_connection(store);
+    bool memory = sqlite3_errcode(db) == SQLITE_NOMEM;
+
+    return error_set(err, memory ? STATUS_NO_MEMORY : STATUS_IO, "%s: reading a result: %s",
+                     store_path(store), sqlite3_errmsg(db));
+}
+
+static enum status select_of(struct store *store, const char *sql, int64_t id, sqlite3_stmt **ret,
+                             struct error *err)
+{
+    if (sqlite3_prepare_v2(store_connection(store), sql, -1, ret, NULL) != SQLITE_OK ||
+        sqlite3_bind_int64(*ret, 1, id) != SQLITE_OK) {
+        sqlite3_finalize(*ret);
+        *ret = NULL;
+        return failed(store, err);
+    }
+    return STATUS_OK;
+}
+
+/* The rate that the workload names, where it is counted; else the time. */
+static enum metric_id headline_of(const struct work *work, const char *name)
+{
+    if (!strcmp(name, "bytes") && work->bytes > 0)
+        return METRIC_BYTE_RATE;
+    if (!strcmp(name, "flops") && work->ops > 0)
+        return METRIC_OP_RATE;
+    if (!strcmp(name, "items") && work->items > 0)
+        return METRIC_ITEM_RATE;
+    return METRIC_ITERATION_TIME;
+}
+
+static enum status read_cell(struct store *store, int64_t cell, struct work *ret_work,
+                             struct digest *ret_protocol, struct error *err)
+{
+    sqlite3_stmt *select = NULL;
+    enum status status = select_of(store,
+                                   "SELECT coalesce(flops, 0), coalesce(bytes, 0),"
+                                   " coalesce(items, 0), lower(hex(protocol)),"
+                                   " coalesce(item_name, ''), precision = 'int8',"
+                                   " coalesce(headline, ''), trials FROM cell WHERE id = ?1",
+                                   cell, &select, err);
+    const char *hex;
+    int rc;
+
+    if (status != STATUS_OK)
+        return status;
+    rc = sqlite3_step(select);
+    if (rc == SQLITE_ROW) {
+        *ret_work = (struct work){.ops = sqlite3_column_int64(select, 0),
+                                  .bytes = sqlite3_column_int64(select, 1),
+                                  .items = sqlite3_column_int64(select, 2),
+                                  .integers = sqlite3_column_int(select, 5) != 0,
+                                  .planned = sqlite3_column_int64(select, 7)};
+        snprintf(ret_work->item, sizeof(ret_work->item), "%.39s",
+                 (const char *)sqlite3_column_text(select, 4));
+        ret_work->headline = headline_of(ret_work, (const char *)sqlite3_column_text(select, 6));
+        hex = (const char *)sqlite3_column_text(select, 3);
+        if (!hex || !digest_from_hex(hex, ret_protocol))
+            status = failed(store, err);
+    } else if (rc == SQLITE_DONE) {
+        status = error_set(err, STATUS_NOT_FOUND, "%s: there is no cell %" PRId64,
+                           store_path(store), cell);
+    } else {
+        status = failed(store, err);
+    }
+    sqlite3_finalize(select);
+    return status;
+}
+
+static enum status list_parts(struct store *store, int64_t cell, int64_t last_trial,
+                              struct parts *parts, struct error *err)
+{
+    sqlite3_stmt *select = NULL;
+    enum status status =
+        select_of(store,
+                  "SELECT t.id, e.iterations_per_sample, e.window_first,"
+                  " (SELECT count(*) FROM planned_trial p WHERE p.campaign = t.campaign"
+                  " AND p.cell = t.cell AND p.sequence <= t.sequence), t.sequence FROM trial t"
+                  " JOIN trial_end e ON e.trial = t.id WHERE t.cell = ?1 AND e.status = 'ok'"
+                  " AND t.id <= ?2 AND t.attempt = (SELECT max(l.attempt) FROM trial l"
+                  " WHERE l.campaign = t.campaign AND l.sequence = t.sequence AND l.id <= ?2)"
+                  " ORDER BY t.sequence",
+                  cell, &select, err);
+    int rc;
+
+    if (status != STATUS_OK)
+        return status;
+    sqlite3_bind_int64(select, 2, last_trial);
+    while ((rc = sqlite3_step(select)) == SQLITE_ROW) {
+        struct part part = {.trial = sqlite3_column_int64(select, 0),
+                            .iterations = sqlite3_column_int64(select, 1),
+                            .window_first = sqlite3_column_int64(select, 2),
+                            .number = sqlite3_column_int64(select, 3),
+                            .sequence = sqlite3_column_int64(select, 4)};
+        struct part *grown;
+
+        if (part.iterations < 1 || sqlite3_column_type(select, 2) == SQLITE_NULL ||
+            part.window_first < 0) {
+            status =
+                error_set(err, STATUS_CORRUPT, "%s: trial %" PRId64 " ended ok without a window",
+                          store_path(store), part.trial);
+            break;
+        }
+        grown = realloc(parts->items, (parts->count + 1) * sizeof(*grown));
+        if (!grown) {
+            status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
+            break;
+        }
+        parts->items = grown;
+        parts->items[parts->count++] = part;
+    }
+    if (status == STATUS_OK && rc != SQLITE_DONE)
+        status = failed(store, err);
+    sqlite3_finalize(select);
+    if (status == STATUS_OK && parts->count == 0)
+        status = error_set(err, STATUS_NOT_FOUND,
+                           "%s: no trial of cell %" PRId64 " ended well, so there is nothing to "
+                           "estimate",
+                           store_path(store), cell);
+    return status;
+}
+
+static enum status load_parts(struct store *store, struct parts *parts, struct error *err)
+{
+    for (size_t i = 0; i < parts->count; i++) {
+        struct part *part = &parts->items[i];
+        enum status status =
+            store_load_samples(store, part->trial, "wall_ns", &part->samples, &part->count, err);
+
+        if (status == STATUS_NOT_FOUND)
+            status =
+                error_set(err, STATUS_CORRUPT, "%s: trial %" PRId64 " ended ok without samples",
+                          store_path(store), part->trial);
+        if (status != STATUS_OK)
+            return status;
+        if ((uint64_t)part->window_first >= part->count)
+            return error_set(err, STATUS_CORRUPT,
+                             "%s: the window of trial %" PRId64 " begins at sample %" PRId64
+                             " of %zu",
+                             store_path(store), part->trial, part->window_first, part->count);
+    }
+    return STATUS_OK;
+}
+
+/* Brings all samples to blocks of one length, the longest; returns it. */
+static int64_t level_blocks(struct parts *parts)
+{
+    int64_t longest = 1;
+
+    for (size_t i = 0; i < parts->count; i++) {
+        if (parts->items[i].iterations > longest)
+            longest = parts->items[i].iterations;
+    }
+    for (size_t i = 0; i < parts->count; i++) {
+        struct part *part = &parts->items[i];
+
+        for (size_t k = 0; k < part->count && part->iterations != longest; k++)
+            part->samples[k] =
+                llround((double)part->samples[k] * ((double)longest / (double)part->iterations));
+    }
+    return longest;
+}
+
+/* From times of blocks to times of iterations. */
+static void divide_times(struct estimate *e, int64_t iterations)
+{
+    const double by = (double)iterations;
+
+    e->iterations_per_sample = iterations;
+    for (size_t i = 0; i < e->trial_count; i++) {
+        e->trials[i].mean_ns.value /= by;
+        e->trials[i].mean_ns.lo /= by;
+        e->trials[i].mean_ns.hi /= by;
+        e->trials[i].median_ns /= by;
+    }
+    for (size_t i = 0; i < METRIC_COUNT; i++) {
+        e->metrics[i].value /= by;
+        e->metrics[i].lo /= by;
+        e->metrics[i].hi /= by;
+    }
+}
+
+static void set_rate(struct estimate *e, enum metric_id id, const struct work *work, int64_t amount)
+{
+    const struct metric_value *time = &e->metrics[METRIC_ITERATION_TIME];
+    const double per_s = (double)amount * 1e9;
+    const struct estimate_interval rate = {.has_value = time->has_value,
+                                           .value = per_s / time->value,
+                                           .has_interval = time->has_interval,
+                                           .lo = per_s / time->hi,
+                                           .hi = per_s / time->lo};
+
+    if (amount > 0)
+        estimate_set_metric(e, id, &rate, work->item[0] ? work->item : NULL, work->integers);
+}
+
+/* What follows from the work of an iteration, and what of the blocks must be known. */
+static void add_work(struct estimate *e, const struct parts *parts, const struct work *work,
+                     int64_t iterations)
+{
+    bool percentiles = false;
+
+    divide_times(e, iterations);
+    for (size_t i = 0; i < parts->count; i++)
+        e->trials[i].sequence = parts->items[i].sequence;
+    set_rate(e, METRIC_BYTE_RATE, work, work->bytes);
+    set_rate(e, METRIC_OP_RATE, work, work->ops);
+    set_rate(e, METRIC_ITEM_RATE, work, work->items);
+    e->headline = work->headline;
+    if ((int64_t)parts->count < work->planned)
+        finding_add(&e->findings, FINDING_INCOMPLETE, 0, NULL,
+                    (double[]){(double)parts->count, (double)work->planned});
+    for (size_t i = 0; i < METRIC_COUNT; i++)
+        percentiles = percentiles || (metrics[i].q > 0 && e->metrics[i].has_value);
+    if (iterations > 1 && percentiles)
+        finding_add(&e->findings, FINDING_BLOCKS, 0, NULL, (double[]){(double)iterations});
+}
+
+static enum status estimate_parts(const struct parts *parts, const struct estimate_options *options,
+                                  struct estimate **ret, struct error *err)
+{
+    struct estimate_series *series = calloc(parts->count, sizeof(*series));
+    enum status status;
+
+    if (!series)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < parts->count; i++)
+        series[i] =
+            (struct estimate_series){parts->items[i].samples, parts->items[i].count,
+                                     (size_t)parts->items[i].window_first, parts->items[i].number};
+    status = estimate_cell(series, parts->count, options, ret, err);
+    free(series);
+    return status;
+}
+
+static enum status read_options(struct store *store, const struct digest *digest,
+                                struct estimate_options *ret, struct error *err)
+{
+    struct protocol protocol;
+    json_t *json = NULL;
+    enum status status = store_get_json(store, digest, &json, err);
+
+    if (status == STATUS_OK)
+        status = protocol_from_json(json, &protocol, err);
+    json_decref(json);
+    if (status != STATUS_OK)
+        return status;
+    *ret = protocol.estimate;
+    protocol_finish(&protocol);
+    return STATUS_OK;
+}
+
+/* Telemetry of the trials: energy, and events in the windows. */
+static enum status add_window_telemetry(struct store *store, int64_t cell,
+                                        const struct parts *parts, const struct work *work,
+                                        struct estimate *estimate, struct error *err)
+{
+    struct window_telemetry_trial *trials = calloc(parts->count + 1, sizeof(*trials));
+    const struct window_telemetry_work counted = {
+        work->ops, work->bytes, work->items, work->item[0] ? work->item : NULL, work->integers};
+    enum status status;
+
+    if (!trials)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
+    for (size_t i = 0; i < parts->count; i++)
+        trials[i] = (struct window_telemetry_trial){
+            parts->items[i].trial, parts->items[i].number,
+            (double)(parts->items[i].count - (size_t)parts->items[i].window_first) *
+                (double)parts->items[i].iterations};
+    status = window_telemetry_add(store, cell, trials, parts->count, &counted, estimate, err);
+    free(trials);
+    return status;
+}
+
+static enum status add_reference_ratio(struct store *store, const struct parts *parts,
+                                       int64_t iterations, struct estimate *estimate,
+                                       struct error *err)
+{
+    struct reference_trial *trials = calloc(parts->count + 1, sizeof(*trials));
+    enum status status;
+
+    if (!trials)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
+    for (size_t i = 0; i < parts->count; i++)
+        trials[i] = (struct reference_trial){parts->items[i].trial, parts->items[i].samples,
+                                             parts->items[i].count,
+                                             (size_t)parts->items[i].window_first, iterations};
+    status = reference_ratio_add(store, trials, parts->count, estimate, err);
+    free(trials);
+    return status;
+}
+
+/* Whether another program than assay's own worker measured the trial. */
+static enum status ask_foreign(struct store *store, int64_t trial, bool *ret, struct error *err)
+{
+    sqlite3_stmt *select = NULL;
+    enum status status =
+        select_of(store, "SELECT 1 WHERE " FOREIGN_WORKER_IS_OF("?1"), trial, &select, err);
+    int rc;
+
+    if (status != STATUS_OK)
+        return status;
+    rc = sqlite3_step(select);
+    *ret = rc == SQLITE_ROW;
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        status = failed(store, err);
+    sqlite3_finalize(select);
+    return status;
+}
+
+/* Of the cell where it is so of all trials that count, else of each that it is so of. */
+static enum status add_foreign_worker(struct store *store, const struct parts *parts,
+                                      struct estimate *estimate, struct error *err)
+{
+    bool *foreign = calloc(parts->count + 1, sizeof(*foreign));
+    enum status status =
+        foreign ? STATUS_OK
+                : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
+    size_t count = 0;
+
+    for (size_t i = 0; i < parts->count && status == STATUS_OK; i++) {
+        status = ask_foreign(store, parts->items[i].trial, &foreign[i], err);
+        count += foreign[i];
+    }
+    if (status == STATUS_OK && count == parts->count)
+        finding_add(&estimate->findings, FINDING_FOREIGN_WORKER, 0, NULL, NULL);
+    for (size_t i = 0; i < parts->count && status == STATUS_OK && count < parts->count; i++)
+        if (foreign[i])
+            finding_add(&estimate->findings, FINDING_FOREIGN_WORKER, parts->items[i].number, NULL,
+                        NULL);
+    free(foreign);
+    return status;
+}
+
+enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_trial,
+                              struct estimate **ret, struct error *err)
+{
+    struct parts parts = {0};
+    struct estimate_options options = {0};
+    struct estimate *estimate = NULL;
+    struct digest protocol = {0};
+    struct work work = {0};
+    int64_t iterations;
+    enum status status = read_cell(store, cell, &work, &protocol, err);
+
+    if (status == STATUS_OK)
+        status = read_options(store, &protocol, &options, err);
+    if (status == STATUS_OK)
+        status = list_parts(store, cell, last_trial, &parts, err);
+    if (status == STATUS_OK)
+        status = load_parts(store, &parts, err);
+    if (status != STATUS_OK)
+        goto done;
+    iterations = level_blocks(&parts);
+    status = estimate_parts(&parts, &options, &estimate, err);
+    if (status != STATUS_OK)
+        goto done;
+    add_work(estimate, &parts, &work, iterations);
+    status = add_foreign_worker(store, &parts, estimate, err);
+    if (status == STATUS_OK)
+        status = add_reference_ratio(store, &parts, iterations, estimate, err);
+    if (status == STATUS_OK)
+        status = add_window_telemetry(store, cell, &parts, &work, estimate, err);
+    if (status == STATUS_OK && estimate->findings.failed)
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
+    if (status == STATUS_OK) {
+        *ret = estimate;
+        estimate = NULL;
+    }
+done:
+    estimate_destroy(estimate);
+    finish_parts(&parts);
+    return status;
+}
+
+enum status analysis_estimate_json(struct store *store, int64_t cell, int64_t last_trial,
+                                   json_t **ret, struct error *err)
+{
+    struct estimate *estimate = NULL;
+    json_t *json = NULL;
+    enum status status = analysis_estimate(store, cell, last_trial, &estimate, err);
+
+    if (status != STATUS_OK)
+        return status;
+    json = estimate_to_json(estimate);
+    estimate_destroy(estimate);
+    if (!json)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
+    *ret = json;
+    return STATUS_OK;
+}

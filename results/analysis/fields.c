@@ -1,0 +1,330 @@
+#include "results/analysis/fields.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/text.h"
+#include "protocols/comparability.h"
+#include "results/store/foreign_worker.h"
+
+/* Fields under construction. */
+struct fields {
+    json_t *values;
+    bool failed;
+};
+
+/* Takes the reference. A second, different value makes the field unknown. */
+static void set(struct fields *fields, const char *prefix, const char *name, const char *suffix,
+                json_t *value)
+{
+    char *key = text_format("%s%s%s", prefix, name, suffix);
+    const json_t *before = key ? json_object_get(fields->values, key) : NULL;
+
+    if (before && !json_equal(before, value)) {
+        json_decref(value);
+        value = json_null();
+    }
+    if (!key || json_object_set_new(fields->values, key, value) < 0)
+        fields->failed = true;
+    free(key);
+}
+
+static json_t *copy_or_null(const json_t *value)
+{
+    return value ? json_incref((json_t *)value) : json_null();
+}
+
+static json_t *reading_value(const json_t *reading)
+{
+    const char *status = json_string_value(json_object_get(reading, "status"));
+    const json_t *value = json_object_get(reading, "value");
+
+    if (status && !strcmp(status, "not_applicable"))
+        return json_string("(not applicable)");
+    return copy_or_null(value);
+}
+
+static void add_readings(struct fields *fields, const json_t *readings)
+{
+    const char *name;
+    json_t *reading;
+
+    json_object_foreach((json_t *)readings, name, reading)
+    {
+        set(fields, "", name, "", reading_value(reading));
+    }
+}
+
+static void add_identity(struct fields *fields, const json_t *record)
+{
+    static const char *const names[] = {"workload_digest", "protocol_digest", "precision", "batch",
+                                        "scenario",        "implementation",  "seed"};
+    const json_t *identity = json_object_get(record, "identity");
+    const json_t *campaign = json_object_get(record, "campaign");
+    const json_t *evidence = json_object_get(json_object_get(record, "protocol"), "evidence");
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        set(fields, "identity.", names[i], "", copy_or_null(json_object_get(identity, names[i])));
+    set(fields, "identity.", "protocol_evidence", "", copy_or_null(evidence));
+    set(fields, "tool.", "version", "", copy_or_null(json_object_get(campaign, "tool_version")));
+    set(fields, "tool.", "digest", "", copy_or_null(json_object_get(campaign, "tool_digest")));
+}
+
+static void add_device(struct fields *fields, const json_t *device)
+{
+    static const char *const names[] = {"backend", "name", "vendor", "uuid", "type", "simulated"};
+
+    add_readings(fields, json_object_get(device, "readings"));
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char *key = text_format("device.%s", names[i]);
+
+        /* The device's own members take precedence over a reading of the same name. */
+        if (!key || json_object_set_new(fields->values, key,
+                                        copy_or_null(json_object_get(device, names[i]))) < 0)
+            fields->failed = true;
+        free(key);
+    }
+}
+
+/* PoCL's own plug-ins are in a folder of that name, as its cache of compiled kernels may be. */
+static bool is_compiled_kernel(const char *path, const char *base)
+{
+    return strstr(path, "/kcache/") || strstr(path, "/.cache/") ||
+           (strstr(path, "/pocl/") && strncmp(base, "libpocl-", strlen("libpocl-")) != 0);
+}
+
+/*
+ * "/usr/lib/x/libpocl.so.2.10.0" is "library.libpocl", "/usr/bin/as" of kind compiler
+ * "compiler.as", "nvidia.ko.xz" "driver.nvidia"; a driver's compiled kernel is "jit.NAME". A file
+ * that could not be read is identified by its build-id or version.
+ */
+static void add_component(struct fields *fields, const json_t *component)
+{
+    const char *path = json_string_value(json_object_get(component, "path"));
+    const char *kind = json_string_value(json_object_get(component, "kind"));
+    const json_t *value = json_object_get(component, "sha256");
+    const char *base = path ? strrchr(path, '/') : NULL;
+    const char *end, *prefix = "library.";
+    char name[256], family[32];
+
+    if (!base)
+        return;
+    base++;
+    end = strstr(base, ".so");
+    if (kind && strcmp(kind, "library") && strcmp(kind, "executable")) {
+        /* Files that belong to PoCL change with PoCL, and are not a separate factor. */
+        snprintf(family, sizeof(family), "%.30s.", strstr(path, "/share/pocl/") ? "pocl" : kind);
+        prefix = family;
+        end = strcmp(kind, "driver") ? NULL : strstr(base, ".ko");
+        if (!json_is_string(value))
+            value = json_object_get(component, "build_id");
+        if (!json_is_string(value))
+            value = json_object_get(component, "version");
+    } else if (is_compiled_kernel(path, base)) {
+        prefix = "jit.";
+    }
+    if (!end)
+        end = base + strlen(base);
+    if ((size_t)(end - base) >= sizeof(name))
+        end = base + sizeof(name) - 1;
+    memcpy(name, base, (size_t)(end - base));
+    name[end - base] = '\0';
+    set(fields, prefix, name, "", copy_or_null(value));
+}
+
+static void add_artifact(struct fields *fields, const json_t *artifact)
+{
+    static const char *const names[] = {"source",   "prelude", "options",
+                                        "compiler", "binary",  "lanes"};
+    const char *file = json_string_value(json_object_get(artifact, "file"));
+    const char *base = file ? strrchr(file, '/') : NULL;
+    char *prefix;
+
+    if (!file)
+        return;
+    prefix = text_format("kernel.%s.", base ? base + 1 : file);
+    for (size_t i = 0; prefix && i < sizeof(names) / sizeof(names[0]); i++)
+        set(fields, prefix, names[i], "", copy_or_null(json_object_get(artifact, names[i])));
+    fields->failed |= !prefix;
+    free(prefix);
+}
+
+/* {"workload": {"gemm": {"lanes": 1}}} becomes "choice.gemm.lanes". */
+static void add_choices(struct fields *fields, const char *prefix, const json_t *choices)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)choices, name, value)
+    {
+        char *inner = json_is_object(value) ? text_format("%s%s.", prefix, name) : NULL;
+
+        if (!json_is_object(value))
+            set(fields, prefix, name, "", json_incref(value));
+        else if (inner)
+            add_choices(fields, inner, value);
+        else
+            fields->failed = true;
+        free(inner);
+    }
+}
+
+/* Of facts.gemm: which library's GEMMs, and whether they are native in this precision. */
+static void add_gemm(struct fields *fields, const json_t *gemm)
+{
+    static const char *const names[] = {"library", "version", "support", "algorithm",
+                                        "workspace_bytes"};
+
+    for (size_t i = 0; gemm && i < sizeof(names) / sizeof(names[0]); i++)
+        set(fields, "gemm.", names[i], "", copy_or_null(json_object_get(gemm, names[i])));
+}
+
+/* Of facts.attention: whether it is one operation, and of which library; what is not reported is no
+ * field. */
+static void add_attention(struct fields *fields, const json_t *attention)
+{
+    static const char *const names[] = {"fused",   "library",   "version",
+                                        "support", "algorithm", "workspace_bytes"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (json_object_get(attention, names[i]))
+            set(fields, "attention.", names[i], "",
+                copy_or_null(json_object_get(attention, names[i])));
+}
+
+/* Settings that the device's telemetry reported; values that change by themselves are no fields. */
+static void add_settings(struct fields *fields, const json_t *telemetry)
+{
+    static const char *const settings[] = {"device.power_limit",  "device.power_limit_requested",
+                                           "device.clock_sm_max", "device.clock_memory_max",
+                                           "device.persistence",  "device.pcie_width_max"};
+    size_t i;
+    json_t *part;
+
+    json_array_foreach(telemetry, i, part)
+    {
+        const json_t *begin = json_object_get(part, "begin");
+
+        for (size_t k = 0; k < sizeof(settings) / sizeof(settings[0]); k++)
+            if (json_object_get(begin, settings[k]))
+                set(fields, "", settings[k], "",
+                    reading_value(json_object_get(begin, settings[k])));
+    }
+}
+
+static void add_trial(struct fields *fields, const json_t *trial)
+{
+    const json_t *choices = json_object_get(json_object_get(trial, "facts"), "choices");
+
+    const json_t *environment = json_object_get(trial, "environment");
+    size_t i;
+    json_t *entry;
+
+    add_readings(fields, json_object_get(environment, "host"));
+    add_settings(fields, json_object_get(trial, "telemetry"));
+    json_array_foreach(json_object_get(trial, "components"), i, entry) add_component(fields, entry);
+    json_array_foreach(json_object_get(trial, "artifacts"), i, entry)
+        add_artifact(fields, json_object_get(entry, "artifact"));
+    add_gemm(fields, json_object_get(json_object_get(trial, "facts"), "gemm"));
+    add_attention(fields, json_object_get(json_object_get(trial, "facts"), "attention"));
+    add_choices(fields, "choice.", json_object_get(choices, "workload"));
+    if (choices)
+        set(fields, "choice.", "iterations_per_sample", "",
+            copy_or_null(json_object_get(choices, "iterations_per_sample")));
+}
+
+/* Of an import: what it declares; what it does not report is no field. */
+static void add_imported(struct fields *fields, const json_t *imported)
+{
+    const char *program =
+        json_string_value(json_object_get(json_object_get(imported, "origin"), "program"));
+    const json_t *readings = json_object_get(imported, "readings");
+    char *origin = program ? text_format("imported from %s", program) : NULL;
+    const char *name;
+    json_t *reading;
+
+    json_object_foreach((json_t *)readings, name, reading)
+    {
+        if (json_object_set_new(fields->values, name, reading_value(reading)) < 0)
+            fields->failed = true;
+    }
+    set(fields, "identity.", "origin", "", json_string(origin ? origin : "imported"));
+    free(origin);
+}
+
+/*
+ * Sets identity.origin by the trials that ended well, or by all of them; unknown where only some,
+ * or trials of several programs, were measured by a foreign worker, or its path is withheld.
+ */
+static bool add_workers(struct fields *fields, const json_t *trials, bool all)
+{
+    bool any = false;
+    size_t i;
+    json_t *trial;
+
+    json_array_foreach((json_t *)trials, i, trial)
+    {
+        const json_t *host = json_object_get(json_object_get(trial, "environment"), "host");
+        const json_t *worker = json_object_get(host, FOREIGN_WORKER_READING);
+        const char *status = json_string_value(json_object_get(trial, "status"));
+        const char *path = json_string_value(json_object_get(worker, "value"));
+
+        if (!all && !(status && !strcmp(status, "ok")))
+            continue;
+        any = true;
+        set(fields, "identity.", "origin", "",
+            !worker ? json_string("measured by assay")
+            : path  ? json_sprintf(COMPARABILITY_FOREIGN_ORIGIN "%s", path)
+                    : json_null());
+    }
+    return any;
+}
+
+static void add_origin(struct fields *fields, const json_t *trials)
+{
+    if (!add_workers(fields, trials, false) && !add_workers(fields, trials, true))
+        set(fields, "identity.", "origin", "", json_string("measured by assay"));
+}
+
+enum status fields_from_record(const json_t *record, json_t **ret, struct error *err)
+{
+    struct fields fields = {.values = json_object()};
+    size_t i;
+    json_t *trial;
+
+    fields.failed = !fields.values;
+    if (!fields.failed) {
+        add_identity(&fields, record);
+        json_array_foreach(json_object_get(record, "trials"), i, trial)
+        {
+            const char *status = json_string_value(json_object_get(trial, "status"));
+
+            if (status && !strcmp(status, "ok"))
+                add_trial(&fields, trial);
+        }
+        add_device(&fields, json_object_get(record, "device"));
+        if (json_is_object(json_object_get(record, "imported")))
+            add_imported(&fields, json_object_get(record, "imported"));
+        else
+            add_origin(&fields, json_object_get(record, "trials"));
+    }
+    if (fields.failed) {
+        json_decref(fields.values);
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a result's fields");
+    }
+    *ret = fields.values;
+    return STATUS_OK;
+}
+
+enum status fields_of_cell(struct store *store, int64_t cell, json_t **ret, struct error *err)
+{
+    json_t *record;
+    enum status status = store_cell_json(store, cell, &record, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = fields_from_record(record, ret, err);
+    json_decref(record);
+    return status;
+}

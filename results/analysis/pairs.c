@@ -1,0 +1,273 @@
+#include "results/analysis/pairs.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "harness/core/text.h"
+#include "results/analysis/analysis.h"
+
+/* Result of a trial, by its place in the order. */
+struct arm {
+    bool is_b, present;
+    double time_ns;     /* mean or median; NAN: none */
+    const char *reason; /* why there is none; borrowed */
+};
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no memory for the pairs");
+}
+
+/* Estimate of a cell; NULL for a cell without a good trial. */
+static enum status estimate_of(struct store *store, int64_t cell, struct estimate **ret,
+                               struct error *err)
+{
+    enum status status = analysis_estimate(store, cell, INT64_MAX, ret, err);
+
+    if (status != STATUS_NOT_FOUND)
+        return status;
+    *ret = NULL;
+    if (err)
+        *err = (struct error)ERROR_INIT;
+    return STATUS_OK;
+}
+
+double pairs_trial_time(const struct estimate *estimate, size_t index)
+{
+    const struct estimate_trial *trial = &estimate->trials[index];
+
+    if (trial->verdict == ESTIMATE_DRIFT || trial->verdict == ESTIMATE_NON_STATIONARY)
+        return NAN;
+    if (estimate->compare_by == ESTIMATE_MEDIAN)
+        return trial->median_ns;
+    return trial->mean_ns.has_value ? trial->mean_ns.value : NAN;
+}
+
+/* Time of this planned trial, or NAN and the reason. */
+static double time_of_trial(const struct estimate *estimate, int64_t sequence,
+                            const char **ret_reason)
+{
+    for (size_t i = 0; estimate && i < estimate->trial_count; i++) {
+        double time = pairs_trial_time(estimate, i);
+
+        if (estimate->trials[i].sequence != sequence)
+            continue;
+        if (isnan(time))
+            *ret_reason = estimate_verdict_label(estimate->trials[i].verdict);
+        return time;
+    }
+    return NAN;
+}
+
+static int64_t ordinal_at(const json_t *order, size_t i)
+{
+    return json_integer_value(json_object_get(json_array_get(order, i), "ordinal"));
+}
+
+/* Place of a trial among those of comparison `index`, in the order of running; -1: not there. */
+static int64_t place_of(const json_t *order, size_t index, int64_t sequence)
+{
+    int64_t place = 0;
+
+    if (sequence < 1 || (size_t)sequence > json_array_size(order))
+        return -1;
+    for (size_t i = 0; (int64_t)i < sequence - 1; i++)
+        place += (ordinal_at(order, i) - 1) / 2 == (int64_t)index;
+    return place;
+}
+
+/* Fills the arms that this cell's trials are. The record outlives the arms' reasons. */
+static void fill_arms(const json_t *record, const struct estimate *estimate, const json_t *order,
+                      size_t index, bool is_b, struct arm *arms)
+{
+    size_t i;
+    json_t *trial;
+
+    json_array_foreach(json_object_get(record, "trials"), i, trial)
+    {
+        int64_t place =
+            place_of(order, index, json_integer_value(json_object_get(trial, "sequence")));
+        struct arm *arm;
+
+        if (place < 0)
+            continue;
+        arm = &arms[place];
+        arm->present = true;
+        arm->is_b = is_b;
+        arm->reason = json_string_value(json_object_get(trial, "status"));
+        arm->time_ns = NAN;
+        if (arm->reason && !strcmp(arm->reason, "ok"))
+            arm->time_ns = time_of_trial(
+                estimate, json_integer_value(json_object_get(trial, "sequence")), &arm->reason);
+    }
+}
+
+/* "b check failed" */
+static void append_reason(struct text *out, const struct arm *arm)
+{
+    text_append(out, arm->is_b ? "b " : "a ");
+    for (const char *c = arm->reason ? arm->reason : "no mean"; *c; c++)
+        text_append_char(out, *c == '_' ? ' ' : *c);
+}
+
+static enum status join(const struct arm *arms, size_t count, struct pairs *pairs,
+                        struct error *err)
+{
+    struct text dropped;
+
+    text_init(&dropped);
+    pairs->planned = count / 2;
+    pairs->a = calloc(pairs->planned + 1, sizeof(double));
+    pairs->b = calloc(pairs->planned + 1, sizeof(double));
+    for (size_t k = 0; pairs->a && pairs->b && k < pairs->planned; k++) {
+        const struct arm *first = &arms[2 * k], *second = &arms[2 * k + 1];
+        const struct arm *bad = !first->present || isnan(first->time_ns) ? first : second;
+
+        if (bad->present && !isnan(bad->time_ns)) {
+            pairs->a[pairs->count] = first->is_b ? second->time_ns : first->time_ns;
+            pairs->b[pairs->count++] = first->is_b ? first->time_ns : second->time_ns;
+            continue;
+        }
+        text_append_format(&dropped, "%spair %zu: ", dropped.length ? "; " : "", k + 1);
+        if (bad->present)
+            append_reason(&dropped, bad);
+        else
+            text_append(&dropped, "not run");
+    }
+    pairs->dropped = text_steal(&dropped);
+    return pairs->a && pairs->b && pairs->dropped ? STATUS_OK : no_memory(err);
+}
+
+/* In a plan of arms every cell has what its arm sets, be it nothing. */
+static bool has_arms(const json_t *campaign)
+{
+    const json_t *cells = json_object_get(json_object_get(campaign, "plan"), "cells");
+    bool all = true;
+
+    for (size_t i = 0; i < json_array_size(cells); i++)
+        all &= json_is_object(json_object_get(json_array_get(cells, i), "spec"));
+    return all;
+}
+
+static enum status check_paired(const json_t *campaign, size_t *ret, struct error *err)
+{
+    const json_t *order = json_object_get(campaign, "order");
+    const char *id = json_string_value(json_object_get(campaign, "id"));
+    const size_t cells = json_array_size(json_object_get(campaign, "cells"));
+    const size_t count = json_array_size(order);
+    bool paired =
+        cells >= 2 && cells % 2 == 0 && count % cells == 0 && (cells == 2 || has_arms(campaign));
+
+    for (size_t i = 0; paired && i + 1 < count; i += 2)
+        paired = ordinal_at(order, i) != ordinal_at(order, i + 1) &&
+                 (ordinal_at(order, i) - 1) / 2 == (ordinal_at(order, i + 1) - 1) / 2;
+    *ret = cells / 2;
+    if (paired)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID,
+                     "campaign %s is not paired: `assay ab` makes paired ones, `assay compare` "
+                     "takes two results of any campaigns",
+                     id ? id : "?");
+}
+
+enum status pairs_count(struct store *store, int64_t campaign, size_t *ret, struct error *err)
+{
+    json_t *record = NULL;
+    enum status status = store_campaign_json(store, campaign, &record, err);
+
+    if (status == STATUS_OK)
+        status = check_paired(record, ret, err);
+    json_decref(record);
+    return status;
+}
+
+enum status pairs_of_campaign(struct store *store, int64_t campaign, size_t index,
+                              struct pairs *ret, struct error *err)
+{
+    struct pairs pairs = {0};
+    struct arm *arms = NULL;
+    struct estimate *estimates[2] = {NULL, NULL};
+    json_t *record = NULL, *cells[2] = {NULL, NULL};
+    const json_t *order;
+    size_t count = 1, comparisons = 0;
+    enum status status = store_campaign_json(store, campaign, &record, err);
+
+    if (status == STATUS_OK)
+        status = check_paired(record, &comparisons, err);
+    if (status == STATUS_OK && index >= comparisons)
+        status = error_set(err, STATUS_INVALID, "the campaign has %zu comparisons", comparisons);
+    order = json_object_get(record, "order");
+    if (status == STATUS_OK)
+        count = json_array_size(order) / comparisons;
+    arms = calloc(count + 1, sizeof(*arms));
+    if (status == STATUS_OK && !arms)
+        status = no_memory(err);
+    for (size_t i = 0; i < 2 && status == STATUS_OK; i++) {
+        const json_t *cell = json_array_get(json_object_get(record, "cells"), 2 * index + i);
+
+        pairs.cells[i] = json_integer_value(json_object_get(cell, "cell"));
+        status = store_cell_json(store, pairs.cells[i], &cells[i], err);
+        if (status == STATUS_OK)
+            status = estimate_of(store, pairs.cells[i], &estimates[i], err);
+        if (status == STATUS_OK)
+            fill_arms(cells[i], estimates[i], order, index, i == 1, arms);
+    }
+    if (estimates[0])
+        pairs.centre = estimates[0]->compare_by;
+    if (status == STATUS_OK)
+        status = join(arms, count, &pairs, err);
+    free(arms);
+    json_decref(record);
+    for (size_t i = 0; i < 2; i++) {
+        json_decref(cells[i]);
+        estimate_destroy(estimates[i]);
+    }
+    if (status != STATUS_OK) {
+        pairs_finish(&pairs);
+        return status;
+    }
+    *ret = pairs;
+    return STATUS_OK;
+}
+
+void pairs_finish(struct pairs *pairs)
+{
+    if (!pairs)
+        return;
+    free(pairs->a);
+    free(pairs->b);
+    free(pairs->dropped);
+    memset(pairs, 0, sizeof(*pairs));
+}
+
+enum status pairs_trial_centres(struct store *store, int64_t cell, double **ret, size_t *ret_count,
+                                enum estimate_centre *ret_centre, struct error *err)
+{
+    struct estimate *estimate;
+    double *times;
+    size_t count = 0;
+    enum status status = analysis_estimate(store, cell, INT64_MAX, &estimate, err);
+
+    if (status != STATUS_OK)
+        return status;
+    times = calloc(estimate->trial_count + 1, sizeof(*times));
+    for (size_t i = 0; times && i < estimate->trial_count; i++) {
+        times[count] = pairs_trial_time(estimate, i);
+        count += !isnan(times[count]);
+    }
+    *ret_centre = estimate->compare_by;
+    estimate_destroy(estimate);
+    if (!times)
+        return no_memory(err);
+    if (count == 0) {
+        free(times);
+        return error_set(err, STATUS_NOT_FOUND, "no trial of this result reached steady state");
+    }
+    *ret = times;
+    *ret_count = count;
+    return STATUS_OK;
+}

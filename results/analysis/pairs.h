@@ -1,0 +1,54 @@
+/*
+ * pairs - the two arms of a paired campaign, side by side.
+ *
+ * Cells 2i - 1 and 2i of a paired campaign are the arms a and b of its comparison i. Trials 2k-1
+ * and 2k of its order are a pair of one comparison. A pair counts when both trials ended "ok" and
+ * gave a time; trials that drift or never settle, and medians of bimodal trials, do not count.
+ */
+#ifndef ASSAY_RESULTS_ANALYSIS_PAIRS_H
+#define ASSAY_RESULTS_ANALYSIS_PAIRS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/core/status.h"
+#include "protocols/estimate.h"
+#include "results/store/store.h"
+
+struct pairs {
+    int64_t cells[2]; /* rows: a, b */
+    double *a, *b;    /* heap: time per iteration in ns, pair by pair in the order of running */
+    enum estimate_centre centre; /* mean or median of a trial's steady part: the protocol's clause
+                                    analysis.compare_by */
+    size_t count;
+    size_t planned; /* pairs planned; those that do not count are planned - count */
+    char *dropped;  /* heap: why, "pair 3: a drift; pair 7: b crashed", "" when none is */
+};
+
+/* How many comparisons the plan of the campaign declares. INVALID when it is not a paired one. */
+enum status pairs_count(struct store *store, int64_t campaign, size_t *ret, struct error *err);
+
+/*
+ * Pairs of comparison `index` (from 0) of the campaign, from its stored samples
+ * (analysis_estimate). INVALID when it is not a paired one, or has no such comparison. Finish with
+ * pairs_finish.
+ */
+enum status pairs_of_campaign(struct store *store, int64_t campaign, size_t index,
+                              struct pairs *ret, struct error *err);
+void pairs_finish(struct pairs *pairs);
+
+/*
+ * What a comparison uses of a trial: its mean, or its median where the protocol says so, in ns.
+ * NAN where the trial drifts or has a change point near its end, and for the median of a bimodal
+ * one.
+ */
+double pairs_trial_time(const struct estimate *estimate, size_t index);
+
+/*
+ * Means (or medians, as the protocol says) of the trials of one result that gave one, for comparing
+ * without pairs; heap. NOT_FOUND when no trial did.
+ */
+enum status pairs_trial_centres(struct store *store, int64_t cell, double **ret, size_t *ret_count,
+                                enum estimate_centre *ret_centre, struct error *err);
+
+#endif

@@ -1,0 +1,459 @@
+#include "results/analysis/window_telemetry_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sqlite3.h>
+
+#include "harness/core/text.h"
+#include "protocols/stats/distribution.h"
+
+#define WINDOW_LEAST_NS 10e9 /* counters move in steps of up to 100 ms */
+#define POWER_TOLERANCE 0.05 /* of the integral of power against the counter */
+
+static const char *member(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no memory for the telemetry of a result");
+}
+
+enum status window_telemetry_load(const struct window_telemetry_view *view, const char *part,
+                                  const char *channel, struct window_telemetry_channel *ret,
+                                  struct error *err)
+{
+    size_t count = 0;
+    enum status status;
+
+    memset(ret, 0, sizeof(*ret));
+    status = store_load_telemetry(view->store, view->trial, part, channel, ENERGY_MISSING,
+                                  &ret->times, &ret->values, &count, err);
+    if (status == STATUS_NOT_FOUND)
+        return STATUS_OK;
+    ret->series = (struct energy_series){ret->times, ret->values, count};
+    return status;
+}
+
+void window_telemetry_channel_finish(struct window_telemetry_channel *channel)
+{
+    free(channel->times);
+    free(channel->values);
+    memset(channel, 0, sizeof(*channel));
+}
+
+const json_t *window_telemetry_part(const struct window_telemetry_view *view, const char *part)
+{
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach((json_t *)view->telemetry, i, entry)
+    {
+        if (!strcmp(member(entry, "part"), part))
+            return entry;
+    }
+    return NULL;
+}
+
+/* ---- energy of one counter over all trials ---- */
+
+struct account {
+    json_t *json; /* its entry in "energy" */
+    double *logs; /* of joules per iteration, one a trial that has it */
+    size_t known;
+    double joules, seconds;
+};
+
+/* Energy by a device's power channels, to check its counter: the least averaged channel first. */
+static enum status power_energy(const struct window_telemetry_view *view, const char *part,
+                                double *ret_j, bool *ret_known, struct error *err)
+{
+    static const char *const names[] = {"power_instant_mw", "power_mw", "power_average_mw"};
+
+    *ret_known = false;
+    for (size_t i = 0; i < 3 && !*ret_known && !strcmp(part, "device"); i++) {
+        struct window_telemetry_channel channel;
+        const char *reason;
+        enum status status = window_telemetry_load(view, part, names[i], &channel, err);
+
+        if (status != STATUS_OK)
+            return status;
+        *ret_known = channel.series.count > 0 &&
+                     energy_of_gauge(&channel.series, view->begin_ns, view->end_ns, ret_j, &reason);
+        *ret_j /= 1000;
+        window_telemetry_channel_finish(&channel);
+    }
+    return STATUS_OK;
+}
+
+static enum status add_trial(const struct window_telemetry_view *view, const char *part,
+                             const json_t *described, struct account *account,
+                             struct finding_list *findings, struct error *err)
+{
+    const char *name = member(described, "name"), *reason = "it had no value in this trial";
+    double joules = 0, by_power = 0, seconds = (double)(view->end_ns - view->begin_ns) / 1e9;
+    struct window_telemetry_channel channel;
+    bool known, has_power = false;
+    enum status status = window_telemetry_load(view, part, name, &channel, err);
+
+    if (status != STATUS_OK)
+        return status;
+    if (channel.series.count == 0 && member(described, "reason")[0])
+        reason = member(described, "reason");
+    known = view->has_window && channel.series.count > 0 &&
+            energy_of_counter(&channel.series,
+                              json_integer_value(json_object_get(described, "wraps_at")),
+                              view->begin_ns, view->end_ns, &joules, &reason);
+    joules /= 1e6;
+    if (known)
+        status = power_energy(view, part, &by_power, &has_power, err);
+    json_array_append_new(json_object_get(account->json, "trials"),
+                          json_pack("{s:I, s:o, s:o, s:o, s:o}", "trial_number",
+                                    (json_int_t)view->number, "joules",
+                                    known ? json_real(joules) : json_null(), "joules_by_power",
+                                    has_power ? json_real(by_power) : json_null(), "seconds",
+                                    view->has_window ? json_real(seconds) : json_null(), "reason",
+                                    known ? json_null() : json_string(reason)));
+    window_telemetry_channel_finish(&channel);
+    if (!known) {
+        json_object_set_new(account->json, "reason", json_string(reason));
+        return status;
+    }
+    if (has_power && joules > 0 && fabs(by_power - joules) > POWER_TOLERANCE * joules) {
+        char *counter = text_format("%s.%s", part, name);
+
+        finding_add(findings, FINDING_ENERGY_DISAGREES, view->number, counter,
+                    (double[]){joules, by_power});
+        free(counter);
+    }
+    account->joules += joules;
+    account->seconds += seconds;
+    if (joules > 0 && view->iterations > 0)
+        account->logs[account->known++] = log(joules / view->iterations);
+    return status;
+}
+
+struct estimate_interval window_telemetry_between_trials(const double *logs, size_t count,
+                                                         double confidence)
+{
+    const double n = (double)count;
+    struct estimate_interval ret = {0};
+    double mean = 0, squares = 0, half;
+
+    for (size_t i = 0; i < count; i++)
+        mean += logs[i] / n;
+    for (size_t i = 0; i < count; i++)
+        squares += (logs[i] - mean) * (logs[i] - mean);
+    ret.has_value = count > 0;
+    ret.value = exp(mean);
+    if (count < 2)
+        return ret;
+    half = student_quantile(0.5 + confidence / 2, n - 1) * sqrt(squares / (n - 1) / n);
+    ret.lo = exp(mean - half);
+    ret.hi = exp(mean + half);
+    ret.has_interval = isfinite(ret.hi);
+    return ret;
+}
+
+static struct estimate_interval interval(const struct account *account, double confidence,
+                                         double by)
+{
+    struct estimate_interval ret =
+        window_telemetry_between_trials(account->logs, account->known, confidence);
+
+    ret.value /= by;
+    ret.lo /= by;
+    ret.hi /= by;
+    return ret;
+}
+
+static json_t *interval_json(const struct estimate_interval *interval)
+{
+    return json_pack("{s:o, s:o, s:o}", "value",
+                     interval->has_value ? json_real(interval->value) : json_null(), "lo",
+                     interval->has_interval ? json_real(interval->lo) : json_null(), "hi",
+                     interval->has_interval ? json_real(interval->hi) : json_null());
+}
+
+/* Packages together: the logs of sums, where every package was known in every trial. */
+static bool sum_packages(const struct account *accounts, size_t count, size_t trials,
+                         struct account *ret)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!strstr(member(accounts[i].json, "channel"), "_package-"))
+            continue;
+        if (accounts[i].known != trials)
+            return false;
+        for (size_t t = 0; t < trials; t++)
+            ret->logs[t] =
+                any ? log(exp(ret->logs[t]) + exp(accounts[i].logs[t])) : accounts[i].logs[t];
+        ret->joules += accounts[i].joules;
+        ret->seconds = accounts[i].seconds;
+        any = true;
+    }
+    ret->known = any ? trials : 0;
+    return any;
+}
+
+static enum status set_metrics(struct estimate *estimate, const char *source,
+                               const struct account *account,
+                               const struct window_telemetry_work *work, struct error *err)
+{
+    const struct {
+        enum metric_id id;
+        int64_t amount;
+    } rows[] = {{METRIC_ENERGY_ITERATION, 1},
+                {METRIC_ENERGY_ITEM, work->items},
+                {METRIC_ENERGY_OP, work->ops},
+                {METRIC_ENERGY_BYTE, work->bytes}};
+    const struct estimate_interval power = {.has_value = account->seconds > 0,
+                                            .value = account->joules / account->seconds};
+
+    estimate->energy_source = strdup(source);
+    if (!estimate->energy_source)
+        return no_memory(err);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct estimate_interval per =
+            interval(account, estimate->confidence, (double)rows[i].amount);
+
+        if (rows[i].amount > 0)
+            estimate_set_metric(estimate, rows[i].id, &per, work->item, work->integers);
+    }
+    estimate_set_metric(estimate, METRIC_POWER, &power, NULL, false);
+    return STATUS_OK;
+}
+
+static bool is_energy(const char *name)
+{
+    size_t length = strlen(name), end = strlen("energy_uj");
+
+    return length >= end && !strcmp(name + length - end, "energy_uj");
+}
+
+/* Every energy counter that any trial's telemetry describes, "part\nname" -> description. */
+static json_t *counters_of(const struct window_telemetry_view *views, size_t count)
+{
+    json_t *counters = json_object();
+
+    for (size_t i = 0; i < count; i++) {
+        size_t p, c;
+        json_t *part, *channel;
+
+        json_array_foreach((json_t *)views[i].telemetry, p, part)
+        {
+            json_array_foreach(json_object_get(part, "channels"), c, channel)
+            {
+                char *key = text_format("%s\n%s", member(part, "part"), member(channel, "name"));
+
+                if (key && is_energy(member(channel, "name")) &&
+                    !strcmp(member(channel, "kind"), "counter") && !json_object_get(counters, key))
+                    json_object_set(counters, key, channel);
+                free(key);
+            }
+        }
+    }
+    return counters;
+}
+
+/* Every counter over all trials; the one that the metrics come from. */
+static enum status read_counters(const struct window_telemetry_view *views, size_t count,
+                                 json_t *counters, struct account *accounts,
+                                 struct estimate *estimate, const struct account **ret_device,
+                                 struct error *err)
+{
+    enum status status = STATUS_OK;
+    json_t *described;
+    const char *key;
+    size_t n = 0;
+
+    json_object_foreach(counters, key, described)
+    {
+        const char *name = strchr(key, '\n') + 1;
+        struct account *account = &accounts[n++];
+        struct estimate_interval per;
+        char part[16];
+
+        snprintf(part, sizeof(part), "%.*s", (int)(name - 1 - key), key);
+        account->logs = calloc(count + 1, sizeof(double));
+        account->json = json_pack("{s:s, s:s, s:s, s:n, s:[]}", "part", part, "channel", name,
+                                  "source", member(described, "source"), "reason", "trials");
+        if (!account->logs || !account->json)
+            return no_memory(err);
+        for (size_t i = 0; i < count && status == STATUS_OK; i++)
+            status = add_trial(&views[i], part, described, account, &estimate->findings, err);
+        if (status != STATUS_OK)
+            return status;
+        per = interval(account, estimate->confidence, 1);
+        json_object_set_new(account->json, "joules_per_iteration", interval_json(&per));
+        json_array_append(estimate->energy, account->json);
+        if (!strcmp(part, "device") && account->known > 0 && !*ret_device)
+            *ret_device = account;
+    }
+    return STATUS_OK;
+}
+
+static enum status add_energy(const struct window_telemetry_view *views, size_t count,
+                              bool device_is_cpu, const struct window_telemetry_work *work,
+                              struct estimate *estimate, struct error *err)
+{
+    json_t *counters = counters_of(views, count);
+    size_t counter_count = json_object_size(counters);
+    struct account *accounts = calloc(counter_count + 1, sizeof(*accounts));
+    struct account packages = {.logs = calloc(count + 1, sizeof(double))};
+    const struct account *device = NULL;
+    enum status status = accounts && packages.logs ? STATUS_OK : no_memory(err);
+
+    if (status == STATUS_OK && counter_count > 0) {
+        estimate->energy = json_array();
+        status = read_counters(views, count, counters, accounts, estimate, &device, err);
+    }
+    if (status == STATUS_OK && device)
+        status = set_metrics(estimate, "device.energy_uj", device, work, err);
+    else if (status == STATUS_OK && device_is_cpu &&
+             sum_packages(accounts, counter_count, count, &packages))
+        status = set_metrics(estimate, "host packages", &packages, work, err);
+    if (status == STATUS_OK && estimate->energy_source && views[0].has_window &&
+        (double)(views[0].end_ns - views[0].begin_ns) < 0.99 * WINDOW_LEAST_NS)
+        finding_add(&estimate->findings, FINDING_ENERGY_SHORT, 0, NULL,
+                    (double[]){WINDOW_LEAST_NS});
+    for (size_t i = 0; accounts && i < counter_count; i++) {
+        json_decref(accounts[i].json);
+        free(accounts[i].logs);
+    }
+    free(accounts);
+    free(packages.logs);
+    json_decref(counters);
+    return status;
+}
+
+/* ---- libraries that differ between trials ---- */
+
+/* Most often all trials have one stack, which is quickly checked. */
+static bool has_one_stack(sqlite3 *db, int64_t cell)
+{
+    sqlite3_stmt *select = NULL;
+    bool one = sqlite3_prepare_v2(db,
+                                  "SELECT count(DISTINCT s.stack) FROM trial t JOIN trial_stack s"
+                                  " ON s.trial = t.id WHERE t.cell = ?1",
+                                  -1, &select, NULL) == SQLITE_OK &&
+               sqlite3_bind_int64(select, 1, cell) == SQLITE_OK &&
+               sqlite3_step(select) == SQLITE_ROW && sqlite3_column_int64(select, 0) <= 1;
+
+    sqlite3_finalize(select);
+    return one;
+}
+
+static enum status add_changes(struct store *store, int64_t cell, struct finding_list *findings,
+                               struct error *err)
+{
+    sqlite3_stmt *select = NULL;
+    sqlite3 *db = store_connection(store);
+    int rc;
+
+    if (has_one_stack(db, cell))
+        return STATUS_OK;
+    rc = sqlite3_prepare_v2(
+        db,
+        "SELECT c.path, count(DISTINCT c.sha256) FROM trial t"
+        " JOIN trial_stack s ON s.trial = t.id JOIN stack_member m ON m.stack = s.stack"
+        " JOIN component c ON c.id = m.component WHERE t.cell = ?1 AND c.sha256 IS NOT NULL"
+        " GROUP BY c.path HAVING count(DISTINCT c.sha256) > 1 ORDER BY c.path",
+        -1, &select, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_int64(select, 1, cell);
+    while (rc == SQLITE_OK && sqlite3_step(select) == SQLITE_ROW)
+        finding_add(findings, FINDING_FILE_CHANGED, 0, (const char *)sqlite3_column_text(select, 0),
+                    (double[]){(double)sqlite3_column_int(select, 1)});
+    rc = sqlite3_finalize(select);
+    return rc == SQLITE_OK ? STATUS_OK
+                           : error_set(err, STATUS_IO, "%s: reading a result: %s",
+                                       store_path(store), sqlite3_errmsg(db));
+}
+
+/* ---- all of it ---- */
+
+static bool has_telemetry(struct store *store, int64_t cell)
+{
+    sqlite3_stmt *select = NULL;
+    bool any = sqlite3_prepare_v2(store_connection(store),
+                                  "SELECT 1 FROM telemetry x JOIN trial t ON t.id = x.trial"
+                                  " WHERE t.cell = ?1 LIMIT 1",
+                                  -1, &select, NULL) == SQLITE_OK &&
+               sqlite3_bind_int64(select, 1, cell) == SQLITE_OK &&
+               sqlite3_step(select) == SQLITE_ROW;
+
+    sqlite3_finalize(select);
+    return any;
+}
+
+static bool ask_window(struct store *store, struct window_telemetry_view *view)
+{
+    sqlite3_stmt *select = NULL;
+    bool row = sqlite3_prepare_v2(store_connection(store),
+                                  "SELECT begin_ns, end_ns FROM phase WHERE trial = ?1"
+                                  " AND name = 'window' ORDER BY id DESC LIMIT 1",
+                                  -1, &select, NULL) == SQLITE_OK &&
+               sqlite3_bind_int64(select, 1, view->trial) == SQLITE_OK &&
+               sqlite3_step(select) == SQLITE_ROW;
+
+    if (row) {
+        view->begin_ns = sqlite3_column_int64(select, 0);
+        view->end_ns = sqlite3_column_int64(select, 1);
+    }
+    sqlite3_finalize(select);
+    return row;
+}
+
+static bool is_cpu(struct store *store, int64_t trial)
+{
+    sqlite3_stmt *select = NULL;
+    bool cpu = sqlite3_prepare_v2(store_connection(store),
+                                  "SELECT 1 FROM trial_device t JOIN device d ON d.id = t.device"
+                                  " WHERE t.trial = ?1 AND d.type = 'cpu'",
+                                  -1, &select, NULL) == SQLITE_OK &&
+               sqlite3_bind_int64(select, 1, trial) == SQLITE_OK &&
+               sqlite3_step(select) == SQLITE_ROW;
+
+    sqlite3_finalize(select);
+    return cpu;
+}
+
+enum status window_telemetry_add(struct store *store, int64_t cell,
+                                 const struct window_telemetry_trial *trials, size_t count,
+                                 const struct window_telemetry_work *work,
+                                 struct estimate *estimate, struct error *err)
+{
+    struct window_telemetry_view *views = NULL;
+    enum status status = add_changes(store, cell, &estimate->findings, err);
+
+    if (status != STATUS_OK || count == 0 || !has_telemetry(store, cell))
+        return status;
+    views = calloc(count + 1, sizeof(*views));
+    if (!views)
+        return no_memory(err);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        views[i] = (struct window_telemetry_view){.store = store,
+                                                  .trial = trials[i].trial,
+                                                  .number = trials[i].number,
+                                                  .iterations = trials[i].iterations};
+        views[i].has_window = ask_window(store, &views[i]);
+        status = store_telemetry_json(store, trials[i].trial, &views[i].telemetry, err);
+        if (status == STATUS_OK)
+            status = window_telemetry_events(&views[i], &estimate->findings, err);
+    }
+    if (status == STATUS_OK)
+        status = add_energy(views, count, is_cpu(store, trials[0].trial), work, estimate, err);
+    for (size_t i = 0; i < count; i++)
+        json_decref(views[i].telemetry);
+    free(views);
+    return status;
+}

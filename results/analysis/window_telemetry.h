@@ -1,0 +1,47 @@
+/*
+ * window_telemetry - what the telemetry of a cell's trials adds to its estimate: energy per unit of
+ * work, and events in the windows that weaken a result (throttling, steal time, other processes on
+ * the device, a changed library). Derived from stored rows alone.
+ */
+#ifndef ASSAY_RESULTS_ANALYSIS_WINDOW_TELEMETRY_H
+#define ASSAY_RESULTS_ANALYSIS_WINDOW_TELEMETRY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "harness/core/status.h"
+#include "protocols/estimate.h"
+#include "results/store/store.h"
+
+/* A trial that the estimate is of. */
+struct window_telemetry_trial {
+    int64_t trial;     /* row */
+    int64_t number;    /* among the cell's planned trials, from 1 */
+    double iterations; /* in its window */
+};
+
+/* Of one iteration; 0: not counted. */
+struct window_telemetry_work {
+    int64_t ops, bytes, items;
+    const char *item; /* "token"; NULL: no such unit */
+    bool integers;    /* arithmetic is of integers */
+};
+
+/*
+ * Adds to an estimate, where telemetry has it:
+ *   metrics        energy per iteration, item, operation and byte (intervals between trials, by t
+ * on the log) and mean power, from the counter that `energy_source` names: the device's own, else
+ * the sum of the host's packages when the device is a CPU energy         [{part, channel, source,
+ * joules_per_iteration: {value, lo, hi}, reason, trials: [{trial_number, joules, joules_by_power,
+ * seconds, reason}]}], one for each energy counter; value is null and reason given where it gave
+ * none findings       what happened in the windows
+ */
+enum status window_telemetry_add(struct store *store, int64_t cell,
+                                 const struct window_telemetry_trial *trials, size_t count,
+                                 const struct window_telemetry_work *work,
+                                 struct estimate *estimate, struct error *err);
+
+#endif

@@ -1,0 +1,491 @@
+#include "results/evidence/bundle.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/canonical.h"
+#include "harness/core/clock.h"
+#include "harness/core/text.h"
+#include "results/evidence/bundle_proof.h"
+#include "results/evidence/note.h"
+#include "results/store/store_internal.h"
+
+struct importer {
+    struct store *store;
+    const char *path;
+    struct bundle_import *summary;
+    bool is_known; /* all campaigns are here */
+    int64_t log, last_leaf;
+    size_t shown; /* campaigns whose records have come */
+    struct merkle_part part;
+    bool (*progress)(void *context, uint64_t done, uint64_t total);
+    void *context;
+};
+
+static enum status bad_line(const struct importer *importer, const struct bundle_line *line,
+                            struct error *err, const char *what)
+{
+    return error_set(err, STATUS_CORRUPT, "%s:%" PRIu64 ": %s", importer->path, line->number, what);
+}
+
+/* ---- before the first record ---- */
+
+static enum status count_known(struct importer *importer, const struct bundle_head *head,
+                               struct error *err)
+{
+    const size_t count = json_array_size(head->campaigns);
+    enum status status = STATUS_OK;
+
+    importer->summary->campaigns = (int64_t)count;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        struct statement statement;
+        int64_t row;
+
+        status = statement_begin(importer->store, "SELECT id FROM campaign WHERE uid = ?1",
+                                 &statement, err);
+        if (status != STATUS_OK)
+            break;
+        statement_text(&statement, json_string_value(json_array_get(head->campaigns, i)));
+        status = statement_single(&statement, &row, err);
+        importer->summary->known += status == STATUS_OK;
+        if (status == STATUS_NOT_FOUND)
+            status = STATUS_OK;
+    }
+    importer->is_known = importer->summary->known == (int64_t)count;
+    if (status == STATUS_OK && importer->summary->known > 0 && !importer->is_known)
+        status = error_set(
+            err, STATUS_INVALID,
+            "%s: %lld of its campaigns are here already and %lld are not; ask for a bundle of "
+            "those that are not",
+            importer->path, (long long)importer->summary->known,
+            (long long)count - (long long)importer->summary->known);
+    return status;
+}
+
+static enum status open_log(struct importer *importer, const struct bundle_head *head,
+                            struct error *err)
+{
+    struct statement statement;
+    enum status status;
+
+    if (!note_is_log_name(head->origin))
+        return error_set(err, STATUS_CORRUPT, "%s: its origin is not a name that assay gives a log",
+                         importer->path);
+    status = statement_begin(importer->store,
+                             "INSERT INTO log (name) VALUES (?1) ON CONFLICT DO NOTHING",
+                             &statement, err);
+    if (status == STATUS_OK) {
+        statement_text(&statement, head->origin);
+        status = statement_run(&statement, NULL, err);
+    }
+    if (status == STATUS_OK)
+        status =
+            statement_begin(importer->store, "SELECT id FROM log WHERE name = ?1", &statement, err);
+    if (status != STATUS_OK)
+        return status;
+    statement_text(&statement, head->origin);
+    status = statement_single(&statement, &importer->log, err);
+    if (status == STATUS_OK && importer->log == 1)
+        status = error_set(err, STATUS_INVALID,
+                           "%s: is of this very database's log, which has not these campaigns",
+                           importer->path);
+    return status;
+}
+
+/* ---- lines ---- */
+
+/* {"text": ...} or {"base64": ...} */
+static enum status take_blob(struct importer *importer, const struct bundle_line *line,
+                             struct error *err)
+{
+    const json_t *text = json_object_get(line->json, "text"),
+                 *base64 = json_object_get(line->json, "base64");
+    unsigned char *bytes = NULL;
+    size_t length = 0;
+    struct digest digest;
+    enum status status;
+
+    if (json_object_size(line->json) != 1)
+        return bad_line(importer, line, err, "is not a line that bundles have");
+    if (text)
+        return store_insert_content(importer->store, json_string_value(text),
+                                    json_string_length(text), &digest, err);
+    bytes = malloc(json_string_length(base64) + 1);
+    if (!bytes)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+    if (key_base64_decode(json_string_value(base64), json_string_length(base64), bytes,
+                          json_string_length(base64) + 1, &length) &&
+        !text_is_utf8((const char *)bytes, length))
+        status = store_insert_content(importer->store, bytes, length, &digest, err);
+    else
+        status = bad_line(importer, line, err, "its bytes cannot be read, or are text");
+    free(bytes);
+    return status;
+}
+
+/* What a record refers to and the bundle does not have was withheld. */
+static enum status note_blob(void *context, bool is_blob, const struct digest *digest,
+                             struct error *err)
+{
+    struct importer *importer = context;
+    struct statement statement;
+    enum status status;
+
+    if (!is_blob)
+        return STATUS_OK;
+    status = statement_begin(importer->store,
+                             "INSERT INTO content (digest) VALUES (?1) ON CONFLICT DO NOTHING",
+                             &statement, err);
+    if (status != STATUS_OK)
+        return status;
+    statement_digest(&statement, digest);
+    status = statement_run(&statement, NULL, err);
+    importer->summary->blobs_withheld +=
+        status == STATUS_OK && sqlite3_changes(importer->store->db) > 0;
+    return status;
+}
+
+/* {"all": hex} or {path: hex, ...}, or null. `ret_each` is heap. */
+static bool read_salt(const json_t *salt, struct record_salts *ret, char **ret_each)
+{
+    const char *hex = json_string_value(salt);
+
+    *ret = (struct record_salts){.has_all = hex != NULL};
+    *ret_each = NULL;
+    if (hex)
+        return digest_from_hex(hex, &ret->all);
+    if (json_is_object(salt)) {
+        ret->each = salt;
+        return canonical_dump(salt, ret_each, NULL) == STATUS_OK;
+    }
+    return json_is_null(salt);
+}
+
+/* Whether another bundle of this log brought the record. */
+static enum status find_known(struct importer *importer, const struct bundle_line *line,
+                              int64_t leaf, const struct digest *digest, bool *ret,
+                              struct error *err)
+{
+    struct statement statement;
+    bool row = false, is_same = true;
+    enum status status = statement_begin(importer->store,
+                                         "SELECT log = ?1 AND leaf = ?2 AND digest = ?3 FROM record"
+                                         " WHERE digest = ?3 OR (log = ?1 AND leaf = ?2)",
+                                         &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, importer->log);
+    statement_i64(&statement, leaf);
+    statement_digest(&statement, digest);
+    *ret = false;
+    while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row) {
+        *ret = true;
+        is_same = is_same && sqlite3_column_int(statement.handle, 0);
+    }
+    statement_end(&statement);
+    return status == STATUS_OK && !is_same
+               ? bad_line(importer, line, err,
+                          "its record is elsewhere in the log, or another is in its place, by what "
+                          "is here already")
+               : status;
+}
+
+/* The list of campaigns in the first line is that of the records. */
+static enum status check_listed(struct importer *importer, const struct bundle_head *head,
+                                const struct bundle_line *line, const json_t *record,
+                                struct error *err)
+{
+    const char *uid = json_string_value(json_object_get(record, "uid"));
+    const char *told = json_string_value(json_array_get(head->campaigns, importer->shown++));
+
+    return uid && told && !strcmp(uid, told)
+               ? STATUS_OK
+               : bad_line(importer, line, err,
+                          "its campaign is not the one that the first line names here");
+}
+
+static enum status enter(struct importer *importer, const struct bundle_line *line,
+                         const struct record_type *type, const char *body, int64_t leaf,
+                         struct error *err)
+{
+    const struct record_visitor visitor = {.context = importer, .reference = note_blob};
+    struct record_row row = {.log = importer->log,
+                             .leaf = leaf,
+                             .type = type,
+                             .body = body,
+                             .length = strlen(body),
+                             .keep_body = true};
+    struct record_salts salts;
+    char *each = NULL;
+    bool known = false;
+    enum status status = STATUS_OK;
+
+    if (!read_salt(json_object_get(line->json, "salt"), &salts, &each))
+        status = bad_line(importer, line, err, "its salt cannot be read");
+    if (status == STATUS_OK)
+        status = record_digest(type, body, row.length, &salts, &row.digest, err);
+    row.salt = salts.has_all ? &salts.all : NULL;
+    row.salts = each;
+    if (status == STATUS_OK && !merkle_part_add(&importer->part, 0, (uint64_t)leaf, &row.digest))
+        status = error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+    if (status == STATUS_OK)
+        status = find_known(importer, line, leaf, &row.digest, &known, err);
+    if (status == STATUS_OK && !known) {
+        status = record_scan(type, body, row.length, &visitor, err);
+        if (status == STATUS_OK)
+            status = store_enter_record(importer->store, &row, NULL, err);
+        /* A function of SQL that its body makes fail: malformed JSON, a path that is none. */
+        if (status != STATUS_OK && sqlite3_errcode(importer->store->db) == SQLITE_ERROR)
+            status = error_set(err, STATUS_CORRUPT, "does not have the members of its type");
+        if (status != STATUS_OK && err)
+            error_prefix(err, "%s:%" PRIu64 ": record %" PRId64, importer->path, line->number,
+                         leaf);
+        importer->summary->records += status == STATUS_OK;
+    }
+    free(each);
+    return status;
+}
+
+static enum status take_record(struct importer *importer, const struct bundle_head *head,
+                               const struct bundle_line *line, struct error *err)
+{
+    const json_t *record = json_object_get(line->json, "record");
+    const json_t *number = json_object_get(line->json, "leaf");
+    const char *name = json_string_value(json_object_get(record, "type"));
+    const struct record_type *type = name ? record_type_find(name) : NULL;
+    const int64_t leaf = json_integer_value(number);
+    char *body = NULL;
+    enum status status;
+
+    if (json_object_size(line->json) != 3 || !json_is_integer(number) ||
+        !json_object_get(line->json, "salt"))
+        return bad_line(importer, line, err, "is not a line that bundles have");
+    if (leaf <= importer->last_leaf || leaf >= head->size)
+        return bad_line(importer, line, err, "its record is not in the order of the log");
+    if (!type)
+        return bad_line(importer, line, err,
+                        "is a record of a type that this assay does not know; a newer one may");
+    importer->last_leaf = leaf;
+    status = canonical_dump(record, &body, err);
+    if (status == STATUS_OK && !strcmp(type->name, "campaign"))
+        status = check_listed(importer, head, line, record, err);
+    if (status == STATUS_OK)
+        status = enter(importer, line, type, body, leaf, err);
+    free(body);
+    return status;
+}
+
+static enum status insert_chunk(struct importer *importer, const struct bundle_line *line,
+                                int64_t trial, const char *name, const json_t *base64,
+                                int64_t *first, struct error *err)
+{
+    uint8_t bytes[SERIES_ENCODED_MAX + 1];
+    int64_t values[SERIES_CHUNK_MAX];
+    struct store_chunk chunk = {.first = *first, .bytes = bytes};
+    size_t count = 0;
+    enum status status;
+
+    if (!json_is_string(base64) ||
+        !key_base64_decode(json_string_value(base64), json_string_length(base64), bytes,
+                           sizeof(bytes), &chunk.length))
+        return bad_line(importer, line, err, "its samples cannot be read");
+    status = series_decode(bytes, chunk.length, values, &count, err);
+    if (status != STATUS_OK)
+        return status;
+    chunk.count = (int64_t)count;
+    chunk.facts = series_measure(values, count);
+    *first += chunk.count;
+    return store_insert_chunk(importer->store, trial, name, &chunk, err);
+}
+
+/* {"chunks": [base64, ...], "first": ..., "leaf": ..., "series": name}: of the trial that this
+ * record ends */
+static enum status take_series(struct importer *importer, const struct bundle_line *line,
+                               struct error *err)
+{
+    const json_t *chunks = json_object_get(line->json, "chunks");
+    const char *name = json_string_value(json_object_get(line->json, "series"));
+    int64_t first = json_integer_value(json_object_get(line->json, "first")), trial = 0;
+    struct statement statement;
+    enum status status;
+
+    if (json_object_size(line->json) != 4 || !name || !json_is_array(chunks) ||
+        !json_is_integer(json_object_get(line->json, "first")) ||
+        !json_is_integer(json_object_get(line->json, "leaf")))
+        return bad_line(importer, line, err, "is not a line that bundles have");
+    status = statement_begin(importer->store,
+                             "SELECT e.trial FROM record r JOIN trial_end e ON e.record = r.id"
+                             " WHERE r.log = ?1 AND r.leaf = ?2",
+                             &statement, err);
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, importer->log);
+    statement_i64(&statement, json_integer_value(json_object_get(line->json, "leaf")));
+    status = statement_single(&statement, &trial, err);
+    if (status == STATUS_NOT_FOUND)
+        return bad_line(importer, line, err, "its samples are of no trial");
+    for (size_t i = 0; i < json_array_size(chunks) && status == STATUS_OK; i++)
+        status = insert_chunk(importer, line, trial, name, json_array_get(chunks, i), &first, err);
+    if (status != STATUS_OK &&
+        sqlite3_extended_errcode(importer->store->db) == SQLITE_CONSTRAINT_UNIQUE)
+        return bad_line(importer, line, err, "its samples are there already");
+    return status;
+}
+
+static enum status take_line(void *context, const struct bundle_head *head,
+                             const struct bundle_line *line, struct error *err)
+{
+    struct importer *importer = context;
+    enum status status = STATUS_OK;
+
+    if (line->number == 2) {
+        status = count_known(importer, head, err);
+        if (status == STATUS_OK && !importer->is_known)
+            status = open_log(importer, head, err);
+    }
+    if (status != STATUS_OK || importer->is_known)
+        return status;
+    if (json_object_get(line->json, "record"))
+        return take_record(importer, head, line, err);
+    if (json_object_get(line->json, "series"))
+        return take_series(importer, line, err);
+    return take_blob(importer, line, err);
+}
+
+/* ---- after the last ---- */
+
+static enum status check_root(struct importer *importer, const struct bundle_head *head,
+                              struct error *err)
+{
+    struct digest root;
+    uint64_t missing = 0;
+    enum status status = bundle_proof_nodes(head->proof, &importer->part, err);
+
+    if (status != STATUS_OK) {
+        error_prefix(err, "%s", importer->path);
+        return status;
+    }
+    if (!merkle_part_fits(&importer->part, (uint64_t)head->size, &missing))
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: what is proven of record %" PRIu64
+                         " of its log overlaps, or is beyond the end: something was put in",
+                         importer->path, missing);
+    if (!merkle_part_root(&importer->part, (uint64_t)head->size, &root, &missing))
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: record %" PRIu64 " of its log is neither in it nor proven to be "
+                         "another's: it was left out",
+                         importer->path, missing);
+    return digest_equal(&root, &head->root)
+               ? STATUS_OK
+               : error_set(err, STATUS_CORRUPT,
+                           "%s: its records do not lead to its root: one was changed, or put in",
+                           importer->path);
+}
+
+/* The blobs that are not here, so that none can be taken out later. */
+static enum status put_withheld(struct importer *importer, struct record_body *body,
+                                struct error *err)
+{
+    struct statement statement;
+    json_t *list = json_array();
+    bool row = false;
+    enum status status = statement_begin(importer->store,
+                                         "SELECT lower(hex(digest)) FROM content WHERE body IS NULL"
+                                         " ORDER BY digest",
+                                         &statement, err);
+
+    if (status == STATUS_OK) {
+        while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row)
+            if (json_array_append_new(
+                    list, json_string((const char *)sqlite3_column_text(statement.handle, 0))) != 0)
+                body->failed = true;
+        statement_end(&statement);
+    }
+    body_json(body, "withheld", list);
+    return status;
+}
+
+static enum status add_origin(struct importer *importer, const struct bundle_head *head,
+                              struct error *err)
+{
+    const char *slash = strrchr(importer->path, '/');
+    struct record_body body;
+    struct digest proof;
+    enum status status = store_insert_json(importer->store, head->proof, &proof, err);
+
+    if (status == STATUS_OK && importer->shown != json_array_size(head->campaigns))
+        status = error_set(err, STATUS_CORRUPT, "%s: names %zu campaigns and has %zu of them",
+                           importer->path, json_array_size(head->campaigns), importer->shown);
+    body_init(&body, "bundle");
+    body_i64(&body, "imported_utc_ns", clock_utc_ns());
+    body_text(&body, "file", slash ? slash + 1 : importer->path);
+    body_digest(&body, "sha256", &head->sha256);
+    body_text(&body, "origin", head->origin);
+    body_i64(&body, "size", head->size);
+    body_digest(&body, "root", &head->root);
+    body_text(&body, "note", head->note);
+    body_blob(&body, "proof", &proof);
+    body_json(&body, "campaigns", json_incref(head->campaigns));
+    if (status == STATUS_OK)
+        status = put_withheld(importer, &body, err);
+    status = store_add(importer->store, &body, status, NULL, err);
+    return status;
+}
+
+static enum status find_first(struct importer *importer, const struct bundle_head *head,
+                              struct error *err)
+{
+    struct statement statement;
+    enum status status =
+        statement_begin(importer->store, "SELECT id FROM campaign WHERE uid = ?1", &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_text(&statement, json_string_value(json_array_get(head->campaigns, 0)));
+    return statement_single(&statement, &importer->summary->campaign, err);
+}
+
+static bool on_progress(void *context, uint64_t done, uint64_t total)
+{
+    const struct importer *importer = context;
+
+    return !importer->progress || importer->progress(importer->context, done, total);
+}
+
+enum status bundle_import(struct store *store, const char *path,
+                          bool (*progress)(void *context, uint64_t done, uint64_t total),
+                          void *context, struct bundle_import *ret, struct bundle_head *ret_head,
+                          struct error *err)
+{
+    struct bundle_import summary = {0};
+    struct importer importer = {.store = store,
+                                .path = path,
+                                .summary = &summary,
+                                .last_leaf = -1,
+                                .progress = progress,
+                                .context = context};
+    struct bundle_head head = {0};
+    enum status status = store_change_begin(store, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = bundle_read(path, &head, &importer, take_line, on_progress, err);
+    if (status == STATUS_OK && !importer.is_known) {
+        status = check_root(&importer, &head, err);
+        if (status == STATUS_OK)
+            status = add_origin(&importer, &head, err);
+    }
+    if (status == STATUS_OK)
+        status = find_first(&importer, &head, err);
+    merkle_part_finish(&importer.part);
+    status = store_change_end(store, status, err);
+    if (status == STATUS_OK)
+        *ret = summary;
+    if (status == STATUS_OK && ret_head)
+        *ret_head = head;
+    else
+        bundle_head_finish(&head);
+    return status;
+}

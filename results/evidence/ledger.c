@@ -1,0 +1,585 @@
+#include "results/evidence/ledger.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/clock.h"
+#include "results/evidence/cosignature.h"
+#include "results/evidence/note.h"
+#include "results/store/schema_model.h"
+#include "results/store/store_internal.h"
+#include "results/evidence/timestamp.h"
+
+/* ---- the tree ---- */
+
+/* The tree of the newest checkpoint of at most `size` leaves; an empty one when there is none. */
+static enum status load_frontier(struct store *store, int64_t size, struct merkle *ret,
+                                 struct error *err)
+{
+    struct statement statement;
+    bool row = false;
+    enum status status = statement_begin(store,
+                                         "SELECT size, frontier FROM checkpoint WHERE log = 1 AND"
+                                         " size <= ?1 ORDER BY id DESC LIMIT 1",
+                                         &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    memset(ret, 0, sizeof(*ret));
+    statement_i64(&statement, size);
+    status = statement_step(&statement, &row, err);
+    if (status == STATUS_OK && row) {
+        int64_t covered = sqlite3_column_int64(statement.handle, 0);
+        const void *bytes = sqlite3_column_blob(statement.handle, 1);
+        size_t length = (size_t)sqlite3_column_bytes(statement.handle, 1);
+
+        if (covered < 1 || !bytes ||
+            length != (size_t)merkle_node_count((uint64_t)covered) * DIGEST_SIZE) {
+            status = error_set(err, STATUS_CORRUPT,
+                               "%s: a checkpoint has been changed; run "
+                               "`assay verify` for details",
+                               store->path);
+        } else {
+            ret->size = (uint64_t)covered;
+            memcpy(ret->nodes, bytes, length);
+        }
+    }
+    statement_end(&statement);
+    return status;
+}
+
+/* columns: 0 id, 1 leaf, 2 type, 3 digest, 4 salt, 5 body. The digest, made again from the record.
+ */
+static enum status check_record(struct store *store, sqlite3_stmt *row, struct digest *ret,
+                                struct error *err)
+{
+    const struct record_type *type = record_type_find((const char *)sqlite3_column_text(row, 2));
+    const void *stored = sqlite3_column_blob(row, 3), *salt = sqlite3_column_blob(row, 4);
+    const char *body = (const char *)sqlite3_column_text(row, 5);
+    struct record_salts salts = {.has_all = salt && sqlite3_column_bytes(row, 4) == DIGEST_SIZE};
+    struct error why = ERROR_INIT;
+
+    if (salts.has_all)
+        memcpy(salts.all.bytes, salt, DIGEST_SIZE);
+    if (type && body && stored && sqlite3_column_bytes(row, 3) == DIGEST_SIZE &&
+        record_digest(type, body, (size_t)sqlite3_column_bytes(row, 5), &salts, ret, &why) ==
+            STATUS_OK &&
+        memcmp(stored, ret->bytes, DIGEST_SIZE) == 0)
+        return STATUS_OK;
+    if (why.code == STATUS_NO_MEMORY || sqlite3_errcode(store->db) == SQLITE_NOMEM)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    return error_set(
+        err, STATUS_CORRUPT,
+        "%s: record %lld has been changed since it was stored%s%s; nothing was signed; run "
+        "`assay verify`",
+        store->path, (long long)sqlite3_column_int64(row, 0), why.message[0] ? ": it " : "",
+        why.message);
+}
+
+/*
+ * Adds the leaves that `tree` lacks, up to `size`. What is to be signed is checked first: the
+ * digests are made again from the records.
+ */
+static enum status add_leaves(struct store *store, int64_t size, struct merkle *tree,
+                              struct error *err)
+{
+    struct statement statement;
+    bool row = false;
+    enum status status =
+        statement_begin(store,
+                        "SELECT id, leaf, type, digest, salt, body FROM record WHERE log = 1 AND"
+                        " leaf >= ?1 AND leaf < ?2 ORDER BY leaf",
+                        &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, (int64_t)tree->size);
+    statement_i64(&statement, size);
+    while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row) {
+        struct digest leaf;
+
+        if (sqlite3_column_int64(statement.handle, 1) != (int64_t)tree->size)
+            break;
+        status = check_record(store, statement.handle, &leaf, err);
+        if (status != STATUS_OK)
+            break;
+        merkle_add(tree, &leaf);
+    }
+    statement_end(&statement);
+    if (status == STATUS_OK && (int64_t)tree->size != size)
+        status = error_set(err, STATUS_CORRUPT,
+                           "%s: record %" PRIu64
+                           " of the log is missing; nothing was signed; run `assay verify`",
+                           store->path, tree->size);
+    return status;
+}
+
+static enum status count_leaves(struct store *store, int64_t *ret, struct error *err)
+{
+    struct statement statement;
+    enum status status = statement_begin(
+        store, "SELECT coalesce(max(leaf) + 1, 0) FROM record WHERE log = 1", &statement, err);
+
+    return status == STATUS_OK ? statement_single(&statement, ret, err) : status;
+}
+
+enum status ledger_root(struct store *store, int64_t size, int64_t *ret_size, struct digest *ret,
+                        struct error *err)
+{
+    struct merkle tree = {0};
+    int64_t all = 0;
+    enum status status = count_leaves(store, &all, err);
+
+    if (status == STATUS_OK && size > all)
+        status =
+            error_set(err, STATUS_NOT_FOUND, "%s: the log has %" PRId64 " records, not %" PRId64,
+                      store->path, all, size);
+    if (size < 0)
+        size = all;
+    if (status == STATUS_OK)
+        status = add_leaves(store, size, &tree, err);
+    if (status != STATUS_OK)
+        return status;
+    if (ret_size)
+        *ret_size = size;
+    *ret = merkle_root(&tree);
+    return STATUS_OK;
+}
+
+/* ---- checkpoints ---- */
+
+/* Of a campaign's record. */
+static enum status campaign_digest(struct store *store, int64_t campaign, char ret[DIGEST_HEX_SIZE],
+                                   struct error *err)
+{
+    struct record_body reference = {.json = json_object()};
+    const char *digest;
+    enum status status = body_campaign(store, &reference, campaign, err);
+
+    digest =
+        json_string_value(json_object_get(json_object_get(reference.json, "campaign"), "record"));
+    snprintf(ret, DIGEST_HEX_SIZE, "%s", digest ? digest : "");
+    json_decref(reference.json);
+    return status;
+}
+
+static enum status put_manifests(struct store *store, const int64_t *campaigns, size_t count,
+                                 int64_t size, struct record_body *body, struct error *err)
+{
+    json_t *all = json_object();
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        json_t *manifest = NULL;
+        char hex[DIGEST_HEX_SIZE];
+
+        status = ledger_manifest(store, campaigns[i], size, &manifest, err);
+        if (status == STATUS_OK)
+            status = campaign_digest(store, campaigns[i], hex, err);
+        if (status == STATUS_OK && json_object_set_new(all, hex, manifest) < 0)
+            body->failed = true;
+    }
+    body_json(body, "manifest", all);
+    return status;
+}
+
+static enum status put_together(struct store *store, const int64_t *campaigns, size_t count,
+                                int64_t size, struct record_body *body, struct error *err)
+{
+    json_t *manifest = NULL;
+    enum status status = ledger_manifest_together(store, campaigns, count, size, &manifest, err);
+
+    if (status == STATUS_OK)
+        body_json(body, "together", manifest);
+    return status;
+}
+
+/* So that the head is about each of them. */
+static enum status put_campaigns(struct store *store, const int64_t *campaigns, size_t count,
+                                 struct record_body *body, struct error *err)
+{
+    json_t *list = json_array();
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        struct record_body one = {.json = json_object()};
+
+        status = body_campaign(store, &one, campaigns[i], err);
+        if (json_array_append(list, json_object_get(one.json, "campaign")) != 0)
+            body->failed = true;
+        json_decref(one.json);
+    }
+    body_json(body, "campaigns", list);
+    return status;
+}
+
+/*
+ * How many campaigns the log has, whichever are shown later; for a bundle, also how many have the
+ * same cells as each of these: a result may be the best of them.
+ */
+static enum status put_counts(struct store *store, const char *kind, const int64_t *campaigns,
+                              size_t count, int64_t size, struct record_body *body,
+                              struct error *err)
+{
+    json_t *same = NULL;
+    int64_t all = 0;
+    enum status status = ledger_count_campaigns(store, size, &all, err);
+
+    body_i64(body, "campaigns_in_log", all);
+    if (status != STATUS_OK || strcmp(kind, "bundle") != 0)
+        return status;
+    same = json_object();
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        char hex[DIGEST_HEX_SIZE];
+        int64_t number = 0;
+
+        status = ledger_count_same(store, campaigns[i], size, &number, err);
+        if (status == STATUS_OK)
+            status = campaign_digest(store, campaigns[i], hex, err);
+        if (status == STATUS_OK && json_object_set_new(same, hex, json_integer(number)) < 0)
+            body->failed = true;
+    }
+    body_json(body, "same_cells_in_log", same);
+    return status;
+}
+
+static enum status insert_row(struct store *store, const char *kind, const int64_t *campaigns,
+                              size_t count, const struct merkle *tree, int64_t *ret,
+                              struct error *err)
+{
+    struct digest root = merkle_root(tree);
+    struct store_record record;
+    struct record_body body;
+    struct statement statement;
+    enum status status = STATUS_OK;
+
+    body_init(&body, "checkpoint");
+    body_u64(&body, "size", tree->size);
+    body_digest(&body, "root", &root);
+    body_i64(&body, "utc_ns", clock_utc_ns());
+    body_text(&body, "kind", kind);
+    if (count == 1)
+        status = body_campaign(store, &body, campaigns[0], err);
+    else if (count > 1)
+        status = put_campaigns(store, campaigns, count, &body, err);
+    if (status == STATUS_OK && count > 0)
+        status = put_counts(store, kind, campaigns, count, (int64_t)tree->size, &body, err);
+    if (status == STATUS_OK && count > 0)
+        status = put_manifests(store, campaigns, count, (int64_t)tree->size, &body, err);
+    if (status == STATUS_OK && count > 1)
+        status = put_together(store, campaigns, count, (int64_t)tree->size, &body, err);
+    body_bytes(&body, "frontier", tree->nodes, (size_t)merkle_node_count(tree->size) * DIGEST_SIZE);
+    status = store_add(store, &body, status, &record, err);
+    if (status == STATUS_OK)
+        status =
+            statement_begin(store, "SELECT id FROM checkpoint WHERE record = ?1", &statement, err);
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, record.id);
+    return statement_single(&statement, ret, err);
+}
+
+static struct note note_of(const struct ledger_checkpoint *checkpoint)
+{
+    return (struct note){.origin = checkpoint->origin,
+                         .size = checkpoint->size,
+                         .root = checkpoint->root,
+                         .kind = checkpoint->kind,
+                         .utc_ns = checkpoint->utc_ns,
+                         .campaign = checkpoint->uid[0] ? checkpoint->uid : NULL};
+}
+
+enum status ledger_insert_signature(struct store *store, int64_t checkpoint,
+                                    const struct key_public *key, const char *role, int64_t utc_ns,
+                                    const uint8_t *signature, size_t size, struct error *err)
+{
+    struct record_body body;
+    enum status status;
+
+    body_init(&body, "signature");
+    status = body_checkpoint(store, &body, checkpoint, err);
+    body_i64(&body, "utc_ns", utc_ns);
+    body_text(&body, "role", role);
+    body_text(&body, "name", key->name);
+    body_bytes(&body, "public_key", key->bytes, KEY_PUBLIC_SIZE);
+    body_bytes(&body, "signature", signature, size);
+    return store_add(store, &body, status, NULL, err);
+}
+
+static enum status sign(struct store *store, const struct ledger_checkpoint *checkpoint,
+                        const char *role, const struct key *key, struct error *err)
+{
+    struct note note = note_of(checkpoint);
+    uint8_t signature[KEY_SIGNATURE_SIZE];
+    enum status status = note_sign(&note, key, signature, err);
+
+    return status == STATUS_OK
+               ? ledger_insert_signature(store, checkpoint->id, &key->public, role, clock_utc_ns(),
+                                         signature, sizeof(signature), err)
+               : status;
+}
+
+enum status ledger_insert_head(struct store *store, const char *kind, const int64_t *campaigns,
+                               size_t count, const struct key *key, struct ledger_checkpoint *ret,
+                               struct error *err)
+{
+    struct ledger_checkpoint checkpoint;
+    struct merkle tree;
+    int64_t size = 0, id = 0;
+    int scripts;
+    const struct embed_file *migrations = store_migrations(&scripts);
+    enum status status = schema_model_check(store->db, store->path, migrations, scripts, err);
+
+    if (status == STATUS_OK)
+        status = count_leaves(store, &size, err);
+    if (status == STATUS_OK)
+        status = load_frontier(store, size, &tree, err);
+    if (status == STATUS_OK)
+        status = add_leaves(store, size, &tree, err);
+    if (status == STATUS_OK)
+        status = insert_row(store, kind, campaigns, count, &tree, &id, err);
+    if (status == STATUS_OK)
+        status = ledger_find_checkpoint(store, id, &checkpoint, err);
+    if (status == STATUS_OK && key)
+        status = sign(store, &checkpoint, "author", key, err);
+    if (status == STATUS_OK && ret)
+        *ret = checkpoint;
+    return status;
+}
+
+enum status ledger_add_head(struct store *store, const char *kind, const int64_t *campaigns,
+                            size_t count, const struct key *key, struct ledger_checkpoint *ret,
+                            struct error *err)
+{
+    struct ledger_checkpoint checkpoint;
+    enum status status = store_change_begin(store, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = ledger_insert_head(store, kind, campaigns, count, key, &checkpoint, err);
+    status = store_change_end(store, status, err);
+    if (status == STATUS_OK && ret)
+        *ret = checkpoint;
+    return status;
+}
+
+enum status ledger_add_checkpoint(struct store *store, const char *kind, int64_t campaign,
+                                  const struct key *key, struct ledger_checkpoint *ret,
+                                  struct error *err)
+{
+    return ledger_add_head(store, kind, &campaign, campaign ? 1 : 0, key, ret, err);
+}
+
+static void copy_text(sqlite3_stmt *handle, int column, char *ret, size_t size)
+{
+    const char *text = (const char *)sqlite3_column_text(handle, column);
+
+    snprintf(ret, size, "%s", text ? text : "");
+}
+
+enum status ledger_find_checkpoint(struct store *store, int64_t id, struct ledger_checkpoint *ret,
+                                   struct error *err)
+{
+    struct statement statement;
+    bool row = false;
+    enum status status = statement_begin(
+        store,
+        "SELECT c.id, c.size, c.root, c.utc_ns, c.kind, c.campaign, g.uid, o.name"
+        " FROM checkpoint c JOIN log o ON o.id = c.log LEFT JOIN campaign g ON g.id = c.campaign"
+        " WHERE c.id = CASE ?1 WHEN 0 THEN (SELECT max(id) FROM checkpoint WHERE log = 1) ELSE ?1"
+        " END",
+        &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, id);
+    status = statement_step(&statement, &row, err);
+    if (status == STATUS_OK && !row) {
+        status =
+            error_set(err, STATUS_NOT_FOUND,
+                      "%s: there is no such checkpoint; `assay checkpoint` makes one", store->path);
+    } else if (status == STATUS_OK) {
+        sqlite3_stmt *handle = statement.handle;
+        const void *root = sqlite3_column_blob(handle, 2);
+
+        memset(ret, 0, sizeof(*ret));
+        ret->id = sqlite3_column_int64(handle, 0);
+        ret->size = sqlite3_column_int64(handle, 1);
+        if (root && sqlite3_column_bytes(handle, 2) == DIGEST_SIZE)
+            memcpy(ret->root.bytes, root, DIGEST_SIZE);
+        ret->utc_ns = sqlite3_column_int64(handle, 3);
+        copy_text(handle, 4, ret->kind, sizeof(ret->kind));
+        ret->campaign = sqlite3_column_int64(handle, 5);
+        copy_text(handle, 6, ret->uid, sizeof(ret->uid));
+        copy_text(handle, 7, ret->origin, sizeof(ret->origin));
+    }
+    statement_end(&statement);
+    return status;
+}
+
+/* ---- signatures and time stamps ---- */
+
+enum status ledger_has_signature(struct store *store, int64_t checkpoint, const uint8_t *public_key,
+                                 size_t size, bool *ret, struct error *err)
+{
+    struct statement statement;
+    int64_t count = 0;
+    enum status status =
+        statement_begin(store,
+                        "SELECT count(*) FROM signature WHERE checkpoint = ?1 AND public_key = ?2"
+                        " AND (?3 = 0 OR length(signature) = ?3)",
+                        &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, checkpoint);
+    statement_blob(&statement, public_key, KEY_PUBLIC_SIZE);
+    statement_i64(&statement, (int64_t)size);
+    status = statement_single(&statement, &count, err);
+    *ret = count > 0;
+    return status;
+}
+
+enum status ledger_check_root(struct store *store, const struct ledger_checkpoint *checkpoint,
+                              const char *consequence, struct error *err)
+{
+    struct digest root;
+    enum status status = ledger_root(store, checkpoint->size, NULL, &root, err);
+
+    if (status == STATUS_OK && !digest_equal(&root, &checkpoint->root))
+        status = error_set(err, STATUS_CORRUPT,
+                           "%s: the log does not give the root of checkpoint %" PRId64
+                           ", so %s; run `assay verify` for details",
+                           store->path, checkpoint->id, consequence);
+    return status;
+}
+
+enum status ledger_add_signature(struct store *store, int64_t id, const char *role,
+                                 const struct key *key, struct error *err)
+{
+    struct ledger_checkpoint checkpoint;
+    bool stored = false;
+    enum status status = store_change_begin(store, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = ledger_find_checkpoint(store, id, &checkpoint, err);
+    if (status == STATUS_OK && !note_is_log_name(checkpoint.origin))
+        status = error_set(err, STATUS_CORRUPT,
+                           "%s: the log's name is not one that assay gives, so the signed "
+                           "text could be ambiguous; nothing was signed",
+                           store->path);
+    if (status == STATUS_OK)
+        status = ledger_has_signature(store, checkpoint.id, key->public.bytes, 0, &stored, err);
+    if (status == STATUS_OK && stored)
+        status = error_set(err, STATUS_INVALID, "checkpoint %" PRId64 " is signed by %s already",
+                           checkpoint.id, key->public.name);
+    if (status == STATUS_OK)
+        status = ledger_check_root(store, &checkpoint, "nothing was signed", err);
+    if (status == STATUS_OK)
+        status = sign(store, &checkpoint, role, key, err);
+    return store_change_end(store, status, err);
+}
+
+enum status ledger_add_timestamp(struct store *store, int64_t id, const void *token, size_t length,
+                                 struct error *err)
+{
+    struct ledger_checkpoint checkpoint;
+    struct record_body body;
+    enum status status = store_change_begin(store, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = ledger_find_checkpoint(store, id, &checkpoint, err);
+    if (status == STATUS_OK)
+        status = timestamp_check(token, length, &checkpoint.root, err);
+    body_init(&body, "timestamp");
+    if (status == STATUS_OK)
+        status = body_checkpoint(store, &body, checkpoint.id, err);
+    body_i64(&body, "utc_ns", clock_utc_ns());
+    body_bytes(&body, "token", token, length);
+    status = store_add(store, &body, status, NULL, err);
+    return store_change_end(store, status, err);
+}
+
+enum status ledger_note(struct store *store, const struct ledger_checkpoint *checkpoint, char **ret,
+                        struct error *err)
+{
+    struct note note = note_of(checkpoint);
+    struct statement statement;
+    struct text out;
+    bool row = false;
+    char *note_text;
+    enum status status = statement_begin(store,
+                                         "SELECT name, public_key, signature FROM signature"
+                                         " WHERE checkpoint = ?1 ORDER BY id",
+                                         &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, checkpoint->id);
+    text_init(&out);
+    note_append_body(&out, &note);
+    text_append_char(&out, '\n');
+    while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row) {
+        struct key_public key = {0};
+        const void *bytes = sqlite3_column_blob(statement.handle, 1);
+        const void *signature = sqlite3_column_blob(statement.handle, 2);
+
+        if (!bytes || sqlite3_column_bytes(statement.handle, 1) != KEY_PUBLIC_SIZE || !signature ||
+            (sqlite3_column_bytes(statement.handle, 2) != KEY_SIGNATURE_SIZE &&
+             sqlite3_column_bytes(statement.handle, 2) != COSIGNATURE_SIZE))
+            continue;
+        copy_text(statement.handle, 0, key.name, sizeof(key.name));
+        memcpy(key.bytes, bytes, sizeof(key.bytes));
+        if (sqlite3_column_bytes(statement.handle, 2) == COSIGNATURE_SIZE)
+            cosignature_append(&out, &key, signature);
+        else
+            note_append_signature(&out, &key, signature);
+    }
+    statement_end(&statement);
+    note_text = text_steal(&out);
+    if (status == STATUS_OK && !note_text)
+        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+    if (status == STATUS_OK)
+        *ret = note_text;
+    else
+        free(note_text);
+    return status;
+}
+
+/* ---- amendments ---- */
+
+enum status ledger_add_amendment(struct store *store, int64_t cell, const char *author,
+                                 const char *reason, struct error *err)
+{
+    struct record_body body;
+    enum status status = store_change_begin(store, err);
+
+    if (status != STATUS_OK)
+        return status;
+    body_init(&body, "amendment");
+    status = body_cell(store, &body, cell, err);
+    body_i64(&body, "utc_ns", clock_utc_ns());
+    body_text(&body, "author", author);
+    body_text(&body, "reason", reason);
+    status = store_add(store, &body, status, NULL, err);
+    return store_change_end(store, status, err);
+}
+
+enum status ledger_amendments(struct store *store, int64_t cell, json_t **ret, struct error *err)
+{
+    struct statement statement;
+    enum status status = statement_begin(
+        store,
+        "SELECT id AS amendment, utc_ns, utc_ns AS \"created:iso\", author, reason FROM amendment"
+        " WHERE cell = ?1 ORDER BY id",
+        &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, cell);
+    return statement_rows_json(&statement, ret, err);
+}

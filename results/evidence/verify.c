@@ -1,0 +1,534 @@
+#include "results/evidence/verify.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/shortage.h"
+#include "results/evidence/verify_internal.h"
+
+/* Operations that any file may take, and per byte of it. */
+#define WORK_BASE 20000000
+#define WORK_PER_BYTE 300
+
+#define SIDES 3 /* threads of concurrent steps */
+#define MESSAGE_MAX 1024
+#define WAIT_US 50000 /* between two polls of steps in other threads */
+
+const char *verify_check_name(enum verify_check check)
+{
+    static const char *const names[] = {
+#define VERIFY_NAME(code, name, meaning) name,
+        VERIFY_CHECK_MAP(VERIFY_NAME)
+#undef VERIFY_NAME
+    };
+
+    return (unsigned)check < VERIFY_CHECK_COUNT ? names[check] : "unknown";
+}
+
+/* ---- findings ---- */
+
+static void report(struct verify *verify, const struct verify_finding *finding)
+{
+    if (verify_lacks(verify))
+        return;
+    if (finding->level == VERIFY_WRONG)
+        verify->summary->wrong++;
+    else
+        verify->summary->notes++;
+    if (verify->options->found)
+        verify->options->found(verify->options->context, finding);
+}
+
+void verify_report(struct verify *verify, enum verify_level level, enum verify_check check,
+                   const char *table, const char *key, const char *format, ...)
+{
+    char message[MESSAGE_MAX];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    report(verify, &(struct verify_finding){level, check, table, key, message});
+}
+
+const char *verify_damage(struct verify *verify, sqlite3 *db)
+{
+    if (verify_tell_lack(verify, db, sqlite3_extended_errcode(db)))
+        return NULL;
+    if (sqlite3_errcode(db) != SQLITE_INTERRUPT)
+        return sqlite3_errmsg(db);
+    return verify_stopped(verify) ? NULL
+                                  : "it asks for more work than a file of this size explains";
+}
+
+void verify_report_gap(struct verify *verify, enum verify_check check, const char *table,
+                       int64_t count, int64_t most)
+{
+    char *sql =
+        text_format("SELECT min(n) FROM (SELECT id + 1 AS n FROM %s UNION ALL SELECT 1) WHERE"
+                    " n NOT IN (SELECT id FROM %s)",
+                    table, table);
+    char key[24];
+
+    if (sql)
+        snprintf(key, sizeof(key), "%lld", (long long)verify_ask(verify, sql, 0, 0, check));
+    verify_report(verify, VERIFY_WRONG, check, table, sql ? key : NULL,
+                  "is missing: there are %" PRId64 ", and the last is number %" PRId64, count,
+                  most);
+    free(sql);
+}
+
+void verify_report_damage(struct verify *verify, enum verify_check check, const char *table,
+                          sqlite3 *db)
+{
+    const char *damage = verify_damage(verify, db);
+
+    if (damage)
+        verify_report(verify, VERIFY_WRONG, check, table, NULL, "cannot be read: %s", damage);
+}
+
+void verify_findings_add(struct verify_findings *findings, enum verify_level level,
+                         enum verify_check check, const char *table, const char *key,
+                         const char *format, ...)
+{
+    char message[MESSAGE_MAX];
+    struct verify_note *note;
+    va_list args;
+
+    if (findings->count == findings->capacity) {
+        size_t capacity = findings->capacity ? findings->capacity * 2 : 16;
+        struct verify_note *grown = NULL;
+
+        if (findings->count < VERIFY_FINDINGS_MAX)
+            grown = realloc(findings->items, capacity * sizeof(*grown));
+        if (!grown) {
+            if (findings->count < VERIFY_FINDINGS_MAX)
+                shortage_note();
+            findings->unreported++;
+            return;
+        }
+        findings->items = grown;
+        findings->capacity = capacity;
+    }
+    va_start(args, format);
+    vsnprintf(message, sizeof(message), format, args);
+    va_end(args);
+    note = &findings->items[findings->count++];
+    note->finding = (struct verify_finding){level, check, table ? strdup(table) : NULL,
+                                            key ? strdup(key) : NULL, strdup(message)};
+    if ((table && !note->finding.table) || (key && !note->finding.key) || !note->finding.message)
+        shortage_note();
+}
+
+void verify_findings_report(struct verify *verify, struct verify_findings *findings)
+{
+    for (size_t i = 0; i < findings->count; i++) {
+        struct verify_finding *finding = &findings->items[i].finding;
+
+        report(verify, finding);
+        free((void *)(uintptr_t)finding->table);
+        free((void *)(uintptr_t)finding->key);
+        free((void *)(uintptr_t)finding->message);
+    }
+    if (findings->unreported > 0)
+        verify_report(verify, VERIFY_WRONG, VERIFY_ROW, NULL, NULL, "and %" PRId64 " more",
+                      findings->unreported);
+    free(findings->items);
+    *findings = (struct verify_findings){0};
+}
+
+bool verify_stopped(const struct verify *verify)
+{
+    return verify->stopped || (verify->main && verify->main->stopped) || verify_lacks(verify);
+}
+
+bool verify_progress(struct verify *verify, const char *doing, uint64_t done, uint64_t total)
+{
+    struct verify_progress progress = {doing, done, total};
+
+    if (verify->options->progress &&
+        !verify->options->progress(verify->options->context, &progress))
+        verify->stopped = true;
+    return !verify_stopped(verify);
+}
+
+/* ---- statements ---- */
+
+sqlite3_stmt *verify_prepare(struct verify *verify, sqlite3 *db, const char *sql,
+                             enum verify_check check, const char *table)
+{
+    sqlite3_stmt *select = NULL;
+
+    if (sqlite3_prepare_v2(db, sql, -1, &select, NULL) == SQLITE_OK)
+        return select;
+    verify_report_damage(verify, check, table, db);
+    sqlite3_finalize(select);
+    return NULL;
+}
+
+bool verify_step(struct verify *verify, sqlite3_stmt *select, enum verify_check check,
+                 const char *table)
+{
+    int rc = sqlite3_step(select);
+
+    if (rc == SQLITE_ROW)
+        return true;
+    if (rc != SQLITE_DONE)
+        verify_report_damage(verify, check, table, sqlite3_db_handle(select));
+    return false;
+}
+
+int64_t verify_ask(struct verify *verify, const char *sql, int64_t parameter, int64_t missing,
+                   enum verify_check check)
+{
+    sqlite3_stmt *select = verify_prepare(verify, verify->db, sql, check, NULL);
+    int64_t value = missing;
+
+    if (!select)
+        return missing;
+    if (sqlite3_bind_parameter_count(select) > 0)
+        sqlite3_bind_int64(select, 1, parameter);
+    if (verify_step(verify, select, check, NULL) && sqlite3_column_type(select, 0) != SQLITE_NULL)
+        value = sqlite3_column_int64(select, 0);
+    sqlite3_finalize(select);
+    return value;
+}
+
+/* ---- the file ---- */
+
+static bool companion_exists(const char *path, const char *ending, struct stat *st)
+{
+    char *name = text_format("%s%s", path, ending);
+    const bool exists = name && stat(name, st) == 0;
+
+    free(name);
+    return exists;
+}
+
+/*
+ * Size of file and log; whether the file may be in use. An empty log without shared memory is what
+ * a copy brings along; in a folder that cannot be written to SQLite would not open it.
+ */
+static enum status look_at_file(struct verify *verify, struct error *err)
+{
+    struct stat st, log, memory;
+    const bool has_log = companion_exists(verify->path, "-wal", &log);
+
+    if (stat(verify->path, &st) != 0)
+        return error_set_errno(err, errno, "%s", verify->path);
+    if (!S_ISREG(st.st_mode))
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: is not a regular file; name a database or a bundle of assay",
+                         verify->path);
+    if (access(verify->path, R_OK) != 0)
+        return error_set_errno(err, errno, "%s", verify->path);
+    verify->file_size = st.st_size;
+    verify->stray_log = has_log && log.st_size > 0 && !verify_is_log(verify->path);
+    verify->immutable = !has_log || verify->stray_log || store_odd_companion(verify->path) ||
+                        (log.st_size == 0 && !companion_exists(verify->path, "-shm", &memory));
+    verify->changed = st.st_mtim;
+    verify->summary->bytes = st.st_size + (has_log && !verify->stray_log ? log.st_size : 0);
+    verify->work_max = WORK_BASE + WORK_PER_BYTE * verify->summary->bytes;
+    return STATUS_OK;
+}
+
+/* A file without a log is read without locks: was it unchanged meanwhile? */
+static enum status look_again(const struct verify *verify, struct error *err)
+{
+    struct stat st;
+
+    if (!verify->immutable)
+        return STATUS_OK;
+    if (stat(verify->path, &st) == 0 && st.st_size == verify->file_size &&
+        st.st_mtim.tv_sec == verify->changed.tv_sec &&
+        st.st_mtim.tv_nsec == verify->changed.tv_nsec)
+        return STATUS_OK;
+    return error_set(err, STATUS_BUSY,
+                     "%s: was written to while it was checked, so the findings are not "
+                     "valid; check it again, or check a copy",
+                     verify->path);
+}
+
+static int64_t pragma(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *select = NULL;
+    int64_t value = -1;
+
+    if (sqlite3_prepare_v2(db, sql, -1, &select, NULL) == SQLITE_OK &&
+        sqlite3_step(select) == SQLITE_ROW)
+        value = sqlite3_column_int64(select, 0);
+    sqlite3_finalize(select);
+    return value;
+}
+
+/* SQLite cannot read it. Its header shows whether it is a database of assay. */
+static enum status refuse(struct verify *verify, const struct verify_header *header, int rc,
+                          struct error *err)
+{
+    if (!header->ours || rc == SQLITE_OK)
+        return error_set(err, STATUS_CORRUPT, "%s: is neither a database nor a bundle of assay",
+                         verify->path);
+    verify->damaged = true;
+    verify->summary->schema_version = header->version;
+    if (verify->summary->wrong == 0)
+        verify_report(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL, "cannot be read: %s",
+                      sqlite3_errstr(rc));
+    return STATUS_OK;
+}
+
+/* What lies next to the database, and in its file outside of its content. */
+static void look_beside(struct verify *verify)
+{
+    const int64_t page_size = pragma(verify->db, "PRAGMA page_size");
+    const int64_t end = pragma(verify->db, "PRAGMA page_count") * page_size;
+    const int64_t unused = pragma(verify->db, "PRAGMA freelist_count");
+    const char *odd = store_odd_companion(verify->path);
+
+    if (odd)
+        verify_report(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
+                      "%s%s is next to it and is not a regular file: remove it", verify->path, odd);
+    else if (verify->stray_log)
+        verify_report(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
+                      "%s-wal is next to it, and is no write-ahead log of a database with its "
+                      "pages, so nothing in it was read: remove it",
+                      verify->path);
+    if (end > 0 && verify->file_size > end)
+        verify_report(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
+                      "%" PRId64 " bytes lie outside of the database, after its last page",
+                      verify->file_size - end);
+    if (unused > 0)
+        verify_report(verify, VERIFY_NOTE, VERIFY_FILE, NULL, NULL,
+                      "%" PRId64 " bytes lie outside of the database's content, on %" PRId64
+                      " pages that it does not use; files in which rows are only added have none, "
+                      "and nothing is said of what they hold (VACUUM removes them)",
+                      unused * page_size, unused);
+}
+
+static enum status identify(struct verify *verify, struct error *err)
+{
+    const struct verify_header header = verify_read_header(verify->path);
+    sqlite3 *db = verify->db;
+    int64_t application = pragma(db, "PRAGMA application_id");
+    const int rc = sqlite3_extended_errcode(db);
+    int64_t version;
+    int newest;
+
+    store_migrations(&newest);
+    if (application < 0 && (rc & 0xff) == SQLITE_CANTOPEN &&
+        store_check_pending(verify->path, err) != STATUS_OK)
+        return STATUS_DENIED;
+    if (application < 0 && (rc & 0xff) != SQLITE_CORRUPT && (rc & 0xff) != SQLITE_NOTADB)
+        return store_error(verify->store, rc, "opening", err);
+    if (header.ours && verify->immutable && header.bytes > verify->summary->bytes)
+        verify_report(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
+                      "the file has been cut short: %" PRId64 " of %" PRId64 " bytes",
+                      verify->summary->bytes, header.bytes);
+    if (application != STORE_APPLICATION_ID)
+        return refuse(verify, &header, rc, err);
+    if (store_has_hot_journal(verify->path))
+        verify_report(
+            verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
+            "an interrupted change is next to it in %s-journal; the next program that opens "
+            "the file for writing rolls it back, which changes the file: do that first (sqlite3 "
+            "FILE .tables, after copying both), then check it again",
+            verify->path);
+    look_beside(verify);
+    version = pragma(db, "PRAGMA user_version");
+    if (version < 1 || version > newest)
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: has schema version %" PRId64 ", this assay knows 1 to %d",
+                         verify->path, version, newest);
+    verify->summary->schema_version = version;
+    return STATUS_OK;
+}
+
+/* ---- steps in threads of their own, concurrent with the others ---- */
+
+typedef enum status step_fn(struct verify *verify, struct error *err);
+
+/* Steps in their own thread, on their own connection; their findings are reported later. */
+struct side {
+    step_fn *steps[3]; /* NULL: no more */
+    struct verify verify;
+    struct verify_options options;
+    struct verify_summary summary;
+    struct verify_findings findings;
+    enum status status;
+    struct error err;
+    pthread_t thread;
+    bool started;
+    atomic_bool done;
+};
+
+static void found_beside(void *context, const struct verify_finding *finding)
+{
+    struct side *side = context;
+
+    verify_findings_add(&side->findings, finding->level, finding->check, finding->table,
+                        finding->key, "%s", finding->message);
+}
+
+static void finish_budgets(struct verify *verify)
+{
+    while (verify->budgets) {
+        struct verify_budget *next = verify->budgets->next;
+
+        free(verify->budgets);
+        verify->budgets = next;
+    }
+}
+
+static void *run_side(void *context)
+{
+    struct side *side = context;
+    struct verify *verify = &side->verify;
+
+    side->status = verify_open(verify, &verify->store, &side->err);
+    if (side->status == STATUS_OK) {
+        verify->db = verify->store->db;
+        sqlite3_exec(verify->db, "BEGIN", NULL, NULL, NULL);
+        for (size_t i = 0; side->steps[i] && side->status == STATUS_OK; i++)
+            if ((side->steps[i] == verify_structure || verify->readable) && !verify_stopped(verify))
+                side->status = side->steps[i](verify, &side->err);
+    }
+    store_close(verify->store);
+    finish_budgets(verify);
+    side->done = true;
+    return NULL;
+}
+
+static void init_side(struct side *side, const struct verify *verify, step_fn *first,
+                      step_fn *second)
+{
+    memset(side, 0, sizeof(*side));
+    side->steps[0] = first;
+    side->steps[1] = second;
+    side->options = *verify->options;
+    side->options.context = side;
+    side->options.found = found_beside;
+    side->options.progress = NULL; /* reported by one thread */
+    side->summary.schema_version = verify->summary->schema_version;
+    side->verify.options = &side->options;
+    side->verify.summary = &side->summary;
+    side->verify.path = verify->path;
+    side->verify.immutable = verify->immutable;
+    side->verify.work_max = verify->work_max;
+    side->verify.readable = verify->readable;
+    side->verify.model = verify->model;
+    side->verify.main = verify;
+    side->verify.lack = verify->lack;
+    if (verify->options->threads != 1)
+        side->started = pthread_create(&side->thread, NULL, run_side, side) == 0;
+}
+
+/* Waits for its end, while the user may stop it, or does its work now. Reports its findings. */
+static enum status finish_side(struct side *side, struct verify *verify, struct error *err)
+{
+    if (side->started) {
+        while (!side->done && verify_progress(verify, "structure", 0, 0))
+            usleep(WAIT_US);
+        pthread_join(side->thread, NULL);
+    } else {
+        run_side(side);
+    }
+    verify_findings_report(verify, &side->findings);
+    if (side->status != STATUS_OK && err)
+        *err = side->err;
+    return side->status;
+}
+
+static enum status check_all(struct verify *verify, struct error *err)
+{
+    static step_fn *const steps[] = {verify_records, verify_tree, verify_signatures, verify_series};
+    static step_fn *const last_steps[] = {verify_shown, verify_cells, verify_estimates,
+                                          verify_comparisons};
+    struct side *sides = malloc(SIDES * sizeof(*sides));
+    enum status status = sides ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
+
+    if (status == STATUS_OK)
+        status = identify(verify, err);
+    if (status == STATUS_OK && !verify->damaged)
+        status = verify_schema(verify, err);
+    if (status != STATUS_OK || verify->damaged) {
+        free(sides);
+        return status;
+    }
+    init_side(&sides[0], verify, verify_structure, NULL);
+    init_side(&sides[1], verify, verify_tables, verify_complete);
+    init_side(&sides[2], verify, verify_trials, NULL);
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+        if (status == STATUS_OK && verify->readable && !verify->stopped)
+            status = steps[i](verify, err);
+    for (int i = 0; i < SIDES; i++) {
+        enum status side_status = finish_side(&sides[i], verify, status == STATUS_OK ? err : NULL);
+
+        if (status == STATUS_OK)
+            status = side_status;
+    }
+    free(sides);
+    for (size_t i = 0; i < sizeof(last_steps) / sizeof(last_steps[0]); i++)
+        if (status == STATUS_OK && verify->readable && !verify->stopped)
+            status = last_steps[i](verify, err);
+    return status;
+}
+
+static void finish(struct verify *verify)
+{
+    store_close(verify->store);
+    sqlite3_close(verify->model);
+    while (verify->covers) {
+        struct verify_cover *next = verify->covers->next;
+
+        free(verify->covers);
+        verify->covers = next;
+    }
+    finish_budgets(verify);
+    free(verify);
+}
+
+enum status verify_file(const char *path, const struct verify_options *options,
+                        struct verify_summary *ret, struct error *err)
+{
+    struct verify_summary summary = {0};
+    struct verify *verify = calloc(1, sizeof(*verify));
+    struct verify_lack lack = {0};
+    int64_t start = clock_monotonic_ns();
+    enum status status;
+
+    if (!verify)
+        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    digest_accelerate();
+    /* Counting what is allocated takes a lock that all connections share. The call fails,
+     * harmlessly, where this process has used SQLite before. */
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    verify_watch_memory();
+    verify_lack_begin(&lack);
+    verify->options = options;
+    verify->summary = &summary;
+    verify->path = path;
+    verify->lack = &lack;
+    status = look_at_file(verify, err);
+    if (status == STATUS_OK)
+        status = verify_open(verify, &verify->store, err);
+    if (status == STATUS_OK) {
+        verify->db = verify->store->db;
+        /* All steps read the same state. */
+        sqlite3_exec(verify->db, "BEGIN", NULL, NULL, NULL);
+        status = check_all(verify, err);
+    }
+    if (status == STATUS_OK && verify->stopped)
+        status = error_set(err, STATUS_INTERRUPTED, "%s: not checked to the end", path);
+    if (status == STATUS_OK)
+        status = look_again(verify, err);
+    status = verify_lack_end(verify, status, err);
+    finish(verify);
+    summary.seconds = (double)(clock_monotonic_ns() - start) / 1e9;
+    *ret = summary;
+    return status;
+}

@@ -1,0 +1,194 @@
+/* verify_internal - what the files of the verifier share. For results/verify*.c alone. */
+#ifndef ASSAY_RESULTS_EVIDENCE_VERIFY_INTERNAL_H
+#define ASSAY_RESULTS_EVIDENCE_VERIFY_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include <sqlite3.h>
+
+#include "harness/core/text.h"
+#include "results/store/store_internal.h"
+#include "results/evidence/verify.h"
+
+/*
+ * Mathematical functions of the C library differ in the last bit from one version and processor to
+ * the next. A smaller difference counts as equal.
+ */
+#define SAME_WITHIN 1e-9
+
+#define VERIFY_KEY_TEXT 80       /* bytes of a key that is shown */
+#define VERIFY_FINDINGS_MAX 1000 /* per step; more are counted, not reported */
+
+struct verify_note {
+    struct verify_finding finding; /* strings are heap */
+};
+
+/* Findings of one worker, reported when its step is over. */
+struct verify_findings {
+    struct verify_note *items;
+    size_t count, capacity;
+    int64_t unreported;
+};
+
+/* Remaining budget of the statements of one connection. */
+struct verify_budget {
+    struct verify *verify;
+    int64_t left;
+    struct verify_budget *next;
+};
+
+/* How far good signatures cover a log. */
+struct verify_cover {
+    int64_t log, size;
+    struct verify_cover *next;
+};
+
+/* What the system refused: one for a file, shared by all that check it. */
+struct verify_lack {
+    pthread_mutex_t lock;
+    atomic_bool is_set;
+    struct error err;        /* the first, once set */
+    unsigned long shortages; /* of memory, before */
+};
+
+struct verify {
+    const struct verify_options *options;
+    struct verify_summary *summary;
+    const char *path;
+    bool immutable;          /* no process has the file open */
+    bool stray_log;          /* its -wal is no log */
+    int64_t file_size;       /* without its log */
+    struct timespec changed; /* the file's time before it was read */
+    int64_t work_max;        /* SQLite operations that one connection may take */
+    struct verify_budget *budgets;
+    struct store *store; /* on the main connection */
+    sqlite3 *db;         /* its connection */
+    sqlite3 *model;      /* a database of the same version, which verify_tables fills */
+    bool damaged;        /* SQLite cannot read it; already reported */
+    bool readable;       /* tables and indices are as expected, so they can be queried */
+    struct verify_cover *covers;
+    struct digest secret; /* of the file's own log */
+    struct verify_lack *lack;
+    atomic_bool stopped;
+    const struct verify *main; /* of concurrent steps: stops them too; else NULL */
+};
+
+/* What the first 100 bytes of a database of assay say, even if the rest is damaged. */
+struct verify_header {
+    bool ours;     /* false: it does not begin as one, and nothing else is known */
+    int64_t bytes; /* of the whole file */
+    int version;   /* of the schema */
+};
+
+/* verify_header.c */
+struct verify_header verify_read_header(const char *path);
+/* Whether the file's -wal begins as a write-ahead log of a database with its page size. */
+bool verify_is_log(const char *path);
+
+/* verify_shortage.c */
+void verify_lack_begin(struct verify_lack *lack);
+/* Whether something was refused: from then on nothing that fails is a finding. */
+bool verify_lacks(const struct verify *verify);
+/* Keeps SQLite's error `rc` of `db`; false: it is not of the system, but of the file. */
+bool verify_tell_lack(struct verify *verify, sqlite3 *db, int rc);
+/* `status`, or why the file could not be checked, where that is why or where it is OK. */
+enum status verify_lack_end(struct verify *verify, enum status status, struct error *err);
+
+/* verify_open.c: a connection that trusts nothing; `store` is made around it. */
+enum status verify_open(struct verify *verify, struct store **ret, struct error *err);
+/* Lets a connection that is used for another step do as much work again. */
+void verify_renew(struct verify *verify, struct store *store);
+
+/* ---- findings ---- */
+
+void verify_report(struct verify *verify, enum verify_level level, enum verify_check check,
+                   const char *table, const char *key, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+/*
+ * Why a statement failed on evidence; NULL: because the user stopped it, or the system refused
+ * something, which is kept.
+ */
+const char *verify_damage(struct verify *verify, sqlite3 *db);
+/* Rows that are numbered 1, 2, 3 ... are not: one is missing. */
+void verify_report_gap(struct verify *verify, enum verify_check check, const char *table,
+                       int64_t count, int64_t most);
+/* A statement failed on evidence: the file is damaged there. */
+void verify_report_damage(struct verify *verify, enum verify_check check, const char *table,
+                          sqlite3 *db);
+void verify_findings_add(struct verify_findings *findings, enum verify_level level,
+                         enum verify_check check, const char *table, const char *key,
+                         const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* Reports them and empties the list. */
+void verify_findings_report(struct verify *verify, struct verify_findings *findings);
+
+/* Whether the user has stopped it, or the system refused something. */
+bool verify_stopped(const struct verify *verify);
+/* Reports a step's progress; false when the user wants to stop. */
+bool verify_progress(struct verify *verify, const char *doing, uint64_t done, uint64_t total);
+
+/* ---- work divided among threads ---- */
+
+/* SQL: trials whose worker was another program than assay (harness/runner/PROTOCOL.md). */
+#define VERIFY_FOREIGN_TRIALS                                                                      \
+    "SELECT n.trial FROM reading r JOIN reading_member m ON m.reading = r.id JOIN environment n"   \
+    " ON n.readings = m.reading_set AND n.at = 'host' WHERE r.name = 'variable.ASSAY_WORKER'"
+
+struct verify_worker {
+    struct verify *verify;
+    struct store *store; /* its own */
+    sqlite3 *db;
+    struct verify_findings findings;
+    int64_t done; /* of whatever the step counts */
+};
+typedef void verify_work_fn(struct verify_worker *worker, int64_t first, int64_t end);
+/*
+ * Calls `work` with parts of [0, total), at most `step` long, in as many threads as asked. Findings
+ * are reported in the order of their parts' workers. Returns the workers' `done` in sum.
+ */
+enum status verify_share(struct verify *verify, const char *doing, int64_t total, int64_t step,
+                         verify_work_fn *work, int64_t *ret_done, struct error *err);
+
+/* ---- the steps ---- */
+
+enum status verify_schema(struct verify *verify, struct error *err);
+enum status verify_structure(struct verify *verify, struct error *err);
+/* verify_record.c: each record by itself. */
+enum status verify_records(struct verify *verify, struct error *err);
+/* verify_tree.c: the logs and their heads. */
+enum status verify_tree(struct verify *verify, struct error *err);
+/* verify_tables.c: tables and blobs against the records. */
+enum status verify_tables(struct verify *verify, struct error *err);
+enum status verify_signatures(struct verify *verify, struct error *err);
+/* verify_shown.c: what a reader does not see, and should know of. */
+enum status verify_shown(struct verify *verify, struct error *err);
+enum status verify_complete(struct verify *verify, struct error *err);
+enum status verify_cells(struct verify *verify, struct error *err);
+enum status verify_series(struct verify *verify, struct error *err);
+enum status verify_trials(struct verify *verify, struct error *err);
+enum status verify_estimates(struct verify *verify, struct error *err);
+enum status verify_comparisons(struct verify *verify, struct error *err);
+
+/* verify_record.c: the salts of a record as its row has them: `salt` is the column. `ret_each` is
+ * heap JSON, or NULL. False: they are of no form that salts have. */
+bool verify_read_salts(sqlite3_stmt *row, int salt, struct record_salts *ret, json_t **ret_each);
+
+/* Prepares on a connection; NULL after reporting the damage. */
+sqlite3_stmt *verify_prepare(struct verify *verify, sqlite3 *db, const char *sql,
+                             enum verify_check check, const char *table);
+/* Steps: true for a row. Damage is reported, and ends the rows. */
+bool verify_step(struct verify *verify, sqlite3_stmt *select, enum verify_check check,
+                 const char *table);
+/* A column as text; "" for NULL. */
+static inline const char *text_at(sqlite3_stmt *select, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(select, column);
+
+    return text ? text : "";
+}
+/* The single number that `sql` gives, with up to one parameter; `missing` when there is none. */
+int64_t verify_ask(struct verify *verify, const char *sql, int64_t parameter, int64_t missing,
+                   enum verify_check check);
+
+#endif

@@ -1,0 +1,276 @@
+#include "results/formats/csv_export.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <csv.h>
+#include <sqlite3.h>
+
+#include "harness/core/canonical.h"
+#include "harness/core/text.h"
+#include "protocols/finding.h"
+#include "protocols/metric.h"
+#include "results/store/foreign_worker.h"
+#include "results/store/store_internal.h"
+
+static const char *const result_keys[] = {
+    "id",
+    "workload",
+    "kind",
+    "precision",
+    "batch",
+    "scenario",
+    "implementation",
+    "arm",
+    "support",
+    "library",
+    "library_version",
+    "protocol",
+    "backend",
+    "device_spec",
+    "device",
+    "simulated",
+    "trials_ok",
+    "trials_ended",
+    "trials_planned",
+    "verdict",
+    "grade",
+    "metric",
+    "value",
+    "lo",
+    "hi",
+    "unit",
+    "energy_source",
+    "created_utc_ns",
+    "created",
+    "workload_digest",
+    "protocol_digest",
+    "driver_version",
+    "host",
+    "tool_version",
+    "imported",
+    "foreign_worker",
+};
+
+static enum status check_file(FILE *file, struct error *err)
+{
+    if (!ferror(file))
+        return STATUS_OK;
+    return error_set_errno(err, errno ? errno : EIO, "writing CSV");
+}
+
+/* A full disk may be reported only now. */
+static enum status finish_file(FILE *file, struct error *err)
+{
+    errno = 0;
+    if (fflush(file) != 0)
+        return error_set_errno(err, errno ? errno : EIO, "writing CSV");
+    return check_file(file, err);
+}
+
+/*
+ * A spreadsheet treats a field that begins so as a formula, quoted or not, and a terminal treats
+ * control characters as commands. Device names come from drivers and from other programs' files.
+ */
+static bool is_harmless(const char *text, size_t length)
+{
+    if (length > 0 && strchr("=+-@\t\r", *text))
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)text[i] < 0x20 || (unsigned char)text[i] >= 0x7f)
+            return false;
+    return true;
+}
+
+static void write_text(FILE *file, const char *text, size_t length)
+{
+    struct text shown;
+
+    if (is_harmless(text, length)) {
+        csv_fwrite(file, text, length);
+        return;
+    }
+    text_init(&shown);
+    if (length > 0 && *text && strchr("=+-@", *text))
+        text_append_char(&shown, '\'');
+    text_append_printable(&shown, text, length);
+    if (text_ok(&shown))
+        csv_fwrite(file, shown.data, shown.length);
+    text_finish(&shown);
+}
+
+static void write_json(FILE *file, const json_t *value)
+{
+    char real[CANONICAL_REAL_SIZE];
+
+    if (json_is_string(value))
+        write_text(file, json_string_value(value), json_string_length(value));
+    else if (json_is_integer(value))
+        fprintf(file, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else if (json_is_real(value))
+        fputs(canonical_real(json_real_value(value), real), file);
+    else if (json_is_boolean(value))
+        fputc(json_is_true(value) ? '1' : '0', file);
+}
+
+/* Value and interval of every metric, each in its base unit. */
+static void write_metrics(FILE *file, const json_t *values)
+{
+    static const char *const members[] = {"value", "lo", "hi"};
+
+    for (size_t i = 0; i < METRIC_COUNT; i++)
+        for (size_t k = 0; k < 3; k++) {
+            fputc(',', file);
+            write_json(file, json_object_get(json_object_get(values, metrics[i].id), members[k]));
+        }
+}
+
+/* "drift contention": each code once. False: out of memory. */
+static bool write_findings(FILE *file, const json_t *findings)
+{
+    json_t *codes = findings_codes(findings), *code;
+    size_t i;
+
+    json_array_foreach(codes, i, code) fprintf(file, "%s%s", i ? " " : "", json_string_value(code));
+    json_decref(codes);
+    return codes != NULL;
+}
+
+enum status csv_export_results(const json_t *rows, FILE *file, struct error *err)
+{
+    const size_t count = sizeof(result_keys) / sizeof(result_keys[0]);
+    json_t *row;
+    size_t i;
+
+    for (size_t k = 0; k < count; k++)
+        fprintf(file, "%s%s", k ? "," : "", result_keys[k]);
+    for (size_t k = 0; k < METRIC_COUNT; k++)
+        fprintf(file, ",%s,%s_lo,%s_hi", metrics[k].id, metrics[k].id, metrics[k].id);
+    fputs(",findings\n", file);
+    json_array_foreach(rows, i, row)
+    {
+        for (size_t k = 0; k < count; k++) {
+            if (k)
+                fputc(',', file);
+            write_json(file, json_object_get(row, result_keys[k]));
+        }
+        write_metrics(file, json_object_get(row, "metrics"));
+        fputc(',', file);
+        if (!write_findings(file, json_object_get(row, "findings")))
+            return error_set(err, STATUS_NO_MEMORY, "no memory for the findings");
+        fputc('\n', file);
+    }
+    return finish_file(file, err);
+}
+
+static enum status failed(struct store *store, struct error *err)
+{
+    sqlite3 *db = store_connection(store);
+
+    return error_set(err, sqlite3_errcode(db) == SQLITE_NOMEM ? STATUS_NO_MEMORY : STATUS_IO,
+                     "%s: reading samples: %s", store_path(store), sqlite3_errmsg(db));
+}
+
+/* A column as a CSV field. */
+static void write_column(FILE *file, sqlite3_stmt *row, int column)
+{
+    switch (sqlite3_column_type(row, column)) {
+    case SQLITE_INTEGER:
+        fprintf(file, "%lld", (long long)sqlite3_column_int64(row, column));
+        break;
+    case SQLITE_TEXT:
+        write_text(file, (const char *)sqlite3_column_text(row, column),
+                   (size_t)sqlite3_column_bytes(row, column));
+        break;
+    default:
+        break;
+    }
+}
+
+/*
+ * Writes a line for each sample of each row of `sql`, whose columns are trial id, series and then
+ * the `context` columns to repeat; `numbered` adds the sample's number before its value.
+ */
+static enum status write_samples(struct store *store, const char *sql, int64_t cell, int context,
+                                 bool numbered, FILE *file, struct error *err)
+{
+    sqlite3_stmt *row = NULL;
+    enum status status = STATUS_OK;
+    int rc = sqlite3_prepare_v2(store_connection(store), sql, -1, &row, NULL);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_int64(row, 1, cell);
+    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+        int64_t *values = NULL;
+        size_t count = 0;
+
+        rc = sqlite3_step(row);
+        if (rc != SQLITE_ROW)
+            break;
+        status =
+            store_load_samples(store, sqlite3_column_int64(row, 0),
+                               (const char *)sqlite3_column_text(row, 1), &values, &count, err);
+        for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+            for (int k = 0; k < context; k++) {
+                write_column(file, row, 2 + k);
+                fputc(',', file);
+            }
+            if (numbered)
+                fprintf(file, "%zu,", i);
+            fprintf(file, "%" PRId64 "\n", values[i]);
+            status = check_file(file, err);
+        }
+        free(values);
+        if (status != STATUS_OK)
+            break;
+    }
+    if (status == STATUS_OK && rc != SQLITE_DONE)
+        status = failed(store, err);
+    sqlite3_finalize(row);
+    return status == STATUS_OK ? finish_file(file, err) : status;
+}
+
+enum status csv_export_samples(struct store *store, int64_t cell, FILE *file, struct error *err)
+{
+    fputs("series,trial,sample_ns\n", file);
+    return write_samples(store,
+                         "SELECT t.id, 'wall_ns', substr(g.uid, 1, 8) || '/' || c.ordinal,"
+                         " t.sequence FROM trial t JOIN trial_end e ON e.trial = t.id"
+                         " JOIN cell c ON c.id = t.cell JOIN campaign g ON g.id = t.campaign"
+                         " WHERE t.cell = ?1 AND e.status = 'ok' ORDER BY t.sequence, t.attempt",
+                         cell, 2, false, file, err);
+}
+
+void csv_export_series_header(FILE *file)
+{
+    fputs("result,workload,precision,batch,scenario,implementation,protocol,device_spec,device,"
+          "simulated,foreign_worker,"
+          "driver_version,host,workload_digest,protocol_digest,tool_version,created_utc_ns,"
+          "trial,attempt,status,iterations_per_sample,window_first,series,number,value\n",
+          file);
+}
+
+#define FOREIGN_WORKER FOREIGN_WORKER_OF("t.id")
+
+enum status csv_export_series_rows(struct store *store, int64_t cell, FILE *file, struct error *err)
+{
+    return write_samples(
+        store,
+        "SELECT t.id, s.name, substr(g.uid, 1, 8) || '/' || c.ordinal,"
+        " c.workload_name, c.precision, c.batch, c.scenario, c.implementation,"
+        " c.protocol_name, c.device_spec, d.name, d.simulated, " FOREIGN_WORKER ","
+        " " CONTEXT_DRIVER_VERSION ", " CONTEXT_HOST(
+            "t.id") ","
+                    " lower(hex(c.workload)), lower(hex(c.protocol)), g.tool_version,"
+                    " g.created_utc_ns, t.sequence,"
+                    " t.attempt, coalesce(e.status, 'no_end'), e.iterations_per_sample,"
+                    " e.window_first, s.name FROM trial t JOIN cell c ON c.id = t.cell"
+                    " JOIN campaign g ON g.id = t.campaign JOIN series s ON s.trial = t.id"
+                    " LEFT JOIN trial_end e ON e.trial = t.id"
+                    " LEFT JOIN trial_device td ON td.trial = t.id"
+                    " LEFT JOIN device d ON d.id = td.device WHERE t.cell = ?1"
+                    " GROUP BY t.id, s.name ORDER BY t.sequence, t.attempt, min(s.rowid)",
+        cell, 23, true, file, err);
+}

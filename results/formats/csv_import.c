@@ -1,0 +1,420 @@
+#include "results/formats/csv_import.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/text.h"
+#include "results/formats/csv_reader.h"
+#include "results/store/name_index.h"
+
+#define SAMPLE_NS_MAX ((int64_t)1 << 62)
+
+/* State of both readers. */
+struct import {
+    const char *origin;
+    uint64_t rows;
+    struct name_index series_index; /* of series */
+    struct name_index member_index; /* of "SERIES\x1fTRIAL", or pairs */
+    struct csv_samples *samples;
+    struct csv_pairs *pairs;
+    unsigned char **seen;              /* pairs: bit 0 arm a, bit 1 arm b, by series */
+    uint64_t *last_line;               /* pairs: line of a series' last row */
+    const struct csv_columns *columns; /* of samples */
+    int value, trial, series;          /* places of the columns; -1: there is none */
+    double unit_ns;
+};
+
+static enum status refuse(const struct import *import, uint64_t line, struct error *err,
+                          const char *what, const char *field)
+{
+    struct text shown;
+    enum status status;
+
+    text_init(&shown);
+    text_append_printable(&shown, field, strlen(field) < 60 ? strlen(field) : 60);
+    status = error_set_at(err, STATUS_INVALID, import->origin, line, "\"%s\": %s",
+                          text_ok(&shown) ? shown.data : "", what);
+    text_finish(&shown);
+    return status;
+}
+
+static enum status no_memory(const struct import *import, struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "%s: no memory for its rows", import->origin);
+}
+
+static enum status check_row(struct import *import, const char *series, const char *member,
+                             uint64_t line, struct error *err)
+{
+    if (++import->rows > CSV_IMPORT_ROWS_MAX)
+        return error_set_at(err, STATUS_INVALID, import->origin, line,
+                            "more than %u rows: split the file by series", CSV_IMPORT_ROWS_MAX);
+    if (!series[0] || strlen(series) > CSV_IMPORT_NAME_MAX)
+        return refuse(import, line, err, "a series' name has 1 to 256 bytes", series);
+    if (!member[0] || strlen(member) > CSV_IMPORT_NAME_MAX)
+        return refuse(import, line, err, "this name has 1 to 256 bytes", member);
+    return STATUS_OK;
+}
+
+/* Adds one zeroed item; capacities double, so the count alone says when to grow. */
+static void *grow(void *items, size_t count, size_t size)
+{
+    if (count > 0 && (count & (count - 1)) != 0)
+        return items;
+    return realloc(items, (count ? count * 2 : 1) * size);
+}
+
+/* ---- samples ---- */
+
+static enum status find_series(struct import *import, const char *name, uint64_t line,
+                               struct csv_series **ret, struct error *err)
+{
+    struct csv_samples *samples = import->samples;
+    size_t at;
+
+    if (name_index_find(&import->series_index, name, "", &at)) {
+        *ret = &samples->series[at];
+        return STATUS_OK;
+    }
+    if (samples->series_count == CSV_IMPORT_SERIES_MAX)
+        return refuse(import, line, err, "more than 100000 series: split the file", name);
+    struct csv_series *grown = grow(samples->series, samples->series_count, sizeof(*grown));
+    if (!grown)
+        return no_memory(import, err);
+    samples->series = grown;
+    grown[samples->series_count] = (struct csv_series){.name = strdup(name)};
+    if (!grown[samples->series_count].name ||
+        !name_index_add(&import->series_index, name, "", samples->series_count))
+        return no_memory(import, err);
+    *ret = &grown[samples->series_count++];
+    return STATUS_OK;
+}
+
+static enum status find_trial(struct import *import, struct csv_series *series, const char *name,
+                              struct csv_trial **ret, struct error *err)
+{
+    struct csv_trial *grown;
+    size_t at;
+
+    if (name_index_find(&import->member_index, series->name, name, &at)) {
+        *ret = &series->trials[at];
+        return STATUS_OK;
+    }
+    grown = grow(series->trials, series->trial_count, sizeof(*grown));
+    if (!grown)
+        return no_memory(import, err);
+    series->trials = grown;
+    grown[series->trial_count] = (struct csv_trial){.name = strdup(name)};
+    if (!grown[series->trial_count].name ||
+        !name_index_add(&import->member_index, series->name, name, series->trial_count))
+        return no_memory(import, err);
+    *ret = &grown[series->trial_count++];
+    return STATUS_OK;
+}
+
+static enum status read_value(const struct import *import, const char *field, uint64_t line,
+                              int64_t *ret, struct error *err)
+{
+    double number;
+
+    /* Whole nanoseconds stay exact. */
+    if (import->unit_ns == 1 && text_parse_i64(field, ret) && *ret >= 1 && *ret <= SAMPLE_NS_MAX)
+        return STATUS_OK;
+    if (!text_parse_double(field, &number) || !(number * import->unit_ns >= 0.5) ||
+        number * import->unit_ns >= (double)SAMPLE_NS_MAX)
+        return refuse(import, line, err, "write a sample as a time from 1 ns to 2^62 ns", field);
+    *ret = llround(number * import->unit_ns);
+    return STATUS_OK;
+}
+
+static enum status take_sample(void *context, const char *const *fields, uint64_t line,
+                               struct error *err)
+{
+    struct import *import = context;
+    struct csv_series *series = NULL;
+    struct csv_trial *trial = NULL;
+    const char *series_name = import->series < 0 ? import->origin : fields[import->series];
+    const char *trial_name = import->trial < 0 ? "1" : fields[import->trial];
+    int64_t value;
+    enum status status = check_row(import, series_name, trial_name, line, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = read_value(import, fields[import->value], line, &value, err);
+    if (status == STATUS_OK)
+        status = find_series(import, series_name, line, &series, err);
+    if (status == STATUS_OK)
+        status = find_trial(import, series, trial_name, &trial, err);
+    if (status != STATUS_OK)
+        return status;
+    if (trial->count == trial->capacity) {
+        size_t capacity = trial->capacity ? trial->capacity * 2 : 64;
+        int64_t *grown = realloc(trial->sample_ns, capacity * sizeof(*grown));
+
+        if (!grown)
+            return no_memory(import, err);
+        trial->sample_ns = grown;
+        trial->capacity = capacity;
+    }
+    trial->sample_ns[trial->count++] = value;
+    return STATUS_OK;
+}
+
+/* The place of a column; -1: there is none. `name` NULL: `usual`, which may be absent. */
+static enum status find_column(const struct import *import, const char *const *columns,
+                               size_t count, const char *name, const char *usual, bool required,
+                               int *ret, struct error *err)
+{
+    struct text list;
+
+    *ret = -1;
+    for (size_t i = 0; i < count && *ret < 0; i++)
+        if (!strcmp(columns[i], name ? name : usual))
+            *ret = (int)i;
+    if (*ret >= 0 || (!name && !required))
+        return STATUS_OK;
+    text_init(&list);
+    for (size_t i = 0; i < count; i++) {
+        text_append(&list, i ? ", " : "");
+        text_append_printable(&list, columns[i], strlen(columns[i]));
+    }
+    error_set(err, STATUS_INVALID,
+              "%s:1: there is no column %s; there are: %s (--column names that of the samples)",
+              import->origin, name ? name : usual, text_ok(&list) ? list.data : "");
+    text_finish(&list);
+    return STATUS_INVALID;
+}
+
+static enum status read_unit(struct import *import, const char *column, struct error *err)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    const char *underscore = strrchr(column, '_');
+    const char *unit = import->columns->unit ? import->columns->unit
+                       : underscore          ? underscore + 1
+                                             : "";
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (!strcmp(units[i].name, unit)) {
+            import->unit_ns = units[i].ns;
+            return STATUS_OK;
+        }
+    return error_set(err, STATUS_INVALID,
+                     import->columns->unit
+                         ? "%s: --unit is one of ns, us, ms and s"
+                         : "%s: the unit is not told by the column's name: --unit ns, us, ms or s",
+                     import->origin);
+}
+
+static enum status take_header(void *context, const char *const *columns, size_t count,
+                               struct error *err)
+{
+    struct import *import = context;
+    const struct csv_columns *asked = import->columns;
+    enum status status;
+
+    if (count >= 8 && !strcmp(columns[0], "command") && !strcmp(columns[1], "mean") &&
+        !strcmp(columns[2], "stddev"))
+        return error_set(
+            err, STATUS_INVALID,
+            "%s: hyperfine's CSV has a summary of each command and no samples, so there "
+            "is nothing to analyse: write them with --export-json and analyse that",
+            import->origin);
+    status =
+        find_column(import, columns, count, asked->value, "sample_ns", true, &import->value, err);
+    if (status == STATUS_OK)
+        status =
+            find_column(import, columns, count, asked->trial, "trial", false, &import->trial, err);
+    if (status == STATUS_OK)
+        status = find_column(import, columns, count, asked->series, "series", false,
+                             &import->series, err);
+    return status == STATUS_OK ? read_unit(import, columns[import->value], err) : status;
+}
+
+enum status csv_import_samples(FILE *file, const char *origin, const struct csv_columns *columns,
+                               struct csv_samples *ret, struct error *err)
+{
+    static const struct csv_columns usual = {0};
+    struct csv_samples samples = {0};
+    struct import import = {
+        .origin = origin, .samples = &samples, .columns = columns ? columns : &usual};
+    enum status status = csv_reader_run_any(file, origin, take_header, take_sample, &import, err);
+
+    name_index_finish(&import.series_index);
+    name_index_finish(&import.member_index);
+    if (status == STATUS_OK && samples.series_count == 0)
+        status = error_set(err, STATUS_INVALID, "%s:2: no samples after the header", origin);
+    if (status != STATUS_OK) {
+        csv_samples_finish(&samples);
+        return status;
+    }
+    *ret = samples;
+    return STATUS_OK;
+}
+
+void csv_samples_finish(struct csv_samples *samples)
+{
+    for (size_t i = 0; samples && i < samples->series_count; i++) {
+        struct csv_series *series = &samples->series[i];
+
+        for (size_t j = 0; j < series->trial_count; j++) {
+            free(series->trials[j].name);
+            free(series->trials[j].sample_ns);
+        }
+        free(series->trials);
+        free(series->name);
+    }
+    if (samples) {
+        free(samples->series);
+        memset(samples, 0, sizeof(*samples));
+    }
+}
+
+/* ---- pairs ---- */
+
+static enum status find_pair_series(struct import *import, const char *name, uint64_t line,
+                                    size_t *ret, struct error *err)
+{
+    struct csv_pairs *pairs = import->pairs;
+    struct csv_pairs_series *grown;
+    unsigned char **seen;
+    uint64_t *lines;
+
+    if (name_index_find(&import->series_index, name, "", ret))
+        return STATUS_OK;
+    if (pairs->series_count == CSV_IMPORT_SERIES_MAX)
+        return refuse(import, line, err, "more than 100000 series: split the file", name);
+    grown = grow(pairs->series, pairs->series_count, sizeof(*grown));
+    if (grown)
+        pairs->series = grown;
+    seen = grow(import->seen, pairs->series_count, sizeof(*seen));
+    if (seen)
+        import->seen = seen;
+    lines = grow(import->last_line, pairs->series_count, sizeof(*lines));
+    if (lines)
+        import->last_line = lines;
+    if (!grown || !seen || !lines)
+        return no_memory(import, err);
+    grown[pairs->series_count] = (struct csv_pairs_series){.name = strdup(name)};
+    seen[pairs->series_count] = NULL;
+    *ret = pairs->series_count++;
+    if (!grown[*ret].name || !name_index_add(&import->series_index, name, "", *ret))
+        return no_memory(import, err);
+    return STATUS_OK;
+}
+
+static enum status find_pair(struct import *import, size_t at, const char *name, size_t *ret,
+                             struct error *err)
+{
+    struct csv_pairs_series *series = &import->pairs->series[at];
+    unsigned char *seen;
+    double *a, *b;
+
+    if (name_index_find(&import->member_index, series->name, name, ret))
+        return STATUS_OK;
+    a = grow(series->a, series->count, sizeof(*a));
+    if (a)
+        series->a = a;
+    b = grow(series->b, series->count, sizeof(*b));
+    if (b)
+        series->b = b;
+    seen = grow(import->seen[at], series->count, 1);
+    if (seen)
+        import->seen[at] = seen;
+    if (!a || !b || !seen)
+        return no_memory(import, err);
+    seen[series->count] = 0;
+    if (!name_index_add(&import->member_index, series->name, name, series->count))
+        return no_memory(import, err);
+    *ret = series->count++;
+    return STATUS_OK;
+}
+
+static enum status take_arm(void *context, const char *const *fields, uint64_t line,
+                            struct error *err)
+{
+    struct import *import = context;
+    bool is_b = !strcmp(fields[2], "b");
+    unsigned char bit = is_b ? 2 : 1;
+    struct csv_pairs_series *series;
+    size_t at, pair;
+    double value;
+    enum status status = check_row(import, fields[0], fields[1], line, err);
+
+    if (status != STATUS_OK)
+        return status;
+    if (!is_b && strcmp(fields[2], "a"))
+        return refuse(import, line, err, "an arm is a or b", fields[2]);
+    if (!text_parse_double(fields[3], &value) || !(value > 0) || value > (double)SAMPLE_NS_MAX)
+        return refuse(import, line, err,
+                      "write a value as a number of nanoseconds above 0 and up to 2^62", fields[3]);
+    status = find_pair_series(import, fields[0], line, &at, err);
+    if (status == STATUS_OK)
+        status = find_pair(import, at, fields[1], &pair, err);
+    if (status != STATUS_OK)
+        return status;
+    series = &import->pairs->series[at];
+    if (import->seen[at][pair] & bit)
+        return refuse(import, line, err, "this pair already has a value for this arm", fields[1]);
+    import->seen[at][pair] |= bit;
+    import->last_line[at] = line;
+    (is_b ? series->b : series->a)[pair] = value;
+    return STATUS_OK;
+}
+
+static enum status check_complete(const struct import *import, struct error *err)
+{
+    const struct csv_pairs *pairs = import->pairs;
+
+    for (size_t i = 0; i < pairs->series_count; i++)
+        for (size_t k = 0; k < pairs->series[i].count; k++)
+            if (import->seen[i][k] != 3)
+                return refuse(import, import->last_line[i], err,
+                              import->seen[i][k] == 1
+                                  ? "a pair of this series has no arm b: every pair needs both"
+                                  : "a pair of this series has no arm a: every pair needs both",
+                              pairs->series[i].name);
+    return STATUS_OK;
+}
+
+enum status csv_import_pairs(FILE *file, const char *origin, struct csv_pairs *ret,
+                             struct error *err)
+{
+    static const char *const columns[] = {"series", "pair", "arm", "value_ns"};
+    struct csv_pairs pairs = {0};
+    struct import import = {.origin = origin, .pairs = &pairs};
+    enum status status = csv_reader_run(file, origin, columns, 4, take_arm, &import, err);
+
+    if (status == STATUS_OK && pairs.series_count == 0)
+        status = error_set(err, STATUS_INVALID, "%s:2: no pairs after the header", origin);
+    if (status == STATUS_OK)
+        status = check_complete(&import, err);
+    name_index_finish(&import.series_index);
+    name_index_finish(&import.member_index);
+    for (size_t i = 0; i < pairs.series_count; i++)
+        free(import.seen[i]);
+    free(import.seen);
+    free(import.last_line);
+    if (status != STATUS_OK) {
+        csv_pairs_finish(&pairs);
+        return status;
+    }
+    *ret = pairs;
+    return STATUS_OK;
+}
+
+void csv_pairs_finish(struct csv_pairs *pairs)
+{
+    for (size_t i = 0; pairs && i < pairs->series_count; i++) {
+        free(pairs->series[i].name);
+        free(pairs->series[i].a);
+        free(pairs->series[i].b);
+    }
+    if (pairs) {
+        free(pairs->series);
+        memset(pairs, 0, sizeof(*pairs));
+    }
+}

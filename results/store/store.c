@@ -1,0 +1,360 @@
+#include "results/store/store_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/text.h"
+#include "results/record/record.h"
+
+/* Waits in steps of at most 5 ms, so that waiting writers take turns. */
+static int on_busy(void *context, int count)
+{
+    struct store *store = context;
+    struct timespec pause = {0, count < 5 ? 1000000 : 5000000};
+    int64_t now = clock_monotonic_ns();
+
+    if (count == 0)
+        store->busy_since_ns = now;
+    if (now - store->busy_since_ns >= store->busy_timeout_ns)
+        return 0;
+    nanosleep(&pause, NULL);
+    return 1;
+}
+
+/* Reports the cause where SQLite would only say "unable to open database file". */
+static enum status check_folder(const char *path, struct error *err)
+{
+    enum status status = STATUS_OK;
+    char *folder = strdup(path);
+    char *slash;
+
+    if (!folder)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+    slash = strrchr(folder, '/');
+    if (!slash)
+        strcpy(folder, *folder ? "." : "");
+    else
+        slash[slash == folder ? 1 : 0] = '\0';
+    if (access(folder, F_OK) != 0)
+        status =
+            error_set(err, STATUS_NOT_FOUND, "%s: there is no folder %s; make it with mkdir -p %s",
+                      path, folder, folder);
+    else if (access(folder, W_OK | X_OK) != 0)
+        status = error_set(err, STATUS_DENIED,
+                           "%s: the folder %s is not writable (%s), and a database needs files "
+                           "next to it; choose another place with --db",
+                           path, folder, strerror(errno));
+    free(folder);
+    return status;
+}
+
+/* SQLite opens what is next to the file, and would wait for ever on a pipe of such a name. */
+static enum status check_companions(const char *path, struct error *err)
+{
+    const char *ending = store_odd_companion(path);
+
+    return !ending ? STATUS_OK
+                   : error_set(err, STATUS_INVALID,
+                               "%s: %s%s is next to it, which is no regular file but would be "
+                               "taken for a part of it; remove it",
+                               path, path, ending);
+}
+
+static enum status check_path(const char *path, enum store_mode mode, struct error *err)
+{
+    enum status status;
+    struct stat st;
+
+    if (!*path)
+        return error_set(err, STATUS_INVALID,
+                         "the database's file name is empty; --db names a file (is a variable of a "
+                         "script not set?)");
+    if (stat(path, &st) != 0) {
+        if (errno != ENOENT)
+            return error_set_errno(err, errno, "%s", path);
+        if (mode != STORE_CREATE)
+            return error_set(err, STATUS_NOT_FOUND,
+                             "%s: there is no such database; `assay run` makes one", path);
+        return check_folder(path, err);
+    }
+    if (S_ISDIR(st.st_mode))
+        return error_set(err, STATUS_INVALID,
+                         "%s: is a folder; name a file in it, such as "
+                         "%s/results.db",
+                         path, path);
+    if (!S_ISREG(st.st_mode))
+        return error_set(err, STATUS_INVALID, "%s: is not a regular file", path);
+    if (access(path, R_OK) != 0)
+        return error_set(err, STATUS_DENIED, "%s: is not readable (%s)", path, strerror(errno));
+    if (mode == STORE_READ)
+        return check_companions(path, err);
+    if (access(path, W_OK) != 0)
+        return error_set(err, STATUS_DENIED,
+                         "%s: is not writable (%s); give yourself permission, or choose another "
+                         "file with --db",
+                         path, strerror(errno));
+    status = check_folder(path, err);
+    return status == STATUS_OK ? check_companions(path, err) : status;
+}
+
+int store_connect(struct store *store, const char *name, int flags)
+{
+    int rc = sqlite3_open_v2(name, &store->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    sqlite3_busy_handler(store->db, on_busy, store);
+    store_limit_connection(store->db);
+    /*
+     * Views and checks of ours use JSON functions, which SQLite up to 3.40 counts as unsafe and
+     * then refuses to open the file for writing. None can do harm, and none is run before the
+     * schema has been compared.
+     */
+    sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
+    store_limit_work(store);
+    rc = record_register(store->db);
+    if (rc != SQLITE_OK)
+        return rc;
+    return sqlite3_exec(store->db,
+                        /* of a file that is empty so far; others keep theirs */
+                        "PRAGMA page_size=8192;"
+                        "PRAGMA cell_size_check=ON; PRAGMA foreign_keys=ON;"
+                        "PRAGMA recursive_triggers=ON; PRAGMA synchronous=FULL;"
+                        "SELECT count(*) FROM sqlite_schema",
+                        NULL, NULL, NULL);
+}
+
+const char *store_odd_companion(const char *path)
+{
+    static const char *const endings[] = {"-journal", "-wal", "-shm"};
+    const char *found = NULL;
+    struct stat st;
+
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]) && !found; i++) {
+        char *name = text_format("%s%s", path, endings[i]);
+
+        if (name && stat(name, &st) == 0 && !S_ISREG(st.st_mode))
+            found = endings[i];
+        free(name);
+    }
+    return found;
+}
+
+bool store_has_hot_journal(const char *path)
+{
+    char *name = text_format("%s-journal", path), first = 0;
+    const int fd = name ? open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    const bool is_hot = fd >= 0 && read(fd, &first, 1) == 1 && first != 0;
+
+    if (fd >= 0)
+        close(fd);
+    free(name);
+    return is_hot;
+}
+
+enum status store_check_pending(const char *path, struct error *err)
+{
+    char *log = text_format("%s-wal", path);
+    struct stat st;
+    enum status status = STATUS_OK;
+
+    if (!log)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+    if (stat(log, &st) == 0 && st.st_size > 0)
+        status = error_set(err, STATUS_DENIED,
+                           "%s: the last changes are still in %s and the folder is not writable; "
+                           "copy both files to a writable folder and read them there",
+                           path, log);
+    free(log);
+    return status;
+}
+
+/*
+ * A database in WAL mode on a medium that cannot be written to can be read only as "immutable";
+ * that is right as long as no one else writes to it, which a log next to it would show.
+ */
+static enum status connect_immutable(struct store *store, struct error *err)
+{
+    enum status status = store_check_pending(store->path, err);
+    struct text name;
+    int rc;
+
+    if (status != STATUS_OK)
+        return status;
+    if (store_has_hot_journal(store->path))
+        return error_set(
+            err, STATUS_DENIED,
+            "%s: an interrupted change is next to it in %s-journal and has to be "
+            "rolled back first; open it where it can be written to (assay run --resume, or "
+            "sqlite3 FILE .tables)",
+            store->path, store->path);
+    text_init(&name);
+    text_append(&name, *store->path == '/' ? "file://" : "file:");
+    for (const char *c = store->path; *c; c++) {
+        if (strchr("?#%", *c))
+            text_append_format(&name, "%%%02X", *c);
+        else
+            text_append_char(&name, *c);
+    }
+    text_append(&name, "?immutable=1");
+    sqlite3_close(store->db);
+    store->db = NULL;
+    if (!text_ok(&name)) {
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    } else {
+        rc = store_connect(store, name.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+        status = rc == SQLITE_OK ? STATUS_OK : store_error(store, rc, "opening", err);
+    }
+    text_finish(&name);
+    return status;
+}
+
+static enum status open_connection(struct store *store, struct error *err)
+{
+    int flags = store->mode == STORE_READ    ? SQLITE_OPEN_READONLY
+                : store->mode == STORE_WRITE ? SQLITE_OPEN_READWRITE
+                                             : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    int rc = store_connect(store, store->path, flags);
+
+    if (store->mode == STORE_READ &&
+        ((rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY))
+        return connect_immutable(store, err);
+    return rc == SQLITE_OK ? STATUS_OK : store_error(store, rc, "opening", err);
+}
+
+/*
+ * A file system that other machines may have open as well. They do not see this one's shared
+ * memory, and a write-ahead log used by two of them corrupts the database (sqlite.org/wal.html).
+ */
+static bool is_of_a_network(const char *path)
+{
+    static const uint32_t types[] = {
+        0x6969,     0x517b,     0xff534d42, 0xfe534d42, /* NFS; SMB, CIFS, SMB 2 */
+        0x00c36400, 0x0bd00bd0, 0x47504653, 0x19830326, /* Ceph, Lustre, GPFS, BeeGFS */
+        0xaad7aaea, 0x5346414f, 0x6b414653, 0x73757245, /* PanFS; AFS and another; Coda */
+        0x01021997,                                     /* 9P */
+    };
+    struct statfs system;
+
+    if (statfs(path, &system) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+        if ((uint32_t)system.f_type == types[i])
+            return true;
+    return false;
+}
+
+/*
+ * Switches to a write-ahead log, or on a network's file system to a rollback journal; where memory
+ * cannot be shared between processes, SQLite keeps that by itself. It is as durable, only readers
+ * then wait for writers. The switch does not call the busy handler in every case, hence the loop.
+ */
+static enum status use_log(struct store *store, struct error *err)
+{
+    const char *sql =
+        is_of_a_network(store->path) ? "PRAGMA journal_mode=DELETE" : "PRAGMA journal_mode=WAL";
+
+    for (int i = 0;; i++) {
+        int rc = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+
+        if (rc == SQLITE_OK)
+            return STATUS_OK;
+        if ((rc & 0xff) != SQLITE_BUSY || !on_busy(store, i))
+            return store_error(store, rc, "opening", err);
+    }
+}
+
+/*
+ * Removes a file that this call created and could not fill. With a journal next to it, another
+ * process is filling it.
+ */
+static void remove_empty(const char *path)
+{
+    char *journal = text_format("%s-journal", path);
+    struct stat st;
+
+    if (journal && stat(path, &st) == 0 && st.st_size == 0 && stat(journal, &st) != 0)
+        unlink(path);
+    free(journal);
+}
+
+enum status store_open(const char *path, enum store_mode mode, int64_t busy_timeout_ns,
+                       struct store **ret, struct error *err)
+{
+    const struct embed_file *migrations;
+    struct store *store;
+    struct stat st;
+    char *made = NULL;
+    int count;
+    enum status status = check_path(path, mode, err);
+
+    if (status != STATUS_OK)
+        return status;
+    store = calloc(1, sizeof(*store));
+    if (!store)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+    store->mode = mode;
+    store->busy_timeout_ns = busy_timeout_ns;
+    /* ":memory:" and "file:..." would mean something else to SQLite. */
+    store->path =
+        text_format("%s%s", *path == ':' || strncmp(path, "file:", 5) == 0 ? "./" : "", path);
+    if (!store->path) {
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        goto fail;
+    }
+    store->made = stat(path, &st) != 0;
+    status = open_connection(store, err);
+    if (status != STATUS_OK)
+        goto fail;
+    migrations = store_migrations(&count);
+    status = store_schema_prepare(store, migrations, count, err);
+    store->made &= status != STATUS_OK;
+    if (status == STATUS_OK && mode != STORE_READ)
+        status = use_log(store, err);
+    if (status != STATUS_OK)
+        goto fail;
+    *ret = store;
+    return STATUS_OK;
+fail:
+    if (store->made && status == STATUS_NO_SPACE)
+        made = strdup(store->path);
+    store_close(store);
+    if (made)
+        remove_empty(made);
+    free(made);
+    return status;
+}
+
+void store_close(struct store *store)
+{
+    if (!store)
+        return;
+    for (size_t i = 0; i < store->slot_count; i++)
+        sqlite3_finalize(store->slots[i].handle);
+    store_drafts_finish(store);
+    sqlite3_close(store->db);
+    free(store->path);
+    free(store);
+}
+
+const char *store_path(const struct store *store)
+{
+    return store->path;
+}
+
+int store_carried_from(const struct store *store)
+{
+    return store->carried_from;
+}
+
+struct sqlite3 *store_connection(struct store *store)
+{
+    return store->db;
+}

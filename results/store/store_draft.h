@@ -1,0 +1,46 @@
+/*
+ * store_draft - what comes in of a trial that has begun: kept in memory, in store->drafts, until
+ * the trial's end makes one record of it.
+ */
+#ifndef ASSAY_RESULTS_STORE_STORE_DRAFT_H
+#define ASSAY_RESULTS_STORE_STORE_DRAFT_H
+
+#include "results/store/store_internal.h"
+
+struct store_draft {
+    int64_t trial;
+    json_t *body;  /* arrays by name, "device" and "environment": members of the record */
+    json_t *blobs; /* texts that it refers to */
+    struct draft_series *series;
+    size_t series_count;
+    struct store_draft *next;
+};
+
+enum status draft_create(struct store *store, int64_t trial, struct error *err);
+/* INVALID: this trial was not begun here, or has ended. The store owns what is found. */
+enum status draft_find(struct store *store, int64_t trial, struct store_draft **ret,
+                       struct error *err);
+void draft_remove(struct store *store, int64_t trial);
+
+/* Appends to one of the trial's arrays; takes `value`, where NULL is out of memory. */
+enum status draft_add(struct store *store, int64_t trial, const char *array, json_t *value,
+                      struct error *err);
+/* The same of a body, which it takes. INVALID: a number of it does not fit into 64 bits. */
+enum status draft_add_body(struct store *store, int64_t trial, const char *array,
+                           struct record_body *body, struct error *err);
+
+/*
+ * A text that the record will refer to: stored with it, since a blob that nothing refers to would
+ * be taken for one that somebody added. Takes `text`, from the heap, where NULL is out of memory.
+ */
+enum status draft_add_blob(struct store *store, int64_t trial, char *text, struct digest *ret,
+                           struct error *err);
+
+/* Stores the blobs and the samples of all series, and puts what was collected into the record of
+ * the end. */
+enum status draft_put(struct store *store, const struct store_draft *draft,
+                      struct record_body *body, struct error *err);
+
+enum status draft_no_memory(const struct store *store, struct error *err);
+
+#endif

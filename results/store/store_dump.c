@@ -1,0 +1,66 @@
+#include "results/store/store_internal.h"
+
+#include <string.h>
+
+/* "lscpu, clinfo": tools with output, or why the requested one has none. */
+static enum status explain_no_dump(struct store *store, int64_t cell, const char *tool,
+                                   struct error *err)
+{
+    struct statement statement;
+    bool row = false;
+    enum status status =
+        statement_begin(store,
+                        "SELECT (SELECT message FROM dump WHERE campaign = c.campaign AND tool = ?2"
+                        " ORDER BY id DESC LIMIT 1),"
+                        " (SELECT group_concat(DISTINCT tool) FROM dump WHERE campaign = c.campaign"
+                        " AND output IS NOT NULL) FROM cell c WHERE c.id = ?1",
+                        &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, cell);
+    statement_text(&statement, tool);
+    status = statement_step(&statement, &row, err);
+    if (status == STATUS_OK) {
+        const char *why = row ? (const char *)sqlite3_column_text(statement.handle, 0) : NULL;
+        const char *there = row ? (const char *)sqlite3_column_text(statement.handle, 1) : NULL;
+
+        status = error_set(err, STATUS_NOT_FOUND, "nothing of %s is stored%s%s; there is: %s", tool,
+                           why ? ": " : "", why ? why : "", there ? there : "nothing of any tool");
+    }
+    statement_end(&statement);
+    return status;
+}
+
+enum status store_load_dump(struct store *store, int64_t cell, const char *tool, char **ret,
+                            struct error *err)
+{
+    struct statement statement;
+    bool row = false;
+    char *text = NULL;
+    enum status status =
+        statement_begin(store,
+                        "SELECT b.body FROM dump d JOIN cell c ON c.campaign = d.campaign"
+                        " JOIN content b ON b.digest = d.output WHERE c.id = ?1 AND d.tool = ?2"
+                        " ORDER BY d.id DESC LIMIT 1",
+                        &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, cell);
+    statement_text(&statement, tool);
+    status = statement_step(&statement, &row, err);
+    if (status == STATUS_OK && row) {
+        const char *body = (const char *)sqlite3_column_text(statement.handle, 0);
+
+        text = strdup(body ? body : "");
+        if (!text)
+            status = error_set(err, STATUS_NO_MEMORY, "no memory for what %s said", tool);
+    }
+    statement_end(&statement);
+    if (status == STATUS_OK && !row)
+        return explain_no_dump(store, cell, tool, err);
+    if (status == STATUS_OK)
+        *ret = text;
+    return status;
+}

@@ -1,0 +1,222 @@
+#include "results/store/store_import.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocols/metric.h"
+#include "harness/core/clock.h"
+#include "harness/core/random.h"
+#include "results/store/store_internal.h"
+
+void store_claim_init(struct store_claim *claim)
+{
+    *claim = (struct store_claim){
+        .kind = "imported", .scenario = STORE_UNKNOWN, .precision = STORE_UNKNOWN, .batch = -1};
+    reading_list_init(&claim->readings);
+}
+
+void store_claim_finish(struct store_claim *claim)
+{
+    if (!claim)
+        return;
+    free(claim->workload);
+    free(claim->device);
+    free(claim->backend);
+    free(claim->measured);
+    json_decref(claim->declaration);
+    json_decref(claim->fields);
+    reading_list_finish(&claim->readings);
+}
+
+enum status store_find_import(struct store *store, const struct digest *digest,
+                              int64_t *ret_campaign, struct error *err)
+{
+    struct statement statement;
+    enum status status =
+        statement_begin(store, "SELECT campaign FROM import WHERE sha256 = ?1", &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_digest(&statement, digest);
+    return statement_single(&statement, ret_campaign, err);
+}
+
+/* In the form that estimates have, without intervals and grades: nothing is known of them. */
+static json_t *metrics_of(const struct store_claim *claim)
+{
+    struct metric_value values[METRIC_COUNT] = {0};
+    struct metric_value *rate = &values[METRIC_ITEM_RATE], *time = &values[METRIC_ITERATION_TIME];
+
+    rate->present = rate->has_value = claim->rate > 0;
+    rate->value = claim->rate;
+    metric_unit(METRIC_ITEM_RATE, claim->item_name, false, rate->unit);
+    time->present = time->has_value = claim->mean_ns > 0;
+    time->value = claim->mean_ns;
+    metric_unit(METRIC_ITERATION_TIME, NULL, false, time->unit);
+    return metrics_to_json(values);
+}
+
+static json_t *claim_body(const struct store_claim *claim)
+{
+    json_t *body = json_pack("{s:s*, s:s*, s:s*, s:O}", "device", claim->device, "backend",
+                             claim->backend, "measured", claim->measured, "fields", claim->fields);
+    const int headline = claim->rate > 0 ? METRIC_ITEM_RATE : METRIC_ITERATION_TIME;
+
+    if (!body || json_object_set_new(body, "metrics", metrics_of(claim)) < 0 ||
+        json_object_set_new(body, "headline", json_string(metrics[headline].id)) < 0) {
+        json_decref(body);
+        return NULL;
+    }
+    return body;
+}
+
+static enum status add_claim(struct store *store, int64_t cell, const struct store_claim *claim,
+                             struct error *err)
+{
+    json_t *json = reading_list_to_json(&claim->readings);
+    struct store_record readings = {0};
+    struct record_body body;
+    enum status status =
+        json ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+
+    if (status == STATUS_OK)
+        status = store_append_readings(store, json, &readings, err);
+    json_decref(json);
+    body_init(&body, "claim");
+    if (status == STATUS_OK)
+        status = body_cell(store, &body, cell, err);
+    body_reference(&body, "readings", &readings.digest);
+    body_json(&body, "body", claim_body(claim));
+    return store_add(store, &body, status, NULL, err);
+}
+
+static enum status add_file(struct store *store, int64_t campaign,
+                            const struct store_import *import, struct error *err)
+{
+    struct record_body body;
+    enum status status;
+
+    body_init(&body, "import");
+    status = body_campaign(store, &body, campaign, err);
+    body_digest(&body, "sha256", &import->digest);
+    body_text(&body, "file", import->file);
+    body_i64(&body, "size", import->size);
+    body_text(&body, "format", import->format);
+    body_text(&body, "program", import->program);
+    body_text(&body, "program_version", import->program_version);
+    return store_add(store, &body, status, NULL, err);
+}
+
+static enum status put(struct store *store, const char *kind, const char *name, json_t *json,
+                       struct digest *ret, struct error *err)
+{
+    struct store_declaration declaration = {kind, name, 1, "imported", json};
+    enum status status = json ? store_put_declaration(store, &declaration, ret, err)
+                              : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+
+    json_decref(json);
+    return status;
+}
+
+static struct store_cell cell_of(const struct store_claim *claim, int64_t ordinal,
+                                 const struct digest *workload, const struct digest *protocol,
+                                 const char *program)
+{
+    const char *device = claim->backend ? claim->backend : STORE_UNKNOWN;
+
+    return (struct store_cell){
+        .ordinal = ordinal,
+        .workload = *workload,
+        .protocol = *protocol,
+        .workload_name = claim->workload,
+        .protocol_name = program,
+        .kind = claim->kind,
+        .precision = claim->precision,
+        .scenario = claim->scenario,
+        .implementation = "imported",
+        .batch = claim->batch,
+        .is_imported = true,
+        .backend = device,
+        .device_spec = device,
+        .items = claim->items > 0 ? (uint64_t)claim->items : 0,
+        .item_name = claim->item_name,
+        .headline = claim->item_name ? "items" : NULL,
+    };
+}
+
+/* Its plan is the file itself. `rows` is room for a row of each cell. */
+static enum status add_campaign(struct store *store, const struct store_import *import,
+                                const struct store_claim *claims, size_t count, int64_t *ret,
+                                int64_t *rows, struct error *err)
+{
+    char hex[DIGEST_HEX_SIZE];
+    struct store_campaign campaign = {.created_utc_ns = clock_utc_ns(),
+                                      .command = import->command,
+                                      .tool_version = import->tool_version,
+                                      .tool_digest = import->tool_digest};
+    struct store_cell *cells = calloc(count, sizeof(*cells));
+    enum status status =
+        put(store, "protocol", import->program,
+            json_pack("{s:s, s:i, s:b, s:s}", "protocol", import->program, "version", 1, "evidence",
+                      0, "description", "measured by another program, under its own rules"),
+            &campaign.protocol, err);
+
+    if (status == STATUS_OK && !cells)
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        struct digest workload;
+
+        status = put(store, "workload", claims[i].workload, json_incref(claims[i].declaration),
+                     &workload, err);
+        cells[i] =
+            cell_of(&claims[i], (int64_t)i + 1, &workload, &campaign.protocol, import->program);
+    }
+    random_identifier(campaign.uid);
+    campaign.plan = json_pack("{s:{s:s, s:s, s:s, s:I}}", "imported", "sha256",
+                              digest_hex(&import->digest, hex), "format", import->format, "program",
+                              import->program, "results", (json_int_t)count);
+    if (status == STATUS_OK && !campaign.plan)
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    if (status == STATUS_OK)
+        status = store_add_campaign(store, &campaign, cells, count, NULL, 0, ret, rows, err);
+    json_decref((json_t *)(uintptr_t)campaign.plan);
+    free(cells);
+    return status;
+}
+
+enum status store_add_import(struct store *store, const struct store_import *import,
+                             const struct store_claim *claims, size_t count, int64_t *ret_campaign,
+                             struct error *err)
+{
+    int64_t *rows = calloc(count ? count : 1, sizeof(*rows));
+    int64_t campaign = 0;
+    enum status status;
+
+    if (count == 0)
+        status = error_set(err, STATUS_INVALID, "%s: holds no results", import->file);
+    else if (!rows)
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    else
+        status = store_batch_begin(store, err);
+    if (status != STATUS_OK) {
+        free(rows);
+        return status;
+    }
+    status = add_campaign(store, import, claims, count, &campaign, rows, err);
+    if (status == STATUS_OK)
+        status = add_file(store, campaign, import, err);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        status = add_claim(store, rows[i], &claims[i], err);
+    free(rows);
+    if (status == STATUS_OK)
+        status = store_add_campaign_event(store, campaign, "imported", import->file, err);
+    if (status == STATUS_OK)
+        status = store_add_campaign_event(store, campaign, "finished", NULL, err);
+    if (status == STATUS_OK)
+        status = store_batch_end(store, true, err);
+    else
+        store_batch_end(store, false, NULL);
+    if (status == STATUS_OK)
+        *ret_campaign = campaign;
+    return status;
+}

@@ -1,0 +1,139 @@
+#include "results/store/store_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/canonical.h"
+#include "harness/core/clock.h"
+#include "harness/core/digest.h"
+#include "harness/core/text.h"
+
+static enum status blob_to_json(sqlite3_stmt *handle, int column, json_t **ret)
+{
+    size_t length = (size_t)sqlite3_column_bytes(handle, column);
+    const uint8_t *bytes = sqlite3_column_blob(handle, column);
+    char *hex;
+
+    if (length > 0 && !bytes)
+        return STATUS_NO_MEMORY;
+    hex = malloc(2 * length + 1);
+    if (!hex)
+        return STATUS_NO_MEMORY;
+    sodium_bin2hex(hex, 2 * length + 1, bytes, length);
+    *ret = json_string(hex);
+    free(hex);
+    return *ret ? STATUS_OK : STATUS_NO_MEMORY;
+}
+
+static enum status text_to_json(struct store *store, sqlite3_stmt *handle, int column,
+                                const char *form, json_t **ret, struct error *err)
+{
+    const char *text = (const char *)sqlite3_column_text(handle, column);
+    size_t length = (size_t)sqlite3_column_bytes(handle, column);
+
+    if (!text)
+        return STATUS_NO_MEMORY;
+    if (strcmp(form, "json") == 0)
+        return canonical_parse(text, length, store->path, ret, err);
+    *ret = json_stringn(text, length);
+    if (*ret)
+        return STATUS_OK;
+    /* jansson does not distinguish these two. */
+    if (text_is_utf8(text, length))
+        return STATUS_NO_MEMORY;
+    return error_set(err, STATUS_CORRUPT, "%s: column %s holds text that is not UTF-8", store->path,
+                     sqlite3_column_name(handle, column));
+}
+
+static enum status column_to_json(struct statement *statement, int column, const char *form,
+                                  json_t **ret, struct error *err)
+{
+    sqlite3_stmt *handle = statement->handle;
+    char iso[CLOCK_ISO_SIZE];
+
+    switch (sqlite3_column_type(handle, column)) {
+    case SQLITE_INTEGER:
+        if (strcmp(form, "bool") == 0) {
+            *ret = json_boolean(sqlite3_column_int64(handle, column) != 0);
+        } else if (strcmp(form, "iso") == 0) {
+            clock_format_iso(sqlite3_column_int64(handle, column), iso);
+            *ret = json_string(iso);
+        } else {
+            *ret = json_integer(sqlite3_column_int64(handle, column));
+        }
+        break;
+    case SQLITE_FLOAT:
+        *ret = json_real(sqlite3_column_double(handle, column));
+        break;
+    case SQLITE_TEXT:
+        return text_to_json(statement->store, handle, column, form, ret, err);
+    case SQLITE_BLOB:
+        return blob_to_json(handle, column, ret);
+    default:
+        *ret = json_null();
+    }
+    return *ret ? STATUS_OK : STATUS_NO_MEMORY;
+}
+
+enum status statement_row_json(struct statement *statement, json_t **ret, struct error *err)
+{
+    json_t *row = json_object();
+    enum status status = row ? STATUS_OK : STATUS_NO_MEMORY;
+    int count = sqlite3_column_count(statement->handle);
+
+    for (int i = 0; i < count && status == STATUS_OK; i++) {
+        const char *name = sqlite3_column_name(statement->handle, i);
+        const char *colon = name ? strchr(name, ':') : NULL;
+        json_t *value = NULL;
+        char key[64];
+
+        if (!name) {
+            status = STATUS_NO_MEMORY;
+            break;
+        }
+        if (!colon)
+            colon = name + strlen(name);
+        if ((size_t)(colon - name) >= sizeof(key)) {
+            status = error_set(err, STATUS_INTERNAL, "column name %s is too long", name);
+            break;
+        }
+        memcpy(key, name, (size_t)(colon - name));
+        key[colon - name] = '\0';
+        status = column_to_json(statement, i, *colon ? colon + 1 : "", &value, err);
+        if (status == STATUS_OK && json_object_set_new(row, key, value) != 0)
+            status = STATUS_NO_MEMORY;
+    }
+    if (status == STATUS_NO_MEMORY)
+        error_set(err, status, "%s: out of memory", statement->store->path);
+    if (status == STATUS_OK)
+        *ret = row;
+    else
+        json_decref(row);
+    return status;
+}
+
+enum status statement_rows_json(struct statement *statement, json_t **ret, struct error *err)
+{
+    json_t *rows = json_array();
+    enum status status = STATUS_OK;
+
+    if (!rows)
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", statement->store->path);
+    while (status == STATUS_OK) {
+        json_t *row = NULL;
+        bool more = false;
+
+        status = statement_step(statement, &more, err);
+        if (status != STATUS_OK || !more)
+            break;
+        status = statement_row_json(statement, &row, err);
+        if (status == STATUS_OK && json_array_append_new(rows, row) != 0)
+            status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", statement->store->path);
+    }
+    statement_end(statement);
+    if (status == STATUS_OK)
+        *ret = rows;
+    else
+        json_decref(rows);
+    return status;
+}

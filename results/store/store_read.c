@@ -1,0 +1,484 @@
+#include "results/store/store_internal.h"
+
+#define RESULT_ID "substr(g.uid, 1, 8) || '/' || c.ordinal"
+
+/* Runs a SELECT with one integer parameter into an array of row objects. */
+static enum status rows_of(struct store *store, const char *sql, int64_t key, json_t **ret,
+                           struct error *err)
+{
+    struct statement statement;
+    enum status status = statement_begin(store, sql, &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, key);
+    return statement_rows_json(&statement, ret, err);
+}
+
+/* As rows_of, the first row alone; null without one. */
+static enum status row_of(struct store *store, const char *sql, int64_t key, json_t **ret,
+                          struct error *err)
+{
+    json_t *rows = NULL;
+    enum status status = rows_of(store, sql, key, &rows, err);
+
+    if (status == STATUS_OK) {
+        *ret = json_array_size(rows) ? json_incref(json_array_get(rows, 0)) : json_null();
+        json_decref(rows);
+    }
+    return status;
+}
+
+static enum status set_new(struct store *store, json_t *object, const char *key, json_t *value,
+                           struct error *err)
+{
+    if (json_object_set_new(object, key, value) == 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+}
+
+/* object[key] = rows or row of the SELECT. */
+static enum status set_rows(struct store *store, json_t *object, const char *key, const char *sql,
+                            int64_t id, struct error *err)
+{
+    json_t *rows = NULL;
+    enum status status = rows_of(store, sql, id, &rows, err);
+
+    return status == STATUS_OK ? set_new(store, object, key, rows, err) : status;
+}
+
+static enum status set_row(struct store *store, json_t *object, const char *key, const char *sql,
+                           int64_t id, struct error *err)
+{
+    json_t *row = NULL;
+    enum status status = row_of(store, sql, id, &row, err);
+
+    return status == STATUS_OK ? set_new(store, object, key, row, err) : status;
+}
+
+static int64_t take_id(json_t *object, const char *key)
+{
+    int64_t id = json_integer_value(json_object_get(object, key));
+
+    json_object_del(object, key);
+    return id;
+}
+
+/* The readings of a set as {"name": {...}}. */
+static enum status set_readings(struct store *store, json_t *object, const char *key, int64_t set,
+                                struct error *err)
+{
+    json_t *rows = NULL, *readings = json_object();
+    json_t *row;
+    size_t i;
+    enum status status =
+        readings ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+
+    if (status == STATUS_OK)
+        status = rows_of(store,
+                         "SELECT r.name, r.body AS 'body:json' FROM reading_member m"
+                         " JOIN reading r ON r.id = m.reading WHERE m.reading_set = ?1"
+                         " ORDER BY r.name",
+                         set, &rows, err);
+    json_array_foreach(rows, i, row)
+    {
+        if (status == STATUS_OK)
+            status = set_new(store, readings, json_string_value(json_object_get(row, "name")),
+                             json_incref(json_object_get(row, "body")), err);
+    }
+    json_decref(rows);
+    if (status == STATUS_OK)
+        return set_new(store, object, key, readings, err);
+    json_decref(readings);
+    return status;
+}
+
+/* {"before": readings, "after": readings}; an `at` that is not there has no member. */
+static enum status set_environment(struct store *store, json_t *object, int64_t trial,
+                                   struct error *err)
+{
+    json_t *rows = NULL, *environment = NULL;
+    json_t *row;
+    size_t i;
+    enum status status = rows_of(store,
+                                 "SELECT at, readings FROM environment WHERE trial = ?1"
+                                 " ORDER BY at DESC",
+                                 trial, &rows, err);
+
+    if (status == STATUS_OK) {
+        environment = json_object();
+        status = set_new(store, object, "environment", environment, err);
+    }
+    json_array_foreach(rows, i, row)
+    {
+        if (status == STATUS_OK)
+            status = set_readings(store, environment, json_string_value(json_object_get(row, "at")),
+                                  json_integer_value(json_object_get(row, "readings")), err);
+    }
+    json_decref(rows);
+    return status;
+}
+
+static enum status set_device(struct store *store, json_t *object, const char *sql, int64_t id,
+                              struct error *err)
+{
+    json_t *device = NULL;
+    enum status status = row_of(store, sql, id, &device, err);
+
+    if (status == STATUS_OK && !json_is_null(device))
+        status = set_readings(store, device, "readings", take_id(device, "reading_set"), err);
+    if (status == STATUS_OK)
+        return set_new(store, object, "device", device, err);
+    json_decref(device);
+    return status;
+}
+
+/* Readings of a row's column `from` as its member `key`; null where there are none. */
+static enum status set_optional_readings(struct store *store, json_t *object, const char *key,
+                                         const char *from, struct error *err)
+{
+    bool known = json_is_integer(json_object_get(object, from));
+    int64_t set = take_id(object, from);
+
+    return known ? set_readings(store, object, key, set, err)
+                 : set_new(store, object, key, json_null(), err);
+}
+
+enum status store_telemetry_json(struct store *store, int64_t id, json_t **ret, struct error *err)
+{
+    json_t *rows = NULL, *row;
+    size_t i;
+    enum status status = rows_of(
+        store,
+        "SELECT t.part, t.status, t.message, c.body AS 'channels:json', t.interval_ns, t.ticks,"
+        " t.late_ticks, t.cpu_ns, t.reading_ns, t.readings_begin, t.readings_end, t.dump"
+        " FROM telemetry t JOIN content c ON c.digest = t.channels WHERE t.trial = ?1"
+        " ORDER BY t.part",
+        id, &rows, err);
+
+    json_array_foreach(rows, i, row)
+    {
+        if (status == STATUS_OK)
+            status = set_optional_readings(store, row, "begin", "readings_begin", err);
+        if (status == STATUS_OK)
+            status = set_optional_readings(store, row, "end", "readings_end", err);
+    }
+    if (status == STATUS_OK)
+        *ret = rows;
+    else
+        json_decref(rows);
+    return status;
+}
+
+static enum status set_telemetry(struct store *store, json_t *trial, int64_t id, struct error *err)
+{
+    json_t *rows = NULL;
+    enum status status = store_telemetry_json(store, id, &rows, err);
+
+    return status == STATUS_OK ? set_new(store, trial, "telemetry", rows, err) : status;
+}
+
+#define DEVICE_COLUMNS                                                                             \
+    "d.id, d.backend, d.device_index AS 'index', d.name, d.vendor, d.uuid, d.type,"                \
+    " d.simulated AS 'simulated:bool', d.digest, d.readings AS reading_set"
+
+static enum status fill_trial(struct store *store, json_t *trial, struct error *err)
+{
+    int64_t id = json_integer_value(json_object_get(trial, "id"));
+    enum status status;
+
+    status = set_row(store, trial, "device",
+                     "SELECT d.id, d.name, d.digest FROM trial_device t JOIN device d"
+                     " ON d.id = t.device WHERE t.trial = ?1",
+                     id, err);
+    if (status == STATUS_OK)
+        status = set_rows(store, trial, "phases",
+                          "SELECT name, begin_ns, end_ns FROM phase WHERE trial = ?1 ORDER BY id",
+                          id, err);
+    if (status == STATUS_OK)
+        status = set_rows(store, trial, "series",
+                          "SELECT name, sum(count) AS samples, min(minimum) AS minimum,"
+                          " max(maximum) AS maximum, count(*) AS chunks"
+                          " FROM series WHERE trial = ?1 GROUP BY name ORDER BY min(rowid)",
+                          id, err);
+    if (status == STATUS_OK)
+        status = set_rows(store, trial, "checks",
+                          "SELECT phase, output, metric, coalesce(error, error_text) AS error,"
+                          " tolerance, compared, passed AS 'passed:bool', reason"
+                          " FROM verification WHERE trial = ?1 ORDER BY id",
+                          id, err);
+    if (status == STATUS_OK)
+        status = set_environment(store, trial, id, err);
+    if (status == STATUS_OK)
+        status = set_rows(store, trial, "components",
+                          "SELECT DISTINCT s.at, c.path, c.kind, c.version, c.build_id, c.size,"
+                          " c.sha256, c.missing_reason, c.package, c.package_version, c.manager"
+                          " FROM trial_stack s JOIN stack_member m"
+                          " ON m.stack = s.stack JOIN component c ON c.id = m.component"
+                          " WHERE s.trial = ?1 ORDER BY s.at = 'window_end', s.at, c.path, c.id",
+                          id, err);
+    if (status == STATUS_OK)
+        status = set_telemetry(store, trial, id, err);
+    if (status == STATUS_OK)
+        status = set_rows(store, trial, "artifacts",
+                          "SELECT a.content AS digest, c.body AS 'artifact:json' FROM artifact a"
+                          " JOIN content c ON c.digest = a.content WHERE a.trial = ?1"
+                          " ORDER BY a.id",
+                          id, err);
+    return status;
+}
+
+static enum status set_trials(struct store *store, json_t *object, int64_t cell, struct error *err)
+{
+    json_t *trials = NULL, *trial;
+    size_t i;
+    enum status status = rows_of(
+        store,
+        "SELECT t.id, t.sequence, t.attempt, coalesce(e.status, 'no_end') AS status, e.message,"
+        " e.orphan AS 'orphan:bool', t.started_utc_ns, t.started_utc_ns AS 'started:iso',"
+        " e.ended_utc_ns, e.iterations_per_sample, e.window_first, e.samples,"
+        " e.facts AS 'facts:json', e.exit_code, e.signal, e.max_rss_bytes"
+        " FROM trial t LEFT JOIN trial_end e ON e.trial = t.id WHERE t.cell = ?1"
+        " ORDER BY t.sequence, t.attempt",
+        cell, &trials, err);
+
+    json_array_foreach(trials, i, trial)
+    {
+        if (status == STATUS_OK)
+            status = fill_trial(store, trial, err);
+    }
+    if (status == STATUS_OK)
+        return set_new(store, object, "trials", trials, err);
+    json_decref(trials);
+    return status;
+}
+
+/* The newest estimate's object, and what is known of its row. */
+static enum status set_estimate(struct store *store, json_t *object, int64_t cell,
+                                struct error *err)
+{
+    json_t *row = NULL;
+    enum status status = row_of(store,
+                                "SELECT id, version, created_utc_ns,"
+                                " created_utc_ns AS 'created:iso', body AS 'body:json'"
+                                " FROM estimate WHERE cell = ?1 ORDER BY id DESC LIMIT 1",
+                                cell, &row, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status =
+        set_new(store, object, "estimate",
+                json_is_null(row) ? json_null() : json_incref(json_object_get(row, "body")), err);
+    json_object_del(row, "body");
+    if (status == STATUS_OK)
+        return set_new(store, object, "estimate_row", row, err);
+    json_decref(row);
+    return status;
+}
+
+/* What was chosen for all of its trials; null where they chose themselves. */
+static enum status set_choices(struct store *store, json_t *object, int64_t cell, struct error *err)
+{
+    json_t *row = NULL, *choices;
+    enum status status = row_of(store,
+                                "SELECT b.body AS 'choices:json' FROM choice x"
+                                " JOIN content b ON b.digest = x.content WHERE x.cell = ?1",
+                                cell, &row, err);
+
+    if (status != STATUS_OK)
+        return status;
+    choices = json_is_null(row) ? json_null() : json_incref(json_object_get(row, "choices"));
+    json_decref(row);
+    return set_new(store, object, "choices", choices, err);
+}
+
+/* {"origin": the file, "readings": reported and missing, "claim": its content}; null: measured
+ * here. */
+static enum status set_imported(struct store *store, json_t *object, int64_t cell,
+                                struct error *err)
+{
+    json_t *imported = NULL;
+    enum status status = row_of(store,
+                                "SELECT k.readings AS reading_set, k.body AS 'claim:json'"
+                                " FROM claim k WHERE k.cell = ?1",
+                                cell, &imported, err);
+
+    if (status == STATUS_OK && !json_is_null(imported))
+        status = set_readings(store, imported, "readings", take_id(imported, "reading_set"), err);
+    if (status == STATUS_OK && !json_is_null(imported))
+        status = set_row(store, imported, "origin",
+                         "SELECT i.file, i.sha256, i.size, i.format, i.program, i.program_version,"
+                         " g.created_utc_ns AS 'imported:iso' FROM import i JOIN campaign g"
+                         " ON g.id = i.campaign JOIN cell c ON c.campaign = g.id WHERE c.id = ?1",
+                         cell, err);
+    if (status == STATUS_OK)
+        return set_new(store, object, "imported", imported, err);
+    json_decref(imported);
+    return status;
+}
+
+static enum status fill_cell(struct store *store, int64_t cell, json_t *object, struct error *err)
+{
+    enum status status;
+
+    status = set_row(store, object, "campaign",
+                     "SELECT g.id, g.uid, g.created_utc_ns, g.created_utc_ns AS 'created:iso',"
+                     " g.command, g.tool_version, g.tool_digest, g.plan AS plan_digest"
+                     " FROM cell c JOIN campaign g ON g.id = c.campaign WHERE c.id = ?1",
+                     cell, err);
+    if (status == STATUS_OK)
+        status = set_row(store, object, "identity",
+                         "SELECT workload_name AS workload, workload AS workload_digest,"
+                         " protocol_name AS protocol, protocol AS protocol_digest, kind, precision,"
+                         " batch, scenario, implementation, seed FROM cell WHERE id = ?1",
+                         cell, err);
+    if (status == STATUS_OK)
+        status = set_row(store, object, "cost",
+                         "SELECT flops, flops_formula, bytes, bytes_formula, items, item_name,"
+                         " device_memory_bytes, working_set_bytes, headline FROM cell"
+                         " WHERE id = ?1",
+                         cell, err);
+    if (status == STATUS_OK)
+        status = set_device(store, object,
+                            "SELECT " DEVICE_COLUMNS " FROM trial t JOIN trial_device l"
+                            " ON l.trial = t.id JOIN device d ON d.id = l.device"
+                            " WHERE t.cell = ?1 ORDER BY t.id DESC LIMIT 1",
+                            cell, err);
+    if (status == STATUS_OK)
+        status = set_choices(store, object, cell, err);
+    if (status == STATUS_OK)
+        status = set_trials(store, object, cell, err);
+    if (status == STATUS_OK)
+        status = set_estimate(store, object, cell, err);
+    if (status == STATUS_OK)
+        status = set_rows(store, object, "amendments",
+                          "SELECT id AS amendment, utc_ns, utc_ns AS 'created:iso', author, reason"
+                          " FROM amendment WHERE cell = ?1 ORDER BY id",
+                          cell, err);
+    if (status == STATUS_OK)
+        status = set_imported(store, object, cell, err);
+    return status;
+}
+
+static enum status read_cell(struct store *store, int64_t cell, json_t **ret, struct error *err)
+{
+    json_t *object = NULL;
+    enum status status = row_of(store,
+                                "SELECT " RESULT_ID " AS id, c.id AS cell, c.ordinal,"
+                                " c.backend, c.device_spec, c.device_index,"
+                                " c.trials AS trials_planned, " ARM_NAME " AS arm, " ARM_SETTINGS
+                                " AS 'arm_settings:json',"
+                                " w.body AS 'workload:json', p.body AS 'protocol:json'"
+                                " FROM cell c JOIN campaign g ON g.id = c.campaign"
+                                " JOIN content w ON w.digest = c.workload"
+                                " JOIN content p ON p.digest = c.protocol WHERE c.id = ?1",
+                                cell, &object, err);
+
+    if (status == STATUS_OK && json_is_null(object))
+        return error_set(err, STATUS_NOT_FOUND, "%s: there is no cell %lld", store->path,
+                         (long long)cell);
+    if (status == STATUS_OK)
+        status = fill_cell(store, cell, object, err);
+    if (status == STATUS_OK)
+        *ret = object;
+    else
+        json_decref(object);
+    return status;
+}
+
+static enum status fill_campaign(struct store *store, int64_t campaign, json_t *object,
+                                 struct error *err)
+{
+    enum status status;
+
+    status = set_rows(store, object, "events",
+                      "SELECT utc_ns, utc_ns AS 'at:iso', event, detail FROM campaign_event"
+                      " WHERE campaign = ?1 ORDER BY id",
+                      campaign, err);
+    if (status == STATUS_OK)
+        status = set_rows(store, object, "doctor",
+                          "SELECT d.utc_ns, d.utc_ns AS 'at:iso', c.body AS 'report:json'"
+                          " FROM doctor d JOIN content c ON c.digest = d.body"
+                          " WHERE d.campaign = ?1 ORDER BY d.id",
+                          campaign, err);
+    if (status == STATUS_OK)
+        status = set_rows(store, object, "dumps",
+                          "SELECT d.utc_ns, d.utc_ns AS 'at:iso', d.tool, d.command, d.status,"
+                          " d.message, d.exit_code, length(CAST(c.body AS BLOB)) AS bytes,"
+                          " d.output AS sha256"
+                          " FROM dump d LEFT JOIN content c ON c.digest = d.output"
+                          " WHERE d.campaign = ?1 ORDER BY d.id",
+                          campaign, err);
+    if (status == STATUS_OK)
+        status = set_rows(
+            store, object, "cells",
+            "SELECT " RESULT_ID " AS id, c.id AS cell, c.ordinal, c.workload_name AS workload,"
+            " c.precision, c.batch, c.scenario, c.implementation, c.protocol_name AS protocol,"
+            " c.device_spec, c.trials AS trials_planned,"
+            " (SELECT count(DISTINCT t.sequence) FROM trial t JOIN trial_end e ON e.trial = t.id"
+            " WHERE t.cell = c.id AND e.status = 'ok') AS trials_ok,"
+            " (SELECT verdict FROM estimate s WHERE s.cell = c.id ORDER BY s.id DESC LIMIT 1)"
+            " AS verdict"
+            " FROM cell c JOIN campaign g ON g.id = c.campaign WHERE c.campaign = ?1"
+            " ORDER BY c.ordinal",
+            campaign, err);
+    if (status == STATUS_OK)
+        status = set_rows(store, object, "order",
+                          "SELECT p.sequence, c.ordinal FROM planned_trial p JOIN cell c"
+                          " ON c.id = p.cell WHERE p.campaign = ?1 ORDER BY p.sequence",
+                          campaign, err);
+    return status;
+}
+
+static enum status read_campaign(struct store *store, int64_t campaign, json_t **ret,
+                                 struct error *err)
+{
+    json_t *object = NULL;
+    enum status status = row_of(store,
+                                "SELECT g.id AS campaign, substr(g.uid, 1, 8) AS id, g.uid,"
+                                " g.created_utc_ns, g.created_utc_ns AS 'created:iso', g.command,"
+                                " g.tool_version, g.tool_digest, g.order_seed,"
+                                " g.protocol AS protocol_digest, g.plan AS plan_digest,"
+                                " p.body AS 'plan:json' FROM campaign g"
+                                " JOIN content p ON p.digest = g.plan WHERE g.id = ?1",
+                                campaign, &object, err);
+
+    if (status == STATUS_OK && json_is_null(object))
+        return error_set(err, STATUS_NOT_FOUND, "%s: there is no campaign %lld", store->path,
+                         (long long)campaign);
+    if (status == STATUS_OK)
+        status = fill_campaign(store, campaign, object, err);
+    if (status == STATUS_OK)
+        *ret = object;
+    else
+        json_decref(object);
+    return status;
+}
+
+/* All SELECTs of one record see one state of the database. */
+static enum status in_snapshot(struct store *store,
+                               enum status (*read)(struct store *, int64_t, json_t **,
+                                                   struct error *),
+                               int64_t id, json_t **ret, struct error *err)
+{
+    bool own = sqlite3_get_autocommit(store->db);
+    enum status status = own ? store_snapshot_begin(store, err) : STATUS_OK;
+
+    if (status != STATUS_OK)
+        return status;
+    status = read(store, id, ret, err);
+    if (own)
+        store_snapshot_end(store);
+    return status;
+}
+
+enum status store_cell_json(struct store *store, int64_t cell, json_t **ret, struct error *err)
+{
+    return in_snapshot(store, read_cell, cell, ret, err);
+}
+
+enum status store_campaign_json(struct store *store, int64_t campaign, json_t **ret,
+                                struct error *err)
+{
+    return in_snapshot(store, read_campaign, campaign, ret, err);
+}

@@ -1,0 +1,519 @@
+/* Records: made, entered in the log, and shown in the tables (record/projection.sql). */
+#include "results/store/store_internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/canonical.h"
+#include "harness/core/text.h"
+
+/* ---- bodies ---- */
+
+void body_init(struct record_body *body, const char *type)
+{
+    *body = (struct record_body){.json = json_object(), .type = type};
+    body_text(body, "type", type);
+}
+
+void body_json(struct record_body *body, const char *name, json_t *value)
+{
+    if (!value || json_object_set_new(body->json, name, value) < 0)
+        body->failed = true;
+}
+
+void body_text(struct record_body *body, const char *name, const char *value)
+{
+    char *clean = value ? store_clean_text(value) : NULL;
+
+    if (value)
+        body_json(body, name, clean ? json_string(clean) : NULL);
+    free(clean);
+}
+
+void body_i64(struct record_body *body, const char *name, int64_t value)
+{
+    body_json(body, name, json_integer(value));
+}
+
+void body_u64(struct record_body *body, const char *name, uint64_t value)
+{
+    body->too_large |= value > INT64_MAX;
+    body_i64(body, name, (int64_t)value);
+}
+
+void body_known(struct record_body *body, const char *name, int64_t value)
+{
+    if (value >= 0)
+        body_i64(body, name, value);
+}
+
+void body_u64_text(struct record_body *body, const char *name, uint64_t value)
+{
+    char digits[24];
+
+    snprintf(digits, sizeof(digits), "%" PRIu64, value);
+    body_text(body, name, digits);
+}
+
+void body_digest(struct record_body *body, const char *name, const struct digest *digest)
+{
+    char hex[DIGEST_HEX_SIZE];
+
+    body_text(body, name, digest_hex(digest, hex));
+}
+
+void body_bytes(struct record_body *body, const char *name, const void *bytes, size_t length)
+{
+    char *hex = malloc(2 * length + 1);
+
+    if (hex)
+        sodium_bin2hex(hex, 2 * length + 1, bytes, length);
+    body_json(body, name, hex ? json_string(hex) : NULL);
+    free(hex);
+}
+
+void body_blob(struct record_body *body, const char *name, const struct digest *digest)
+{
+    body_json(body, name, record_blob(digest));
+}
+
+void body_reference(struct record_body *body, const char *name, const struct digest *digest)
+{
+    body_json(body, name, record_reference(digest));
+}
+
+enum status body_log(struct store *store, struct record_body *body, struct error *err)
+{
+    struct statement statement;
+    bool row = false;
+    enum status status =
+        statement_begin(store, "SELECT name FROM log WHERE id = 1", &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = statement_step(&statement, &row, err);
+    if (status == STATUS_OK && row)
+        body_text(body, "log", (const char *)sqlite3_column_text(statement.handle, 0));
+    statement_end(&statement);
+    return status;
+}
+
+json_t *body_take(struct record_body *body)
+{
+    json_t *json = body->json;
+
+    body->json = NULL;
+    if (!body->failed && !body->too_large)
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+/* The reference to a row's record, by a SELECT of its digest. */
+static enum status refer(struct store *store, struct record_body *body, const char *name,
+                         const char *sql, int64_t row, int64_t *ret_ordinal, struct error *err)
+{
+    struct statement statement;
+    struct digest digest;
+    bool found = false;
+    enum status status = statement_begin(store, sql, &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, row);
+    status = statement_step(&statement, &found, err);
+    if (status == STATUS_OK && !found)
+        status =
+            error_set(err, STATUS_NOT_FOUND, "%s: there is no %s %" PRId64, store->path, name, row);
+    if (status == STATUS_OK) {
+        const void *bytes = sqlite3_column_blob(statement.handle, 0);
+
+        memcpy(digest.bytes, bytes ? bytes : "                                ", DIGEST_SIZE);
+        body_reference(body, name, &digest);
+        if (ret_ordinal)
+            *ret_ordinal = sqlite3_column_int64(statement.handle, 1);
+    }
+    statement_end(&statement);
+    return status;
+}
+
+enum status body_campaign(struct store *store, struct record_body *body, int64_t campaign,
+                          struct error *err)
+{
+    return refer(store, body, "campaign",
+                 "SELECT r.digest FROM campaign g JOIN record r ON r.id = g.record"
+                 " WHERE g.id = ?1",
+                 campaign, NULL, err);
+}
+
+enum status body_cell(struct store *store, struct record_body *body, int64_t cell,
+                      struct error *err)
+{
+    int64_t ordinal = 0;
+    enum status status = refer(store, body, "campaign",
+                               "SELECT r.digest, c.ordinal FROM cell c JOIN campaign g"
+                               " ON g.id = c.campaign JOIN record r ON r.id = g.record"
+                               " WHERE c.id = ?1",
+                               cell, &ordinal, err);
+
+    body_i64(body, "cell", ordinal);
+    return status;
+}
+
+enum status body_trial(struct store *store, struct record_body *body, int64_t trial,
+                       struct error *err)
+{
+    return refer(store, body, "begin",
+                 "SELECT r.digest FROM trial t JOIN record r ON r.id = t.record WHERE t.id = ?1",
+                 trial, NULL, err);
+}
+
+enum status body_checkpoint(struct store *store, struct record_body *body, int64_t checkpoint,
+                            struct error *err)
+{
+    return refer(store, body, "checkpoint",
+                 "SELECT r.digest FROM checkpoint c JOIN record r ON r.id = c.record"
+                 " WHERE c.id = ?1",
+                 checkpoint, NULL, err);
+}
+
+/* ---- blobs ---- */
+
+enum status store_insert_content(struct store *store, const void *bytes, size_t length,
+                                 struct digest *ret, struct error *err)
+{
+    struct digest digest = digest_bytes(bytes, length);
+    struct statement statement;
+    enum status status = statement_begin(store,
+                                         "INSERT INTO content (digest, body) VALUES (?1, ?2)"
+                                         " ON CONFLICT (digest) DO UPDATE SET body = excluded.body"
+                                         " WHERE content.body IS NULL",
+                                         &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_digest(&statement, &digest);
+    if (length > STORE_VALUE_MAX)
+        statement.rc = SQLITE_TOOBIG;
+    else if (statement.rc == SQLITE_OK && text_is_utf8(bytes, length))
+        statement.rc = sqlite3_bind_text(statement.handle, 2, bytes, (int)length, SQLITE_STATIC);
+    else if (statement.rc == SQLITE_OK)
+        statement.rc = sqlite3_bind_blob(statement.handle, 2, bytes, (int)length, SQLITE_STATIC);
+    status = statement_run(&statement, NULL, err);
+    if (status == STATUS_OK)
+        *ret = digest;
+    return status;
+}
+
+enum status store_insert_json(struct store *store, const json_t *json, struct digest *ret,
+                              struct error *err)
+{
+    char *canonical = NULL;
+    enum status status = canonical_dump(json, &canonical, err);
+
+    if (status == STATUS_OK)
+        status = store_insert_content(store, canonical, strlen(canonical), ret, err);
+    free(canonical);
+    return status;
+}
+
+enum status store_get_json(struct store *store, const struct digest *digest, json_t **ret,
+                           struct error *err)
+{
+    struct statement statement;
+    struct digest found;
+    char hex[DIGEST_HEX_SIZE];
+    bool row = false;
+    enum status status =
+        statement_begin(store, "SELECT body FROM content WHERE digest = ?1", &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_digest(&statement, digest);
+    digest_hex(digest, hex);
+    status = statement_step(&statement, &row, err);
+    if (status == STATUS_OK && !row) {
+        status = error_set(err, STATUS_NOT_FOUND, "%s: nothing with digest %s is stored",
+                           store->path, hex);
+    } else if (status == STATUS_OK && sqlite3_column_type(statement.handle, 0) == SQLITE_NULL) {
+        status = error_set(err, STATUS_UNAVAILABLE,
+                           "content %s was withheld by who made the bundle", hex);
+    } else if (status == STATUS_OK) {
+        const char *body = sqlite3_column_blob(statement.handle, 0);
+        const size_t length = (size_t)sqlite3_column_bytes(statement.handle, 0);
+
+        found = digest_bytes(body, body ? length : 0);
+        if (digest_equal(&found, digest))
+            status = canonical_parse(body ? body : "", length, store->path, ret, err);
+        else
+            status = error_set(err, STATUS_CORRUPT,
+                               "%s: the content with digest %s has been changed", store->path, hex);
+    }
+    statement_end(&statement);
+    return status;
+}
+
+/* ---- entering a record ---- */
+
+static enum status find_record(struct store *store, const struct digest *digest, int64_t *ret,
+                               struct error *err)
+{
+    struct statement statement;
+    enum status status =
+        statement_begin(store, "SELECT id FROM record WHERE digest = ?1", &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_digest(&statement, digest);
+    return statement_single(&statement, ret, err);
+}
+
+static enum status insert_record(struct store *store, const struct record_row *row, int64_t *ret,
+                                 struct error *err)
+{
+    struct statement statement;
+    enum status status =
+        statement_begin(store,
+                        "INSERT INTO record (id, log, leaf, type, digest, salt, body)"
+                        " VALUES (nullif(?1, 0), ?2, ?3, ?4, ?5, ?6, ?7)",
+                        &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, row->id);
+    statement_i64(&statement, row->log);
+    statement_i64(&statement, row->leaf);
+    statement_text(&statement, row->type->name);
+    statement_digest(&statement, &row->digest);
+    if (row->salt)
+        statement_digest(&statement, row->salt);
+    else
+        statement_text(&statement, row->salts); /* NULL: none */
+    if (row->length > STORE_VALUE_MAX)
+        statement.rc = SQLITE_TOOBIG;
+    else if (statement.rc == SQLITE_OK)
+        statement.rc = sqlite3_bind_text(statement.handle, 7, row->keep_body ? row->body : "",
+                                         row->keep_body ? (int)row->length : 0, SQLITE_STATIC);
+    return statement_run(&statement, ret, err);
+}
+
+#define MEMBERS_MAX 40
+
+struct member {
+    struct record_span name, value;
+};
+
+/* A record that is entered: its row, and its members. */
+struct relating {
+    struct store *store;
+    int64_t record;
+    struct member members[MEMBERS_MAX];
+    size_t count;
+};
+
+static enum status take_member(void *context, struct record_span name, struct record_span value,
+                               struct error *err)
+{
+    struct relating *relating = context;
+
+    if (relating->count == MEMBERS_MAX)
+        return error_set(err, STATUS_CORRUPT, "has more than %d members", MEMBERS_MAX);
+    relating->members[relating->count++] = (struct member){name, value};
+    return STATUS_OK;
+}
+
+/* What this record refers to must be here, and is about the same campaigns. */
+static enum status relate(void *context, bool is_blob, const struct digest *digest,
+                          struct error *err)
+{
+    struct relating *relating = context;
+    struct store *store = relating->store;
+    struct statement statement;
+    char hex[DIGEST_HEX_SIZE];
+    int64_t target = 0;
+    enum status status;
+
+    if (is_blob)
+        return STATUS_OK;
+    status = find_record(store, digest, &target, err);
+    if (status == STATUS_NOT_FOUND)
+        return error_set(err, STATUS_CORRUPT,
+                         "refers to the record %s, which is not here before it",
+                         digest_hex(digest, hex));
+    if (status == STATUS_OK)
+        status = statement_begin(store,
+                                 "INSERT OR IGNORE INTO about (campaign, record)"
+                                 " SELECT campaign, ?2 FROM about WHERE record = ?1",
+                                 &statement, err);
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, target);
+    statement_i64(&statement, relating->record);
+    return statement_run(&statement, NULL, err);
+}
+
+static int bind_member(sqlite3_stmt *handle, int parameter, const struct relating *relating)
+{
+    const char *name = sqlite3_bind_parameter_name(handle, parameter) + 1;
+    const size_t length = strlen(name);
+
+    if (!strcmp(name, "_record"))
+        return sqlite3_bind_int64(handle, parameter, relating->record);
+    for (size_t i = 0; i < relating->count; i++)
+        if (relating->members[i].name.length == length &&
+            !memcmp(relating->members[i].name.bytes, name, length))
+            return record_bind(handle, parameter, &relating->members[i].value);
+    return SQLITE_OK; /* NULL */
+}
+
+static enum status run_projection(struct relating *relating, const char *sql, struct error *err)
+{
+    struct statement statement;
+    enum status status = statement_begin(relating->store, sql, &statement, err);
+    const int parameters = status == STATUS_OK ? sqlite3_bind_parameter_count(statement.handle) : 0;
+
+    if (status != STATUS_OK)
+        return status;
+    for (int i = 1; i <= parameters && statement.rc == SQLITE_OK; i++)
+        statement.rc = bind_member(statement.handle, i, relating);
+    return statement_run(&statement, NULL, err);
+}
+
+enum status store_enter_record(struct store *store, const struct record_row *row, int64_t *ret,
+                               struct error *err)
+{
+    struct relating relating = {.store = store};
+    const struct record_visitor visitor = {
+        .context = &relating, .top = take_member, .reference = relate};
+    const char *sql;
+    int64_t shown;
+    struct statement statement;
+    enum status status = insert_record(store, row, &relating.record, err);
+
+    if (status == STATUS_OK && !strcmp(row->type->name, "campaign")) {
+        status = statement_begin(store, "INSERT INTO about (campaign, record) VALUES (?1, ?1)",
+                                 &statement, err);
+        if (status == STATUS_OK) {
+            statement_i64(&statement, relating.record);
+            status = statement_run(&statement, NULL, err);
+        }
+    }
+    if (status == STATUS_OK)
+        status = record_scan(row->type, row->body, row->length, &visitor, err);
+    shown = sqlite3_total_changes64(store->db);
+    for (size_t i = 0; status == STATUS_OK && (sql = record_projection(row->type, i)); i++)
+        status = run_projection(&relating, sql, err);
+    if (status == STATUS_OK && record_projection(row->type, 0) && !row->type->is_shared &&
+        sqlite3_total_changes64(store->db) == shown)
+        status = error_set(err, STATUS_CORRUPT,
+                           "is of something that is not here: no table can show it");
+    if (status == STATUS_OK && ret)
+        *ret = relating.record;
+    return status;
+}
+
+/* The secret of this file's own log. */
+static enum status load_secret(struct store *store, struct digest *ret, struct error *err)
+{
+    struct statement statement;
+    bool row = false;
+    enum status status;
+
+    if (store->has_secret) {
+        *ret = store->secret;
+        return STATUS_OK;
+    }
+    status = statement_begin(store, "SELECT secret FROM log WHERE id = 1", &statement, err);
+    if (status != STATUS_OK)
+        return status;
+    status = statement_step(&statement, &row, err);
+    if (status == STATUS_OK) {
+        const void *bytes = row ? sqlite3_column_blob(statement.handle, 0) : NULL;
+
+        if (bytes && sqlite3_column_bytes(statement.handle, 0) == DIGEST_SIZE) {
+            memcpy(store->secret.bytes, bytes, DIGEST_SIZE);
+            store->has_secret = true;
+            *ret = store->secret;
+        } else {
+            status = error_set(err, STATUS_CORRUPT, "%s: its log has no secret; run `assay verify`",
+                               store->path);
+        }
+    }
+    statement_end(&statement);
+    return status;
+}
+
+static enum status next_leaf(struct store *store, int64_t *ret, struct error *err)
+{
+    struct statement statement;
+    enum status status = statement_begin(
+        store, "SELECT coalesce(max(leaf) + 1, 0) FROM record WHERE log = 1", &statement, err);
+
+    return status == STATUS_OK ? statement_single(&statement, ret, err) : status;
+}
+
+static enum status append_text(struct store *store, const struct record_type *type,
+                               const char *text, struct store_record *ret, struct error *err)
+{
+    struct record_row row = {
+        .log = 1, .type = type, .body = text, .length = strlen(text), .keep_body = true};
+    struct record_salts salts = {.has_all = *type->committed != '\0'};
+    struct digest secret;
+    int64_t id = 0;
+    enum status status = salts.has_all ? load_secret(store, &secret, err) : STATUS_OK;
+
+    if (status == STATUS_OK && salts.has_all) {
+        salts.all = record_salt(&secret, text, row.length);
+        row.salt = &salts.all;
+    }
+    if (status == STATUS_OK)
+        status = record_digest(type, text, row.length, &salts, &row.digest, err);
+    if (status == STATUS_OK && type->is_shared) {
+        status = find_record(store, &row.digest, &id, err);
+        if (status == STATUS_OK)
+            goto done;
+        status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    }
+    if (status == STATUS_OK)
+        status = next_leaf(store, &row.leaf, err);
+    if (status == STATUS_OK)
+        status = store_enter_record(store, &row, &id, err);
+done:
+    if (status == STATUS_OK && ret)
+        *ret = (struct store_record){.id = id, .digest = row.digest};
+    return status;
+}
+
+enum status store_append(struct store *store, struct record_body *body, struct store_record *ret,
+                         struct error *err)
+{
+    const struct record_type *type = record_type_find(body->type);
+    const bool too_large = body->too_large;
+    json_t *json = body_take(body);
+    char *text = NULL;
+    enum status status;
+
+    if (too_large)
+        status = error_set(err, STATUS_INVALID, "%s: a number of a %s does not fit into 64 bits",
+                           store->path, type->name);
+    else if (!json)
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    else
+        status = canonical_dump(json, &text, err);
+    if (status == STATUS_OK)
+        status = append_text(store, type, text, ret, err);
+    free(text);
+    json_decref(json);
+    return status;
+}
+
+enum status store_add(struct store *store, struct record_body *body, enum status status,
+                      struct store_record *ret, struct error *err)
+{
+    if (status == STATUS_OK)
+        return store_append(store, body, ret, err);
+    json_decref(body->json);
+    body->json = NULL;
+    return status;
+}

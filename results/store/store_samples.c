@@ -1,0 +1,111 @@
+#include "results/store/store_internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum status store_read_chunk(sqlite3_stmt *row, int column, int64_t *ret, size_t *ret_count,
+                             struct error *err)
+{
+    const uint8_t *bytes = sqlite3_column_blob(row, column + 5);
+    size_t length = (size_t)sqlite3_column_bytes(row, column + 5);
+    struct series_facts facts;
+    bool told_total = sqlite3_column_type(row, column + 4) != SQLITE_NULL;
+    enum status status;
+
+    if (!bytes)
+        length = 0;
+    status = series_decode(bytes ? bytes : (const uint8_t *)"", length, ret, ret_count, err);
+    if (status != STATUS_OK)
+        return status;
+    facts = series_measure(ret, *ret_count);
+    if (sqlite3_column_int64(row, column + 1) != (int64_t)*ret_count ||
+        sqlite3_column_int64(row, column + 2) != facts.minimum ||
+        sqlite3_column_int64(row, column + 3) != facts.maximum || told_total != facts.has_total ||
+        (told_total && sqlite3_column_int64(row, column + 4) != facts.total))
+        return error_set(err, STATUS_CORRUPT,
+                         "the chunk at sample %" PRId64 " does not match its row",
+                         (int64_t)sqlite3_column_int64(row, column));
+    return STATUS_OK;
+}
+
+enum status store_load_samples(struct store *store, int64_t trial, const char *series,
+                               int64_t **ret, size_t *ret_count, struct error *err)
+{
+    struct statement statement;
+    int64_t *values = NULL;
+    size_t count = 0, capacity = 0;
+    bool row = false;
+    enum status status = statement_begin(store,
+                                         "SELECT first, count, minimum, maximum, total, data"
+                                         " FROM series WHERE trial = ?1 AND name = ?2"
+                                         " ORDER BY first",
+                                         &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, trial);
+    statement_text(&statement, series);
+    for (;;) {
+        size_t part = 0;
+
+        status = statement_step(&statement, &row, err);
+        if (status != STATUS_OK || !row)
+            break;
+        if (capacity - count < SERIES_CHUNK_MAX) {
+            size_t wanted = capacity ? capacity * 2 : 4 * SERIES_CHUNK_MAX;
+            int64_t *grown = realloc(values, wanted * sizeof(*values));
+
+            if (!grown) {
+                status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+                break;
+            }
+            values = grown;
+            capacity = wanted;
+        }
+        status = store_read_chunk(statement.handle, 0, values + count, &part, err);
+        if (status == STATUS_OK && sqlite3_column_int64(statement.handle, 0) != (int64_t)count)
+            status = error_set(err, STATUS_CORRUPT, "the chunk at sample %zu is missing", count);
+        if (status != STATUS_OK) {
+            error_prefix(err, "%s: trial %" PRId64 ", series %s", store->path, trial, series);
+            break;
+        }
+        count += part;
+    }
+    statement_end(&statement);
+    if (status == STATUS_OK && count == 0)
+        status = error_set(err, STATUS_NOT_FOUND, "%s: trial %" PRId64 " has no series %s",
+                           store->path, trial, series);
+    if (status == STATUS_OK) {
+        *ret = values;
+        *ret_count = count;
+    } else {
+        free(values);
+    }
+    return status;
+}
+
+enum status store_insert_chunk(struct store *store, int64_t trial, const char *name,
+                               const struct store_chunk *chunk, struct error *err)
+{
+    struct statement statement;
+    enum status status = statement_begin(
+        store,
+        "INSERT INTO series (trial, name, first, count, minimum, maximum, total, data)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, trial);
+    statement_text(&statement, name);
+    statement_i64(&statement, chunk->first);
+    statement_i64(&statement, chunk->count);
+    statement_i64(&statement, chunk->facts.minimum);
+    statement_i64(&statement, chunk->facts.maximum);
+    if (chunk->facts.has_total)
+        statement_i64(&statement, chunk->facts.total);
+    else
+        statement_null(&statement);
+    statement_blob(&statement, chunk->bytes, chunk->length);
+    return statement_run(&statement, NULL, err);
+}

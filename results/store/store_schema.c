@@ -1,0 +1,267 @@
+#include "results/store/store_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/embed.h"
+#include "harness/core/text.h"
+#include "results/store/schema_model.h"
+
+/* Generated from schema.sql by assay_embed(). */
+extern const struct embed_file store_schema[];
+extern const size_t store_schema_count;
+
+const struct embed_file *store_migrations(int *ret_count)
+{
+    *ret_count = (int)store_schema_count;
+    return store_schema;
+}
+
+/* Read anew each time, so that changes by another process are seen. */
+static enum status ask(struct store *store, const char *sql, int64_t *ret, struct error *err)
+{
+    sqlite3_stmt *handle = NULL;
+    enum status status = STATUS_OK;
+    int rc = sqlite3_prepare_v2(store->db, sql, -1, &handle, NULL);
+
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_step(handle);
+        if (rc == SQLITE_ROW)
+            *ret = sqlite3_column_int64(handle, 0);
+    }
+    if (rc != SQLITE_ROW)
+        status = store_error(store, rc, "opening", err);
+    sqlite3_finalize(handle);
+    return status;
+}
+
+/*
+ * SQLite notices missing pages, but reads a truncated last page as if it ended in zeros. Where a
+ * log is next to the file, pages may rightly be in the log alone.
+ */
+static enum status check_length(struct store *store, struct error *err)
+{
+    int64_t pages = 0, page_size = 0;
+    struct stat file, log;
+    char *log_path;
+    bool has_log;
+    enum status status = ask(store, "PRAGMA page_count", &pages, err);
+
+    if (status == STATUS_OK)
+        status = ask(store, "PRAGMA page_size", &page_size, err);
+    if (status != STATUS_OK)
+        return status;
+    log_path = text_format("%s-wal", store->path);
+    if (!log_path)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    has_log = stat(log_path, &log) == 0 && log.st_size > 0;
+    free(log_path);
+    if (!has_log && stat(store->path, &file) == 0 && file.st_size < pages * page_size)
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: has been cut short (%" PRId64 " of %" PRId64 " bytes); take a copy "
+                         "from before, or recover what is left with sqlite3 FILE .recover",
+                         store->path, (int64_t)file.st_size, pages * page_size);
+    return STATUS_OK;
+}
+
+static enum status run(struct store *store, const char *sql, const char *doing, struct error *err)
+{
+    int rc = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+
+    return rc == SQLITE_OK ? STATUS_OK : store_error(store, rc, doing, err);
+}
+
+/* Checks the application id: `ret_version` is its schema version, 0 for an empty database. */
+static enum status identify(struct store *store, int newest, int64_t *ret_version,
+                            struct error *err)
+{
+    int64_t application = 0, version = 0, objects = 0;
+    enum status status = ask(store, "PRAGMA application_id", &application, err);
+
+    if (status == STATUS_OK)
+        status = ask(store, "PRAGMA user_version", &version, err);
+    if (status == STATUS_OK)
+        status = ask(store, "SELECT count(*) FROM sqlite_schema", &objects, err);
+    if (status != STATUS_OK)
+        return status;
+    if (objects == 0 && application == 0 && version == 0) {
+        *ret_version = 0;
+        return STATUS_OK;
+    }
+    if (application != STORE_APPLICATION_ID)
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: is a SQLite database of another application (id %" PRId64
+                         "), not of assay; nothing was changed, choose another file with --db",
+                         store->path, application);
+    if (version > newest)
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: has schema version %" PRId64 ", this assay knows versions up to %d; "
+                         "use the newer assay that wrote it",
+                         store->path, version, newest);
+    if (version < 1)
+        return error_set(err, STATUS_CORRUPT, "%s: has the impossible schema version %" PRId64,
+                         store->path, version);
+    *ret_version = version;
+    return STATUS_OK;
+}
+
+/* Refuses changes of what is stored. Names are those of the schema itself. */
+enum status store_install_triggers(sqlite3 *db, struct error *err)
+{
+    static const struct {
+        const char *suffix, *event, *end;
+    } kinds[] = {{"no_update", "UPDATE", "changed"}, {"no_delete", "DELETE", "deleted"}};
+    sqlite3_stmt *tables = NULL;
+    struct text sql;
+    int rc = sqlite3_prepare_v2(db,
+                                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT"
+                                " LIKE 'sqlite!_%' ESCAPE '!' ORDER BY rowid",
+                                -1, &tables, NULL);
+
+    text_init(&sql);
+    while (rc == SQLITE_OK && sqlite3_step(tables) == SQLITE_ROW) {
+        const char *table = (const char *)sqlite3_column_text(tables, 0);
+        /* What was withheld may come later, in another bundle. */
+        const char *filling = table && !strcmp(table, "content")
+                                  ? " WHEN OLD.body IS NOT NULL OR NEW.digest IS NOT OLD.digest"
+                                  : "";
+
+        for (size_t i = 0; table && i < 2; i++)
+            text_append_format(
+                &sql,
+                "DROP TRIGGER IF EXISTS %s_%s;\n"
+                "CREATE TRIGGER %s_%s BEFORE %s ON %s%s BEGIN\n"
+                "    SELECT RAISE(ABORT, '%s is evidence: rows are added, never %s');\n"
+                "END;\n",
+                table, kinds[i].suffix, table, kinds[i].suffix, kinds[i].event, table,
+                i == 0 ? filling : "", table, kinds[i].end);
+    }
+    sqlite3_finalize(tables);
+    if (rc == SQLITE_OK)
+        rc = text_ok(&sql) ? sqlite3_exec(db, sql.data, NULL, NULL, NULL) : SQLITE_NOMEM;
+    text_finish(&sql);
+    return rc == SQLITE_OK ? STATUS_OK
+                           : error_set(err,
+                                       (rc & 0xff) == SQLITE_NOMEM  ? STATUS_NO_MEMORY
+                                       : (rc & 0xff) == SQLITE_FULL ? STATUS_NO_SPACE
+                                                                    : STATUS_IO,
+                                       "preparing the schema: %s", sqlite3_errstr(rc));
+}
+
+/* The log's name and secret, drawn at random, and its first record. */
+static enum status begin_log(struct store *store, struct error *err)
+{
+    struct digest secret;
+    struct record_body body;
+    uint8_t id[16];
+    char hex[33], secret_hex[DIGEST_HEX_SIZE], *name, *sql;
+    enum status status;
+
+    if (sodium_init() < 0)
+        return error_set(err, STATUS_INTERNAL, "libsodium does not start");
+    randombytes_buf(secret.bytes, sizeof(secret.bytes));
+    randombytes_buf(id, sizeof(id));
+    name = text_format("assay-log/%s", sodium_bin2hex(hex, sizeof(hex), id, sizeof(id)));
+    sql = name ? text_format("INSERT INTO log (id, name, secret) VALUES (1, '%s', x'%s')", name,
+                             digest_hex(&secret, secret_hex))
+               : NULL;
+    status = sql ? run(store, sql, "preparing the schema", err)
+                 : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    body_init(&body, "log");
+    body_text(&body, "name", name);
+    body_i64(&body, "created_utc_ns", clock_utc_ns());
+    status = store_add(store, &body, status, NULL, err);
+    free(name);
+    free(sql);
+    sodium_memzero(&secret, sizeof(secret));
+    sodium_memzero(secret_hex, sizeof(secret_hex));
+    return status;
+}
+
+static enum status migrate(struct store *store, const struct embed_file *migrations, int count,
+                           struct error *err)
+{
+    char settings[96];
+    int64_t version = 0;
+    enum status status;
+
+    status = run(store, "BEGIN IMMEDIATE", "waiting to prepare the schema", err);
+    if (status != STATUS_OK)
+        return status;
+    /* Another process may have done it while we waited. */
+    status = identify(store, count, &version, err);
+    for (int64_t i = version; i < count && status == STATUS_OK; i++)
+        status = run(store, migrations[i].text, "preparing the schema", err);
+    if (status == STATUS_OK && version < count)
+        status = store_install_triggers(store->db, err);
+    if (status == STATUS_OK && version == 0)
+        status = begin_log(store, err);
+    if (status == STATUS_OK && version < count) {
+        snprintf(settings, sizeof(settings), "PRAGMA application_id=%d; PRAGMA user_version=%d",
+                 STORE_APPLICATION_ID, count);
+        status = run(store, settings, "preparing the schema", err);
+    }
+    if (status == STATUS_OK)
+        status = run(store, "COMMIT", "preparing the schema", err);
+    if (status == STATUS_OK && version < count && store->mode != STORE_READ)
+        store->carried_from = (int)version;
+    if (status != STATUS_OK && !sqlite3_get_autocommit(store->db))
+        sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+    return status;
+}
+
+/*
+ * An older file is read in the current form without being changed: through a copy in an unnamed
+ * temporary file, which SQLite deletes with the connection.
+ */
+static enum status read_through_copy(struct store *store, const struct embed_file *migrations,
+                                     int count, struct error *err)
+{
+    sqlite3 *file = store->db;
+    sqlite3_backup *backup;
+    enum status status;
+    int rc;
+
+    store->db = NULL;
+    rc = store_connect(store, "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    backup = rc == SQLITE_OK ? sqlite3_backup_init(store->db, "main", file, "main") : NULL;
+    if (backup) {
+        sqlite3_backup_step(backup, -1);
+        rc = sqlite3_backup_finish(backup);
+    } else if (rc == SQLITE_OK) {
+        rc = sqlite3_errcode(store->db);
+    }
+    sqlite3_close(file);
+    if (rc != SQLITE_OK)
+        return store_error(store, rc, "reading a file of an older schema through a copy", err);
+    store_trust_schema(store->db);
+    status = migrate(store, migrations, count, err);
+    return status == STATUS_OK ? run(store, "PRAGMA query_only=ON", "opening", err) : status;
+}
+
+enum status store_schema_prepare(struct store *store, const struct embed_file *migrations,
+                                 int count, struct error *err)
+{
+    int64_t version = 0;
+    enum status status = identify(store, count, &version, err);
+
+    if (status == STATUS_OK)
+        status = check_length(store, err);
+    if (status == STATUS_OK && version > 0)
+        status = schema_model_check(store->db, store->path, migrations, (int)version, err);
+    if (status == STATUS_OK)
+        store_trust_schema(store->db);
+    if (status != STATUS_OK || version == count)
+        return status;
+    if (version == 0 && store->mode != STORE_CREATE)
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: is empty, there are no results in it; `assay run --db %s` fills it",
+                         store->path, store->path);
+    if (store->mode == STORE_READ)
+        return read_through_copy(store, migrations, count, err);
+    return migrate(store, migrations, count, err);
+}
