@@ -6,6 +6,7 @@
 #include "harness/core/text.h"
 #include "protocols/comparability.h"
 #include "results/analysis/fields.h"
+#include "results/analysis/varied.h"
 
 static enum status judge(struct store *store, const int64_t cells[2], const json_t *varied,
                          json_t **ret, struct error *err)
@@ -32,8 +33,8 @@ static enum status find_varied(struct store *store, int64_t campaign, size_t ind
     if (status != STATUS_OK)
         return status;
     cells = json_object_get(json_object_get(record, "plan"), "cells");
-    status = arm_spec_varied(json_array_get(cells, 2 * index), json_array_get(cells, 2 * index + 1),
-                             ret, err);
+    status = varied_of_arms(json_array_get(cells, 2 * index), json_array_get(cells, 2 * index + 1),
+                            ret, err);
     json_decref(record);
     return status;
 }
@@ -51,7 +52,7 @@ enum status ab_evaluate(struct store *store, int64_t campaign, size_t index,
     if (status == STATUS_OK)
         status = judge(store, result.pairs.cells, varied, &result.judgement, err);
     if (status == STATUS_OK)
-        status = arm_spec_ineffective(varied, result.judgement, &result.ineffective, err);
+        status = varied_without_effect(varied, result.judgement, &result.ineffective, err);
     json_decref(varied);
     if (status != STATUS_OK) {
         ab_result_finish(&result);

@@ -14,7 +14,6 @@
 #include <jansson.h>
 
 #include "harness/core/status.h"
-#include "harness/runner/arm_spec.h"
 #include "harness/runner/campaign.h"
 #include "protocols/compare.h"
 #include "results/analysis/pairs.h"
@@ -26,7 +25,7 @@ struct ab_result {
     struct comparison numbers; /* when has_numbers */
     struct error why;          /* why there are none */
     json_t *judgement;         /* comparability_judge's object */
-    char *ineffective;         /* arm_spec_ineffective's sentence, heap; NULL: none */
+    char *ineffective;         /* varied_without_effect's sentence, heap; NULL: none */
 };
 
 /*

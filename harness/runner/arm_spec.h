@@ -21,9 +21,10 @@
 
 #include "harness/core/precision.h"
 #include "harness/core/status.h"
+#include "results/analysis/varied.h"
 #include "workloads/workload.h"
 
-#define ARM_SPEC_CHANGES_MAX 32
+#define ARM_SPEC_CHANGES_MAX VARIED_VARIABLES_MAX
 
 struct arm_spec {
     char *workload; /* in place of the command's; NULL: not set */
@@ -47,23 +48,6 @@ void arm_spec_finish(struct arm_spec *spec);
 json_t *arm_spec_to_json(const struct arm_spec *spec);
 /* And back, for a resume and for comparing later. CORRUPT for another shape. */
 enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct error *err);
-
-/*
- * What two arms set on purpose, in the form of comparability_judge's `varied`. `a` and `b` are
- * their cells as the plan has them: only what comes out differently counts, so a setting that says
- * in one arm what the other gets anyway does not. New object in `ret`. CORRUPT for a spec of
- * another shape, NO_MEMORY.
- */
-enum status arm_spec_varied(const json_t *a, const json_t *b, json_t **ret, struct error *err);
-
-/*
- * Whether what the arms set by variables or libraries had any effect that was recorded. `varied` as
- * above, `judgement` what comparability_judge made with it. Where no field differs but the
- * variables themselves (and what may differ anyway), `ret` gets a warning in a sentence, heap; else
- * NULL.
- */
-enum status arm_spec_ineffective(const json_t *varied, const json_t *judgement, char **ret,
-                                 struct error *err);
 
 /* The fixed environment readings as this arm's worker has them; new object, NULL: no memory. */
 json_t *arm_spec_environment(const struct arm_spec *spec, const json_t *fixed);

@@ -7,6 +7,7 @@ assay_add_test(NAME test_store_network SOURCES unit/test_store_network.c
     LIBS assay_results LABELS unit)
 target_link_options(test_store_network PRIVATE -Wl,--wrap=statfs)
 assay_add_test(NAME test_fields SOURCES unit/test_fields.c LIBS assay_results LABELS unit)
+assay_add_test(NAME test_varied SOURCES unit/test_varied.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_energy SOURCES unit/test_energy.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_series SOURCES unit/test_series.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_cosignature SOURCES unit/test_cosignature.c LIBS assay_results LABELS unit)

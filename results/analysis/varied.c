@@ -1,0 +1,202 @@
+#include "results/analysis/varied.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/text.h"
+
+/* What a planned cell's "spec" sets for its worker; borrowed from there. */
+struct arm {
+    const char *root; /* NULL: none */
+    const char *changes[VARIED_VARIABLES_MAX];
+    size_t change_count;
+};
+
+static enum status read_arm(const json_t *cell, struct arm *ret, struct error *err)
+{
+    const json_t *spec = json_object_get(cell, "spec");
+    size_t i;
+    json_t *change;
+
+    ret->root = json_string_value(json_object_get(spec, "root"));
+    json_array_foreach(json_object_get(spec, "environment"), i, change)
+    {
+        if (!json_is_string(change))
+            return error_set(err, STATUS_CORRUPT, "the plan's environment is not of strings");
+        if (i == VARIED_VARIABLES_MAX)
+            return error_set(err, STATUS_CORRUPT, "the plan has more than %d variables in one arm",
+                             VARIED_VARIABLES_MAX);
+        ret->changes[ret->change_count++] = json_string_value(change);
+    }
+    return STATUS_OK;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return (!a && !b) || (a && b && !strcmp(a, b));
+}
+
+static bool has_change(const struct arm *arm, const char *change)
+{
+    for (size_t i = 0; i < arm->change_count; i++)
+        if (!strcmp(arm->changes[i], change))
+            return true;
+    return false;
+}
+
+static void vary(json_t *varied, const char *const *patterns, const char *factor)
+{
+    for (; *patterns; patterns++)
+        json_object_set_new(varied, *patterns, json_string(factor));
+}
+
+/*
+ * Variables that only one arm sets so. A library override moves everything that it may bring, and
+ * so does the choice of a compiler: it and what it compiles to are one factor.
+ */
+static void vary_changes(json_t *varied, const struct arm *arm, const struct arm *other)
+{
+    static const char *const stack[] = {
+        "library.*",         "compiler.*",       "driver.*",       "pocl.*",   "icd.*",  "device.*",
+        "kernel.*.compiler", "kernel.*.options", "kernel.*.lanes", "choice.*", "gemm.*", NULL};
+    static const char *const compiler[] = {"compiler.*",       "library.*",
+                                           "device.compiler*", "device.threads.*",
+                                           "device.fp*",       "kernel.*.compiler",
+                                           "kernel.*.options", "kernel.*.lanes",
+                                           "choice.*",         NULL};
+
+    for (size_t i = 0; i < arm->change_count; i++) {
+        size_t length = strcspn(arm->changes[i], "=");
+        bool library = !strncmp(arm->changes[i], "ASSAY_LIB_", 10);
+        char *pattern = text_format("variable.%.*s", (int)length, arm->changes[i]);
+        const bool is_compiler = length == 8 && !strncmp(arm->changes[i], "ASSAY_CC", length);
+        char *factor = is_compiler ? strdup("compiler")
+                       : library
+                           ? text_format("library %.*s", (int)length - 10, arm->changes[i] + 10)
+                           : text_format("variable %.*s", (int)length, arm->changes[i]);
+
+        if (pattern && factor && !has_change(other, arm->changes[i])) {
+            json_object_set_new(varied, pattern, json_string(factor));
+            if (library || is_compiler)
+                vary(varied, library ? stack : compiler, factor);
+        }
+        free(pattern);
+        free(factor);
+    }
+}
+
+/* Does this member of the planned cells differ? Both lack it: no. */
+static bool differs(const json_t *a, const json_t *b, const char *key)
+{
+    const json_t *one = json_object_get(a, key), *other = json_object_get(b, key);
+
+    return one && other ? !json_equal(one, other) : one != other;
+}
+
+enum status varied_of_arms(const json_t *a, const json_t *b, json_t **ret, struct error *err)
+{
+    /* clang-format off */
+    static const char *const root[] = {
+        "worker.root", "library.*", "compiler.*", "driver.*", "pocl.*", "icd.*", "device.*",
+        "kernel.*.compiler", "kernel.*.options", "kernel.*.lanes", "choice.*", "gemm.*", NULL};
+    static const char *const device[] = {
+        "device.*", "library.*", "compiler.*", "driver.*", "firmware.*", "pocl.*", "icd.*",
+        "kernel.*.compiler", "kernel.*.options", "kernel.*.prelude", "kernel.*.lanes", "choice.*",
+        "gemm.*", NULL};
+    /* clang-format on */
+    static const char *const precision[] = {
+        "identity.precision", "kernel.*.options", "kernel.*.lanes", "choice.*", "gemm.*", NULL};
+    static const char *const implementation[] = {
+        "identity.implementation", "kernel.*", "jit.*", "library.*", "choice.*", "gemm.*", NULL};
+    static const char *const workload[] = {"identity.workload_digest", "kernel.*", "jit.*",
+                                           "choice.*", NULL};
+    static const char *const emulation[] = {"gemm.*", NULL};
+    struct arm arms[2] = {{0}, {0}};
+    enum status status = read_arm(a, &arms[0], err);
+    json_t *varied = json_object();
+
+    if (status == STATUS_OK)
+        status = read_arm(b, &arms[1], err);
+    if (differs(a, b, "workload_digest"))
+        vary(varied, workload, "workload");
+    if (!same_text(arms[0].root, arms[1].root))
+        vary(varied, root, "root directory");
+    if (differs(a, b, "device"))
+        vary(varied, device, "device");
+    if (differs(a, b, "precision"))
+        vary(varied, precision, "precision");
+    if (differs(a, b, "implementation"))
+        vary(varied, implementation, "implementation");
+    if (differs(a, b, "emulate"))
+        vary(varied, emulation, "emulation");
+    vary_changes(varied, &arms[0], &arms[1]);
+    vary_changes(varied, &arms[1], &arms[0]);
+    if (status == STATUS_OK && !varied)
+        status = error_set(err, STATUS_NO_MEMORY, "no memory for what the arms set");
+    if (status != STATUS_OK) {
+        json_decref(varied);
+        return status;
+    }
+    *ret = varied;
+    return STATUS_OK;
+}
+
+/* Ignored here: variables, what may differ between any two runs, and what is chosen anew. */
+static bool is_aside(const char *field)
+{
+    static const char *const beginnings[] = {"variable.", "choice."};
+
+    for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
+        if (!strncmp(field, beginnings[i], strlen(beginnings[i])))
+            return true;
+    return strstr(field, ".lanes") != NULL;
+}
+
+static bool has_other_difference(const json_t *fields)
+{
+    size_t i;
+    json_t *field;
+
+    json_array_foreach(fields, i, field)
+    {
+        const char *name = json_string_value(json_object_get(field, "field"));
+        const char *class = json_string_value(json_object_get(field, "class"));
+
+        if (name && class && strcmp(class, "nuisance") != 0 && !is_aside(name) &&
+            !json_equal(json_object_get(field, "a"), json_object_get(field, "b")))
+            return true;
+    }
+    return false;
+}
+
+enum status varied_without_effect(const json_t *varied, const json_t *judgement, char **ret,
+                                  struct error *err)
+{
+    struct text names;
+    const char *pattern;
+    json_t *factor;
+    size_t count = 0;
+    bool cc = false;
+
+    *ret = NULL;
+    if (has_other_difference(json_object_get(judgement, "fields")))
+        return STATUS_OK;
+    text_init(&names);
+    json_object_foreach((json_t *)(uintptr_t)varied, pattern, factor)
+    {
+        if (strncmp(pattern, "variable.", 9) != 0)
+            continue;
+        text_append_format(&names, "%s%s", count++ ? ", " : "", pattern + 9);
+        cc = cc || !strcmp(pattern, "variable.CC");
+    }
+    if (count > 0 && text_ok(&names))
+        *ret = text_format("warning: %s changed nothing that was recorded: both arms had the same "
+                           "libraries, compiler and readings%s",
+                           names.data,
+                           cc ? " (cc=COMMAND chooses the compiler of the cpu backend)" : "");
+    text_finish(&names);
+    return count == 0 || *ret ? STATUS_OK
+                              : error_set(err, STATUS_NO_MEMORY, "no memory for what the arms set");
+}
