@@ -1,61 +1,53 @@
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "harness/cli/campaign_comparison.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/comparison_view.h"
 #include "harness/cli/interrupt.h"
-#include "harness/cli/output.h"
 #include "harness/cli/pair_request.h"
 #include "harness/cli/signing.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
-#include "harness/runner/ab.h"
+#include "harness/runner/campaign.h"
 #include "protocols/comparability.h"
 
 static int show(const struct command_line *line, struct store *store,
-                const struct campaign *campaign, const struct ab_result *result)
+                const struct stored_comparison *comparison)
 {
-    char a[80], b[80];
-    char *note = ab_note(result);
     struct comparison_arms arms;
-    struct comparison_view view = {.a = a,
-                                   .b = b,
-                                   .judgement = result->judgement,
-                                   .numbers = result->has_numbers ? &result->numbers : NULL,
-                                   .why_no_numbers = result->why.message,
-                                   .note = note};
     struct error err = ERROR_INIT;
-    struct text out;
-    json_t *json;
+    json_t *json = stored_comparison_json(comparison);
     int status;
 
-    snprintf(a, sizeof(a), "%.8s/1", campaign->uid);
-    snprintf(b, sizeof(b), "%.8s/2", campaign->uid);
-    json = comparison_view_json(&view);
-    if (comparison_arms_load(store, result->pairs.cells, &arms, &err) != STATUS_OK) {
-        free(note);
+    if (comparison_arms_load(store, comparison, &arms, &err) != STATUS_OK) {
         json_decref(json);
         return command_fail(&err);
     }
-    view.arms = &arms;
     if (store_add_comparison(
-            store, "ab", result->pairs.cells[0], result->pairs.cells[1], COMPARISON_VERSION,
-            result->has_numbers ? compare_verdict_name(result->numbers.verdict) : "none", json,
-            &err) != STATUS_OK) {
+            store, "ab", comparison->cells[0], comparison->cells[1], COMPARISON_VERSION,
+            comparison->has_numbers ? compare_verdict_name(comparison->numbers.verdict) : "none",
+            json, &err) != STATUS_OK) {
+        json_decref(json);
         status = command_fail(&err);
-    } else if (command_has(line, KEY_JSON)) {
-        status = output_json(comparison_view_shown(&view, json));
     } else {
-        text_init(&out);
-        comparison_view_append(&out, &view, command_has(line, KEY_EXPLAIN));
-        status = output_text(&out);
+        status = comparison_view_show(comparison, &arms, json, command_has(line, KEY_JSON),
+                                      command_has(line, KEY_EXPLAIN));
     }
     if (status == ASSAY_EXIT_OK && command_has(line, KEY_EXIT_STATUS))
-        status = comparison_exit_status(view.judgement, view.numbers);
+        status = comparison_exit_status(comparison);
     comparison_arms_finish(&arms);
-    json_decref(json);
-    free(note);
+    return status;
+}
+
+static int show_one(const struct command_line *line, struct store *store,
+                    const struct campaign *campaign, const struct compare_options *options)
+{
+    struct stored_comparison comparison;
+    struct error err = ERROR_INIT;
+    int status;
+
+    if (stored_comparison_of_pairs(store, campaign->row, 0, options, &comparison, &err) !=
+        STATUS_OK)
+        return command_fail(&err);
+    status = show(line, store, &comparison);
+    stored_comparison_finish(&comparison);
     return status;
 }
 
@@ -78,20 +70,6 @@ static int show_family(const struct command_line *line, struct store *store,
     if (status == ASSAY_EXIT_OK && command_has(line, KEY_EXIT_STATUS))
         status = campaign_comparison_exit_status(&comparison);
     campaign_comparison_finish(&comparison);
-    return status;
-}
-
-static int show_one(const struct command_line *line, struct store *store,
-                    const struct campaign *campaign, const struct compare_options *options)
-{
-    struct ab_result result;
-    struct error err = ERROR_INIT;
-    int status;
-
-    if (ab_evaluate(store, campaign->row, 0, options, &result, &err) != STATUS_OK)
-        return command_fail(&err);
-    status = show(line, store, campaign, &result);
-    ab_result_finish(&result);
     return status;
 }
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/cli/calibration_tally.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
@@ -12,9 +11,11 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/clock.h"
 #include "harness/core/log.h"
+#include "harness/runner/campaign.h"
 #include "harness/runner/sampler.h"
 #include "protocols/comparability.h"
 #include "protocols/stats/order.h"
+#include "results/analysis/calibration.h"
 
 enum { KEY_COMPARISONS = 0x100 };
 
@@ -53,14 +54,14 @@ static double sample_overhead_ns(struct error *err)
 
 /* One comparison of a workload with itself. */
 static enum status compare_once(const struct command_line *line, struct store *store,
-                                const char *workload, int wake_fd, struct calibration_tally *tally,
+                                const char *workload, int wake_fd, struct calibration *calibration,
                                 bool *ret_interrupted, struct error *err)
 {
     struct campaign_options options = {.wake_fd = wake_fd, .quiet = command_has(line, KEY_QUIET)};
     struct campaign_summary summary = {0};
     struct signing signing;
     struct pair_request request;
-    struct ab_result result;
+    struct stored_comparison comparison;
     struct campaign campaign;
     struct plan plan;
     enum status status = pair_request_read(line, &workload, 1, &request, err);
@@ -87,10 +88,11 @@ static enum status compare_once(const struct command_line *line, struct store *s
         }
         *ret_interrupted = summary.interrupted;
         if (status == STATUS_OK && !summary.interrupted)
-            status = ab_evaluate(store, campaign.row, 0, &request.compare, &result, err);
+            status = stored_comparison_of_pairs(store, campaign.row, 0, &request.compare,
+                                                &comparison, err);
         if (status == STATUS_OK && !summary.interrupted) {
-            calibration_tally_add(tally, workload, campaign.uid, &result, &request.compare);
-            ab_result_finish(&result);
+            calibration_add(calibration, workload, campaign.uid, &comparison, &request.compare);
+            stored_comparison_finish(&comparison);
         }
         campaign_finish(&campaign);
     }
@@ -108,7 +110,7 @@ static json_t *clock_json(void)
                      sample_overhead_ns(NULL));
 }
 
-static int show(const struct command_line *line, const struct calibration_tally *tally,
+static int show(const struct command_line *line, const struct calibration *calibration,
                 json_t *json)
 {
     struct text out;
@@ -126,17 +128,17 @@ static int show(const struct command_line *line, const struct calibration_tally 
                        (long long)json_integer_value(json_object_get(json, "clock_resolution_ns")),
                        json_real_value(json_object_get(json, "clock_read_ns")),
                        json_real_value(json_object_get(json, "sample_overhead_ns")),
-                       tally->comparisons, tally->paired_different, tally->paired_verdicts,
-                       tally->blocked_different);
-    if (tally->without_numbers > 0)
+                       calibration->comparisons, calibration->paired_different,
+                       calibration->paired_verdicts, calibration->blocked_different);
+    if (calibration->without_numbers > 0)
         text_append_format(&out, "%zu gave no numbers: no pair had two steady trials\n",
-                           tally->without_numbers);
+                           calibration->without_numbers);
     json_decref(json);
     return output_text(&out);
 }
 
 static enum status run_all(const struct command_line *line, struct store *store, int64_t count,
-                           int wake_fd, struct calibration_tally *tally, bool *ret_interrupted,
+                           int wake_fd, struct calibration *calibration, bool *ret_interrupted,
                            struct error *err)
 {
     static const char *const standard[] = {"triad"};
@@ -149,7 +151,8 @@ static enum status run_all(const struct command_line *line, struct store *store,
             if (!command_has(line, KEY_QUIET))
                 log_info("comparison %lld of %lld: %s", (long long)n + 1, (long long)count,
                          workloads[w]);
-            status = compare_once(line, store, workloads[w], wake_fd, tally, ret_interrupted, err);
+            status =
+                compare_once(line, store, workloads[w], wake_fd, calibration, ret_interrupted, err);
         }
     return status;
 }
@@ -158,28 +161,28 @@ static int calibrate(const struct command_line *line, struct store *store, void 
 {
     const int64_t *count = context;
     json_t *clock = clock_json();
-    struct calibration_tally tally = {.rows = json_array()};
+    struct calibration calibration = {.rows = json_array()};
     struct error err = ERROR_INIT;
     bool interrupted = false;
     int wake_fd = -1, result;
     json_t *json;
 
     if (interrupt_open(INTERRUPT_TRIALS, &wake_fd, &err) != STATUS_OK ||
-        run_all(line, store, *count, wake_fd, &tally, &interrupted, &err) != STATUS_OK) {
+        run_all(line, store, *count, wake_fd, &calibration, &interrupted, &err) != STATUS_OK) {
         result = command_fail(&err);
     } else {
-        json = calibration_tally_json(&tally, clock);
+        json = calibration_json(&calibration, clock);
         if (store_add_comparison(store, "calibration", 0, 0, COMPARISON_VERSION,
                                  interrupted ? "interrupted" : "done", json, &err) != STATUS_OK) {
             json_decref(json);
             result = command_fail(&err);
         } else {
-            result = show(line, &tally, json);
+            result = show(line, &calibration, json);
         }
         if (interrupted)
             result = command_interrupted("interrupted; what was finished is kept");
     }
-    json_decref(tally.rows);
+    json_decref(calibration.rows);
     json_decref(clock);
     return result;
 }

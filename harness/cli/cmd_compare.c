@@ -2,10 +2,7 @@
 
 #include <string.h>
 
-#include "harness/cli/campaign_comparison.h"
 #include "harness/cli/comparison_view.h"
-#include "harness/cli/output.h"
-#include "harness/cli/stored_comparison.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 #include "protocols/comparability.h"
@@ -39,6 +36,7 @@ static int compare_campaigns(const struct command_line *line, struct store *stor
 static int compare(const struct command_line *line, struct store *store, void *context)
 {
     struct stored_comparison comparison;
+    struct comparison_arms arms;
     struct error err = ERROR_INIT;
     json_t *object;
     int result;
@@ -52,7 +50,7 @@ static int compare(const struct command_line *line, struct store *store, void *c
         command_say(&err);
         return err.code == STATUS_INVALID ? ASSAY_EXIT_USAGE : ASSAY_EXIT_STORE;
     }
-    if (stored_comparison_load_arms(store, &comparison, &err) != STATUS_OK) {
+    if (comparison_arms_load(store, &comparison, &arms, &err) != STATUS_OK) {
         stored_comparison_finish(&comparison);
         return command_fail_store(&err);
     }
@@ -61,20 +59,21 @@ static int compare(const struct command_line *line, struct store *store, void *c
                 comparability_verdict_name(EXPLORATORY))) {
         log_error("two first looks compare as exploratory only, which is no evidence to record: "
                   "leave out --record, or measure both under `standard`");
+        comparison_arms_finish(&arms);
         stored_comparison_finish(&comparison);
         return ASSAY_EXIT_USAGE;
     }
     object = stored_comparison_json(&comparison);
-    result = stored_comparison_show(&comparison, json_incref(object), command_has(line, KEY_JSON),
-                                    command_has(line, KEY_EXPLAIN));
+    result = comparison_view_show(&comparison, &arms, json_incref(object),
+                                  command_has(line, KEY_JSON), command_has(line, KEY_EXPLAIN));
     if (result == ASSAY_EXIT_OK && command_has(line, KEY_RECORD) &&
         stored_comparison_record(store, comparison.paired ? "ab" : "compare", NULL, &comparison,
                                  object, &err) != STATUS_OK)
         result = command_fail(&err);
     if (result == ASSAY_EXIT_OK && command_has(line, KEY_EXIT_STATUS))
-        result = comparison_exit_status(comparison.judgement,
-                                        comparison.has_numbers ? &comparison.numbers : NULL);
+        result = comparison_exit_status(&comparison);
     json_decref(object);
+    comparison_arms_finish(&arms);
     stored_comparison_finish(&comparison);
     return result;
 }
@@ -84,7 +83,7 @@ static int run(const struct command_line *line)
     struct compare_options options;
     struct error err = ERROR_INIT;
 
-    if (stored_comparison_margin(command_value(line, KEY_MARGIN), &options, &err) != STATUS_OK)
+    if (comparison_margin(command_value(line, KEY_MARGIN), &options, &err) != STATUS_OK)
         return command_fail(&err);
     if (line->argument_count == 1 && strchr(line->arguments[0], '/')) {
         log_error("%s is one result: name the other one, too (a single argument is a campaign made "

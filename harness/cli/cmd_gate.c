@@ -1,11 +1,30 @@
 #include "harness/cli/commands.h"
-#include "harness/cli/campaign_comparison.h"
-#include "harness/cli/output.h"
-#include "harness/cli/stored_comparison.h"
+#include "harness/cli/comparison_view.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
+#include "results/analysis/gate.h"
 
 enum { KEY_MARGIN = 0x100, KEY_NO_RECORD, KEY_ALLOW_FOREIGN_WORKER };
+
+/* Says what was decided. Returns its exit status. */
+static int conclude(enum gate_decision decision)
+{
+    static const struct {
+        int status;
+        const char *meaning;
+    } ends[] = {
+        [GATE_PASSES] = {ASSAY_EXIT_OK, "passes"},
+        [GATE_WORSE] = {ASSAY_EXIT_TRIALS, "fails: the candidate is worse"},
+        [GATE_NOT_COMPARABLE] = {ASSAY_EXIT_USAGE, "refused: the two do not compare"},
+        [GATE_FOREIGN_WORKER] = {ASSAY_EXIT_USAGE,
+                                 "refused: another program than assay's own worker measured "
+                                 "(--allow-foreign-worker)"},
+        [GATE_INCONCLUSIVE] = {ASSAY_EXIT_DEVICE, "inconclusive: measure more"},
+    };
+
+    log_info("gate %s", ends[decision].meaning);
+    return ends[decision].status;
+}
 
 /* Who may only read a database may still judge by it. */
 static void record(const struct command_line *line, enum gate_decision decision,
@@ -54,15 +73,15 @@ static int pass_or_fail_campaigns(const struct command_line *line, struct store 
     if (!command_has(line, KEY_NO_RECORD))
         record_campaigns(line, &comparison);
     campaign_comparison_show(store, &comparison, true, command_has(line, KEY_JSON), false);
-    log_info("gate %s", gate_decision_meaning(decision));
     campaign_comparison_finish(&comparison);
-    return gate_decision_status(decision);
+    return conclude(decision);
 }
 
 static int pass_or_fail(const struct command_line *line, struct store *store, void *context)
 {
     const struct compare_options *options = context;
     struct stored_comparison comparison;
+    struct comparison_arms arms;
     struct error err = ERROR_INIT;
     enum gate_decision decision;
     json_t *object;
@@ -82,7 +101,7 @@ static int pass_or_fail(const struct command_line *line, struct store *store, vo
         stored_comparison_finish(&comparison);
         return ASSAY_EXIT_USAGE;
     }
-    if (stored_comparison_load_arms(store, &comparison, &err) != STATUS_OK) {
+    if (comparison_arms_load(store, &comparison, &arms, &err) != STATUS_OK) {
         stored_comparison_finish(&comparison);
         return command_fail_store(&err);
     }
@@ -91,10 +110,10 @@ static int pass_or_fail(const struct command_line *line, struct store *store, vo
     object = gate_json(&comparison, options->margin);
     if (!command_has(line, KEY_NO_RECORD))
         record(line, decision, &comparison, object);
-    stored_comparison_show(&comparison, object, command_has(line, KEY_JSON), false);
-    log_info("gate %s", gate_decision_meaning(decision));
+    comparison_view_show(&comparison, &arms, object, command_has(line, KEY_JSON), false);
+    comparison_arms_finish(&arms);
     stored_comparison_finish(&comparison);
-    return gate_decision_status(decision);
+    return conclude(decision);
 }
 
 static int run(const struct command_line *line)
@@ -102,7 +121,7 @@ static int run(const struct command_line *line)
     struct compare_options options;
     struct error err = ERROR_INIT;
 
-    if (stored_comparison_margin(command_value(line, KEY_MARGIN), &options, &err) != STATUS_OK)
+    if (comparison_margin(command_value(line, KEY_MARGIN), &options, &err) != STATUS_OK)
         return command_fail(&err);
     return with_store(line, STORE_READ, pass_or_fail, &options);
 }

@@ -1,18 +1,27 @@
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/comparison_view.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
-#include "harness/cli/reproduction.h"
 #include "harness/cli/signing.h"
-#include "harness/cli/stored_comparison.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
+#include "harness/core/number.h"
 #include "harness/runner/campaign.h"
 #include "protocols/comparability.h"
+#include "results/analysis/reproduction.h"
 
 enum { KEY_MARGIN = 0x100 };
+
+static const int exit_statuses[] = {
+    [REPRODUCTION_HELD] = ASSAY_EXIT_OK,
+    [REPRODUCTION_DIFFERS] = ASSAY_EXIT_TRIALS,
+    [REPRODUCTION_NOT_HERE] = ASSAY_EXIT_USAGE,
+    [REPRODUCTION_INCONCLUSIVE] = ASSAY_EXIT_DEVICE,
+};
 
 /* The machine, the record or every trial prevents it: there is nothing to compare. */
 static int tell_why_not(const struct command_line *line, const char *original, const char *again,
@@ -31,11 +40,98 @@ static int tell_why_not(const struct command_line *line, const char *original, c
         text_append_format(&out, "Not reproducible here: %s\n", reason);
         shown = output_text(&out);
     }
-    return shown == ASSAY_EXIT_OK ? REPRODUCTION_NOT_HERE : shown;
+    return shown == ASSAY_EXIT_OK ? exit_statuses[REPRODUCTION_NOT_HERE] : shown;
+}
+
+static void append_spread(struct text *line, const struct reproduction *reproduction)
+{
+    const struct repeatability *repeatability = &reproduction->repeatability;
+    const struct estimate_interval *ratio = &reproduction->numbers.ratio;
+    char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE], spread[NUMBER_SIZE];
+    const int digits =
+        ratio->has_interval ? 1 + number_digits(ratio->value, ratio->lo, ratio->hi) : 4;
+
+    text_append_format(line,
+                       "%zu campaigns of this under the same conditions, stored before this one, "
+                       "spread by %s (standard deviation). With that",
+                       repeatability->count,
+                       number_format_percent(expm1(repeatability->sd_log), spread));
+    if (ratio->has_interval)
+        text_append_format(line, ", time b/a %s, %g %% interval [%s, %s].",
+                           number_format_digits(ratio->value, digits, value),
+                           reproduction->numbers.confidence * 100,
+                           number_format_digits(ratio->lo, digits, lo),
+                           number_format_digits(ratio->hi, digits, hi));
+    else
+        text_append(line, " there is still no interval: too few trials.");
+}
+
+static void append_no_spread(struct text *line, const struct reproduction *reproduction)
+{
+    text_append_format(
+        line,
+        "The interval holds how trials of one session differ, not how sessions do: "
+        "that takes %d campaigns of this under the same conditions, stored before this "
+        "one, and there %s %zu.",
+        REPEATABILITY_NEEDED, reproduction->repeatability.most == 1 ? "is" : "are",
+        reproduction->repeatability.most);
+    if (reproduction->verdict == REPRODUCTION_DIFFERS)
+        text_append(line, " Where this machine drifts, reproduce it again before you decide.");
+}
+
+/* The verdict in a sentence. */
+static void append_headline(struct text *line, const struct reproduction *reproduction)
+{
+    const struct stored_comparison *comparison = reproduction->comparison;
+
+    switch (reproduction->verdict) {
+    case REPRODUCTION_HELD:
+        text_append_format(line, "Reproduced: %s agrees with %s within %.3g %%.", comparison->b,
+                           comparison->a, reproduction->margin * 100);
+        break;
+    case REPRODUCTION_DIFFERS:
+        text_append_format(line, "Not reproduced: %s takes %.4g times as long as %s.",
+                           comparison->b, comparison->numbers.ratio.value, comparison->a);
+        break;
+    case REPRODUCTION_NOT_HERE:
+        text_append(line, "Not reproducible here: the two do not compare, for the reasons below");
+        break;
+    case REPRODUCTION_INCONCLUSIVE:
+        text_append_format(line,
+                           "Inconclusive: these trials neither show that %s agrees with %s nor "
+                           "that it does not.",
+                           comparison->b, comparison->a);
+        break;
+    }
+}
+
+static void append_wrapped(struct text *out, const char *indent, struct text *line)
+{
+    text_append(out, indent);
+    output_wrapped(out, text_ok(line) ? line->data : "", strlen(indent), output_columns());
+    text_finish(line);
+}
+
+/* What was decided, without the comparison itself. */
+static void append_reproduction(struct text *out, const struct reproduction *reproduction)
+{
+    struct text line;
+
+    text_init(&line);
+    append_headline(&line, reproduction);
+    append_wrapped(out, "", &line);
+    if (!reproduction->comparison->has_numbers)
+        return;
+    text_init(&line);
+    if (reproduction->has_spread)
+        append_spread(&line, reproduction);
+    else
+        append_no_spread(&line, reproduction);
+    append_wrapped(out, "  ", &line);
 }
 
 static int tell(const struct command_line *line, const struct reproduction *reproduction,
-                const json_t *object)
+                const struct comparison_arms *arms, const json_t *object)
 {
     const struct stored_comparison *comparison = reproduction->comparison;
     const bool not_here = reproduction->verdict == REPRODUCTION_NOT_HERE;
@@ -43,9 +139,7 @@ static int tell(const struct command_line *line, const struct reproduction *repr
     int shown;
 
     if (command_has(line, KEY_JSON)) {
-        json_t *body = json_copy((json_t *)(uintptr_t)object);
-
-        json_object_set(body, "arms", comparison->arms.json);
+        json_t *body = comparison_view_json(arms, object);
 
         json_object_del(body, "reproduce");
         shown = output_json(
@@ -56,16 +150,17 @@ static int tell(const struct command_line *line, const struct reproduction *repr
                       "comparison", body, "reproduce", json_object_get(object, "reproduce")));
     } else {
         text_init(&out);
-        reproduction_append(&out, reproduction);
+        append_reproduction(&out, reproduction);
         text_append_char(&out, '\n');
-        stored_comparison_append(&out, comparison, command_has(line, KEY_EXPLAIN));
+        comparison_view_append(&out, comparison, arms, command_has(line, KEY_EXPLAIN));
         shown = output_text(&out);
     }
-    return shown == ASSAY_EXIT_OK ? (int)reproduction->verdict : shown;
+    return shown == ASSAY_EXIT_OK ? exit_statuses[reproduction->verdict] : shown;
 }
 
 static int decide(const struct command_line *line, struct store *store,
-                  const struct stored_comparison *comparison, double margin)
+                  const struct stored_comparison *comparison, const struct comparison_arms *arms,
+                  double margin)
 {
     struct reproduction reproduction;
     struct error err = ERROR_INIT;
@@ -78,7 +173,7 @@ static int decide(const struct command_line *line, struct store *store,
     if (store_add_comparison(store, "reproduce", comparison->cells[0], comparison->cells[1],
                              COMPARISON_VERSION, reproduction_verdict_name(reproduction.verdict),
                              object, &err) == STATUS_OK)
-        shown = tell(line, &reproduction, object);
+        shown = tell(line, &reproduction, arms, object);
     else
         shown = command_fail_store(&err);
     json_decref(object);
@@ -91,6 +186,7 @@ static int compare_with(const struct command_line *line, struct store *store, co
                         const struct compare_options *options)
 {
     struct stored_comparison comparison;
+    struct comparison_arms arms;
     struct error err = ERROR_INIT;
     char again[80], reason[256];
     int result;
@@ -104,9 +200,12 @@ static int compare_with(const struct command_line *line, struct store *store, co
     }
     if (stored_comparison_make(store, original, again, options, &comparison, &err) != STATUS_OK)
         return command_fail(&err);
-    result = stored_comparison_load_arms(store, &comparison, &err) == STATUS_OK
-                 ? decide(line, store, &comparison, options->margin)
-                 : command_fail_store(&err);
+    if (comparison_arms_load(store, &comparison, &arms, &err) == STATUS_OK) {
+        result = decide(line, store, &comparison, &arms, options->margin);
+        comparison_arms_finish(&arms);
+    } else {
+        result = command_fail_store(&err);
+    }
     stored_comparison_finish(&comparison);
     return result;
 }
@@ -221,7 +320,7 @@ static int run(const struct command_line *line)
     struct compare_options options;
     struct error err = ERROR_INIT;
 
-    if (stored_comparison_margin(command_value(line, KEY_MARGIN), &options, &err) != STATUS_OK)
+    if (comparison_margin(command_value(line, KEY_MARGIN), &options, &err) != STATUS_OK)
         return command_fail(&err);
     return with_store(line, STORE_WRITE, reproduce, &options);
 }

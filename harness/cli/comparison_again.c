@@ -1,14 +1,12 @@
 #include "harness/cli/comparison_again.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "harness/cli/calibration_tally.h"
-#include "harness/cli/campaign_comparison.h"
-#include "harness/cli/gate_decision.h"
-#include "harness/cli/reproduction.h"
-#include "harness/cli/stored_comparison.h"
-#include "harness/runner/ab.h"
+#include "results/analysis/calibration.h"
+#include "results/analysis/campaign_comparison.h"
+#include "results/analysis/gate.h"
+#include "results/analysis/reproduction.h"
+#include "results/analysis/stored_comparison.h"
 
 /* `json` has the member "margin"; without one it made no difference. */
 static struct compare_options options_of(const json_t *json)
@@ -113,13 +111,13 @@ static enum status pair_again(struct store *store, const char *kind, const json_
     return *ret ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
 }
 
-static enum status add_row(struct store *store, const json_t *row, struct calibration_tally *tally,
+static enum status add_row(struct store *store, const json_t *row, struct calibration *calibration,
                            struct error *err)
 {
     const struct compare_options options = options_of(row);
     const char *uid = json_string_value(json_object_get(row, "campaign"));
     const char *workload = json_string_value(json_object_get(row, "workload"));
-    struct ab_result result;
+    struct stored_comparison comparison;
     int64_t campaign;
     enum status status;
 
@@ -127,11 +125,11 @@ static enum status add_row(struct store *store, const json_t *row, struct calibr
         return error_set(err, STATUS_CORRUPT, "a row names no campaign or no workload");
     status = store_find_campaign(store, uid, &campaign, err);
     if (status == STATUS_OK)
-        status = ab_evaluate(store, campaign, 0, &options, &result, err);
+        status = stored_comparison_of_pairs(store, campaign, 0, &options, &comparison, err);
     if (status != STATUS_OK)
         return status;
-    calibration_tally_add(tally, workload, uid, &result, &options);
-    ab_result_finish(&result);
+    calibration_add(calibration, workload, uid, &comparison, &options);
+    stored_comparison_finish(&comparison);
     return STATUS_OK;
 }
 
@@ -140,7 +138,7 @@ static enum status calibration_again(struct store *store, const json_t *body, js
 {
     static const char *const members[] = {"clock_resolution_ns", "clock_read_ns",
                                           "sample_overhead_ns"};
-    struct calibration_tally tally = {.rows = json_array()};
+    struct calibration calibration = {.rows = json_array()};
     const json_t *rows = json_object_get(body, "rows");
     json_t *clock = json_object();
     enum status status = STATUS_OK;
@@ -149,10 +147,10 @@ static enum status calibration_again(struct store *store, const json_t *body, js
         if (json_object_get(body, members[i]))
             json_object_set(clock, members[i], json_object_get(body, members[i]));
     for (size_t i = 0; i < json_array_size(rows) && status == STATUS_OK; i++)
-        status = add_row(store, json_array_get(rows, i), &tally, err);
+        status = add_row(store, json_array_get(rows, i), &calibration, err);
     if (status == STATUS_OK)
-        *ret = calibration_tally_json(&tally, clock);
-    json_decref(tally.rows);
+        *ret = calibration_json(&calibration, clock);
+    json_decref(calibration.rows);
     json_decref(clock);
     return status;
 }

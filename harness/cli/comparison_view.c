@@ -22,71 +22,46 @@ static const char *member(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-/* What each factor's own comparison would need: everything of a, with this factor of b. */
-static json_t *separating_runs(const json_t *judgement)
+enum status comparison_margin(const char *word, struct compare_options *ret, struct error *err)
 {
-    const json_t *factors = json_object_get(judgement, "factors");
-    json_t *runs = json_array(), *factor;
-    size_t i;
-
-    if (json_array_size(factors) < 2)
-        return runs;
-    json_array_foreach(factors, i, factor) json_array_append_new(
-        runs, json_sprintf("everything as in a, with the %s of b", member(factor, "factor")));
-    return runs;
+    *ret = compare_options_default();
+    if (word && (!text_parse_double(word, &ret->margin) || ret->margin <= 0 || ret->margin >= 1))
+        return error_set(err, STATUS_INVALID,
+                         "--margin %s: write a number between 0 and 1, such as 0.01", word);
+    return STATUS_OK;
 }
 
-json_t *comparison_view_json(const struct comparison_view *view)
-{
-    json_t *object =
-        json_pack("{s:s, s:s, s:O, s:o}", "a", view->a, "b", view->b, "comparability",
-                  view->judgement, "separating_runs", separating_runs(view->judgement));
-
-    json_object_set_new(object, "attribution",
-                        json_incref(json_object_get(view->judgement, "attribution")));
-    json_object_set_new(object, "comparison",
-                        view->numbers ? comparison_to_json(view->numbers) : json_null());
-    json_object_set_new(object, "verdict",
-                        view->numbers ? json_string(compare_verdict_name(view->numbers->verdict))
-                                      : json_null());
-    if (!view->numbers)
-        json_object_set_new(object, "reason", json_string(view->why_no_numbers));
-    if (view->note)
-        json_object_set_new(object, "note", json_string(view->note));
-    return object;
-}
-
-json_t *comparison_view_shown(const struct comparison_view *view, const json_t *object)
+json_t *comparison_view_json(const struct comparison_arms *arms, const json_t *object)
 {
     json_t *shown = json_copy((json_t *)(uintptr_t)object);
 
-    if (view->arms)
-        json_object_set(shown, "arms", view->arms->json);
+    json_object_set(shown, "arms", arms->json);
     return shown;
 }
 
-int comparison_exit_status(const json_t *judgement, const struct comparison *numbers)
+int comparison_exit_status(const struct stored_comparison *comparison)
 {
-    if (!strcmp(member(judgement, "verdict"), "not_comparable"))
+    const enum compare_verdict verdict = comparison->numbers.verdict;
+
+    if (!strcmp(member(comparison->judgement, "verdict"), "not_comparable"))
         return ASSAY_EXIT_USAGE;
-    if (numbers && (numbers->verdict == COMPARE_EQUIVALENT || numbers->verdict == COMPARE_FASTER))
+    if (!comparison->has_numbers)
+        return ASSAY_EXIT_DEVICE;
+    if (verdict == COMPARE_EQUIVALENT || verdict == COMPARE_FASTER)
         return ASSAY_EXIT_OK;
-    return numbers && numbers->verdict == COMPARE_SLOWER ? ASSAY_EXIT_TRIALS : ASSAY_EXIT_DEVICE;
+    return verdict == COMPARE_SLOWER ? ASSAY_EXIT_TRIALS : ASSAY_EXIT_DEVICE;
 }
 
-static void append_arms(struct text *out, const struct comparison_view *view)
+static void append_arms(struct text *out, const struct stored_comparison *comparison,
+                        const struct comparison_arms *arms)
 {
-    const char *const ids[] = {view->a, view->b};
+    const char *const ids[] = {comparison->a, comparison->b};
 
-    if (!view->arms) {
-        text_append_format(out, "a %s   b %s\n", view->a, view->b);
-        return;
-    }
     for (int i = 0; i < 2; i++) {
         char lead[96];
 
         snprintf(lead, sizeof(lead), "%c %s  ", "ab"[i], ids[i]);
-        output_hanging(out, lead, view->arms->words[i], 4, output_terminal_columns());
+        output_hanging(out, lead, arms->words[i], 4, output_terminal_columns());
     }
 }
 
@@ -322,15 +297,15 @@ static void append_attribution(struct text *out, const json_t *judgement, bool s
 }
 
 /* One line a run while they are few; else what each of them takes from b, by families. */
-static void append_separating_runs(struct text *out, const json_t *judgement)
+static void append_separating_runs(struct text *out, const struct stored_comparison *comparison)
 {
-    const json_t *factors = json_object_get(judgement, "factors");
+    const json_t *factors = json_object_get(comparison->judgement, "factors");
     json_t *runs, *families, *list;
     const char *family;
     struct text names;
 
     if (json_array_size(factors) <= RUNS_LISTED) {
-        runs = separating_runs(judgement);
+        runs = stored_comparison_separating_runs(comparison);
         append_list(out, "Isolating runs:", runs);
         json_decref(runs);
         return;
@@ -408,11 +383,10 @@ static void append_text(struct text *out, const char *lead, const char *string)
 /*
  * A ratio may be shown although an arm was too short for a figure of its own: that must be visible.
  */
-static void append_no_figure(struct text *out, const struct comparison_view *view)
+static void append_no_figure(struct text *out, const struct comparison_arms *arms)
 {
-    const json_t *arms = view->arms ? view->arms->json : NULL;
-    bool a = json_is_null(json_object_get(json_array_get(arms, 0), "result"));
-    bool b = json_is_null(json_object_get(json_array_get(arms, 1), "result"));
+    bool a = json_is_null(json_object_get(json_array_get(arms->json, 0), "result"));
+    bool b = json_is_null(json_object_get(json_array_get(arms->json, 1), "result"));
 
     if (a || b)
         text_append_format(out,
@@ -433,48 +407,67 @@ static void append_foreign_worker(struct text *out, const json_t *judgement)
                        0, output_columns());
 }
 
-static void append_view(struct text *out, const struct comparison_view *view, bool explain)
+static void append_view(struct text *out, const struct stored_comparison *comparison,
+                        const struct comparison_arms *arms, bool explain)
 {
-    const char *verdict = member(view->judgement, "verdict");
+    const json_t *judgement = comparison->judgement;
+    const char *verdict = member(judgement, "verdict");
 
-    append_arms(out, view);
+    append_arms(out, comparison, arms);
     if (!strcmp(verdict, "not_comparable"))
-        append_list(out, "Not comparable:", json_object_get(view->judgement, "reasons"));
+        append_list(out, "Not comparable:", json_object_get(judgement, "reasons"));
     else if (!strcmp(verdict, "comparable"))
         text_append(out, "Comparable\n");
     else if (!strcmp(verdict, "exploratory"))
-        append_exploratory(out, json_object_get(view->judgement, "except"));
+        append_exploratory(out, json_object_get(judgement, "except"));
     else
         append_exceptions(out,
                           "Comparable, except for these, which differ, are not known or mark both:",
-                          json_object_get(view->judgement, "except"));
-    append_foreign_worker(out, view->judgement);
-    if (view->numbers) {
-        append_numbers(out, view->numbers);
-        append_no_figure(out, view);
-    } else if (view->why_no_numbers)
-        append_text(out, "No numbers: ", view->why_no_numbers);
-    if (view->note)
-        append_text(out, "", view->note);
+                          json_object_get(judgement, "except"));
+    append_foreign_worker(out, judgement);
+    if (comparison->has_numbers) {
+        append_numbers(out, &comparison->numbers);
+        append_no_figure(out, arms);
+    } else {
+        append_text(out, "No numbers: ", comparison->why.message);
+    }
+    if (comparison->note)
+        append_text(out, "", comparison->note);
     if (strcmp(verdict, "not_comparable")) {
-        append_attribution(out, view->judgement,
-                           view->numbers && view->numbers->differs &&
-                               comparability_is_evidence(view->judgement));
-        append_separating_runs(out, view->judgement);
+        append_attribution(out, judgement,
+                           comparison->has_numbers && comparison->numbers.differs &&
+                               comparability_is_evidence(judgement));
+        append_separating_runs(out, comparison);
     }
     if (explain)
-        append_fields(out, view->judgement);
+        append_fields(out, judgement);
 }
 
-void comparison_view_append(struct text *out, const struct comparison_view *view, bool explain)
+void comparison_view_append(struct text *out, const struct stored_comparison *comparison,
+                            const struct comparison_arms *arms, bool explain)
 {
     struct text lines;
 
     text_init(&lines);
-    append_view(&lines, view, explain);
+    append_view(&lines, comparison, arms, explain);
     if (text_ok(&lines))
         output_append_lines(out, lines.data);
     else
         out->failed = true;
     text_finish(&lines);
+}
+
+int comparison_view_show(const struct stored_comparison *comparison,
+                         const struct comparison_arms *arms, json_t *object, bool json,
+                         bool explain)
+{
+    json_t *shown = json ? comparison_view_json(arms, object) : NULL;
+    struct text out;
+
+    json_decref(object);
+    if (json)
+        return output_json(shown);
+    text_init(&out);
+    comparison_view_append(&out, comparison, arms, explain);
+    return output_text(&out);
 }

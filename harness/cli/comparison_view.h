@@ -1,34 +1,19 @@
-/* comparison_view - a comparison's verdict, numbers and attribution, as ab, compare and gate say
- * it. */
+/*
+ * comparison_view - stored comparisons as ab, compare, gate and reproduce show them: verdict,
+ * numbers and attribution of one, the table of several, and what --exit-status makes of them.
+ */
 #ifndef ASSAY_CLI_COMPARISON_VIEW_H
 #define ASSAY_CLI_COMPARISON_VIEW_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <jansson.h>
 
-#include "harness/cli/comparison_arms.h"
 #include "harness/core/text.h"
-#include "protocols/compare.h"
-
-/*
- * Everything of a comparison. `judgement`: comparability_judge's object. `numbers` may be NULL when
- * there are none. `notes`: strings for people, may be NULL.
- */
-struct comparison_view {
-    const char *a, *b;                  /* result ids */
-    const struct comparison_arms *arms; /* what they are; NULL: ids alone */
-    const json_t *judgement;
-    const struct comparison *numbers;
-    const char *why_no_numbers; /* when `numbers` is NULL */
-    const char *note;           /* one more sentence, or NULL */
-};
-
-/* New object: a, b, comparability, verdict, ratio ..., attribution, separating runs. */
-json_t *comparison_view_json(const struct comparison_view *view);
-
-/* What is printed of `object`, which stays as it was recorded: with "arms". New object. */
-json_t *comparison_view_shown(const struct comparison_view *view, const json_t *object);
+#include "results/analysis/campaign_comparison.h"
+#include "results/analysis/stored_comparison.h"
+#include "results/store/store.h"
 
 /* The option --exit-status, its text for help, and its row of a table. */
 enum { KEY_EXIT_STATUS = 0x300 };
@@ -42,13 +27,57 @@ enum { KEY_EXIT_STATUS = 0x300 };
     "and 3 where the comparison is inconclusive or has no numbers; 4 and above: the command "      \
     "itself failed. `assay gate` also allows a slowdown within its margin."
 
-/* The exit status that --exit-status asks for. `numbers` NULL: there are none. */
-int comparison_exit_status(const json_t *judgement, const struct comparison *numbers);
+/* Reads --margin, NULL where it is not given; the rest is the default. INVALID says what to write.
+ */
+enum status comparison_margin(const char *word, struct compare_options *ret, struct error *err);
+
+/* ---- one comparison ---- */
+
+/* What the two results are, and the result of each by itself. */
+struct comparison_arms {
+    char *words[2]; /* "triad fp32 on cpu:0 (AMD EPYC): 28 GB/s ±3 %", printable; heap */
+    /*
+     * Array of two: {"id", "workload", "precision", "batch", "arm", "device_spec", "device",
+     * "verdict", "result": {"value", "lo", "hi", "unit"} or null, "planned", "counted", "left_out":
+     * [{"trial", "why"}]}. `left_out`: trials that a comparison has no time of.
+     */
+    json_t *json;
+};
+
+/* Reads them from the store. Finish with comparison_arms_finish. */
+enum status comparison_arms_load(struct store *store, const struct stored_comparison *comparison,
+                                 struct comparison_arms *ret, struct error *err);
+void comparison_arms_finish(struct comparison_arms *arms);
+
+/* What is printed of `object`, which stays as it was recorded: with "arms". New object. */
+json_t *comparison_view_json(const struct comparison_arms *arms, const json_t *object);
+
+/* For the terminal; `explain` lists every field with its class. */
+void comparison_view_append(struct text *out, const struct stored_comparison *comparison,
+                            const struct comparison_arms *arms, bool explain);
+
+/* Prints `object` (its reference is taken) with the arms as JSON, or all as text. An exit status.
+ */
+int comparison_view_show(const struct stored_comparison *comparison,
+                         const struct comparison_arms *arms, json_t *object, bool json,
+                         bool explain);
 
 /* "p 0.012 (alone slower, p 0.004)" of one that was judged in a family. */
 void comparison_view_append_p(struct text *out, const struct comparison *numbers);
 
-/* For the terminal; `explain` lists every field with its class. */
-void comparison_view_append(struct text *out, const struct comparison_view *view, bool explain);
+/* The exit status that --exit-status asks for. */
+int comparison_exit_status(const struct stored_comparison *comparison);
+
+/* ---- several ---- */
+
+/*
+ * Prints campaign_comparison_json, or a table, a line each, and what the family says, with
+ * `explain` each comparison in full after it. An exit status.
+ */
+int campaign_comparison_show(struct store *store, const struct campaign_comparison *comparison,
+                             bool gated, bool json, bool explain);
+
+/* 0: every cell equivalent or faster; 1: one slower; 2: one that does not compare; 3: else. */
+int campaign_comparison_exit_status(const struct campaign_comparison *comparison);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "harness/cli/comparison_view.h"
 #include "harness/core/text.h"
 
 static enum status read_arm(const struct command_line *line, int key, struct arm_spec *spec,
@@ -19,17 +20,15 @@ static enum status read_numbers(const struct command_line *line, struct pair_req
                                 struct error *err)
 {
     const char *pairs = command_value(line, KEY_PAIR_PAIRS);
-    const char *margin = command_value(line, KEY_PAIR_MARGIN);
     int64_t count = 0;
     enum status status;
 
     if (pairs && (!text_parse_i64(pairs, &count) || count < 5 || count > 10000))
         return error_set(err, STATUS_INVALID, "--pairs %s: write a whole number from 5 to 10000",
                          pairs);
-    if (margin && (!text_parse_double(margin, &request->compare.margin) ||
-                   request->compare.margin <= 0 || request->compare.margin >= 1))
-        return error_set(err, STATUS_INVALID,
-                         "--margin %s: write a number between 0 and 1, such as 0.01", margin);
+    status = comparison_margin(command_value(line, KEY_PAIR_MARGIN), &request->compare, err);
+    if (status != STATUS_OK)
+        return status;
     status = cell_lists_read(line, KEY_PAIR_PRECISION, KEY_PAIR_BATCH, &request->lists, err);
     for (int arm = 0; arm < 2; arm++) {
         struct plan_request *plan = &request->plans[arm];
@@ -50,7 +49,6 @@ enum status pair_request_read(const struct command_line *line, const char *const
     enum status status;
 
     memset(ret, 0, sizeof(*ret));
-    ret->compare = compare_options_default();
     status = read_arm(line, KEY_PAIR_A, &ret->specs[0], err);
     if (status == STATUS_OK)
         status = read_arm(line, KEY_PAIR_B, &ret->specs[1], err);

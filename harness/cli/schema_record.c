@@ -1,8 +1,8 @@
 /* What show, compare, ab, gate, reproduce and analyze write: the whole record, and comparisons. */
-#include "harness/cli/gate_decision.h"
-#include "harness/cli/reproduction.h"
 #include "harness/cli/schema_data.h"
 #include "protocols/estimate.h"
+#include "results/analysis/gate.h"
+#include "results/analysis/reproduction.h"
 
 static const struct member interval_members[] = {
     OR_NULL("value", shape_number), OR_NULL("lo", shape_number), OR_NULL("hi", shape_number), {0}};
@@ -341,7 +341,7 @@ static const struct shape *const ab_choices[] = {&compared, &compared_arms, NULL
 const struct shape schema_ab = SHAPE_ONE_OF(ab_choices);
 
 static const char *const decisions[] = {
-#define DECISION_WORD(code, status, name, meaning) name,
+#define DECISION_WORD(code, name) name,
     GATE_MAP(DECISION_WORD)
 #undef DECISION_WORD
         NULL};
@@ -369,7 +369,7 @@ static const struct shape *const gate_choices[] = {&gated, &gated_campaigns, &ga
 const struct shape schema_gate = SHAPE_ONE_OF(gate_choices);
 
 static const char *const reproductions[] = {
-#define REPRODUCTION_WORD(code, value, name) name,
+#define REPRODUCTION_WORD(code, name) name,
     REPRODUCTION_MAP(REPRODUCTION_WORD)
 #undef REPRODUCTION_WORD
         NULL};

@@ -1,38 +1,16 @@
-#include "harness/cli/gate_decision.h"
+#include "results/analysis/gate.h"
 
 #include "protocols/comparability.h"
 
 const char *gate_decision_name(enum gate_decision decision)
 {
     static const char *const names[] = {
-#define GATE_NAME(code, status, name, meaning) name,
+#define GATE_NAME(code, name) name,
         GATE_MAP(GATE_NAME)
 #undef GATE_NAME
     };
 
     return names[decision];
-}
-
-const char *gate_decision_meaning(enum gate_decision decision)
-{
-    static const char *const meanings[] = {
-#define GATE_MEANING(code, status, name, meaning) meaning,
-        GATE_MAP(GATE_MEANING)
-#undef GATE_MEANING
-    };
-
-    return meanings[decision];
-}
-
-int gate_decision_status(enum gate_decision decision)
-{
-    static const int statuses[] = {
-#define GATE_STATUS(code, status, name, meaning) status,
-        GATE_MAP(GATE_STATUS)
-#undef GATE_STATUS
-    };
-
-    return statuses[decision];
 }
 
 /*

@@ -1,21 +1,21 @@
 /* reproduction - what `reproduce` decides of a result and its repetition, and how it is stored. */
-#ifndef ASSAY_CLI_REPRODUCTION_H
-#define ASSAY_CLI_REPRODUCTION_H
+#ifndef ASSAY_RESULTS_ANALYSIS_REPRODUCTION_H
+#define ASSAY_RESULTS_ANALYSIS_REPRODUCTION_H
 
 #include <jansson.h>
 
-#include "harness/cli/stored_comparison.h"
 #include "results/analysis/repeatability.h"
+#include "results/analysis/stored_comparison.h"
 
-/* Their numbers are the command's exit statuses. */
+/* X(constant, name) */
 #define REPRODUCTION_MAP(X)                                                                        \
-    X(HELD, 0, "reproduced")                                                                       \
-    X(DIFFERS, 1, "not_reproduced")                                                                \
-    X(NOT_HERE, 2, "not_reproducible_here")                                                        \
-    X(INCONCLUSIVE, 3, "inconclusive")
+    X(HELD, "reproduced")                                                                          \
+    X(DIFFERS, "not_reproduced")                                                                   \
+    X(NOT_HERE, "not_reproducible_here")                                                           \
+    X(INCONCLUSIVE, "inconclusive")
 
 enum reproduction_verdict {
-#define REPRODUCTION_ENUM(code, value, name) REPRODUCTION_##code = value,
+#define REPRODUCTION_ENUM(code, name) REPRODUCTION_##code,
     REPRODUCTION_MAP(REPRODUCTION_ENUM)
 #undef REPRODUCTION_ENUM
 };
@@ -39,6 +39,8 @@ struct reproduction {
 enum status reproduction_make(struct store *store, const struct stored_comparison *comparison,
                               double margin, const json_t *ids, struct reproduction *ret,
                               struct error *err);
+
+/* Frees what it holds; the comparison stays the caller's. NULL is allowed. */
 void reproduction_finish(struct reproduction *reproduction);
 
 /*
@@ -47,8 +49,5 @@ void reproduction_finish(struct reproduction *reproduction);
  * numbers; repeatability as repeatability_json. NULL: out of memory.
  */
 json_t *reproduction_json(const struct reproduction *reproduction);
-
-/* The same for people, without the comparison itself. */
-void reproduction_append(struct text *out, const struct reproduction *reproduction);
 
 #endif

@@ -1,19 +1,11 @@
-#include "harness/cli/campaign_comparison.h"
+#include "results/analysis/campaign_comparison.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/cli/command.h"
-#include "harness/cli/comparison_view.h"
-#include "harness/cli/output.h"
-#include "harness/core/number.h"
-#include "protocols/comparability.h"
-#include "results/analysis/pairs.h"
-
-/* Of the family's screening: the share of false ones among those that are named. */
-#define SCREEN 0.05
+#include "harness/core/text.h"
 
 static enum status rows_of(struct store *store, const char *campaign, json_t **ret,
                            struct error *err)
@@ -310,7 +302,7 @@ enum gate_decision campaign_comparison_decide(const struct campaign_comparison *
     return decision;
 }
 
-static json_t *to_json(const struct campaign_comparison *c, bool gated)
+json_t *campaign_comparison_json(const struct campaign_comparison *c, bool gated)
 {
     json_t *list = json_array(), *object;
 
@@ -326,172 +318,6 @@ static json_t *to_json(const struct campaign_comparison *c, bool gated)
         json_object_set_new(object, "decision",
                             json_string(gate_decision_name(campaign_comparison_decide(c))));
     return object;
-}
-
-/* What is to be said of each alike, such as a setting without effect; else NULL. */
-static const char *common_note(const struct campaign_comparison *c)
-{
-    for (size_t i = 0; i < c->count; i++)
-        if (!c->list[i].note || strcmp(c->list[i].note, c->list[0].note))
-            return NULL;
-    return c->list[0].note;
-}
-
-static void append_note(struct text *out, const struct campaign_comparison *c,
-                        const struct stored_comparison *one)
-{
-    if (one->note && !common_note(c))
-        text_append_format(out, "    %s\n", one->note);
-}
-
-static void append_row(struct text *out, const struct campaign_comparison *c, size_t i,
-                       int name_width)
-{
-    const struct stored_comparison *one = &c->list[i];
-    const struct comparison *numbers = &one->numbers;
-    const struct estimate_interval *ratio = &numbers->ratio;
-    char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE], interval[3 * NUMBER_SIZE] = "";
-
-    text_append_format(out, "%2zu  %s%*s  ", i + 1, c->names[i],
-                       name_width - (int)text_columns(c->names[i]), "");
-    if (!one->has_numbers) {
-        text_append_format(out, "%s\n", one->why.message);
-        append_note(out, c, one);
-        return;
-    }
-    if (ratio->has_interval)
-        snprintf(interval, sizeof(interval), "[%s, %s]", number_format_digits(ratio->lo, 4, lo),
-                 number_format_digits(ratio->hi, 4, hi));
-    text_append_format(out, "%6s %-17s  %s", number_format_digits(ratio->value, 4, value), interval,
-                       compare_verdict_name(numbers->verdict));
-    if (numbers->family > 1) {
-        text_append(out, ", ");
-        comparison_view_append_p(out, numbers);
-    }
-    text_append_char(out, '\n');
-    append_note(out, c, one);
-}
-
-static void append_only(struct text *out, const char *id, const json_t *only)
-{
-    if (json_array_size(only) > 0)
-        text_append_format(out, "%zu result%s of %s ha%s no match\n", json_array_size(only),
-                           json_array_size(only) == 1 ? "" : "s", id,
-                           json_array_size(only) == 1 ? "s" : "ve");
-}
-
-static void append_foreign_workers(struct text *out, const struct campaign_comparison *c)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < c->count; i++)
-        count += comparability_foreign_worker(c->list[i].judgement) != NULL;
-    if (count > 0)
-        text_append_format(out,
-                           "Of %zu of the %zu comparisons another program than assay's own worker "
-                           "measured a result\n",
-                           count, c->count);
-}
-
-/* What all differences are attributed to, where that is one and the same. */
-static void append_attribution(struct text *out, const struct campaign_comparison *c)
-{
-    const json_t *first = json_object_get(c->list[0].judgement, "attribution");
-
-    for (size_t i = 1; i < c->count; i++)
-        if (!json_equal(json_object_get(c->list[i].judgement, "attribution"), first))
-            return;
-    if (!json_is_string(first))
-        return;
-    text_append(out, "Attributed to: ");
-    text_append_printable(out, json_string_value(first), json_string_length(first));
-    text_append_char(out, '\n');
-}
-
-static void append_table(struct text *out, const struct campaign_comparison *c)
-{
-    struct text words;
-    size_t screened = 0, without = 0;
-    double confidence = c->options.confidence;
-    int width = 8;
-
-    for (size_t i = 0; i < c->count; i++)
-        if ((int)text_columns(c->names[i]) > width)
-            width = (int)text_columns(c->names[i]);
-    if (c->b[0])
-        text_append_format(out, "a %s   b %s\n", c->a, c->b);
-    else
-        text_append_format(out, "Arms a and b of %s\n", c->a);
-    text_append_format(out, "\n #  %-*s  time b/a\n", width, "result");
-    for (size_t i = 0; i < c->count; i++)
-        append_row(out, c, i, width);
-    text_append_char(out, '\n');
-    append_only(out, c->a, c->only[0]);
-    append_only(out, c->b, c->only[1]);
-    append_foreign_workers(out, c);
-    append_attribution(out, c);
-    if (common_note(c))
-        text_append_format(out, "%s\n", common_note(c));
-    text_init(&words);
-    for (size_t i = 0; i < c->count; i++) {
-        without += !c->list[i].has_numbers;
-        if (c->list[i].has_numbers && c->list[i].numbers.q_difference <= SCREEN)
-            text_append_format(&words, "%s%zu", screened++ ? ", " : "", i + 1);
-    }
-    if (c->count > 1) {
-        text_append_format(out,
-                           "Intervals are each result's own, at %g %%. Verdicts and p hold for all "
-                           "%zu together (Holm): a false difference among them has a chance of at "
-                           "most %g %%.\n",
-                           confidence * 100, c->count, (1 - confidence) * 100);
-        if (without > 0)
-            text_append_format(out, "Those without numbers (%zu) count in this, with p = 1.\n",
-                               without);
-        if (screened > 0 && text_ok(&words))
-            text_append_format(out,
-                               "Screening (Benjamini-Hochberg; %g %% of these by chance) finds "
-                               "a difference in: %s.\n",
-                               SCREEN * 100, words.data);
-    }
-    text_finish(&words);
-}
-
-int campaign_comparison_show(struct store *store, struct campaign_comparison *c, bool gated,
-                             bool json, bool explain)
-{
-    struct error err = ERROR_INIT;
-    struct text out;
-
-    if (json)
-        return output_json(to_json(c, gated));
-    text_init(&out);
-    append_table(&out, c);
-    for (size_t i = 0; explain && i < c->count; i++) {
-        if (stored_comparison_load_arms(store, &c->list[i], &err) != STATUS_OK) {
-            text_finish(&out);
-            return command_fail_store(&err);
-        }
-        text_append_format(&out, "\n%zu  %s\n", i + 1, c->names[i]);
-        stored_comparison_append(&out, &c->list[i], true);
-    }
-    return output_lines(&out);
-}
-
-int campaign_comparison_exit_status(const struct campaign_comparison *c)
-{
-    int worst = ASSAY_EXIT_OK;
-
-    for (size_t i = 0; i < c->count; i++) {
-        const struct stored_comparison *one = &c->list[i];
-        const int status =
-            comparison_exit_status(one->judgement, one->has_numbers ? &one->numbers : NULL);
-
-        if (status == ASSAY_EXIT_USAGE)
-            return status;
-        if (status == ASSAY_EXIT_TRIALS || (status != ASSAY_EXIT_OK && worst == ASSAY_EXIT_OK))
-            worst = status;
-    }
-    return worst;
 }
 
 enum status campaign_comparison_record(struct store *store, bool gated,

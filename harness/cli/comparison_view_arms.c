@@ -1,4 +1,5 @@
-#include "harness/cli/comparison_arms.h"
+/* What the two results of a comparison are, and the result of each by itself. */
+#include "harness/cli/comparison_view.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -168,12 +169,12 @@ static enum status describe(const struct view_cell *cell, char **ret_words, json
     return *ret_words ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for a comparison");
 }
 
-enum status comparison_arms_load(struct store *store, const int64_t cells[2],
+enum status comparison_arms_load(struct store *store, const struct stored_comparison *comparison,
                                  struct comparison_arms *ret, struct error *err)
 {
     struct comparison_arms arms = {.json = json_array()};
     struct view view;
-    enum status status = view_load(store, cells, 2, VIEW_SUMMARY, &view, err);
+    enum status status = view_load(store, comparison->cells, 2, VIEW_SUMMARY, &view, err);
 
     if (status == STATUS_OK) {
         for (size_t i = 0; i < 2 && i < view.cell_count && status == STATUS_OK; i++)

@@ -8,13 +8,15 @@
  * (comparison_family). All that match, or that the plan of the arms declares, are the family: those
  * without numbers, such as cells that have not run yet, count in it with p = 1.
  */
-#ifndef ASSAY_CLI_CAMPAIGN_COMPARISON_H
-#define ASSAY_CLI_CAMPAIGN_COMPARISON_H
+#ifndef ASSAY_RESULTS_ANALYSIS_CAMPAIGN_COMPARISON_H
+#define ASSAY_RESULTS_ANALYSIS_CAMPAIGN_COMPARISON_H
+
+#include <stdbool.h>
 
 #include <jansson.h>
 
-#include "harness/cli/gate_decision.h"
-#include "harness/cli/stored_comparison.h"
+#include "results/analysis/gate.h"
+#include "results/analysis/stored_comparison.h"
 
 struct campaign_comparison {
     char a[16], b[16]; /* ids of the campaigns; b "": the arms of a */
@@ -38,6 +40,8 @@ bool campaign_comparison_wanted(struct store *store, const char *a, const char *
 enum status campaign_comparison_make(struct store *store, const char *a, const char *b,
                                      const struct compare_options *options,
                                      struct campaign_comparison *ret, struct error *err);
+
+/* Frees what the comparison holds. */
 void campaign_comparison_finish(struct campaign_comparison *comparison);
 
 /* Lets a gate pass on what a foreign worker measured. */
@@ -57,17 +61,13 @@ campaign_comparison_find(const struct campaign_comparison *comparison, const cha
 enum gate_decision campaign_comparison_decide(const struct campaign_comparison *comparison);
 
 /*
- * Prints JSON, {a, b, family, comparisons, only_in_a, only_in_b} or, of arms, {campaign, family,
- * comparisons}, with `gated` each with its own decision; or a table, a line each, and what the
- * family says, with `explain` each comparison in full after it. An exit status.
+ * New object: {a, b, family, comparisons, only_in_a, only_in_b} or, of arms, {campaign, family,
+ * comparisons}; with `gated` each with its own decision, and {decision} of all. NULL: out of
+ * memory.
  */
-int campaign_comparison_show(struct store *store, struct campaign_comparison *comparison,
-                             bool gated, bool json, bool explain);
+json_t *campaign_comparison_json(const struct campaign_comparison *comparison, bool gated);
 
-/* 0: every cell equivalent or faster; 1: one slower; 2: one that does not compare; 3: else. */
-int campaign_comparison_exit_status(const struct campaign_comparison *comparison);
-
-/* Records every comparison, `gated` as a gate. */
+/* Stores every comparison as stored_comparison_record does, `gated` as a gate. */
 enum status campaign_comparison_record(struct store *store, bool gated,
                                        const struct campaign_comparison *comparison,
                                        struct error *err);

@@ -1,16 +1,13 @@
-#include "harness/cli/stored_comparison.h"
+#include "results/analysis/stored_comparison.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/cli/command.h"
-#include "harness/cli/comparison_view.h"
-#include "harness/cli/output.h"
 #include "harness/core/text.h"
-#include "harness/runner/ab.h"
 #include "protocols/comparability.h"
 #include "results/analysis/fields.h"
+#include "results/analysis/varied.h"
 
 static enum status fields_and_id(struct store *store, int64_t cell, char id[80], json_t **ret,
                                  struct error *err)
@@ -63,36 +60,80 @@ static void compare_numbers(struct store *store, const struct compare_options *o
     free(times[1]);
 }
 
+/* Judges the results of `cells`, whose ids become a and b. */
+static enum status judge(struct store *store, const json_t *varied,
+                         struct stored_comparison *comparison, struct error *err)
+{
+    json_t *fields[2] = {NULL, NULL};
+    enum status status = fields_and_id(store, comparison->cells[0], comparison->a, &fields[0], err);
+
+    if (status == STATUS_OK)
+        status = fields_and_id(store, comparison->cells[1], comparison->b, &fields[1], err);
+    if (status == STATUS_OK)
+        status = comparability_judge(fields[0], fields[1], varied, &comparison->judgement, err);
+    json_decref(fields[0]);
+    json_decref(fields[1]);
+    return status;
+}
+
+static void compare_pairs(const struct compare_options *options,
+                          struct stored_comparison *comparison)
+{
+    const struct pairs *pairs = &comparison->pairs;
+
+    if (!comparability_is_evidence(comparison->judgement))
+        error_set(&comparison->why, STATUS_INVALID, "the two arms do not compare");
+    else if (pairs->count == 0)
+        error_set(&comparison->why, STATUS_INVALID, "no pair has two steady trials: %s",
+                  pairs->dropped);
+    else
+        comparison->has_numbers =
+            paired_analyze(pairs->a, pairs->b, pairs->count, options, &comparison->numbers,
+                           &comparison->why) == STATUS_OK;
+    comparison->numbers.centre = pairs->centre;
+}
+
+/* What must be shown with the numbers of pairs; `ineffective` may be NULL. Heap; NULL: nothing. */
+static char *note_of(const struct pairs *pairs, const char *ineffective)
+{
+    if (!pairs->dropped[0])
+        return ineffective ? strdup(ineffective) : NULL;
+    return text_format("%zu of %zu pairs count; dropped: %s%s%s", pairs->count, pairs->planned,
+                       pairs->dropped, ineffective ? ". " : "", ineffective ? ineffective : "");
+}
+
 enum status stored_comparison_of_pairs(struct store *store, int64_t campaign, size_t index,
                                        const struct compare_options *options,
                                        struct stored_comparison *ret, struct error *err)
 {
-    struct ab_result result;
-    json_t *record = NULL;
-    const char *uid;
+    struct stored_comparison made = {.paired = true, .why = ERROR_INIT};
+    json_t *record = NULL, *varied = NULL;
+    const json_t *planned;
+    char *ineffective = NULL;
     enum status status = store_campaign_json(store, campaign, &record, err);
 
     if (status == STATUS_OK)
-        status = ab_evaluate(store, campaign, index, options, &result, err);
-    if (status != STATUS_OK) {
-        json_decref(record);
-        return status;
+        status = pairs_of_campaign(store, campaign, index, &made.pairs, err);
+    planned = json_object_get(json_object_get(record, "plan"), "cells");
+    if (status == STATUS_OK)
+        status = varied_of_arms(json_array_get(planned, 2 * index),
+                                json_array_get(planned, 2 * index + 1), &varied, err);
+    memcpy(made.cells, made.pairs.cells, sizeof(made.cells));
+    if (status == STATUS_OK)
+        status = judge(store, varied, &made, err);
+    if (status == STATUS_OK)
+        status = varied_without_effect(varied, made.judgement, &ineffective, err);
+    if (status == STATUS_OK) {
+        compare_pairs(options, &made);
+        made.note = note_of(&made.pairs, ineffective);
+        *ret = made;
+    } else {
+        stored_comparison_finish(&made);
     }
-    uid = json_string_value(json_object_get(record, "uid"));
-    *ret = (struct stored_comparison){
-        .judgement = json_incref(result.judgement),
-        .paired = true,
-        .has_numbers = result.has_numbers,
-        .numbers = result.numbers,
-        .why = result.why,
-        .note = ab_note(&result),
-    };
-    snprintf(ret->a, sizeof(ret->a), "%.8s/%zu", uid ? uid : "?", 2 * index + 1);
-    snprintf(ret->b, sizeof(ret->b), "%.8s/%zu", uid ? uid : "?", 2 * index + 2);
-    memcpy(ret->cells, result.pairs.cells, sizeof(ret->cells));
-    ab_result_finish(&result);
+    free(ineffective);
+    json_decref(varied);
     json_decref(record);
-    return STATUS_OK;
+    return status;
 }
 
 static enum status make_paired(struct store *store, const char *id,
@@ -110,21 +151,14 @@ static enum status make_unpaired(struct store *store, const char *a, const char 
                                  const struct compare_options *options,
                                  struct stored_comparison *comparison, struct error *err)
 {
-    json_t *fields[2] = {NULL, NULL};
     enum status status = store_find_cell(store, a, &comparison->cells[0], err);
 
     if (status == STATUS_OK)
         status = store_find_cell(store, b, &comparison->cells[1], err);
     if (status == STATUS_OK)
-        status = fields_and_id(store, comparison->cells[0], comparison->a, &fields[0], err);
-    if (status == STATUS_OK)
-        status = fields_and_id(store, comparison->cells[1], comparison->b, &fields[1], err);
-    if (status == STATUS_OK)
-        status = comparability_judge(fields[0], fields[1], NULL, &comparison->judgement, err);
+        status = judge(store, NULL, comparison, err);
     if (status == STATUS_OK)
         compare_numbers(store, options, comparison);
-    json_decref(fields[0]);
-    json_decref(fields[1]);
     return status;
 }
 
@@ -150,48 +184,51 @@ void stored_comparison_finish(struct stored_comparison *comparison)
         return;
     json_decref(comparison->judgement);
     json_decref(comparison->family_of);
+    pairs_finish(&comparison->pairs);
     free(comparison->note);
-    comparison_arms_finish(&comparison->arms);
     comparison->judgement = NULL;
     comparison->family_of = NULL;
     comparison->note = NULL;
 }
 
-enum status stored_comparison_load_arms(struct store *store, struct stored_comparison *comparison,
-                                        struct error *err)
+/* What each factor's own comparison would need: everything of a, with this factor of b. */
+json_t *stored_comparison_separating_runs(const struct stored_comparison *comparison)
 {
-    return comparison_arms_load(store, comparison->cells, &comparison->arms, err);
-}
+    const json_t *factors = json_object_get(comparison->judgement, "factors");
+    json_t *runs = json_array(), *factor;
+    size_t i;
 
-static struct comparison_view view_of(const struct stored_comparison *comparison)
-{
-    return (struct comparison_view){
-        .a = comparison->a,
-        .b = comparison->b,
-        .arms = comparison->arms.json ? &comparison->arms : NULL,
-        .judgement = comparison->judgement,
-        .numbers = comparison->has_numbers ? &comparison->numbers : NULL,
-        .why_no_numbers = comparison->why.message,
-        .note = comparison->note,
-    };
+    if (json_array_size(factors) < 2)
+        return runs;
+    json_array_foreach(factors, i, factor)
+    {
+        const char *name = json_string_value(json_object_get(factor, "factor"));
+
+        json_array_append_new(
+            runs, json_sprintf("everything as in a, with the %s of b", name ? name : ""));
+    }
+    return runs;
 }
 
 json_t *stored_comparison_json(const struct stored_comparison *comparison)
 {
-    const struct comparison_view view = view_of(comparison);
-    json_t *object = comparison_view_json(&view);
+    const struct comparison *numbers = comparison->has_numbers ? &comparison->numbers : NULL;
+    json_t *object = json_pack("{s:s, s:s, s:O, s:o}", "a", comparison->a, "b", comparison->b,
+                               "comparability", comparison->judgement, "separating_runs",
+                               stored_comparison_separating_runs(comparison));
 
-    if (object && comparison->family_of)
+    json_object_set(object, "attribution", json_object_get(comparison->judgement, "attribution"));
+    json_object_set_new(object, "comparison", numbers ? comparison_to_json(numbers) : json_null());
+    json_object_set_new(object, "verdict",
+                        numbers ? json_string(compare_verdict_name(numbers->verdict))
+                                : json_null());
+    if (!numbers)
+        json_object_set_new(object, "reason", json_string(comparison->why.message));
+    if (comparison->note)
+        json_object_set_new(object, "note", json_string(comparison->note));
+    if (comparison->family_of)
         json_object_set(object, "family_of", comparison->family_of);
     return object;
-}
-
-void stored_comparison_append(struct text *out, const struct stored_comparison *comparison,
-                              bool explain)
-{
-    const struct comparison_view view = view_of(comparison);
-
-    comparison_view_append(out, &view, explain);
 }
 
 enum status stored_comparison_record(struct store *store, const char *kind, const char *verdict,
@@ -204,32 +241,4 @@ enum status stored_comparison_record(struct store *store, const char *kind, cons
                       : json_string_value(json_object_get(comparison->judgement, "verdict"));
     return store_record_comparison(store, kind, comparison->cells[0], comparison->cells[1],
                                    COMPARISON_VERSION, verdict ? verdict : "none", object, err);
-}
-
-int stored_comparison_show(const struct stored_comparison *comparison, json_t *object, bool json,
-                           bool explain)
-{
-    const struct comparison_view view = view_of(comparison);
-    struct text out;
-
-    if (json) {
-        json_t *shown = comparison_view_shown(&view, object);
-
-        json_decref(object);
-        return output_json(shown);
-    }
-    json_decref(object);
-    text_init(&out);
-    stored_comparison_append(&out, comparison, explain);
-    return output_text(&out);
-}
-
-enum status stored_comparison_margin(const char *word, struct compare_options *ret,
-                                     struct error *err)
-{
-    *ret = compare_options_default();
-    if (word && (!text_parse_double(word, &ret->margin) || ret->margin <= 0 || ret->margin >= 1))
-        return error_set(err, STATUS_INVALID,
-                         "--margin %s: write a number between 0 and 1, such as 0.01", word);
-    return STATUS_OK;
 }

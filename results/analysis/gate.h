@@ -1,0 +1,36 @@
+/* gate - what `gate` decides of a comparison, and the form in which that is stored. */
+#ifndef ASSAY_RESULTS_ANALYSIS_GATE_H
+#define ASSAY_RESULTS_ANALYSIS_GATE_H
+
+#include <jansson.h>
+
+#include "results/analysis/stored_comparison.h"
+
+/* X(constant, name) */
+#define GATE_MAP(X)                                                                                \
+    X(PASSES, "passes")                                                                            \
+    X(WORSE, "worse")                                                                              \
+    X(NOT_COMPARABLE, "not_comparable")                                                            \
+    X(FOREIGN_WORKER, "foreign_worker")                                                            \
+    X(INCONCLUSIVE, "inconclusive")
+
+enum gate_decision {
+#define GATE_ENUM(code, name) GATE_##code,
+    GATE_MAP(GATE_ENUM)
+#undef GATE_ENUM
+};
+
+/* Stable name ("passes"), as it is stored. */
+const char *gate_decision_name(enum gate_decision decision);
+
+/* By the comparison's `allows_foreign_worker`, too. */
+enum gate_decision gate_decide(const struct stored_comparison *comparison);
+
+/*
+ * stored_comparison_json with the member "gate": {decision, margin, paired, allow_foreign_worker};
+ * `margin`: how much slower is still allowed; paired: of a campaign of `assay ab`, pair by pair.
+ * NULL: out of memory.
+ */
+json_t *gate_json(const struct stored_comparison *comparison, double margin);
+
+#endif

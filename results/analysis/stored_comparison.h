@@ -1,0 +1,76 @@
+/*
+ * stored_comparison - two stored results judged and compared, and the object that is stored of it.
+ *
+ * They are any two results, compared by the centres of their trials, or the two arms of a paired
+ * campaign, compared pair by pair: the difference of a pair is the log of the ratio of the two
+ * trials' steady means, or medians where the protocol says `compare_by: median`.
+ */
+#ifndef ASSAY_RESULTS_ANALYSIS_STORED_COMPARISON_H
+#define ASSAY_RESULTS_ANALYSIS_STORED_COMPARISON_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "harness/core/status.h"
+#include "protocols/compare.h"
+#include "results/analysis/pairs.h"
+#include "results/store/store.h"
+
+struct stored_comparison {
+    char a[80], b[80]; /* result ids */
+    int64_t cells[2];
+    json_t *judgement;          /* comparability_judge's object */
+    bool paired;                /* the two arms of a campaign, pair by pair */
+    bool allows_foreign_worker; /* of a gate: it may pass on what such a worker measured */
+    bool has_numbers;
+    struct comparison numbers; /* when has_numbers */
+    struct error why;          /* why there are no numbers */
+    struct pairs pairs;        /* when paired */
+    char *note;                /* pairs that do not count and why, settings without effect; heap;
+                                  NULL: neither */
+    json_t *family_of;         /* what it was judged together with: {a, b, size, margin} of two
+                                  campaigns, {campaign, size, margin} of arms; NULL: nothing */
+};
+
+/*
+ * `a` and `b` name results; `b` NULL: `a` is a paired campaign of one comparison. NOT_FOUND for an
+ * unknown id. Finish with stored_comparison_finish.
+ */
+enum status stored_comparison_make(struct store *store, const char *a, const char *b,
+                                   const struct compare_options *options,
+                                   struct stored_comparison *ret, struct error *err);
+
+/*
+ * Comparison `index` (from 0) of a paired campaign (its row), by itself; what the arms set on
+ * purpose is in its plan. INVALID when it is not a paired one, or has no such comparison; CORRUPT
+ * for a plan of another shape. Finish with stored_comparison_finish.
+ */
+enum status stored_comparison_of_pairs(struct store *store, int64_t campaign, size_t index,
+                                       const struct compare_options *options,
+                                       struct stored_comparison *ret, struct error *err);
+
+/* Frees what the comparison holds; NULL is allowed. */
+void stored_comparison_finish(struct stored_comparison *comparison);
+
+/*
+ * The runs that would tell apart what differs, as an array of strings, a factor each; empty where
+ * fewer than two factors differ. New object.
+ */
+json_t *stored_comparison_separating_runs(const struct stored_comparison *comparison);
+
+/*
+ * New object, as it is stored: a, b, comparability, separating_runs, attribution, comparison,
+ * verdict, and reason, note and family_of where there are such. NULL: out of memory.
+ */
+json_t *stored_comparison_json(const struct stored_comparison *comparison);
+
+/*
+ * Stores `object`, which was made of the comparison, as `kind` with the verdict NULL: the numbers',
+ * or why there are none. As store_record_comparison.
+ */
+enum status stored_comparison_record(struct store *store, const char *kind, const char *verdict,
+                                     const struct stored_comparison *comparison,
+                                     const json_t *object, struct error *err);
+
+#endif
