@@ -6,7 +6,6 @@
 
 #include "harness/cli/cell_again.h"
 #include "harness/cli/commands.h"
-#include "harness/cli/comparison_again.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
@@ -276,7 +275,6 @@ static int run(const struct command_line *line)
                                      .found = found,
                                      .campaign = take_campaign,
                                      .progress = progress,
-                                     .compare = comparison_again,
                                      .derive = cell_again,
                                      .tolerance = tolerance_again,
                                      .wait_ns = database_wait_ns(STORE_READ)};

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "harness/cli/cell_again.h"
-#include "harness/cli/comparison_again.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
 #include "results/evidence/bundle.h"
@@ -21,7 +20,6 @@ static enum status check(const char *path, struct error *err)
 {
     const struct verify_options options = {.context = (void *)(uintptr_t)path,
                                            .found = say_finding,
-                                           .compare = comparison_again,
                                            .derive = cell_again,
                                            .tolerance = tolerance_again};
     struct verify_summary summary;

@@ -97,12 +97,6 @@ struct verify_options {
      */
     bool (*progress)(void *context, const struct verify_progress *progress);
     /*
-     * Recomputes a stored comparison (kind, cells, body): the object that would be stored today.
-     * NULL, or UNSUPPORTED: it cannot be recomputed, which is noted.
-     */
-    enum status (*compare)(void *context, struct store *store, const char *kind, int64_t a,
-                           int64_t b, const json_t *body, json_t **ret, struct error *err);
-    /*
      * The columns of a cell that follow from its declared workload (flops, bytes, headline ...), by
      * their names. INVALID: no such cell follows from it, which is wrong. NULL, or any other
      * failure: they are unverified, which is noted.

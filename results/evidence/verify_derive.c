@@ -8,6 +8,7 @@
 #include "protocols/comparability.h"
 #include "protocols/estimate.h"
 #include "results/analysis/analysis.h"
+#include "results/analysis/recompute.h"
 #include "results/evidence/verify_internal.h"
 
 #define ESTIMATES_STEP 16
@@ -452,12 +453,8 @@ static void check_comparison(struct verify *verify, sqlite3_stmt *row, bool with
                       "is not of the results in its body");
     if (status == STATUS_OK && sqlite3_column_int64(row, 4) != COMPARISON_VERSION)
         status = error_set(&err, STATUS_UNSUPPORTED, "was made by another version of the rules");
-    else if (status == STATUS_OK && !verify->options->compare)
-        status = error_set(&err, STATUS_UNSUPPORTED, "was not recomputed");
     else if (status == STATUS_OK)
-        status = verify->options->compare(verify->options->context, verify->store, kind,
-                                          sqlite3_column_int64(row, 2),
-                                          sqlite3_column_int64(row, 3), body, &again, &err);
+        status = recompute_comparison(verify->store, kind, body, &again, &err);
     if (status == STATUS_OK)
         likeness = compare(text_at(row, 5), (size_t)sqlite3_column_bytes(row, 5), again, &err);
     if (status == STATUS_UNSUPPORTED)

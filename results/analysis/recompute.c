@@ -1,4 +1,4 @@
-#include "harness/cli/comparison_again.h"
+#include "results/analysis/recompute.h"
 
 #include <string.h>
 
@@ -155,13 +155,9 @@ static enum status calibration_again(struct store *store, const json_t *body, js
     return status;
 }
 
-enum status comparison_again(void *context, struct store *store, const char *kind, int64_t a,
-                             int64_t b, const json_t *body, json_t **ret, struct error *err)
+enum status recompute_comparison(struct store *store, const char *kind, const json_t *body,
+                                 json_t **ret, struct error *err)
 {
-    (void)context;
-    (void)a;
-    (void)b;
-    if (!strcmp(kind, "calibration"))
-        return calibration_again(store, body, ret, err);
-    return pair_again(store, kind, body, ret, err);
+    return !strcmp(kind, "calibration") ? calibration_again(store, body, ret, err)
+                                        : pair_again(store, kind, body, ret, err);
 }
