@@ -37,9 +37,9 @@ results=${ASSAY_RESULTS:-$here/assay-results}
 
 # OpenCL's loader and PoCL are not linked: they are the device that every machine has.
 run_packages=(gcc libc6-dev cmake ninja-build pkgconf libsqlite3-dev libcsv-dev libcyaml-dev
-    libyaml-dev libjansson-dev libsodium-dev libssl-dev libelf-dev ocl-icd-libopencl1 pocl-opencl-icd openssl)
+    libyaml-dev libjansson-dev libsodium-dev libssl-dev libelf-dev ocl-icd-libopencl1 pocl-opencl-icd)
 # shellcheck disable=SC2034  # by reference in install_by_apt
-test_packages=("${run_packages[@]}" libcmocka-dev sqlite3 python3
+test_packages=("${run_packages[@]}" libcmocka-dev openssl sqlite3 python3
     python3-cryptography git shellcheck)
 # Not in every release. oneDNN, whose package is named after its version, computes the vendor implementation's
 # GEMMs on the CPU, CLBlast those of OpenCL devices; the tests that want one of the others say
@@ -49,7 +49,7 @@ optional_run_packages=(libdnnl2 libdnnl3 libdnnl3.6 libclblast1)
 # shellcheck disable=SC2034
 optional_test_packages=("${optional_run_packages[@]}" chromium fonts-dejavu-core opencl-headers
     oclgrind libdnnl-dev libclblast-dev libamdhip64-dev libhiprtc-builtins5 librocm-smi-dev
-    python3-jsonschema python3-pandas rpm openssl util-linux)
+    python3-jsonschema python3-pandas rpm util-linux)
 # shellcheck disable=SC2034
 package_packages=("${run_packages[@]}" dpkg-dev file)
 # shellcheck disable=SC2034
