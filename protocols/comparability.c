@@ -62,35 +62,31 @@ const char *comparability_foreign_worker(const json_t *judgement)
 
 struct rules_file {
     struct field_rule *rules;
-    unsigned rule_count;
+    uint32_t rules_count;
 };
 
-static const cyaml_strval_t class_names[] = {
+static const struct declaration_name class_names[] = {
     {"identity", FIELD_IDENTITY},
     {"subject", FIELD_SUBJECT},
     {"controlled", FIELD_CONTROLLED},
     {"nuisance", FIELD_NUISANCE},
 };
 
-static const cyaml_schema_field_t rule_fields[] = {
-    CYAML_FIELD_STRING_PTR("field", CYAML_FLAG_POINTER, struct field_rule, field, 1, 128),
-    CYAML_FIELD_ENUM("class", CYAML_FLAG_DEFAULT, struct field_rule, field_class, class_names, 4),
-    CYAML_FIELD_STRING_PTR("factor", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct field_rule,
-                           factor, 1, 64),
-    CYAML_FIELD_BOOL("required", CYAML_FLAG_OPTIONAL, struct field_rule, required),
-    CYAML_FIELD_STRING_PTR("why", CYAML_FLAG_POINTER, struct field_rule, why, 1, 200),
-    CYAML_FIELD_END};
+static const struct declaration_field rule_fields[] = {
+    FIELD_STRING("field", FIELD_REQUIRED, struct field_rule, field, 1, 128),
+    FIELD_ENUM("class", FIELD_REQUIRED, struct field_rule, field_class, class_names, 4),
+    FIELD_STRING("factor", FIELD_OPTIONAL, struct field_rule, factor, 1, 64),
+    FIELD_BOOL("required", FIELD_OPTIONAL, struct field_rule, required),
+    FIELD_STRING("why", FIELD_REQUIRED, struct field_rule, why, 1, 200),
+    FIELD_END};
 
-static const cyaml_schema_value_t rule_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct field_rule, rule_fields)};
+static const struct declaration_schema rule_schema = {ENTRY_GROUP(struct field_rule, rule_fields)};
 
-static const cyaml_schema_field_t file_fields[] = {
-    CYAML_FIELD_SEQUENCE_COUNT("fields", CYAML_FLAG_POINTER, struct rules_file, rules, rule_count,
-                               &rule_schema, 1, 1000),
-    CYAML_FIELD_END};
+static const struct declaration_field file_fields[] = {
+    FIELD_LIST("fields", FIELD_REQUIRED, struct rules_file, rules, &rule_schema, 1, 1000),
+    FIELD_END};
 
-static const cyaml_schema_value_t file_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct rules_file, file_fields)};
+static const struct declaration_schema file_schema = {ENTRY_GROUP(struct rules_file, file_fields)};
 
 static pthread_once_t loaded = PTHREAD_ONCE_INIT;
 static struct declaration table;
@@ -115,7 +111,7 @@ const struct field_rule *field_rules(size_t *ret_count, struct error *err)
         return NULL;
     }
     file = table.data;
-    *ret_count = file->rule_count;
+    *ret_count = file->rules_count;
     return file->rules;
 }
 

@@ -65,23 +65,23 @@ const struct clause protocol_clauses[] = {
 /* clang-format on */
 const size_t protocol_clause_count = sizeof(protocol_clauses) / sizeof(*protocol_clauses);
 
-static const cyaml_strval_t cache_names[] = {
+static const struct declaration_name cache_names[] = {
     {"hot", PROTOCOL_CACHE_HOT},
     {"cold", PROTOCOL_CACHE_COLD},
 };
 
-static const cyaml_strval_t refusal_names[] = {
+static const struct declaration_name refusal_names[] = {
     {"nothing", PROTOCOL_REFUSE_NOTHING},
     {"critical", PROTOCOL_REFUSE_CRITICAL},
     {"warning", PROTOCOL_REFUSE_WARNING},
 };
 
-static const cyaml_strval_t centre_names[] = {
+static const struct declaration_name centre_names[] = {
     {"mean", ESTIMATE_MEAN},
     {"median", ESTIMATE_MEDIAN},
 };
 
-static const cyaml_strval_t verification_names[] = {
+static const struct declaration_name verification_names[] = {
     {"each_trial", PROTOCOL_VERIFY_EACH_TRIAL},
     {"first_trial", PROTOCOL_VERIFY_FIRST_TRIAL},
 };
@@ -118,101 +118,97 @@ const struct clause_words *clause_words(enum clause_type type)
 }
 
 /* All may be left out, as a derived protocol writes only what differs; see protocol_overlay(). */
-#define OPTIONAL CYAML_FLAG_OPTIONAL
-#define DURATION (CYAML_FLAG_OPTIONAL | DECLARATION_DURATION)
-#define TEXT (CYAML_FLAG_OPTIONAL | CYAML_FLAG_POINTER)
+#define OPTIONAL FIELD_OPTIONAL
+#define DURATION (FIELD_OPTIONAL | DECLARATION_DURATION)
 
-static const cyaml_schema_field_t warmup_fields[] = {
-    CYAML_FIELD_INT("iterations", OPTIONAL, struct protocol_raw_warmup, iterations),
-    CYAML_FIELD_INT("time", DURATION, struct protocol_raw_warmup, time_ns),
-    CYAML_FIELD_END,
+static const struct declaration_field warmup_fields[] = {
+    FIELD_INT("iterations", OPTIONAL, struct protocol_raw_warmup, iterations),
+    FIELD_INT("time", DURATION, struct protocol_raw_warmup, time_ns),
+    FIELD_END,
 };
 
-static const cyaml_schema_field_t window_fields[] = {
-    CYAML_FIELD_INT("time", DURATION, struct protocol_raw_window, time_ns),
-    CYAML_FIELD_INT("min_samples", OPTIONAL, struct protocol_raw_window, min_samples),
-    CYAML_FIELD_INT("max_time", DURATION, struct protocol_raw_window, max_time_ns),
-    CYAML_FIELD_INT("max_samples", OPTIONAL, struct protocol_raw_window, max_samples),
-    CYAML_FIELD_END,
+static const struct declaration_field window_fields[] = {
+    FIELD_INT("time", DURATION, struct protocol_raw_window, time_ns),
+    FIELD_INT("min_samples", OPTIONAL, struct protocol_raw_window, min_samples),
+    FIELD_INT("max_time", DURATION, struct protocol_raw_window, max_time_ns),
+    FIELD_INT("max_samples", OPTIONAL, struct protocol_raw_window, max_samples),
+    FIELD_END,
 };
 
-static const cyaml_schema_field_t sample_fields[] = {
-    CYAML_FIELD_INT("min_time", DURATION, struct protocol_raw_sample, min_time_ns),
-    CYAML_FIELD_END,
+static const struct declaration_field sample_fields[] = {
+    FIELD_INT("min_time", DURATION, struct protocol_raw_sample, min_time_ns),
+    FIELD_END,
 };
 
-static const cyaml_schema_field_t cache_fields[] = {
-    CYAML_FIELD_ENUM("state", OPTIONAL, struct protocol_raw_cache, state, cache_names, 2),
-    CYAML_FIELD_INT("flush_factor", OPTIONAL, struct protocol_raw_cache, flush_factor),
-    CYAML_FIELD_END,
+static const struct declaration_field cache_fields[] = {
+    FIELD_ENUM("state", OPTIONAL, struct protocol_raw_cache, state, cache_names, 2),
+    FIELD_INT("flush_factor", OPTIONAL, struct protocol_raw_cache, flush_factor),
+    FIELD_END,
 };
 
-static const cyaml_schema_field_t reference_fields[] = {
-    CYAML_FIELD_INT("interval", DURATION, struct protocol_raw_reference, interval_ns),
-    CYAML_FIELD_END,
+static const struct declaration_field reference_fields[] = {
+    FIELD_INT("interval", DURATION, struct protocol_raw_reference, interval_ns),
+    FIELD_END,
 };
 
-static const cyaml_schema_field_t telemetry_fields[] = {
-    CYAML_FIELD_INT("interval", DURATION, struct protocol_raw_telemetry, interval_ns),
-    CYAML_FIELD_END,
+static const struct declaration_field telemetry_fields[] = {
+    FIELD_INT("interval", DURATION, struct protocol_raw_telemetry, interval_ns),
+    FIELD_END,
 };
 
-static const cyaml_schema_field_t doctor_fields[] = {
-    CYAML_FIELD_ENUM("refuse", OPTIONAL, struct protocol_raw_doctor, refuse, refusal_names, 3),
-    CYAML_FIELD_INT("jitter", DURATION, struct protocol_raw_doctor, jitter_ns),
-    CYAML_FIELD_END,
+static const struct declaration_field doctor_fields[] = {
+    FIELD_ENUM("refuse", OPTIONAL, struct protocol_raw_doctor, refuse, refusal_names, 3),
+    FIELD_INT("jitter", DURATION, struct protocol_raw_doctor, jitter_ns),
+    FIELD_END,
 };
 
-static const cyaml_schema_value_t percentile_entry = {
-    CYAML_VALUE_FLOAT(CYAML_FLAG_DEFAULT, double),
+static const struct declaration_schema percentile_entry = {
+    ENTRY_FLOAT,
 };
 
-static const cyaml_schema_field_t analysis_fields[] = {
-    CYAML_FIELD_FLOAT("confidence", OPTIONAL, struct protocol_raw_analysis, confidence),
-    CYAML_FIELD_FLOAT("steady_tolerance", OPTIONAL, struct protocol_raw_analysis, steady_tolerance),
-    CYAML_FIELD_FLOAT("drift_tolerance", OPTIONAL, struct protocol_raw_analysis, drift_tolerance),
-    CYAML_FIELD_FLOAT("min_ess", OPTIONAL, struct protocol_raw_analysis, min_ess),
-    CYAML_FIELD_FLOAT("margin", OPTIONAL, struct protocol_raw_analysis, margin),
-    CYAML_FIELD_ENUM("compare_by", OPTIONAL, struct protocol_raw_analysis, compare_by, centre_names,
-                     2),
-    CYAML_FIELD_SEQUENCE("percentiles", TEXT, struct protocol_raw_analysis, percentiles,
-                         &percentile_entry, 0, ESTIMATE_PERCENTILES_MAX),
-    CYAML_FIELD_END,
+static const struct declaration_field analysis_fields[] = {
+    FIELD_FLOAT("confidence", OPTIONAL, struct protocol_raw_analysis, confidence),
+    FIELD_FLOAT("steady_tolerance", OPTIONAL, struct protocol_raw_analysis, steady_tolerance),
+    FIELD_FLOAT("drift_tolerance", OPTIONAL, struct protocol_raw_analysis, drift_tolerance),
+    FIELD_FLOAT("min_ess", OPTIONAL, struct protocol_raw_analysis, min_ess),
+    FIELD_FLOAT("margin", OPTIONAL, struct protocol_raw_analysis, margin),
+    FIELD_ENUM("compare_by", OPTIONAL, struct protocol_raw_analysis, compare_by, centre_names, 2),
+    FIELD_LIST("percentiles", OPTIONAL, struct protocol_raw_analysis, percentiles,
+               &percentile_entry, 0, ESTIMATE_PERCENTILES_MAX),
+    FIELD_END,
 };
 
-static const cyaml_schema_value_t required_entry = {
-    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, 100),
+static const struct declaration_schema required_entry = {
+    ENTRY_STRING(1, 100),
 };
 
-static const cyaml_schema_field_t protocol_fields[] = {
-    CYAML_FIELD_STRING_PTR("name", CYAML_FLAG_POINTER, struct protocol_raw, name, 1,
-                           PROTOCOL_NAME_MAX - 1),
-    CYAML_FIELD_INT("version", OPTIONAL, struct protocol_raw, version),
-    CYAML_FIELD_STRING_PTR("description", TEXT, struct protocol_raw, description, 1, 1000),
-    CYAML_FIELD_STRING_PTR("extends", TEXT, struct protocol_raw, extends, 1, 4095),
-    CYAML_FIELD_BOOL("evidence", OPTIONAL, struct protocol_raw, evidence),
-    CYAML_FIELD_INT("trials", OPTIONAL, struct protocol_raw, trials),
-    CYAML_FIELD_INT("seed", OPTIONAL, struct protocol_raw, seed),
-    CYAML_FIELD_MAPPING("warmup", OPTIONAL, struct protocol_raw, warmup, warmup_fields),
-    CYAML_FIELD_MAPPING("window", OPTIONAL, struct protocol_raw, window, window_fields),
-    CYAML_FIELD_MAPPING("sample", OPTIONAL, struct protocol_raw, sample, sample_fields),
-    CYAML_FIELD_INT("trial_timeout", DURATION, struct protocol_raw, trial_timeout_ns),
-    CYAML_FIELD_INT("cooldown", DURATION, struct protocol_raw, cooldown_ns),
-    CYAML_FIELD_MAPPING("cache", OPTIONAL, struct protocol_raw, cache, cache_fields),
-    CYAML_FIELD_BOOL("flush_denormals", OPTIONAL, struct protocol_raw, flush_denormals),
-    CYAML_FIELD_ENUM("verification", OPTIONAL, struct protocol_raw, verification,
-                     verification_names, 2),
-    CYAML_FIELD_MAPPING("reference", OPTIONAL, struct protocol_raw, reference, reference_fields),
-    CYAML_FIELD_MAPPING("telemetry", OPTIONAL, struct protocol_raw, telemetry, telemetry_fields),
-    CYAML_FIELD_MAPPING("doctor", OPTIONAL, struct protocol_raw, doctor, doctor_fields),
-    CYAML_FIELD_MAPPING("analysis", OPTIONAL, struct protocol_raw, analysis, analysis_fields),
-    CYAML_FIELD_SEQUENCE("required", TEXT, struct protocol_raw, required, &required_entry, 0,
-                         PROTOCOL_REQUIRED_MAX),
-    CYAML_FIELD_END,
+static const struct declaration_field protocol_fields[] = {
+    FIELD_STRING("name", FIELD_REQUIRED, struct protocol_raw, name, 1, PROTOCOL_NAME_MAX - 1),
+    FIELD_INT("version", OPTIONAL, struct protocol_raw, version),
+    FIELD_STRING("description", OPTIONAL, struct protocol_raw, description, 1, 1000),
+    FIELD_STRING("extends", OPTIONAL, struct protocol_raw, extends, 1, 4095),
+    FIELD_BOOL("evidence", OPTIONAL, struct protocol_raw, evidence),
+    FIELD_INT("trials", OPTIONAL, struct protocol_raw, trials),
+    FIELD_INT("seed", OPTIONAL, struct protocol_raw, seed),
+    FIELD_GROUP("warmup", OPTIONAL, struct protocol_raw, warmup, warmup_fields),
+    FIELD_GROUP("window", OPTIONAL, struct protocol_raw, window, window_fields),
+    FIELD_GROUP("sample", OPTIONAL, struct protocol_raw, sample, sample_fields),
+    FIELD_INT("trial_timeout", DURATION, struct protocol_raw, trial_timeout_ns),
+    FIELD_INT("cooldown", DURATION, struct protocol_raw, cooldown_ns),
+    FIELD_GROUP("cache", OPTIONAL, struct protocol_raw, cache, cache_fields),
+    FIELD_BOOL("flush_denormals", OPTIONAL, struct protocol_raw, flush_denormals),
+    FIELD_ENUM("verification", OPTIONAL, struct protocol_raw, verification, verification_names, 2),
+    FIELD_GROUP("reference", OPTIONAL, struct protocol_raw, reference, reference_fields),
+    FIELD_GROUP("telemetry", OPTIONAL, struct protocol_raw, telemetry, telemetry_fields),
+    FIELD_GROUP("doctor", OPTIONAL, struct protocol_raw, doctor, doctor_fields),
+    FIELD_GROUP("analysis", OPTIONAL, struct protocol_raw, analysis, analysis_fields),
+    FIELD_LIST("required", OPTIONAL, struct protocol_raw, required, &required_entry, 0,
+               PROTOCOL_REQUIRED_MAX),
+    FIELD_END,
 };
 
-const cyaml_schema_value_t protocol_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct protocol_raw, protocol_fields),
+const struct declaration_schema protocol_schema = {
+    ENTRY_GROUP(struct protocol_raw, protocol_fields),
 };
 
 void protocol_start(struct protocol *protocol)

@@ -36,7 +36,7 @@ struct clause {
 extern const struct clause protocol_clauses[];
 extern const size_t protocol_clause_count;
 
-/* What libcyaml fills. A member counts only where declaration_has() says that it is written. */
+/* What is written. A member counts only where declaration_has() says that it is written. */
 struct protocol_raw_warmup {
     int64_t iterations, time_ns;
 };
@@ -88,12 +88,12 @@ struct protocol_raw {
     uint32_t required_count;
 };
 
-extern const cyaml_schema_value_t protocol_schema;
+extern const struct declaration_schema protocol_schema;
 
 /* The names of an enumeration in the order of its values, which count from 0; NULL for other types.
  */
 struct clause_words {
-    const cyaml_strval_t *names;
+    const struct declaration_name *names;
     unsigned count;
 };
 const struct clause_words *clause_words(enum clause_type type);

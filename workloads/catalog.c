@@ -119,73 +119,15 @@ struct heading {
     char *workload, *suite, *kind;
 };
 
-static const cyaml_schema_field_t heading_fields[] = {
-    CYAML_FIELD_STRING_PTR("workload", CYAML_FLAG_OPTIONAL, struct heading, workload, 0,
-                           CYAML_UNLIMITED),
-    CYAML_FIELD_STRING_PTR("suite", CYAML_FLAG_OPTIONAL, struct heading, suite, 0, CYAML_UNLIMITED),
-    CYAML_FIELD_STRING_PTR("kind", CYAML_FLAG_OPTIONAL, struct heading, kind, 0, CYAML_UNLIMITED),
-    CYAML_FIELD_END,
+static const struct declaration_field heading_fields[] = {
+    FIELD_STRING("workload", FIELD_OPTIONAL, struct heading, workload, 0, FIELD_UNLIMITED),
+    FIELD_STRING("suite", FIELD_OPTIONAL, struct heading, suite, 0, FIELD_UNLIMITED),
+    FIELD_STRING("kind", FIELD_OPTIONAL, struct heading, kind, 0, FIELD_UNLIMITED),
+    FIELD_END,
 };
 
-static const cyaml_schema_value_t heading_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct heading, heading_fields)};
-
-static const cyaml_config_t heading_config = {
-    .mem_fn = cyaml_mem,
-    .log_level = CYAML_LOG_ERROR,
-    .flags = CYAML_CFG_IGNORE_UNKNOWN_KEYS | CYAML_CFG_NO_ALIAS,
-};
-
-/*
- * Reads the heading alone. A text that cannot be read even so is parsed again by the strict reader
- * for its message.
- */
-static enum status read_heading(const char *origin, const char *yaml, size_t length,
-                                struct heading **ret, struct error *err)
-{
-    struct declaration declaration = {0};
-    struct heading *heading = NULL;
-    enum status status;
-
-    if (length <= DECLARATION_SIZE_MAX &&
-        cyaml_load_data((const uint8_t *)yaml, length, &heading_config, &heading_schema,
-                        (cyaml_data_t **)&heading, NULL) == CYAML_OK &&
-        heading != NULL) {
-        *ret = heading;
-        return STATUS_OK;
-    }
-    status = declaration_parse(origin, yaml, length, &heading_schema, &declaration, err);
-    if (status != STATUS_OK)
-        return status;
-    declaration_finish(&declaration);
-    return error_set(err, STATUS_INVALID,
-                     "%s:1: this is no declaration; start with `workload: NAME` or `suite: NAME`",
-                     origin);
-}
-
-static void free_heading(struct heading *heading)
-{
-    cyaml_free(&heading_config, &heading_schema, heading, 0);
-}
-
-/* Line of a top-level key in block style; 1 when it is written in another way. */
-static int key_line(const char *yaml, size_t length, const char *key)
-{
-    size_t key_length = strlen(key);
-    const char *at = yaml, *end = yaml + length;
-
-    for (int line = 1; at < end; ++line) {
-        const char *next = memchr(at, '\n', (size_t)(end - at));
-
-        if ((size_t)(end - at) > key_length && memcmp(at, key, key_length) == 0 &&
-            (at[key_length] == ':' || at[key_length] == ' '))
-            return line;
-        if (next == NULL)
-            break;
-        at = next + 1;
-    }
-    return 1;
-}
+static const struct declaration_schema heading_schema = {
+    DECLARATION_GROUP, DECLARATION_OPEN, sizeof(struct heading), .fields = heading_fields};
 
 static void append_kinds(struct text *text)
 {
@@ -197,28 +139,25 @@ static void append_kinds(struct text *text)
                            kinds[i]->name);
 }
 
-static enum status find_kind(const struct heading *heading, const char *origin, const char *yaml,
-                             size_t length, const struct workload_kind **ret, struct error *err)
+static enum status find_kind(const struct declaration *declaration,
+                             const struct workload_kind **ret, struct error *err)
 {
-    struct text list, shown;
+    const struct heading *heading = declaration->data;
+    struct text list;
     enum status status = STATUS_OK;
 
     text_init(&list);
-    text_init(&shown);
     append_kinds(&list);
-    if (heading->kind != NULL)
-        text_append_printable(&shown, heading->kind, strlen(heading->kind));
     if (heading->suite != NULL && heading->workload == NULL)
         status =
-            error_set_at(err, STATUS_INVALID, origin, (uint64_t)key_line(yaml, length, "suite"),
-                         "this declares a suite; a workload starts with `workload: NAME`");
+            declaration_error(declaration, "suite", err,
+                              "this declares a suite; a workload starts with `workload: NAME`");
     else if (heading->kind == NULL)
-        status = error_set_at(err, STATUS_INVALID, origin, 1,
+        status = error_set_at(err, STATUS_INVALID, declaration->origin, 1,
                               "`kind` is missing; write `kind: ` and %s", list.data);
     else if ((*ret = workload_kind_find(heading->kind)) == NULL)
-        status = error_set_at(err, STATUS_INVALID, origin, (uint64_t)key_line(yaml, length, "kind"),
-                              "there is no kind \"%s\"; write %s", shown.data, list.data);
-    text_finish(&shown);
+        status = declaration_error(declaration, "kind", err, "there is no kind \"%s\"; write %s",
+                                   heading->kind, list.data);
     text_finish(&list);
     return status;
 }
@@ -227,14 +166,14 @@ enum status workload_parse(const char *origin, const char *yaml, size_t length,
                            struct workload *ret, struct error *err)
 {
     struct workload workload = {0};
-    struct heading *heading;
+    struct declaration declaration;
     enum status status;
 
-    status = read_heading(origin, yaml, length, &heading, err);
+    status = declaration_parse(origin, yaml, length, &heading_schema, &declaration, err);
     if (status != STATUS_OK)
         return status;
-    status = find_kind(heading, origin, yaml, length, &workload.kind, err);
-    free_heading(heading);
+    status = find_kind(&declaration, &workload.kind, err);
+    declaration_finish(&declaration);
     if (status != STATUS_OK)
         return status;
     status = workload.kind->load(&workload, origin, yaml, length, err);
@@ -325,40 +264,28 @@ enum status workload_find(const char *name_or_path, struct workload *ret, struct
     return status;
 }
 
-/* The caller's to free_heading. */
-static enum status load_heading(const char *path, struct heading **ret, struct error *err)
-{
-    char *yaml;
-    size_t length;
-    enum status status = file_read(path, DECLARATION_SIZE_MAX, &yaml, &length, err);
-
-    if (status != STATUS_OK)
-        return status;
-    status = read_heading(path, yaml, length, ret, err);
-    free(yaml);
-    return status;
-}
-
 enum status declaration_is_suite(const char *path, bool *ret, struct error *err)
 {
-    struct heading *heading;
-    enum status status = load_heading(path, &heading, err);
+    struct declaration declaration;
+    enum status status = declaration_load(path, &heading_schema, &declaration, err);
 
     if (status != STATUS_OK)
         return status;
-    *ret = heading->suite != NULL;
-    free_heading(heading);
+    *ret = ((const struct heading *)declaration.data)->suite != NULL;
+    declaration_finish(&declaration);
     return STATUS_OK;
 }
 
 enum status declaration_is_workload(const char *path, bool *ret, struct error *err)
 {
-    struct heading *heading;
-    enum status status = load_heading(path, &heading, err);
+    struct declaration declaration;
+    const struct heading *heading;
+    enum status status = declaration_load(path, &heading_schema, &declaration, err);
 
     if (status != STATUS_OK)
         return status;
+    heading = declaration.data;
     *ret = heading->workload != NULL || heading->kind != NULL;
-    free_heading(heading);
+    declaration_finish(&declaration);
     return STATUS_OK;
 }

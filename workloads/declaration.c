@@ -6,19 +6,19 @@
 
 #include "harness/core/canonical.h"
 
-const cyaml_strval_t workload_scenario_strings[WORKLOAD_SCENARIO_COUNT] = {
+const struct declaration_name workload_scenario_strings[WORKLOAD_SCENARIO_COUNT] = {
     {"single_stream", SCENARIO_SINGLE_STREAM},
     {"offline", SCENARIO_OFFLINE},
 };
 
 #define PRECISION_STRVAL(code, name, storage) {name, PRECISION_##code},
-static const cyaml_strval_t precision_strings[] = {PRECISION_MAP(PRECISION_STRVAL)};
+static const struct declaration_name precision_strings[] = {PRECISION_MAP(PRECISION_STRVAL)};
 #undef PRECISION_STRVAL
 
-const cyaml_schema_value_t workload_precision_entry = {
-    CYAML_VALUE_ENUM(CYAML_FLAG_DEFAULT, enum precision, precision_strings, PRECISION_COUNT)};
+const struct declaration_schema workload_precision_entry = {
+    ENTRY_ENUM(enum precision, precision_strings, PRECISION_COUNT)};
 
-const cyaml_schema_value_t workload_batch_entry = {CYAML_VALUE_INT(CYAML_FLAG_DEFAULT, int64_t)};
+const struct declaration_schema workload_batch_entry = {ENTRY_INT(0, int64_t)};
 
 #define BATCH_MAX (1 << 20)
 
@@ -96,7 +96,7 @@ static enum status check_common(const struct declaration *declaration,
     return check_lists(declaration, common, err);
 }
 
-/* Heap, because libcyaml frees the declaration's data as if it had read them. */
+/* Heap, because declaration_finish() frees them as if it had read them. */
 static enum status fill_defaults(const struct declaration *declaration,
                                  struct workload_declaration *common, struct error *err)
 {
@@ -145,7 +145,7 @@ static enum status copy_common(const struct workload_declaration *common, const 
 
 enum status workload_declaration_load(struct workload *workload, const char *origin,
                                       const char *yaml, size_t length,
-                                      const cyaml_schema_value_t *schema,
+                                      const struct declaration_schema *schema,
                                       workload_declaration_check_fn *check, struct error *err)
 {
     struct declaration declaration = {0};

@@ -8,13 +8,13 @@
  *         struct workload_declaration common;
  *         struct { int64_t elements; } copy;
  *     };
- *     static const cyaml_schema_field_t fields[] = {
+ *     static const struct declaration_field fields[] = {
  *         WORKLOAD_DECLARATION_FIELDS(struct copy_declaration),
- *         CYAML_FIELD_MAPPING("copy", CYAML_FLAG_DEFAULT, struct copy_declaration, copy, section),
- *         CYAML_FIELD_END,
+ *         FIELD_GROUP("copy", FIELD_REQUIRED, struct copy_declaration, copy, section),
+ *         FIELD_END,
  *     };
- *     static const cyaml_schema_value_t schema = {
- *         CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct copy_declaration, fields)};
+ *     static const struct declaration_schema schema = {
+ *         ENTRY_GROUP(struct copy_declaration, fields)};
  *
  * and its `load` hook is one call of workload_declaration_load.
  */
@@ -41,24 +41,22 @@ struct workload_declaration {
 #define WORKLOAD_SCENARIO_COUNT 2 /* single_stream and offline; server is not declared this way */
 #define WORKLOAD_NAMES_MAX 64     /* precisions or batches of one declaration */
 
-extern const cyaml_strval_t workload_scenario_strings[WORKLOAD_SCENARIO_COUNT];
-extern const cyaml_schema_value_t workload_precision_entry;
-extern const cyaml_schema_value_t workload_batch_entry;
+extern const struct declaration_name workload_scenario_strings[WORKLOAD_SCENARIO_COUNT];
+extern const struct declaration_schema workload_precision_entry;
+extern const struct declaration_schema workload_batch_entry;
 
 /* Fields of the common part; `type` has it as its member `common`. */
 #define WORKLOAD_DECLARATION_FIELDS(type)                                                          \
-    CYAML_FIELD_STRING_PTR("workload", CYAML_FLAG_DEFAULT, type, common.workload, 1,               \
-                           CYAML_UNLIMITED),                                                       \
-        CYAML_FIELD_INT("version", CYAML_FLAG_DEFAULT, type, common.version),                      \
-        CYAML_FIELD_STRING_PTR("kind", CYAML_FLAG_DEFAULT, type, common.kind, 1, CYAML_UNLIMITED), \
-        CYAML_FIELD_STRING_PTR("description", CYAML_FLAG_DEFAULT, type, common.description, 1,     \
-                               CYAML_UNLIMITED),                                                   \
-        CYAML_FIELD_SEQUENCE("precisions", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type,         \
-                             common.precisions, &workload_precision_entry, 1, WORKLOAD_NAMES_MAX), \
-        CYAML_FIELD_SEQUENCE("batches", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, type,            \
-                             common.batches, &workload_batch_entry, 1, WORKLOAD_NAMES_MAX),        \
-        CYAML_FIELD_ENUM("scenario", CYAML_FLAG_OPTIONAL, type, common.scenario,                   \
-                         workload_scenario_strings, WORKLOAD_SCENARIO_COUNT)
+    FIELD_STRING("workload", FIELD_REQUIRED, type, common.workload, 1, FIELD_UNLIMITED),           \
+        FIELD_INT("version", FIELD_REQUIRED, type, common.version),                                \
+        FIELD_STRING("kind", FIELD_REQUIRED, type, common.kind, 1, FIELD_UNLIMITED),               \
+        FIELD_STRING("description", FIELD_REQUIRED, type, common.description, 1, FIELD_UNLIMITED), \
+        FIELD_LIST("precisions", FIELD_OPTIONAL, type, common.precisions,                          \
+                   &workload_precision_entry, 1, WORKLOAD_NAMES_MAX),                              \
+        FIELD_LIST("batches", FIELD_OPTIONAL, type, common.batches, &workload_batch_entry, 1,      \
+                   WORKLOAD_NAMES_MAX),                                                            \
+        FIELD_ENUM("scenario", FIELD_OPTIONAL, type, common.scenario, workload_scenario_strings,   \
+                   WORKLOAD_SCENARIO_COUNT)
 
 /*
  * Checks the kind's own part of declaration->data (a struct of the kind's) by declaration_error,
@@ -74,7 +72,7 @@ typedef enum status workload_declaration_check_fn(const struct declaration *decl
  */
 enum status workload_declaration_load(struct workload *workload, const char *origin,
                                       const char *yaml, size_t length,
-                                      const cyaml_schema_value_t *schema,
+                                      const struct declaration_schema *schema,
                                       workload_declaration_check_fn *check, struct error *err);
 
 /* True for [a-z0-9_-]+ of fewer than WORKLOAD_NAME_MAX characters. */

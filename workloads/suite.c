@@ -11,7 +11,6 @@
 
 #define SUITE_ENTRIES_MAX 1024
 
-/* As libcyaml fills them. */
 struct entry_declaration {
     char *workload;
     enum precision *precisions;
@@ -28,34 +27,31 @@ struct suite_declaration {
     uint32_t workloads_count;
 };
 
-static const cyaml_schema_field_t entry_fields[] = {
-    CYAML_FIELD_STRING_PTR("workload", CYAML_FLAG_DEFAULT, struct entry_declaration, workload, 1,
-                           CYAML_UNLIMITED),
-    CYAML_FIELD_SEQUENCE("precisions", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
-                         struct entry_declaration, precisions, &workload_precision_entry, 1,
-                         WORKLOAD_NAMES_MAX),
-    CYAML_FIELD_SEQUENCE("batches", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
-                         struct entry_declaration, batches, &workload_batch_entry, 1,
-                         WORKLOAD_NAMES_MAX),
-    CYAML_FIELD_END,
+static const struct declaration_field entry_fields[] = {
+    FIELD_STRING("workload", FIELD_REQUIRED, struct entry_declaration, workload, 1,
+                 FIELD_UNLIMITED),
+    FIELD_LIST("precisions", FIELD_OPTIONAL, struct entry_declaration, precisions,
+               &workload_precision_entry, 1, WORKLOAD_NAMES_MAX),
+    FIELD_LIST("batches", FIELD_OPTIONAL, struct entry_declaration, batches, &workload_batch_entry,
+               1, WORKLOAD_NAMES_MAX),
+    FIELD_END,
 };
 
-static const cyaml_schema_value_t entry_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct entry_declaration, entry_fields)};
+static const struct declaration_schema entry_schema = {
+    ENTRY_GROUP(struct entry_declaration, entry_fields)};
 
-static const cyaml_schema_field_t suite_fields[] = {
-    CYAML_FIELD_STRING_PTR("suite", CYAML_FLAG_DEFAULT, struct suite_declaration, suite, 1,
-                           CYAML_UNLIMITED),
-    CYAML_FIELD_INT("version", CYAML_FLAG_DEFAULT, struct suite_declaration, version),
-    CYAML_FIELD_STRING_PTR("description", CYAML_FLAG_DEFAULT, struct suite_declaration, description,
-                           1, CYAML_UNLIMITED),
-    CYAML_FIELD_SEQUENCE("workloads", CYAML_FLAG_POINTER, struct suite_declaration, workloads,
-                         &entry_schema, 1, SUITE_ENTRIES_MAX),
-    CYAML_FIELD_END,
+static const struct declaration_field suite_fields[] = {
+    FIELD_STRING("suite", FIELD_REQUIRED, struct suite_declaration, suite, 1, FIELD_UNLIMITED),
+    FIELD_INT("version", FIELD_REQUIRED, struct suite_declaration, version),
+    FIELD_STRING("description", FIELD_REQUIRED, struct suite_declaration, description, 1,
+                 FIELD_UNLIMITED),
+    FIELD_LIST("workloads", FIELD_REQUIRED, struct suite_declaration, workloads, &entry_schema, 1,
+               SUITE_ENTRIES_MAX),
+    FIELD_END,
 };
 
-static const cyaml_schema_value_t suite_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct suite_declaration, suite_fields)};
+static const struct declaration_schema suite_schema = {
+    ENTRY_GROUP(struct suite_declaration, suite_fields)};
 
 /* A relative path counts from the suite's own folder. */
 static char *resolve_path(const char *origin, const char *name)

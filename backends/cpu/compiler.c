@@ -259,10 +259,10 @@ static enum status run(const struct cpu_compiler *compiler, const char *const *w
                        const char *folder, char **ret_log, struct error *err)
 {
     const char *argv[1 + OPTION_COUNT + WORDS_MAX + 1] = {compiler->command};
-    char *log_path = text_format("%s/log", folder), **environment = process_plain_environment();
+    char *log_path = text_format("%s/log", folder);
     struct process_fd fds[2] = {{.child_fd = STDOUT_FILENO}, {.child_fd = STDERR_FILENO}};
     const struct process_options process_options = {
-        .argv = (char *const *)argv, .envp = environment, .fds = fds, .fd_count = 2};
+        .argv = (char *const *)argv, .settings = process_plain, .fds = fds, .fd_count = 2};
     const int64_t timeout_ns = compile_timeout_ns();
     struct process process = {0};
     struct process_exit exit = {0};
@@ -270,7 +270,7 @@ static enum status run(const struct cpu_compiler *compiler, const char *const *w
     enum status status = STATUS_OK;
     int fd = -1;
 
-    if (log_path == NULL || environment == NULL) {
+    if (log_path == NULL) {
         status = error_set(err, STATUS_NO_MEMORY, "out of memory");
         goto done;
     }
@@ -312,7 +312,6 @@ static enum status run(const struct cpu_compiler *compiler, const char *const *w
 done:
     if (fd >= 0)
         close(fd);
-    free(environment);
     free(log_path);
     return status;
 }

@@ -8,10 +8,9 @@
 #include "harness/core/file.h"
 #include "harness/core/log.h"
 #include "results/evidence/ledger_witness.h"
+#include "results/evidence/timestamp.h"
 
 enum { KEY_SIGN = 0x100, KEY_WITNESS, KEY_TOKEN, KEY_NUMBER, KEY_UNSIGNED, KEY_SINCE, KEY_ROSTER };
-
-#define TOKEN_MAX (1 << 20)
 
 static int show(const struct command_line *line, struct store *store,
                 const struct ledger_checkpoint *checkpoint)
@@ -49,7 +48,7 @@ static enum status add_token(struct store *store, int64_t checkpoint, const char
 {
     char *bytes = NULL;
     size_t length;
-    enum status status = file_read(path, TOKEN_MAX, &bytes, &length, err);
+    enum status status = file_read(path, TIMESTAMP_MAX, &bytes, &length, err);
 
     if (status == STATUS_OK) {
         status = ledger_add_timestamp(store, checkpoint, bytes, length, err);

@@ -1,7 +1,6 @@
 #include "harness/core/declaration.h"
 
 #include <errno.h>
-#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,96 +18,20 @@ bool declaration_is_path(const char *name)
     return strchr(name, '/') || (length > 5 && !strcmp(name + length - 5, ".yaml"));
 }
 
-/* Keeps the first of libcyaml's messages; later ones only repeat it on the way up. */
-__attribute__((format(printf, 3, 0))) static void on_cyaml_log(cyaml_log_t level, void *context,
-                                                               const char *format, va_list args)
-{
-    struct text *first = context;
-
-    if (level >= CYAML_LOG_ERROR && first->length == 0)
-        text_append_formatv(first, format, args);
-}
-
-static cyaml_config_t config_with_log(struct text *log)
-{
-    return (cyaml_config_t){
-        .log_fn = on_cyaml_log,
-        .log_ctx = log,
-        .mem_fn = cyaml_mem,
-        .log_level = CYAML_LOG_ERROR,
-        .flags = CYAML_CFG_NO_ALIAS | CYAML_CFG_DEFAULT,
-    };
-}
-
-/* libcyaml reads numbers with strtod, which must see a decimal point whatever the locale. */
-static cyaml_err_t load_in_c_locale(const struct text *yaml, const cyaml_config_t *config,
-                                    const cyaml_schema_value_t *schema, void **ret)
-{
-    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = (locale_t)0;
-    cyaml_err_t result;
-
-    if (plain)
-        before = uselocale(plain);
-    result = cyaml_load_data((const uint8_t *)yaml->data, yaml->length, config, schema, ret, NULL);
-    if (plain) {
-        uselocale(before);
-        freelocale(plain);
-    }
-    return result;
-}
-
-static enum status load_data(struct declaration *declaration, const struct text *yaml,
-                             struct error *err)
-{
-    struct text log, shown;
-    cyaml_config_t config;
-    enum status status = STATUS_OK;
-    cyaml_err_t result;
-    void *data = NULL;
-
-    text_init(&log);
-    text_init(&shown);
-    config = config_with_log(&log);
-    result = load_in_c_locale(yaml, &config, declaration->schema, &data);
-    if (result == CYAML_OK) {
-        declaration->data = data;
-    } else if (result == CYAML_ERR_OOM) {
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", declaration->origin);
-    } else {
-        /* What declaration_check() has no rule for, such as the ranges of libcyaml from 1.4 on. */
-        text_append_printable(&shown, log.data, strcspn(log.data, "\n"));
-        status = error_set(err, STATUS_INVALID, "%s: %s%s%s", declaration->origin,
-                           cyaml_strerror(result), shown.length ? ": " : "", shown.data);
-    }
-    text_finish(&shown);
-    text_finish(&log);
-    return status;
-}
-
 enum status declaration_parse(const char *origin, const char *yaml, size_t length,
-                              const cyaml_schema_value_t *schema, struct declaration *ret,
+                              const struct declaration_schema *schema, struct declaration *ret,
                               struct error *err)
 {
-    struct declaration declaration = {.schema = schema, .length = length};
-    enum status status;
-    struct text text;
+    struct declaration declaration = {
+        .origin = strdup(origin), .schema = schema, .data = calloc(1, schema->size)};
+    enum status status = STATUS_OK;
 
-    text_init(&text);
-    declaration.origin = strdup(origin);
-    declaration.yaml = malloc(length + 1);
-    if (!declaration.origin || !declaration.yaml) {
+    if (!declaration.origin || !declaration.data)
         status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", origin);
-        goto out;
-    }
-    memcpy(declaration.yaml, yaml, length);
-    declaration.yaml[length] = '\0';
-    status = declaration_node_parse(origin, declaration.yaml, length, &declaration.root, err);
     if (status == STATUS_OK)
-        status = declaration_check(&declaration, &text, err);
+        status = declaration_node_parse(origin, yaml, length, &declaration.root, err);
     if (status == STATUS_OK)
-        status = load_data(&declaration, &text, err);
-out:
-    text_finish(&text);
+        status = declaration_check(&declaration, err);
     if (status == STATUS_OK)
         *ret = declaration;
     else
@@ -116,7 +39,7 @@ out:
     return status;
 }
 
-enum status declaration_load(const char *path, const cyaml_schema_value_t *schema,
+enum status declaration_load(const char *path, const struct declaration_schema *schema,
                              struct declaration *ret, struct error *err)
 {
     enum status status;
@@ -140,21 +63,34 @@ enum status declaration_load(const char *path, const cyaml_schema_value_t *schem
     return status;
 }
 
+/* Frees what a value points to. */
+static void free_value(char *place, const struct declaration_schema *schema)
+{
+    char *items;
+    uint32_t count;
+
+    if (schema->type == DECLARATION_GROUP) {
+        for (const struct declaration_field *field = schema->fields; field->key; field++)
+            free_value(place + field->offset, &field->value);
+    } else if (schema->type == DECLARATION_STRING || schema->type == DECLARATION_LIST) {
+        memcpy(&items, place, sizeof(items));
+        if (schema->type == DECLARATION_LIST) {
+            memcpy(&count, place + schema->count, sizeof(count));
+            for (uint32_t i = 0; i < count; i++)
+                free_value(items + (size_t)i * schema->entry->size, schema->entry);
+        }
+        free(items);
+    }
+}
+
 void declaration_finish(struct declaration *declaration)
 {
-    struct text log;
-
     if (!declaration)
         return;
-    if (declaration->data) {
-        cyaml_config_t config = config_with_log(&log);
-
-        text_init(&log);
-        cyaml_free(&config, declaration->schema, declaration->data, 0);
-        text_finish(&log);
-    }
+    if (declaration->data)
+        free_value(declaration->data, declaration->schema);
+    free(declaration->data);
     declaration_node_destroy(declaration->root);
-    free(declaration->yaml);
     free(declaration->origin);
     *declaration = (struct declaration){0};
 }

@@ -1,21 +1,22 @@
 /*
- * Compares what is written with what the schema tables allow, so that errors can say what to write.
+ * Compares what is written with what the schema tables allow, so that errors can say what to write,
+ * and puts it into the struct that they describe.
  */
 #include "harness/core/declaration_node.h"
 
-#include <float.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct check {
     const struct declaration *declaration;
-    struct text *out; /* the text for libcyaml */
-    size_t copied;    /* bytes of the declaration that are in `out` */
     struct text path; /* of the place being checked: "model.heads" */
     struct error *err;
 };
+
+static enum status fail_memory(struct check *check)
+{
+    return error_set(check->err, STATUS_NO_MEMORY, "%s: out of memory", check->declaration->origin);
+}
 
 /* "FILE:LINE: WHAT", taking `what`. */
 static enum status fail(struct check *check, int line, struct text *what)
@@ -26,15 +27,9 @@ static enum status fail(struct check *check, int line, struct text *what)
         status = error_set_at(check->err, STATUS_INVALID, check->declaration->origin,
                               (uint64_t)line, "%s", what->data);
     else
-        status = error_set(check->err, STATUS_NO_MEMORY, "%s: out of memory",
-                           check->declaration->origin);
+        status = fail_memory(check);
     text_finish(what);
     return status;
-}
-
-static bool has_flag(const cyaml_schema_value_t *schema, unsigned flag)
-{
-    return ((unsigned)schema->flags & flag) != 0;
 }
 
 static void append_names(struct text *text, const char *const *names, size_t count)
@@ -46,7 +41,7 @@ static void append_names(struct text *text, const char *const *names, size_t cou
 }
 
 static enum status fail_type(struct check *check, const struct declaration_node *node,
-                             const cyaml_schema_value_t *schema)
+                             const struct declaration_schema *schema)
 {
     struct text what;
 
@@ -73,54 +68,54 @@ static bool fits_uint(uint64_t value, uint32_t size)
     return size >= 8 || value < 1ull << (8 * size);
 }
 
-/* Puts an integer into libcyaml's text where the declaration has a number with its unit. */
-static void replace(struct check *check, const struct declaration_node *node, int64_t value)
+static void store(char *place, uint64_t value, uint32_t size)
 {
-    text_append_bytes(check->out, check->declaration->yaml + check->copied,
-                      node->start - check->copied);
-    text_append_format(check->out, "%" PRId64, value);
-    check->copied = node->end;
+    memcpy(place, DECLARATION_LOW(&value, size), size);
 }
 
-static bool check_integer(struct check *check, const struct declaration_node *node,
-                          const cyaml_schema_value_t *schema)
+static bool check_integer(const struct declaration_node *node,
+                          const struct declaration_schema *schema, char *place)
 {
     const char *digits = node->text + (*node->text == '-');
     uint64_t u64;
     int64_t i64;
 
-    if (has_flag(schema, DECLARATION_DURATION)) {
-        if (!text_parse_duration_ns(node->text, &i64) || !fits_int(i64, schema->data_size))
+    if (schema->flags & DECLARATION_DURATION) {
+        if (!text_parse_duration_ns(node->text, &i64) || !fits_int(i64, schema->size))
             return false;
-        replace(check, node, i64);
-        return true;
-    }
-    if (has_flag(schema, DECLARATION_BYTES)) {
+        u64 = (uint64_t)i64;
+    } else if (schema->flags & DECLARATION_BYTES) {
         if (!text_parse_bytes(node->text, &u64) || u64 > INT64_MAX ||
-            !fits_int((int64_t)u64, schema->data_size))
+            !fits_int((int64_t)u64, schema->size))
             return false;
-        replace(check, node, (int64_t)u64);
-        return true;
-    }
-    if (digits[0] == '0' && digits[1]) /* libcyaml would read 010 as 8 */
+    } else if (digits[0] == '0' && digits[1]) { /* elsewhere 010 is 8 */
         return false;
-    if (schema->type == CYAML_UINT)
-        return text_parse_u64(node->text, &u64) && fits_uint(u64, schema->data_size);
-    return text_parse_i64(node->text, &i64) && fits_int(i64, schema->data_size);
+    } else if (schema->type == DECLARATION_UINT) {
+        if (!text_parse_u64(node->text, &u64) || !fits_uint(u64, schema->size))
+            return false;
+    } else {
+        if (!text_parse_i64(node->text, &i64) || !fits_int(i64, schema->size))
+            return false;
+        u64 = (uint64_t)i64;
+    }
+    store(place, u64, schema->size);
+    return true;
 }
 
 static enum status check_enumeration(struct check *check, const struct declaration_node *node,
-                                     const cyaml_schema_value_t *schema)
+                                     const struct declaration_schema *schema, char *place)
 {
-    const cyaml_strval_t *strings = schema->enumeration.strings;
+    const struct declaration_name *names = schema->names;
     const char *nearest = NULL;
     struct text what;
 
-    for (uint32_t i = 0; i < schema->enumeration.count; ++i)
-        if (!strcmp(strings[i].str, node->text))
+    for (uint32_t i = 0; i < schema->max; ++i)
+        if (!strcmp(names[i].str, node->text)) {
+            store(place, (uint64_t)names[i].val, schema->size);
             return STATUS_OK;
-    for (uint32_t i = 0; i < schema->enumeration.count; ++i) {
-        const char *name = text_nearest(node->text, &strings[i].str, 1);
+        }
+    for (uint32_t i = 0; i < schema->max; ++i) {
+        const char *name = text_nearest(node->text, &names[i].str, 1);
 
         if (name &&
             (!nearest || text_distance(node->text, name) < text_distance(node->text, nearest)))
@@ -139,14 +134,17 @@ static enum status check_enumeration(struct check *check, const struct declarati
 }
 
 static enum status check_string(struct check *check, const struct declaration_node *node,
-                                const cyaml_schema_value_t *schema)
+                                const struct declaration_schema *schema, char *place)
 {
-    size_t length = strlen(node->text), min = schema->string.min, max = schema->string.max;
+    size_t length = strlen(node->text), min = schema->min, max = schema->max;
     struct text what;
 
-    /* In place the C string's NUL needs room too; libcyaml's macro sets max so. */
-    if (length >= min && length <= max)
-        return STATUS_OK;
+    if (length >= min && length <= max) {
+        char *copy = strdup(node->text);
+
+        memcpy(place, &copy, sizeof(copy));
+        return copy ? STATUS_OK : fail_memory(check);
+    }
     text_init(&what);
     text_append_format(&what, "\"%s\" is ", check->path.data);
     declaration_append_found(&what, node);
@@ -160,40 +158,43 @@ static enum status check_string(struct check *check, const struct declaration_no
 }
 
 static enum status check_scalar(struct check *check, const struct declaration_node *node,
-                                const cyaml_schema_value_t *schema)
+                                const struct declaration_schema *schema, char *place)
 {
+    const bool is_true = !strcmp(node->text, "true");
     double real;
 
     switch (schema->type) {
-    case CYAML_INT:
-    case CYAML_UINT:
-        return check_integer(check, node, schema) ? STATUS_OK : fail_type(check, node, schema);
-    case CYAML_BOOL:
-        return !strcmp(node->text, "true") || !strcmp(node->text, "false")
-                   ? STATUS_OK
-                   : fail_type(check, node, schema);
-    case CYAML_FLOAT:
-        if (!text_parse_double(node->text, &real) ||
-            (schema->data_size == sizeof(float) && fabs(real) > FLT_MAX))
+    case DECLARATION_INT:
+    case DECLARATION_UINT:
+        return check_integer(node, schema, place) ? STATUS_OK : fail_type(check, node, schema);
+    case DECLARATION_BOOL:
+        if (!is_true && strcmp(node->text, "false"))
             return fail_type(check, node, schema);
+        store(place, is_true, schema->size);
         return STATUS_OK;
-    case CYAML_ENUM:
-        return check_enumeration(check, node, schema);
+    case DECLARATION_FLOAT:
+        if (!text_parse_double(node->text, &real))
+            return fail_type(check, node, schema);
+        memcpy(place, &real, sizeof(real));
+        return STATUS_OK;
+    case DECLARATION_ENUM:
+        return check_enumeration(check, node, schema, place);
     default:
-        return check_string(check, node, schema);
+        return check_string(check, node, schema, place);
     }
 }
 
 static enum status check_value(struct check *check, const struct declaration_node *node,
-                               const cyaml_schema_value_t *schema);
+                               const struct declaration_schema *schema, char *place);
 
-static enum status check_sequence(struct check *check, const struct declaration_node *node,
-                                  const cyaml_schema_value_t *schema)
+static enum status check_list(struct check *check, const struct declaration_node *node,
+                              const struct declaration_schema *schema, char *place)
 {
-    size_t min = schema->sequence.min, max = schema->sequence.max, index = 0;
+    size_t min = schema->min, max = schema->max, index = 0;
     size_t length = check->path.length;
     enum status status = STATUS_OK;
     struct text what;
+    char *items;
 
     if (node->count < min || node->count > max) {
         text_init(&what);
@@ -207,10 +208,17 @@ static enum status check_sequence(struct check *check, const struct declaration_
             text_append_format(&what, "at most %zu; take some out", max);
         return fail(check, node->line, &what);
     }
+    if (node->count == 0)
+        return STATUS_OK;
+    items = calloc(node->count, schema->entry->size);
+    if (!items)
+        return fail_memory(check);
+    memcpy(place, &items, sizeof(items));
+    store(place + schema->count, node->count, sizeof(uint32_t));
     for (const struct declaration_node *child = node->first; child && status == STATUS_OK;
          child = child->next) {
-        text_append_format(&check->path, "[%zu]", index++);
-        status = check_value(check, child, schema->sequence.entry);
+        text_append_format(&check->path, "[%zu]", index);
+        status = check_value(check, child, schema->entry, items + index++ * schema->entry->size);
         check->path.length = length;
     }
     return status;
@@ -251,7 +259,7 @@ static enum status fail_twice(struct check *check, const struct declaration_node
 }
 
 static enum status fail_missing(struct check *check, const struct declaration_node *node,
-                                const cyaml_schema_field_t *field)
+                                const struct declaration_field *field)
 {
     struct text what;
 
@@ -264,10 +272,10 @@ static enum status fail_missing(struct check *check, const struct declaration_no
     return fail(check, node->line, &what);
 }
 
-static enum status check_mapping(struct check *check, const struct declaration_node *node,
-                                 const cyaml_schema_value_t *schema)
+static enum status check_group(struct check *check, const struct declaration_node *node,
+                               const struct declaration_schema *schema, char *place)
 {
-    const cyaml_schema_field_t *fields = schema->mapping.fields;
+    const struct declaration_field *fields = schema->fields;
     const struct declaration_node *seen[FIELDS_MAX] = {NULL};
     const char *names[FIELDS_MAX];
     size_t length = check->path.length, count = 0;
@@ -285,6 +293,8 @@ static enum status check_mapping(struct check *check, const struct declaration_n
 
         while (i < count && strcmp(names[i], child->key))
             ++i;
+        if (i == count && schema->flags & DECLARATION_OPEN)
+            continue;
         if (i == count)
             return fail_unknown(check, child, names, count);
         if (seen[i])
@@ -292,56 +302,36 @@ static enum status check_mapping(struct check *check, const struct declaration_n
         seen[i] = child;
         text_append(&check->path, length ? "." : "");
         text_append(&check->path, names[i]);
-        status = check_value(check, child, &fields[i].value);
+        status = check_value(check, child, &fields[i].value, place + fields[i].offset);
         check->path.length = length;
         if (check->path.capacity)
             check->path.data[length] = '\0';
     }
     for (size_t i = 0; i < count && status == STATUS_OK; ++i)
-        if (!seen[i] && !has_flag(&fields[i].value, CYAML_FLAG_OPTIONAL))
+        if (!seen[i] && !(fields[i].value.flags & FIELD_OPTIONAL))
             status = fail_missing(check, node, &fields[i]);
     return status;
 }
 
 static enum status check_value(struct check *check, const struct declaration_node *node,
-                               const cyaml_schema_value_t *schema)
+                               const struct declaration_schema *schema, char *place)
 {
-    enum declaration_kind kind = DECLARATION_SCALAR;
+    const enum declaration_kind kind = schema->type == DECLARATION_GROUP  ? DECLARATION_MAPPING
+                                       : schema->type == DECLARATION_LIST ? DECLARATION_SEQUENCE
+                                                                          : DECLARATION_SCALAR;
 
-    switch (schema->type) {
-    case CYAML_INT:
-    case CYAML_UINT:
-    case CYAML_BOOL:
-    case CYAML_FLOAT:
-    case CYAML_ENUM:
-    case CYAML_STRING:
-        break;
-    case CYAML_MAPPING:
-        kind = DECLARATION_MAPPING;
-        break;
-    case CYAML_SEQUENCE:
-    case CYAML_SEQUENCE_FIXED:
-        kind = DECLARATION_SEQUENCE;
-        break;
-    default:
-        return error_set(check->err, STATUS_INTERNAL,
-                         "schema of \"%s\" has a type that "
-                         "declarations do not take",
-                         check->path.data);
-    }
     if (node->kind != kind || declaration_node_is_null(node))
         return fail_type(check, node, schema);
     if (kind == DECLARATION_MAPPING)
-        return check_mapping(check, node, schema);
+        return check_group(check, node, schema, place);
     if (kind == DECLARATION_SEQUENCE)
-        return check_sequence(check, node, schema);
-    return check_scalar(check, node, schema);
+        return check_list(check, node, schema, place);
+    return check_scalar(check, node, schema, place);
 }
 
-enum status declaration_check(const struct declaration *declaration, struct text *ret,
-                              struct error *err)
+enum status declaration_check(const struct declaration *declaration, struct error *err)
 {
-    struct check check = {.declaration = declaration, .out = ret, .err = err};
+    struct check check = {.declaration = declaration, .err = err};
     enum status status;
 
     text_init(&check.path);
@@ -350,18 +340,15 @@ enum status declaration_check(const struct declaration *declaration, struct text
 
         text_init(&what);
         text_append(&what, "nothing is declared here; write \"key: value\" lines. Keys: ");
-        for (const cyaml_schema_field_t *field = declaration->schema->mapping.fields; field->key;
+        for (const struct declaration_field *field = declaration->schema->fields; field->key;
              ++field)
             text_append_format(&what, "%s%s", field->key, field[1].key ? ", " : "");
         status = fail(&check, 1, &what);
     } else {
-        status = check_value(&check, declaration->root, declaration->schema);
+        status = check_value(&check, declaration->root, declaration->schema, declaration->data);
     }
-    if (status == STATUS_OK)
-        text_append_bytes(ret, declaration->yaml + check.copied,
-                          declaration->length - check.copied);
-    if (status == STATUS_OK && (!text_ok(&check.path) || !text_ok(ret)))
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", declaration->origin);
+    if (status == STATUS_OK && !text_ok(&check.path))
+        status = fail_memory(&check);
     text_finish(&check.path);
     return status;
 }

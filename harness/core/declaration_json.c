@@ -3,20 +3,11 @@
 
 #include <string.h>
 
-static bool has_flag(const cyaml_schema_value_t *schema, unsigned flag)
-{
-    return ((unsigned)schema->flags & flag) != 0;
-}
-
 static uint64_t read_uint(const char *data, uint32_t size)
 {
     uint64_t value = 0;
 
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    memcpy(&value, data, size);
-#else
-    memcpy((char *)&value + sizeof(value) - size, data, size);
-#endif
+    memcpy(DECLARATION_LOW(&value, size), data, size);
     return value;
 }
 
@@ -35,32 +26,21 @@ static const char *read_pointer(const char *data)
     return pointer;
 }
 
-static json_t *real_to_json(const char *data, uint32_t size)
+static json_t *real_to_json(const char *data)
 {
     double real;
-    float narrow;
 
-    if (size == sizeof(narrow)) {
-        memcpy(&narrow, data, sizeof(narrow));
-        real = narrow;
-    } else {
-        memcpy(&real, data, sizeof(real));
-    }
+    memcpy(&real, data, sizeof(real));
     return json_real(real);
 }
 
-static json_t *enum_to_json(const char *data, const cyaml_schema_value_t *schema)
+static json_t *enum_to_json(const char *data, const struct declaration_schema *schema)
 {
-    uint64_t value = read_uint(data, schema->data_size);
+    const int64_t value = read_int(data, schema->size);
 
-    for (uint32_t i = 0; i < schema->enumeration.count; ++i) {
-        uint64_t known = (uint64_t)schema->enumeration.strings[i].val;
-
-        if (schema->data_size < 8)
-            known &= (1ull << (8 * schema->data_size)) - 1;
-        if (known == value)
-            return json_string(schema->enumeration.strings[i].str);
-    }
+    for (uint32_t i = 0; i < schema->max; ++i)
+        if (schema->names[i].val == value)
+            return json_string(schema->names[i].str);
     return NULL;
 }
 
@@ -72,30 +52,21 @@ static bool is_zero(const char *data, size_t size)
     return true;
 }
 
-static json_t *value_to_json(const char *data, const cyaml_schema_value_t *schema, uint64_t count,
+static json_t *value_to_json(const char *data, const struct declaration_schema *schema,
                              const struct declaration_node *node);
 
-static json_t *sequence_to_json(const char *data, const cyaml_schema_value_t *schema,
-                                uint64_t count, const struct declaration_node *node)
+static json_t *list_to_json(const char *data, const struct declaration_schema *schema,
+                            const struct declaration_node *node)
 {
-    const cyaml_schema_value_t *entry = schema->sequence.entry;
     const struct declaration_node *child = node ? node->first : NULL;
-    bool pointers = has_flag(entry, CYAML_FLAG_POINTER);
-    size_t stride = pointers ? sizeof(void *) : entry->data_size;
+    const uint64_t count = read_uint(data + schema->count, sizeof(uint32_t));
+    const char *items = read_pointer(data);
     json_t *array = json_array();
 
     for (uint64_t i = 0; array && i < count; ++i) {
-        const char *item = data + i * stride;
-        json_t *value;
+        const char *item = items + i * schema->entry->size;
 
-        if (pointers)
-            item = read_pointer(item);
-        /* A list in a list has a fixed count, the only kind that libcyaml takes. */
-        value = item ? value_to_json(item, entry,
-                                     entry->type == CYAML_SEQUENCE_FIXED ? entry->sequence.max : 0,
-                                     child)
-                     : json_null();
-        if (json_array_append_new(array, value)) {
+        if (json_array_append_new(array, value_to_json(item, schema->entry, child))) {
             json_decref(array);
             return NULL;
         }
@@ -104,30 +75,19 @@ static json_t *sequence_to_json(const char *data, const cyaml_schema_value_t *sc
     return array;
 }
 
-static json_t *mapping_to_json(const char *data, const cyaml_schema_value_t *schema,
-                               const struct declaration_node *node)
+static json_t *group_to_json(const char *data, const struct declaration_schema *schema,
+                             const struct declaration_node *node)
 {
     json_t *object = json_object();
 
-    for (const cyaml_schema_field_t *field = schema->mapping.fields; object && field->key;
-         ++field) {
-        const cyaml_schema_value_t *value = &field->value;
+    for (const struct declaration_field *field = schema->fields; object && field->key; ++field) {
         const struct declaration_node *child =
             node ? declaration_node_member(node, field->key, strlen(field->key)) : NULL;
-        const char *place = data + field->data_offset;
-        uint64_t count = value->type == CYAML_SEQUENCE_FIXED ? value->sequence.max : 0;
+        const char *place = data + field->offset;
 
-        if (value->type == CYAML_SEQUENCE)
-            count = read_uint(data + field->count_offset, field->count_size);
-        if (has_flag(value, CYAML_FLAG_POINTER)) {
-            place = read_pointer(place);
-            if (!place && !(child && value->type == CYAML_SEQUENCE))
-                continue;
-        } else if (!child && has_flag(value, CYAML_FLAG_OPTIONAL)) {
-            if (value->type == CYAML_SEQUENCE ? count == 0 : is_zero(place, value->data_size))
-                continue;
-        }
-        if (json_object_set_new(object, field->key, value_to_json(place, value, count, child))) {
+        if (!child && field->value.flags & FIELD_OPTIONAL && is_zero(place, field->value.size))
+            continue;
+        if (json_object_set_new(object, field->key, value_to_json(place, &field->value, child))) {
             json_decref(object);
             return NULL;
         }
@@ -136,44 +96,41 @@ static json_t *mapping_to_json(const char *data, const cyaml_schema_value_t *sch
 }
 
 /* New reference; NULL when out of memory or for an enumeration's value without a name. */
-static json_t *value_to_json(const char *data, const cyaml_schema_value_t *schema, uint64_t count,
+static json_t *value_to_json(const char *data, const struct declaration_schema *schema,
                              const struct declaration_node *node)
 {
     switch (schema->type) {
-    case CYAML_INT:
-        return json_integer(read_int(data, schema->data_size));
-    case CYAML_UINT:
+    case DECLARATION_INT:
+        return json_integer(read_int(data, schema->size));
+    case DECLARATION_UINT:
         /* Seeds may use all 64 bits, which JSON's signed integers do not have. */
-        if (read_uint(data, schema->data_size) > INT64_MAX) {
+        if (read_uint(data, schema->size) > INT64_MAX) {
             char digits[24];
 
             snprintf(digits, sizeof(digits), "%llu",
-                     (unsigned long long)read_uint(data, schema->data_size));
+                     (unsigned long long)read_uint(data, schema->size));
             return json_string(digits);
         }
-        return json_integer((json_int_t)read_uint(data, schema->data_size));
-    case CYAML_BOOL:
-        return json_boolean(read_uint(data, schema->data_size));
-    case CYAML_FLOAT:
-        return real_to_json(data, schema->data_size);
-    case CYAML_ENUM:
+        return json_integer((json_int_t)read_uint(data, schema->size));
+    case DECLARATION_BOOL:
+        return json_boolean(read_uint(data, schema->size));
+    case DECLARATION_FLOAT:
+        return real_to_json(data);
+    case DECLARATION_ENUM:
         return enum_to_json(data, schema);
-    case CYAML_STRING:
-        return json_string(data);
-    case CYAML_MAPPING:
-        return mapping_to_json(data, schema, node);
-    case CYAML_SEQUENCE:
-    case CYAML_SEQUENCE_FIXED:
-        return sequence_to_json(data, schema, count, node);
+    case DECLARATION_STRING:
+        return json_string(read_pointer(data));
+    case DECLARATION_GROUP:
+        return group_to_json(data, schema, node);
     default:
-        return NULL;
+        return list_to_json(data, schema, node);
     }
 }
 
 enum status declaration_to_json(const struct declaration *declaration, json_t **ret,
                                 struct error *err)
 {
-    json_t *json = value_to_json(declaration->data, declaration->schema, 0, declaration->root);
+    json_t *json = value_to_json(declaration->data, declaration->schema, declaration->root);
 
     if (!json)
         return error_set(err, STATUS_NO_MEMORY,

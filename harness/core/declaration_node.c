@@ -52,10 +52,9 @@ struct declaration_node *declaration_node_member(const struct declaration_node *
     return NULL;
 }
 
-/* The state of one parse. libyaml counts characters; `byte` advances with them. */
 struct parse {
     const char *origin, *yaml;
-    size_t length, byte, character;
+    size_t length;
     yaml_parser_t parser;
     struct declaration_node *root;
     struct declaration_node *open[DECLARATION_DEPTH_MAX]; /* mappings and lists around this place */
@@ -73,19 +72,6 @@ static enum status fail(struct parse *parse, size_t line, const char *what)
 static enum status fail_memory(struct parse *parse)
 {
     return error_set(parse->err, STATUS_NO_MEMORY, "%s: out of memory", parse->origin);
-}
-
-/* Byte of the character at `index`; indexes come in ascending order. */
-static size_t byte_of(struct parse *parse, size_t index)
-{
-    while (parse->character < index && parse->byte < parse->length) {
-        do
-            ++parse->byte;
-        while (parse->byte < parse->length &&
-               ((unsigned char)parse->yaml[parse->byte] & 0xc0) == 0x80);
-        ++parse->character;
-    }
-    return parse->byte;
 }
 
 /* Adds a new node below the open one; NULL when out of memory. */
@@ -145,8 +131,6 @@ static enum status on_scalar(struct parse *parse, const yaml_event_t *event)
     }
     node->text = copy;
     node->plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-    node->start = byte_of(parse, event->start_mark.index);
-    node->end = byte_of(parse, event->end_mark.index);
     return STATUS_OK;
 }
 
@@ -298,13 +282,9 @@ enum status declaration_node_parse(const char *origin, const char *yaml, size_t 
     status = check_utf8(&parse);
     if (status != STATUS_OK)
         return status;
-    if (length >= 3 && !memcmp(yaml, "\xef\xbb\xbf", 3)) /* libyaml does not count the mark */
-        parse.byte = 3;
     if (!yaml_parser_initialize(&parse.parser))
         return fail_memory(&parse);
-    yaml_parser_set_encoding(&parse.parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&parse.parser, (const unsigned char *)yaml + parse.byte,
-                                 length - parse.byte);
+    yaml_parser_set_input_string(&parse.parser, (const unsigned char *)yaml, length);
     status = run(&parse);
     yaml_parser_delete(&parse.parser);
     free(parse.key);

@@ -3,16 +3,11 @@
 
 #include <inttypes.h>
 
-static bool has_flag(const cyaml_schema_value_t *schema, unsigned flag)
+static void append_range(struct text *text, const struct declaration_schema *schema)
 {
-    return ((unsigned)schema->flags & flag) != 0;
-}
+    unsigned bits = 8 * schema->size;
 
-static void append_range(struct text *text, const cyaml_schema_value_t *schema)
-{
-    unsigned bits = 8 * schema->data_size;
-
-    if (schema->type == CYAML_UINT)
+    if (schema->type == DECLARATION_UINT)
         text_append_format(text, "0 to %" PRIu64,
                            bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1);
     else
@@ -21,11 +16,11 @@ static void append_range(struct text *text, const cyaml_schema_value_t *schema)
                            bits >= 64 ? INT64_MAX : (int64_t)((1ull << (bits - 1)) - 1));
 }
 
-void declaration_append_enumeration(struct text *text, const cyaml_schema_value_t *schema)
+void declaration_append_enumeration(struct text *text, const struct declaration_schema *schema)
 {
-    for (uint32_t i = 0; i < schema->enumeration.count; ++i) {
+    for (uint32_t i = 0; i < schema->max; ++i) {
         text_append(text, i ? ", " : "");
-        text_append(text, schema->enumeration.strings[i].str);
+        text_append(text, schema->names[i].str);
     }
 }
 
@@ -43,15 +38,15 @@ void declaration_append_found(struct text *text, const struct declaration_node *
 }
 
 /* What should be written there, with an example to write instead. */
-void declaration_append_expected(struct text *text, const cyaml_schema_value_t *schema)
+void declaration_append_expected(struct text *text, const struct declaration_schema *schema)
 {
     switch (schema->type) {
-    case CYAML_INT:
-    case CYAML_UINT:
-        if (has_flag(schema, DECLARATION_DURATION)) {
+    case DECLARATION_INT:
+    case DECLARATION_UINT:
+        if (schema->flags & DECLARATION_DURATION) {
             text_append(text, "a duration; write a number and one of ns, us, ms, s, min, h, "
                               "e.g. 250ms");
-        } else if (has_flag(schema, DECLARATION_BYTES)) {
+        } else if (schema->flags & DECLARATION_BYTES) {
             text_append(text, "a size; write a number and one of B, KiB, MiB, GiB, kB, MB, GB, "
                               "e.g. 64MiB");
         } else {
@@ -59,20 +54,20 @@ void declaration_append_expected(struct text *text, const cyaml_schema_value_t *
             append_range(text, schema);
         }
         break;
-    case CYAML_BOOL:
+    case DECLARATION_BOOL:
         text_append(text, "a truth value; write true or false");
         break;
-    case CYAML_FLOAT:
+    case DECLARATION_FLOAT:
         text_append(text, "a number; write e.g. 0.5");
         break;
-    case CYAML_ENUM:
+    case DECLARATION_ENUM:
         text_append(text, "a choice; write one of ");
         declaration_append_enumeration(text, schema);
         break;
-    case CYAML_STRING:
+    case DECLARATION_STRING:
         text_append(text, "text; write it in quotes on one line");
         break;
-    case CYAML_MAPPING:
+    case DECLARATION_GROUP:
         text_append(text, "a group of keys; write them indented below it, one \"key: value\" a "
                           "line");
         break;

@@ -3,87 +3,29 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "harness/core/dynlib.h"
+#include <sodium.h>
 
-_Static_assert(DIGEST_SIZE == crypto_hash_sha256_BYTES, "digest is SHA-256");
-
-/* SHA256_Init and its like: deprecated for EVP in OpenSSL 3, which costs more than a short message.
- */
-static struct {
-    int (*SHA256_Init)(void *context);
-    int (*SHA256_Update)(void *context, const void *bytes, size_t length);
-    int (*SHA256_Final)(unsigned char *ret, void *context);
-} crypto;
-
-static atomic_bool is_fast;
-static atomic_bool takes_blocks; /* and keeps its state as expected */
-
-static void open_crypto(void)
-{
-    static const char *const sonames[] = {"libcrypto.so.3", NULL};
-    static const struct dynlib_symbol symbols[] = {
-        {"SHA256_Init", offsetof(__typeof__(crypto), SHA256_Init), true},
-        {"SHA256_Update", offsetof(__typeof__(crypto), SHA256_Update), true},
-        {"SHA256_Final", offsetof(__typeof__(crypto), SHA256_Final), true},
-    };
-    static const struct dynlib_spec spec = {"crypto", sonames, symbols, 3};
-    static struct dynlib library; /* never closed */
-    uint8_t message[3 + DIGEST_PADDING] = "abc";
-    struct digest digest, expected;
-
-    if (dynlib_open(&spec, &library, &crypto, NULL) != STATUS_OK)
-        return;
-    is_fast = true;
-    digest = digest_bytes("abc", 3);
-    digest_from_hex("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", &expected);
-    is_fast = digest_equal(&digest, &expected);
-    takes_blocks = is_fast;
-    digest = digest_padded(message, 3);
-    takes_blocks = is_fast && digest_equal(&digest, &expected);
-}
-
-bool digest_accelerate(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-    pthread_once(&once, open_crypto);
-    return is_fast;
-}
+_Static_assert(DIGEST_SIZE == SHA256_DIGEST_LENGTH, "digest is SHA-256");
 
 void digest_init(struct digest_state *state)
 {
-    state->fast = is_fast;
-    if (state->fast)
-        crypto.SHA256_Init(&state->sha256);
-    else
-        crypto_hash_sha256_init(&state->sha256.sodium);
+    SHA256_Init(&state->sha256);
 }
 
 void digest_update(struct digest_state *state, const void *bytes, size_t length)
 {
-    if (length == 0)
-        return;
-    if (state->fast)
-        crypto.SHA256_Update(&state->sha256, bytes, length);
-    else
-        crypto_hash_sha256_update(&state->sha256.sodium, bytes, length);
+    SHA256_Update(&state->sha256, bytes, length);
 }
 
 struct digest digest_final(struct digest_state *state)
 {
     struct digest digest;
 
-    if (state->fast)
-        crypto.SHA256_Final(digest.bytes, &state->sha256);
-    else
-        crypto_hash_sha256_final(&state->sha256.sodium, digest.bytes);
+    SHA256_Final(digest.bytes, &state->sha256);
     return digest;
 }
 
@@ -103,19 +45,15 @@ struct digest digest_padded(uint8_t *message, size_t length)
     const uint64_t bits = htobe64((uint64_t)length * 8);
     struct digest_state state;
     struct digest digest;
-    uint32_t words[8];
 
-    if (!takes_blocks)
-        return digest_bytes(message, length);
     message[length] = 0x80;
     memset(message + length + 1, 0, end - length - 9);
     memcpy(message + end - 8, &bits, 8);
-    crypto.SHA256_Init(&state.sha256);
-    crypto.SHA256_Update(&state.sha256, message, end);
-    memcpy(words, &state.sha256, sizeof(words)); /* SHA256_CTX begins with them */
+    digest_init(&state);
+    digest_update(&state, message, end);
     for (int i = 0; i < 8; i++)
-        words[i] = htobe32(words[i]);
-    memcpy(digest.bytes, words, sizeof(words));
+        state.sha256.h[i] = htobe32(state.sha256.h[i]);
+    memcpy(digest.bytes, state.sha256.h, DIGEST_SIZE);
     return digest;
 }
 
@@ -159,40 +97,16 @@ enum status digest_file(const char *path, struct digest *ret, uint64_t *ret_size
 
 const char *digest_hex(const struct digest *digest, char ret[DIGEST_HEX_SIZE])
 {
-    static const char digits[] = "0123456789abcdef";
-
-    for (int i = 0; i < DIGEST_SIZE; ++i) {
-        ret[2 * i] = digits[digest->bytes[i] >> 4];
-        ret[2 * i + 1] = digits[digest->bytes[i] & 15];
-    }
-    ret[2 * DIGEST_SIZE] = '\0';
-    return ret;
-}
-
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return -1;
+    return sodium_bin2hex(ret, DIGEST_HEX_SIZE, digest->bytes, DIGEST_SIZE);
 }
 
 bool digest_from_hex(const char *hex, struct digest *ret)
 {
-    struct digest digest;
+    const size_t length = hex ? strlen(hex) : 0;
 
-    if (!hex || strlen(hex) != 2 * DIGEST_SIZE)
-        return false;
-    for (int i = 0; i < DIGEST_SIZE; ++i) {
-        int high = hex_value(hex[2 * i]), low = hex_value(hex[2 * i + 1]);
-
-        if (high < 0 || low < 0)
-            return false;
-        digest.bytes[i] = (uint8_t)(high << 4 | low);
-    }
-    *ret = digest;
-    return true;
+    /* sodium_hex2bin takes capitals, too; a digest has one spelling. */
+    return length == DIGEST_HEX_SIZE - 1 && strspn(hex, "0123456789abcdef") == length &&
+           sodium_hex2bin(ret->bytes, DIGEST_SIZE, hex, length, NULL, NULL, NULL) == 0;
 }
 
 bool digest_equal(const struct digest *a, const struct digest *b)

@@ -1,6 +1,6 @@
 /*
- * digest - SHA-256, the identity of everything that assay stores. libsodium's; where much is
- * hashed, libcrypto's (OpenSSL 3), which uses the processor's own instructions, if it is there.
+ * digest - SHA-256, the identity of everything that assay stores. libcrypto's (OpenSSL 3), by the
+ * functions from before EVP, which costs more than a short message.
  */
 #ifndef ASSAY_CORE_DIGEST_H
 #define ASSAY_CORE_DIGEST_H
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <sodium.h>
+#include <openssl/sha.h>
 
 #include "harness/core/status.h"
 
@@ -22,19 +22,8 @@ struct digest {
 
 /* Streaming form: init, update as often as needed, final. */
 struct digest_state {
-    union {
-        crypto_hash_sha256_state sodium;
-        uint64_t libcrypto[16]; /* SHA256_CTX is 112 bytes (OpenSSL, include/openssl/sha.h) */
-    } sha256;
-    bool fast; /* it is libcrypto's */
+    SHA256_CTX sha256;
 };
-
-/*
- * From now on hash with libcrypto.so.3 if it can be opened and comes to FIPS 180-4's example.
- * Several times faster on processors with SHA instructions; maps some megabytes, so processes that
- * are measured do without. Returns whether it is used. Any thread may call it, at any time.
- */
-bool digest_accelerate(void);
 
 void digest_init(struct digest_state *state);
 void digest_update(struct digest_state *state, const void *bytes, size_t length);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "harness/core/clock.h"
+#include "harness/core/file.h"
 #include "harness/core/text.h"
 
 #define SLICE_NS                                                                                   \
@@ -163,132 +164,153 @@ static bool drain(int fd, struct text *output, size_t max)
     return got > 0;
 }
 
-/* Collects output until the child has ended and its pipe is empty; false at the deadline. */
-static bool collect(pid_t pid, int fd, int64_t deadline_ns, struct text *output, size_t max)
+/* Collects output until the child has ended and its pipe is empty; else says why to stop it. */
+static enum status collect(const struct process_call *call, pid_t pid, int fd, struct text *output,
+                           struct error *err)
 {
-    int end_fd = open_pidfd(pid);
-    const int64_t slice_ns = end_fd >= 0 ? SLICE_NS : 20000000; /* else poll for the end */
-    struct pollfd polled[2] = {{.fd = fd, .events = POLLIN}, {.fd = end_fd, .events = POLLIN}};
+    const char *name = call->name ? call->name : call->argv[0];
+    int64_t deadline_ns = clock_monotonic_ns();
+    struct pollfd polled[] = {{.fd = fd, .events = POLLIN},
+                              {.fd = call->wake_fd, .events = POLLIN},
+                              {.fd = open_pidfd(pid), .events = POLLIN}};
+    const int64_t slice_ns = polled[2].fd >= 0 ? SLICE_NS : 20000000; /* else poll for the end */
+    enum status status = STATUS_OK;
     bool ended = false;
     int reads_left = 64; /* once the child has ended: the content of the largest pipe */
 
-    for (;;) {
+    if (__builtin_add_overflow(deadline_ns, call->timeout_ns, &deadline_ns))
+        deadline_ns = INT64_MAX;
+    while (status == STATUS_OK) {
         /* A grandchild may keep the pipe open: once the child has ended, what is there is all. */
-        int ready = poll_slice(polled, 2, ended ? 0 : slice_ns, &deadline_ns);
+        int ready = poll_slice(polled, 3, ended ? 0 : slice_ns, &deadline_ns);
 
-        if (ready > 0 && polled[0].revents) {
-            if (!drain(fd, output, max))
+        if (ready > 0 && polled[1].revents) {
+            status = error_set(err, STATUS_INTERRUPTED, "interrupted");
+        } else if (ready > 0 && polled[0].revents) {
+            if (!drain(fd, output, call->max_output + call->is_bounded))
+                polled[0].fd = -1;
+            if (call->is_bounded && output->length > call->max_output)
+                status =
+                    error_set(err, STATUS_INVALID, "%s writes more than the %zu bytes of an answer",
+                              name, call->max_output);
+            else if (ended && --reads_left == 0)
                 break;
-            if (ended ? --reads_left == 0 : clock_monotonic_ns() >= deadline_ns)
-                break;
-            continue;
-        }
-        if (ended || clock_monotonic_ns() >= deadline_ns)
+        } else if (ended) {
             break;
-        ended = has_ended(pid);
+        }
+        if (!ended && status == STATUS_OK) {
+            ended = has_ended(pid);
+            if (!ended && clock_monotonic_ns() >= deadline_ns)
+                status =
+                    error_set(err, STATUS_TIMEOUT, "%s did not end in time and was stopped", name);
+        }
     }
-    if (end_fd >= 0)
-        close(end_fd);
-    return wait_for_end(pid, deadline_ns);
+    if (polled[2].fd >= 0)
+        close(polled[2].fd);
+    return status;
 }
 
-char **process_plain_environment(void)
+/* A file in memory that holds the input. */
+static enum status open_input(const struct process_call *call, int *ret, struct error *err)
 {
-    size_t count = 0, kept = 0;
-    char **copy;
+    const int fd = file_open_memory("assay-input", call->length);
+    enum status status;
 
-    while (environ[count])
-        count++;
-    copy = calloc(count + 2, sizeof(*copy));
-    for (size_t i = 0; copy && i < count; i++)
-        if (strncmp(environ[i], "LC_ALL=", 7) != 0)
-            copy[kept++] = environ[i];
-    if (copy)
-        copy[kept] = (char *)"LC_ALL=C";
-    return copy;
+    if (fd < 0)
+        return error_set_errno(err, errno, "a file in memory");
+    status = file_write_all(fd, call->input, call->length, err);
+    if (status == STATUS_OK && lseek(fd, 0, SEEK_SET) != 0)
+        status = error_set_errno(err, errno, "a file in memory");
+    if (status == STATUS_OK)
+        *ret = fd;
+    else
+        close(fd);
+    return status;
 }
 
-/* How a reaped child ended, as an error. */
-static enum status judge(const char *program, bool in_time, const struct process_exit *exit,
-                         const char *output, struct error *err)
+/* Starts it with its ends of the pipes; `ret_fd` is where to read its output. */
+static enum status start(const struct process_call *call, struct process *ret, int *ret_fd,
+                         struct error *err)
 {
-    if (!in_time)
-        return error_set(err, STATUS_TIMEOUT, "%s did not end in time and was stopped", program);
-    if (!exit->exited)
-        return error_set(err, STATUS_CRASHED, "%s ended by signal %d (%s)", program, exit->signal,
-                         strsignal(exit->signal));
-    if (!output)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory for its output", program);
-    return STATUS_OK;
-}
-
-/* `ret_output` and `ret_exit` are set whenever the program was started. */
-static enum status capture(char *const *argv, char *const *envp, int error_fd, int64_t timeout_ns,
-                           size_t max_output, char **ret_output, struct process_exit *ret_exit,
-                           struct error *err)
-{
-    int64_t deadline_ns = clock_monotonic_ns();
-    struct process process = {0};
-    struct process_fd fds[2] = {{.child_fd = STDOUT_FILENO},
-                                {.parent_fd = error_fd, .child_fd = STDERR_FILENO}};
+    struct process_fd fds[3] = {{.child_fd = STDOUT_FILENO}};
     struct process_options options = {
-        .argv = argv, .envp = envp, .fds = fds, .fd_count = error_fd >= 0 ? 2 : 1};
+        .argv = call->argv, .settings = call->settings, .fds = fds, .fd_count = 1};
+    int pipe_fds[2], input = -1;
+    enum status status = call->input ? open_input(call, &input, err) : STATUS_OK;
+
+    if (status != STATUS_OK)
+        return status;
+    if (input >= 0)
+        fds[options.fd_count++] = (struct process_fd){input, STDIN_FILENO};
+    if (call->error_fd >= 0)
+        fds[options.fd_count++] = (struct process_fd){call->error_fd, STDERR_FILENO};
+    if (pipe2(pipe_fds, O_CLOEXEC)) {
+        status = error_set_errno(err, errno, "cannot start %s: pipe", call->argv[0]);
+    } else {
+        fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK);
+        fds[0].parent_fd = pipe_fds[1];
+        status = process_spawn(&options, ret, err);
+        close(pipe_fds[1]);
+        *ret_fd = pipe_fds[0];
+        if (status != STATUS_OK)
+            close(pipe_fds[0]);
+        if (status != STATUS_OK && status != STATUS_NO_MEMORY) {
+            status = STATUS_UNAVAILABLE;
+            if (err)
+                err->code = status;
+        }
+    }
+    if (input >= 0)
+        close(input);
+    return status;
+}
+
+enum status process_call(const struct process_call *call, char **ret, size_t *ret_length,
+                         struct process_exit *ret_exit, struct error *err)
+{
+    const char *name = call->name ? call->name : call->argv[0];
+    struct process_exit exit = {0};
+    struct process process = {0};
     enum status status;
     struct text output;
-    int pipe_fds[2];
-    bool in_time;
+    int fd = -1;
 
-    if (__builtin_add_overflow(deadline_ns, timeout_ns, &deadline_ns))
-        deadline_ns = INT64_MAX;
-    if (pipe2(pipe_fds, O_CLOEXEC))
-        return error_set_errno(err, errno, "cannot start %s: pipe", argv[0]);
-    fcntl(pipe_fds[0], F_SETFL, O_NONBLOCK);
-    fds[0].parent_fd = pipe_fds[1];
-    status = process_spawn(&options, &process, err);
-    close(pipe_fds[1]);
-    if (status != STATUS_OK) {
-        close(pipe_fds[0]);
-        if (err)
-            err->code = STATUS_UNAVAILABLE;
-        return STATUS_UNAVAILABLE;
-    }
+    *ret = NULL;
+    *ret_exit = exit;
+    status = start(call, &process, &fd, err);
+    if (status != STATUS_OK)
+        return status;
     text_init(&output);
-    in_time = collect(process.pid, pipe_fds[0], deadline_ns, &output, max_output);
-    close(pipe_fds[0]);
-    process_stop(&process, in_time ? 0 : STOP_GRACE_NS, ret_exit);
-    *ret_output = text_steal(&output);
-    return judge(argv[0], in_time, ret_exit, *ret_output, err);
+    status = collect(call, process.pid, fd, &output, err);
+    close(fd);
+    process_stop(&process, status == STATUS_OK ? 0 : STOP_GRACE_NS, ret_exit);
+    if (ret_length)
+        *ret_length = output.length;
+    *ret = text_steal(&output);
+    if (status != STATUS_OK)
+        return status;
+    if (!ret_exit->exited)
+        return error_set(err, STATUS_CRASHED, "%s ended by signal %d (%s)", name, ret_exit->signal,
+                         strsignal(ret_exit->signal));
+    return *ret ? STATUS_OK
+                : error_set(err, STATUS_NO_MEMORY, "%s: out of memory for its output", name);
 }
 
 enum status process_capture(char *const *argv, int64_t timeout_ns, size_t max_output,
                             char **ret_output, struct process_exit *ret_exit, struct error *err)
 {
-    return process_capture_with(argv, NULL, timeout_ns, max_output, ret_output, ret_exit, err);
-}
+    const struct process_call call = {.argv = argv,
+                                      .error_fd = -1,
+                                      .wake_fd = -1,
+                                      .timeout_ns = timeout_ns,
+                                      .max_output = max_output};
+    struct process_exit exit;
+    char *output;
+    enum status status = process_call(&call, &output, NULL, ret_exit ? ret_exit : &exit, err);
 
-enum status process_capture_with(char *const *argv, char *const *envp, int64_t timeout_ns,
-                                 size_t max_output, char **ret_output,
-                                 struct process_exit *ret_exit, struct error *err)
-{
-    struct process_exit exit = {0};
-    char *output = NULL;
-    enum status status = capture(argv, envp, -1, timeout_ns, max_output, &output, &exit, err);
-
-    if (status != STATUS_OK) {
+    if (status == STATUS_OK)
+        *ret_output = output;
+    else
         free(output);
-        return status;
-    }
-    *ret_output = output;
-    if (ret_exit)
-        *ret_exit = exit;
-    return STATUS_OK;
-}
-
-enum status process_capture_both(char *const *argv, int error_fd, int64_t timeout_ns,
-                                 size_t max_output, char **ret_output,
-                                 struct process_exit *ret_exit, struct error *err)
-{
-    *ret_output = NULL;
-    *ret_exit = (struct process_exit){0};
-    return capture(argv, NULL, error_fd, timeout_ns, max_output, ret_output, ret_exit, err);
+    return status;
 }

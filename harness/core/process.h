@@ -21,12 +21,14 @@ struct process_fd {
 };
 
 struct process_options {
-    const char *path;  /* program file; NULL: search argv[0] in PATH */
-    char *const *argv; /* NULL-terminated */
-    char *const *envp; /* NULL: inherit */
-    const char *root;  /* chroot there (needs privilege), with this system's /proc, /sys and
-                          /dev; `path` is still looked up outside, the loader and all
-                          libraries inside; NULL: no */
+    const char *path;            /* program file; NULL: search argv[0] in PATH */
+    char *const *argv;           /* NULL-terminated */
+    char *const *envp;           /* NULL: inherit */
+    const char *const *settings; /* "NAME=value" in place of the environment's of that name,
+                                    NULL-terminated; or NULL */
+    const char *root; /* chroot there (needs privilege), with this system's /proc, /sys and
+                         /dev; `path` is still looked up outside, the loader and all
+                         libraries inside; NULL: no */
     const struct process_fd *fds;
     size_t fd_count;
 };
@@ -67,31 +69,38 @@ void process_signal(const struct process *process, int signal);
 /* SIGTERM, up to `grace_ns`, then SIGKILL, then reaps. Takes one that is already reaped. */
 void process_stop(struct process *process, int64_t grace_ns, struct process_exit *ret);
 
+/* In English, as messages are kept and read: for `settings`. */
+extern const char *const process_plain[];
+
+struct process_call {
+    const char *name; /* in messages; NULL: argv[0] */
+    char *const *argv;
+    const char *const *settings; /* as in process_options */
+    const void *input;           /* its standard input, read when it likes or never; NULL: empty */
+    size_t length;
+    int error_fd; /* its standard error; -1: /dev/null */
+    int wake_fd;  /* readable: stop it; -1: none */
+    int64_t timeout_ns;
+    size_t max_output;
+    bool is_bounded; /* stop it when it writes more than `max_output` */
+};
+
 /*
- * Runs a program to its end, at most `timeout_ns`, standard input empty; its standard output (up to
- * `max_output` bytes, heap, NUL-terminated) is put into `ret_output`. UNAVAILABLE when it cannot be
- * started, CRASHED on a signal; a non-zero exit is no error here: see `ret_exit`.
+ * Runs a program to its end. Its standard output, up to `max_output` bytes (heap, NUL-terminated),
+ * is put into `ret` whenever it was started, after a crash and a timeout, too; else NULL. It and
+ * what it started have ended by then; one that is stopped has a second from SIGTERM to SIGKILL to
+ * report where it was. UNAVAILABLE: it cannot be started; NO_MEMORY; CRASHED: a signal ended it;
+ * TIMEOUT; INTERRUPTED: by `wake_fd`; INVALID: it wrote more. A non-zero exit is no error here: see
+ * `ret_exit`. `ret_length` may be NULL.
+ */
+enum status process_call(const struct process_call *call, char **ret, size_t *ret_length,
+                         struct process_exit *ret_exit, struct error *err);
+
+/*
+ * The same with no input, standard error dropped; `ret_output` is set on success alone, and
+ * `ret_exit` may be NULL.
  */
 enum status process_capture(char *const *argv, int64_t timeout_ns, size_t max_output,
                             char **ret_output, struct process_exit *ret_exit, struct error *err);
-
-/* The same with another environment; NULL: inherit. */
-enum status process_capture_with(char *const *argv, char *const *envp, int64_t timeout_ns,
-                                 size_t max_output, char **ret_output,
-                                 struct process_exit *ret_exit, struct error *err);
-
-/*
- * As process_capture(), but standard error goes to `error_fd`, and what the program wrote to its
- * standard output until then is returned (heap) after a crash and a timeout, too; NULL when it
- * could not be started. One that is out of time has a second from SIGTERM to SIGKILL to report
- * where it was.
- */
-enum status process_capture_both(char *const *argv, int error_fd, int64_t timeout_ns,
-                                 size_t max_output, char **ret_output,
-                                 struct process_exit *ret_exit, struct error *err);
-
-/* This process's environment with messages in plain English (LC_ALL=C), heap, its strings the
-   environment's own: free() the array alone. NULL: out of memory. */
-char **process_plain_environment(void);
 
 #endif

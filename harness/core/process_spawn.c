@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -133,11 +134,9 @@ static void enter_root(const struct process_options *options, char *const *envp,
     }
 }
 
-static void run_child(const struct process_options *options, pid_t parent, int null_fd,
-                      int error_fd)
+static void run_child(const struct process_options *options, char *const *envp, pid_t parent,
+                      int null_fd, int error_fd)
 {
-    char *const *envp = options->envp ? options->envp : environ;
-
     setpgid(0, 0);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL))
         fail_child(error_fd, "prctl");
@@ -175,6 +174,31 @@ static enum status read_failure(int fd, const struct process_options *options, s
                            options->root ? " " : "", options->root ? options->root : "");
 }
 
+const char *const process_plain[] = {"LC_ALL=C", NULL};
+
+/* The settings, and the environment without what they set; the array is heap. */
+static char **make_environment(const struct process_options *options)
+{
+    char *const *own = options->envp ? options->envp : environ;
+    size_t count = 0, added = 0;
+    char **ret;
+
+    while (own[count])
+        count++;
+    while (options->settings && options->settings[added])
+        added++;
+    ret = calloc(count + added + 1, sizeof(*ret));
+    for (size_t i = 0; ret && i < added; i++)
+        ret[i] = (char *)(uintptr_t)options->settings[i];
+    for (size_t kept = added, set; ret && *own; own++) {
+        for (set = 0; set < added && strncmp(ret[set], *own, strcspn(*own, "=") + 1) != 0;)
+            set++;
+        if (set == added)
+            ret[kept++] = *own;
+    }
+    return ret;
+}
+
 enum status process_spawn(const struct process_options *options, struct process *ret,
                           struct error *err)
 {
@@ -182,15 +206,20 @@ enum status process_spawn(const struct process_options *options, struct process 
     enum status status;
     sigset_t all, before;
     pid_t parent = getpid(), pid;
+    char **environment;
 
     if (options->fd_count > FD_MAX)
         return error_set(err, STATUS_INVALID, "more than %d descriptors for a child", FD_MAX);
+    environment = make_environment(options);
+    if (!environment)
+        return error_set(err, STATUS_NO_MEMORY, "cannot start %s: out of memory", options->argv[0]);
     null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null_fd < 0)
-        return error_set_errno(err, errno, "/dev/null");
-    if (pipe2(error_pipe, O_CLOEXEC)) {
-        status = error_set_errno(err, errno, "cannot start %s: pipe", options->argv[0]);
-        close(null_fd);
+    if (null_fd < 0 || pipe2(error_pipe, O_CLOEXEC)) {
+        status = error_set_errno(err, errno, "cannot start %s: %s", options->argv[0],
+                                 null_fd < 0 ? "/dev/null" : "pipe");
+        if (null_fd >= 0)
+            close(null_fd);
+        free(environment);
         return status;
     }
     /* No handler of this process may run in the child. */
@@ -198,12 +227,13 @@ enum status process_spawn(const struct process_options *options, struct process 
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pid = fork();
     if (pid == 0)
-        run_child(options, parent, null_fd, error_pipe[1]);
+        run_child(options, environment, parent, null_fd, error_pipe[1]);
     if (pid > 0)
         setpgid(pid, pid); /* here too: the group must exist whichever process runs first */
     status = pid < 0 ? error_set_errno(err, errno, "cannot start %s: fork", options->argv[0])
                      : STATUS_OK;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    free(environment);
     close(null_fd);
     close(error_pipe[1]);
     if (status == STATUS_OK) {

@@ -82,9 +82,14 @@ static int64_t timeout_ns(void)
 }
 
 /* Runs the tool; the result is put into `ret`, whose output is heap. */
-static enum status ask(const struct dump_tool *tool, char *const *environment,
-                       struct store_dump *ret, struct error *reason)
+static enum status ask(const struct dump_tool *tool, struct store_dump *ret, struct error *reason)
 {
+    const struct process_call call = {.argv = (char *const *)tool->words,
+                                      .settings = process_plain,
+                                      .error_fd = -1,
+                                      .wake_fd = -1,
+                                      .timeout_ns = timeout_ns(),
+                                      .max_output = OUTPUT_MAX + 1};
     struct process_exit exit = {0};
     char *raw = NULL;
     enum status status = STATUS_OK;
@@ -93,10 +98,11 @@ static enum status ask(const struct dump_tool *tool, char *const *environment,
         return errno == EACCES
                    ? error_set(reason, STATUS_DENIED, "%s may be read by root alone", tool->needs)
                    : error_set(reason, STATUS_UNAVAILABLE, "there is no %s here", tool->needs);
-    status = process_capture_with((char *const *)tool->words, environment, timeout_ns(),
-                                  OUTPUT_MAX + 1, &raw, &exit, reason);
-    if (status != STATUS_OK)
+    status = process_call(&call, &raw, NULL, &exit, reason);
+    if (status != STATUS_OK) {
+        free(raw);
         return status;
+    }
     ret->exit_code = exit.code;
     if (raw[0]) {
         bool cut = strlen(raw) > OUTPUT_MAX;
@@ -129,7 +135,7 @@ static char *join(const char *const *words)
 }
 
 static enum status take(struct store *store, int64_t campaign, const struct dump_tool *tool,
-                        char *const *environment, bool *ret_settled, struct error *err)
+                        bool *ret_settled, struct error *err)
 {
     struct store_dump dump = {.tool = tool->words[0], .utc_ns = clock_utc_ns(), .exit_code = -1};
     struct error reason = ERROR_INIT;
@@ -141,7 +147,7 @@ static enum status take(struct store *store, int64_t campaign, const struct dump
         outcome =
             error_set(&reason, STATUS_UNAVAILABLE, "a recorded machine's tools cannot be run");
     else
-        outcome = ask(tool, environment, &dump, &reason);
+        outcome = ask(tool, &dump, &reason);
     dump.command = command;
     dump.status = status_name(outcome);
     dump.message = outcome == STATUS_OK ? NULL : reason.message;
@@ -159,16 +165,13 @@ static enum status take(struct store *store, int64_t campaign, const struct dump
 enum status dumps_take(struct store *store, int64_t campaign, const json_t *specs,
                        struct error *err)
 {
-    char **environment = process_plain_environment();
-    enum status status =
-        environment ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for the tools");
+    enum status status = STATUS_OK;
     bool settled = false;
 
     for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]) && status == STATUS_OK; i++) {
         if (!is_wanted(&tools[i], specs) || (tools[i].is_fallback && settled))
             continue;
-        status = take(store, campaign, &tools[i], environment, &settled, err);
+        status = take(store, campaign, &tools[i], &settled, err);
     }
-    free(environment);
     return status;
 }

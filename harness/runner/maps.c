@@ -300,7 +300,6 @@ static enum status read_content(const struct maps_file *file, struct maps_conten
     }
     memset(ret, 0, sizeof(*ret));
     ret->identity = file->identity;
-    digest_accelerate(); /* a compiler's libraries are hundreds of megabytes */
     status = digest_file(path, &ret->digest, NULL, err);
     if (status != STATUS_OK)
         return status;

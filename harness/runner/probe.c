@@ -204,7 +204,6 @@ void probe_libraries(json_t *probe)
     if (questions)
         probe_child_side_by_side(ask, questions, sizeof(*questions), count);
     packages_open(&packages, NULL);
-    digest_accelerate();
     for (size_t i = 0; questions && i < count; i++) {
         json_t *backend = json_array_get(probe, i);
 

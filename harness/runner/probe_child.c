@@ -139,11 +139,15 @@ static enum status explain(enum status status, const struct process_exit *end, c
 
 static enum status run(char *const *argv, int words_fd, json_t **ret, struct error *err)
 {
-    struct process_exit end = {0};
+    const struct process_call call = {.argv = argv,
+                                      .error_fd = words_fd,
+                                      .wake_fd = -1,
+                                      .timeout_ns = timeout_ns(),
+                                      .max_output = OUTPUT_MAX};
+    struct process_exit end;
     struct error reason = ERROR_INIT;
-    char *output = NULL;
-    enum status status =
-        process_capture_both(argv, words_fd, timeout_ns(), OUTPUT_MAX, &output, &end, &reason);
+    char *output;
+    enum status status = process_call(&call, &output, NULL, &end, &reason);
     json_t *step, *answer = read_lines(output, &step);
 
     free(output);

@@ -181,7 +181,6 @@ enum status bundle_verify(const char *path, const struct verify_options *options
     struct stat st;
     enum status status;
 
-    digest_accelerate();
     if (!bundle_recognise(path))
         return error_set(err, STATUS_CORRUPT, "%s: is not a bundle of assay", path);
     status = make_folder(&folder, err);

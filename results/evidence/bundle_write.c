@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "harness/core/canonical.h"
 #include "harness/core/clock.h"
 #include "harness/core/text.h"

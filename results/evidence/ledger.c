@@ -487,6 +487,7 @@ enum status ledger_add_timestamp(struct store *store, int64_t id, const void *to
                                  struct error *err)
 {
     struct ledger_checkpoint checkpoint;
+    struct timestamp timestamp;
     struct record_body body;
     enum status status = store_change_begin(store, err);
 
@@ -494,7 +495,7 @@ enum status ledger_add_timestamp(struct store *store, int64_t id, const void *to
         return status;
     status = ledger_find_checkpoint(store, id, &checkpoint, err);
     if (status == STATUS_OK)
-        status = timestamp_check(token, length, &checkpoint.root, err);
+        status = timestamp_check(token, length, &checkpoint.root, NULL, &timestamp, err);
     body_init(&body, "timestamp");
     if (status == STATUS_OK)
         status = body_checkpoint(store, &body, checkpoint.id, err);

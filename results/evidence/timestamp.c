@@ -1,143 +1,142 @@
 #include "results/evidence/timestamp.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-/* DER tags (X.690) */
-enum {
-    TAG_INTEGER = 0x02,
-    TAG_OCTETS = 0x04,
-    TAG_OID = 0x06,
-    TAG_TIME = 0x18, /* GeneralizedTime */
-    TAG_SEQUENCE = 0x30,
-    TAG_SET = 0x31,
-    TAG_CONTEXT_0 = 0xa0,
-};
+#include <openssl/err.h>
+#include <openssl/ts.h>
 
-/* A part of the input; reading takes from its front. */
-struct der {
-    const uint8_t *at, *end;
-};
-
-/* The next element, whatever its tag; false at the end or when it does not fit. */
-static bool next(struct der *in, int *ret_tag, struct der *ret)
+/* "WHAT (REASON)", by the first of libcrypto's reasons, whose queue it empties. */
+static enum status refuse(struct error *err, const char *what)
 {
+    const char *data, *reason;
+    int flags;
+    const unsigned long code = ERR_get_error_all(NULL, NULL, NULL, &data, &flags);
+
+    reason = flags & ERR_TXT_STRING && *data ? data : ERR_reason_error_string(code);
+    error_set(err, STATUS_INVALID, "%s (%s)", what, reason ? reason : "no reason given");
+    ERR_clear_error();
+    return STATUS_INVALID;
+}
+
+/* What the token says. */
+static enum status read_info(PKCS7 *token, struct timestamp *ret, struct error *err)
+{
+    TS_TST_INFO *info = PKCS7_to_TS_TST_INFO(token);
+    const ASN1_GENERALIZEDTIME *time;
+    const ASN1_OCTET_STRING *digest;
+    TS_MSG_IMPRINT *imprint;
+    struct tm tm;
     size_t length;
+    enum status status = STATUS_OK;
 
-    if (in->end - in->at < 2 || (in->at[0] & 0x1f) == 0x1f)
-        return false;
-    *ret_tag = in->at[0];
-    length = in->at[1];
-    in->at += 2;
-    if (length & 0x80) {
-        size_t count = length & 0x7f;
-
-        if (count == 0 || count > 4 || (size_t)(in->end - in->at) < count)
-            return false;
-        length = 0;
-        while (count--)
-            length = length << 8 | *in->at++;
+    if (!info)
+        return refuse(err, "not an RFC 3161 time stamp");
+    imprint = TS_TST_INFO_get_msg_imprint(info);
+    digest = TS_MSG_IMPRINT_get_msg(imprint);
+    time = TS_TST_INFO_get_time(info);
+    length = (size_t)ASN1_STRING_length(time);
+    if (OBJ_obj2nid(TS_MSG_IMPRINT_get_algo(imprint)->algorithm) != NID_sha256 ||
+        ASN1_STRING_length(digest) != DIGEST_SIZE) {
+        status = error_set(err, STATUS_INVALID, "the time stamp is not of a SHA-256");
+    } else if (!ASN1_TIME_to_tm(time, &tm) || length >= TIMESTAMP_TIME_SIZE ||
+               ASN1_STRING_get0_data(time)[length - 1] != 'Z' || timegm(&tm) <= 0) {
+        status = error_set(err, STATUS_INVALID, "the time stamp has no time in UTC");
+    } else {
+        *ret = (struct timestamp){.seconds = timegm(&tm)};
+        memcpy(ret->imprint.bytes, ASN1_STRING_get0_data(digest), DIGEST_SIZE);
+        memcpy(ret->time, ASN1_STRING_get0_data(time), length);
     }
-    if ((size_t)(in->end - in->at) < length)
-        return false;
-    *ret = (struct der){in->at, in->at + length};
-    in->at += length;
-    return true;
-}
-
-static bool take(struct der *in, int tag, struct der *ret)
-{
-    int found;
-
-    return next(in, &found, ret) && found == tag;
-}
-
-static bool is(const struct der *part, const void *bytes, size_t length)
-{
-    return (size_t)(part->end - part->at) == length && memcmp(part->at, bytes, length) == 0;
-}
-
-static const uint8_t oid_signed_data[] = {0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x07, 0x02};
-static const uint8_t oid_tst_info[] = {0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d,
-                                       0x01, 0x09, 0x10, 0x01, 0x04};
-static const uint8_t oid_sha256[] = {0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x01};
-
-/* ContentInfo, from inside its sequence, down to the bytes of TSTInfo. */
-static bool find_info(struct der content, struct der *ret)
-{
-    struct der oid, wrapped, data, part, encapsulated, octets, info;
-
-    return take(&content, TAG_OID, &oid) && is(&oid, oid_signed_data, sizeof(oid_signed_data)) &&
-           take(&content, TAG_CONTEXT_0, &wrapped) && take(&wrapped, TAG_SEQUENCE, &data) &&
-           take(&data, TAG_INTEGER, &part) && take(&data, TAG_SET, &part) &&
-           take(&data, TAG_SEQUENCE, &encapsulated) && take(&encapsulated, TAG_OID, &oid) &&
-           is(&oid, oid_tst_info, sizeof(oid_tst_info)) &&
-           take(&encapsulated, TAG_CONTEXT_0, &wrapped) && take(&wrapped, TAG_OCTETS, &octets) &&
-           take(&octets, TAG_SEQUENCE, &info) && (*ret = info, true);
-}
-
-enum status timestamp_read(const void *bytes, size_t length, struct timestamp *ret,
-                           struct error *err)
-{
-    struct der in = {bytes, (const uint8_t *)bytes + length};
-    struct der whole, first, info, part, imprint, algorithm, oid, digest, time;
-    struct timestamp timestamp = {0};
-    int tag;
-
-    if (!take(&in, TAG_SEQUENCE, &whole))
-        return error_set(err, STATUS_INVALID,
-                         "the time stamp is not DER; `openssl ts -query` and "
-                         "the authority's reply give such a file");
-    if (in.at != in.end)
-        return error_set(err, STATUS_INVALID, "there are bytes after the time stamp");
-    /* TimeStampResp begins with its status, a token with an object identifier. */
-    part = whole;
-    timestamp.is_response = next(&part, &tag, &first) && tag == TAG_SEQUENCE;
-    if (timestamp.is_response && !take(&part, TAG_SEQUENCE, &whole))
-        return error_set(err, STATUS_INVALID,
-                         "the authority's reply holds no time stamp: it was "
-                         "refused");
-    if (!find_info(whole, &info) || !take(&info, TAG_INTEGER, &part) ||
-        !take(&info, TAG_OID, &part) || !take(&info, TAG_SEQUENCE, &imprint) ||
-        !take(&imprint, TAG_SEQUENCE, &algorithm) || !take(&algorithm, TAG_OID, &oid) ||
-        !take(&imprint, TAG_OCTETS, &digest) || !take(&info, TAG_INTEGER, &part) ||
-        !take(&info, TAG_TIME, &time))
-        return error_set(err, STATUS_INVALID, "not an RFC 3161 time stamp");
-    if (!is(&oid, oid_sha256, sizeof(oid_sha256)) || digest.end - digest.at != DIGEST_SIZE)
-        return error_set(err, STATUS_INVALID, "the time stamp is not of a SHA-256");
-    memcpy(timestamp.imprint.bytes, digest.at, DIGEST_SIZE);
-    for (size_t i = 0; time.at < time.end && i + 1 < sizeof(timestamp.time); time.at++)
-        if (strchr("0123456789.Z", *time.at) && *time.at)
-            timestamp.time[i++] = (char)*time.at;
-    *ret = timestamp;
-    return STATUS_OK;
-}
-
-enum status timestamp_check(const void *bytes, size_t length, const struct digest *root,
-                            struct error *err)
-{
-    struct timestamp timestamp;
-    char stamped[DIGEST_HEX_SIZE], wanted[DIGEST_HEX_SIZE];
-    enum status status = timestamp_read(bytes, length, &timestamp, err);
-
-    if (status == STATUS_OK && !digest_equal(&timestamp.imprint, root))
-        status =
-            error_set(err, STATUS_INVALID, "the time stamp is of %s, the checkpoint's root is %s",
-                      digest_hex(&timestamp.imprint, stamped), digest_hex(root, wanted));
+    TS_TST_INFO_free(info);
     return status;
 }
 
-bool timestamp_seconds(const struct timestamp *timestamp, int64_t *ret)
+/* The token, for PKCS7_free(), and what it says. */
+static enum status decode(const void *bytes, size_t length, PKCS7 **ret_token,
+                          struct timestamp *ret, struct error *err)
 {
-    struct tm tm = {0};
+    const long most = length <= TIMESTAMP_MAX ? (long)length : 0;
+    const unsigned char *at = bytes;
+    PKCS7 *token = d2i_PKCS7(NULL, &at, most);
+    enum status status;
 
-    if (sscanf(timestamp->time, "%4d%2d%2d%2d%2d%2d", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
-               &tm.tm_hour, &tm.tm_min, &tm.tm_sec) != 6 ||
-        !strchr(timestamp->time, 'Z'))
-        return false;
-    tm.tm_year -= 1900;
-    tm.tm_mon -= 1;
-    *ret = timegm(&tm);
-    return *ret > 0;
+    if (!token) {
+        const unsigned char *from = bytes;
+        TS_RESP *response = d2i_TS_RESP(NULL, &from, most);
+        const bool is_refusal = response && !TS_RESP_get_token(response);
+
+        if (response && !is_refusal)
+            token = PKCS7_dup(TS_RESP_get_token(response));
+        TS_RESP_free(response);
+        if (is_refusal)
+            return error_set(err, STATUS_INVALID,
+                             "the authority's reply holds no time stamp: it was refused");
+        at = from;
+    }
+    if (!token)
+        return refuse(err,
+                      "not an RFC 3161 time stamp; `openssl ts -query` and the authority's reply "
+                      "give such a file");
+    if (at != (const unsigned char *)bytes + length)
+        status = error_set(err, STATUS_INVALID, "there are bytes after the time stamp");
+    else
+        status = read_info(token, ret, err);
+    if (status == STATUS_OK)
+        *ret_token = token;
+    else
+        PKCS7_free(token);
+    return status;
+}
+
+/* Signature, chain as of `seconds`, purpose, and that the token names its signer, if any. */
+static enum status check_signer(PKCS7 *token, int64_t seconds, const char *ca_file,
+                                struct error *err)
+{
+    char what[ERROR_PLACE_MAX];
+    TS_VERIFY_CTX *context;
+    X509_STORE *store;
+    bool good = false;
+
+    ERR_clear_error();
+    context = TS_VERIFY_CTX_new();
+    store = X509_STORE_new();
+    if (context && store && X509_STORE_load_file(store, ca_file)) {
+        X509_VERIFY_PARAM_set_time(X509_STORE_get0_param(store), seconds);
+        TS_VERIFY_CTX_set_flags(context, TS_VFY_VERSION | TS_VFY_SIGNER | TS_VFY_SIGNATURE);
+        /* The signer's certificate need not be in the token: it may be among these. */
+        TS_VERIFY_CTX_set_certs(context, X509_STORE_get1_all_certs(store));
+        TS_VERIFY_CTX_set_store(context, store);
+        good = TS_RESP_verify_token(context, token) == 1;
+        store = NULL; /* the context's */
+    }
+    X509_STORE_free(store);
+    TS_VERIFY_CTX_free(context);
+    if (good)
+        return STATUS_OK;
+    snprintf(what, sizeof(what), "its signature is not one of an authority of %.400s", ca_file);
+    return refuse(err, what);
+}
+
+enum status timestamp_check(const void *bytes, size_t length, const struct digest *root,
+                            const char *ca_file, struct timestamp *ret, struct error *err)
+{
+    char stamped[DIGEST_HEX_SIZE], wanted[DIGEST_HEX_SIZE];
+    struct timestamp timestamp;
+    PKCS7 *token = NULL;
+    enum status status;
+
+    ERR_clear_error();
+    status = decode(bytes, length, &token, &timestamp, err);
+    if (status == STATUS_OK && root && !digest_equal(&timestamp.imprint, root))
+        status =
+            error_set(err, STATUS_INVALID, "the time stamp is of %s, the checkpoint's root is %s",
+                      digest_hex(&timestamp.imprint, stamped), digest_hex(root, wanted));
+    if (status == STATUS_OK && ca_file)
+        status = check_signer(token, timestamp.seconds, ca_file, err);
+    PKCS7_free(token);
+    if (status == STATUS_OK)
+        *ret = timestamp;
+    return status;
 }

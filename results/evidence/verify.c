@@ -503,7 +503,6 @@ enum status verify_file(const char *path, const struct verify_options *options,
 
     if (!verify)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
-    digest_accelerate();
     /* Counting what is allocated takes a lock that all connections share. The call fails,
      * harmlessly, where this process has used SQLite before. */
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);

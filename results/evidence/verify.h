@@ -127,8 +127,9 @@ struct verify_summary {
 };
 
 /*
- * Counts refused memory of SQLite and jansson, too, from now on: without that a document that could
- * not be read for want of memory looks like a bad one. To be called before SQLite is used.
+ * Counts refused memory of SQLite, jansson and libcrypto, too, from now on: without that a document
+ * or a time stamp that could not be read for want of memory looks like a bad one. To be called
+ * before SQLite and time stamps are used.
  */
 void verify_watch_memory(void);
 

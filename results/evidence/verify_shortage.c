@@ -4,7 +4,10 @@
  */
 #include "harness/core/shortage.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include <openssl/crypto.h>
 
 #include "results/evidence/verify_internal.h"
 
@@ -28,11 +31,35 @@ static void *watched_realloc(void *old, int size)
     return memory;
 }
 
+static void *watched_crypto_malloc(size_t size, const char *file, int line)
+{
+    void *memory = malloc(size);
+
+    (void)file;
+    (void)line;
+    if (!memory)
+        shortage_note();
+    return memory;
+}
+
+static void *watched_crypto_realloc(void *old, size_t size, const char *file, int line)
+{
+    void *memory = realloc(old, size);
+
+    (void)file;
+    (void)line;
+    if (!memory)
+        shortage_note();
+    return memory;
+}
+
 void verify_watch_memory(void)
 {
     sqlite3_mem_methods methods;
 
     shortage_watch_json();
+    /* Refused, harmlessly, once libcrypto has allocated something: then they stand already. */
+    CRYPTO_set_mem_functions(watched_crypto_malloc, watched_crypto_realloc, NULL);
     if (sqlite_memory.xMalloc ||
         sqlite3_config(SQLITE_CONFIG_GETMALLOC, &sqlite_memory) != SQLITE_OK)
         return;

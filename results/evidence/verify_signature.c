@@ -5,7 +5,7 @@
 
 #include "results/evidence/cosignature.h"
 #include "results/evidence/note.h"
-#include "results/evidence/timestamp_authority.h"
+#include "results/evidence/timestamp.h"
 #include "results/evidence/verify_internal.h"
 #include "results/evidence/witnessing.h"
 
@@ -219,10 +219,8 @@ static void compare_clocks(struct verify *verify, const char *key, sqlite3_stmt 
                            const struct timestamp *timestamp)
 {
     const int64_t made = sqlite3_column_int64(row, 3) / INT64_C(1000000000);
-    int64_t stamped;
+    const int64_t stamped = timestamp->seconds;
 
-    if (!timestamp_seconds(timestamp, &stamped))
-        return;
     if (stamped < made - CLOCKS_APART_S)
         verify_report(
             verify, VERIFY_NOTE, VERIFY_SIGNATURE, "timestamp_token", key,
@@ -253,19 +251,19 @@ static void check_stamps(struct verify *verify)
         struct error err = ERROR_INIT;
         struct digest root = {{0}};
         struct timestamp timestamp;
-        bool checked = false, has_read;
+        bool has_read;
         char key[24];
 
         snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
         if (bytes && sqlite3_column_bytes(row, 2) == DIGEST_SIZE)
             memcpy(root.bytes, bytes, DIGEST_SIZE);
-        has_read = timestamp_verify(
-                       token ? token : "", token ? (size_t)sqlite3_column_bytes(row, 1) : 0, &root,
-                       verify->options->tsa_ca, &timestamp, &checked, &err) == STATUS_OK;
+        has_read =
+            timestamp_check(token ? token : "", token ? (size_t)sqlite3_column_bytes(row, 1) : 0,
+                            &root, verify->options->tsa_ca, &timestamp, &err) == STATUS_OK;
         if (!has_read)
             verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "timestamp_token", key, "%s",
                           err.message);
-        else if (checked)
+        else if (verify->options->tsa_ca)
             verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "timestamp_token", key,
                           "an authority of %s stamped this root at %s", verify->options->tsa_ca,
                           timestamp.time);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "harness/core/canonical.h"
 #include "results/evidence/bundle_proof.h"
 #include "results/evidence/ledger.h"

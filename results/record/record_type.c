@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "harness/core/embed.h"
 
 /* Generated from projection.sql by assay_embed(). */

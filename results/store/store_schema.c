@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <sodium.h>
+
 #include "harness/core/clock.h"
 #include "harness/core/embed.h"
 #include "harness/core/text.h"

@@ -220,12 +220,18 @@ class Timestamp(CliTest):
                 self.assertEqual(len(notes), 1)
                 self.assertIn(original.time.strftime("at %Y%m%d%H%M%SZ"), notes[0])
 
-    def test_no_openssl(self):
-        self.stamp(self.root, "good", "token")
+    def test_certificate_of_the_readers(self):
+        """A token without certificates: the signer's is in the reader's file. No program is run."""
+        self.stamp(self.root, "good", "certified")
+        self.openssl("ts", "-query", "-digest", self.root, "-sha256", "-out", "query")
+        self.openssl("ts", "-reply", "-config", "tsa.cnf", "-section", "tsa", "-queryfile", "query",
+                     "-signer", "good-tsa.pem", "-inkey", "good-tsa.key", "-out", "token")
+        self.assertNotIn(self.read_der("good-tsa"), self.read("token"))
         self.keep("token")
-        status, notes = self.verify("--tsa-ca", "good.pem", PATH="/nonexistent")
-        self.assertEqual(status, 1)
-        self.assertIn("openssl", notes)
+        self.write("both.pem", (self.read("good.pem") + self.read("good-tsa.pem")).decode())
+        status, notes = self.verify("--tsa-ca", "both.pem", PATH="/nonexistent")
+        self.assertEqual(status, 0, notes)
+        self.assertIn("an authority of both.pem stamped this root", notes)
 
     def test_in_a_bundle(self):
         end, root = self.query("SELECT id, lower(hex(root)) FROM checkpoint WHERE kind = 'plan'")[0]

@@ -48,7 +48,12 @@ bool program_run(const char *name, const char *const *arguments, int minutes, ch
 {
     char path[PATH_MAX + 64];
     char *argv[ARGUMENTS_MAX] = {path};
-    struct process_exit ended = {0};
+    const struct process_call call = {.argv = argv,
+                                      .error_fd = STDERR_FILENO, /* for the user of this program */
+                                      .wake_fd = -1,
+                                      .timeout_ns = minutes * 60 * SECOND,
+                                      .max_output = OUTPUT_MAX};
+    struct process_exit ended;
     struct error err = ERROR_INIT;
     size_t count = 1;
 
@@ -61,11 +66,8 @@ bool program_run(const char *name, const char *const *arguments, int minutes, ch
         fprintf(stderr, " %s", *arguments);
     }
     fputc('\n', stderr);
-    *ret = NULL;
     *code = -1;
-    /* Its error messages are for the user of this program. */
-    if (process_capture_both(argv, STDERR_FILENO, minutes * 60 * SECOND, OUTPUT_MAX, ret, &ended,
-                             &err) != STATUS_OK) {
+    if (process_call(&call, ret, NULL, &ended, &err) != STATUS_OK) {
         fprintf(stderr, "    %s\n%s\n", err.message, *ret != NULL ? *ret : "");
         free(*ret);
         *ret = NULL;

@@ -1,7 +1,7 @@
 /*
  * Every allocation of the verifier fails, one after the other, until it goes through: those of our
- * own code (through the linker), of SQLite and of jansson (through their hooks). A sound file is
- * then verified, or it could not be; never does anything in it become wrong.
+ * own code (through the linker), of SQLite, of jansson and of libcrypto (through their hooks). A
+ * sound file is then verified, or it could not be; never does anything in it become wrong.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "results/evidence/ledger.h"
 #include "results/evidence/verify.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/timestamp_fixture.h"
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -93,6 +94,9 @@ static void build(struct fixture *fixture)
 {
     struct error err = ERROR_INIT;
     int64_t campaign, cells[FIXTURE_CELLS];
+    struct ledger_checkpoint head;
+    uint8_t token[256];
+    size_t length;
     struct key key;
 
     assert_ok(fixture_add_campaign(fixture->store, 1, &campaign, cells, &err), err);
@@ -101,7 +105,9 @@ static void build(struct fixture *fixture)
                   err);
     assert_ok(store_add_campaign_event(fixture->store, campaign, "finished", NULL, &err), err);
     assert_ok(key_generate("lab", &key, &err), err);
-    assert_ok(ledger_add_checkpoint(fixture->store, "end", campaign, &key, NULL, &err), err);
+    assert_ok(ledger_add_checkpoint(fixture->store, "end", campaign, &key, &head, &err), err);
+    length = timestamp_fixture(&head.root, token);
+    assert_ok(ledger_add_timestamp(fixture->store, head.id, token, length, &err), err);
     store_close(fixture->store);
     fixture->store = NULL;
 }

@@ -49,7 +49,7 @@ size_t timestamp_fixture(const struct digest *imprint, uint8_t *ret)
                                           0xf7, 0x0d, 0x01, 0x07, 0x02};
     static const uint8_t tst_info[] = {0x06, 11,   0x2a, 0x86, 0x48, 0x86, 0xf7,
                                        0x0d, 0x01, 0x09, 0x10, 0x01, 0x04};
-    static const uint8_t version[] = {0x02, 1, 3, 0x31, 0};
+    static const uint8_t version[] = {0x02, 1, 3, 0x31, 0}, signers[] = {0x31, 0};
     uint8_t part[256];
     size_t length = put_info(part, imprint);
 
@@ -58,6 +58,7 @@ size_t timestamp_fixture(const struct digest *imprint, uint8_t *ret)
     memmove(part + sizeof(tst_info), part, length);
     length += put(part, tst_info, sizeof(tst_info));
     length = wrap(part, 0x30, length);
+    length += put(part + length, signers, sizeof(signers));
     memmove(part + sizeof(version), part, length);
     length += put(part, version, sizeof(version));
     length = wrap(part, 0x30, length);

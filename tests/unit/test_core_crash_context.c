@@ -48,12 +48,14 @@ static struct process_exit words_of(const char *how, char *ret, size_t size)
 {
     char *argv[] = {self, (char *)(uintptr_t)how, NULL};
     const int words = memfd_create("words", 0);
-    struct process_exit end = {0};
-    char *output = NULL;
+    const struct process_call call = {
+        .argv = argv, .error_fd = words, .wake_fd = -1, .timeout_ns = MINUTE, .max_output = 4096};
+    struct process_exit end;
+    char *output;
     ssize_t got;
 
     assert_true(words >= 0);
-    process_capture_both(argv, words, MINUTE, 4096, &output, &end, NULL);
+    process_call(&call, &output, NULL, &end, NULL);
     free(output);
     got = pread(words, ret, size - 1, 0);
     close(words);

@@ -31,63 +31,60 @@ struct item {
 
 struct sample {
     char *name;
-    struct model *model;
+    struct model model;
     enum shade shade;
     bool fast;
     int64_t window_ns;
     int64_t memory;
-    int32_t *limit;
+    int32_t limit;
     uint64_t seed;
     int64_t *batches;
     uint32_t batches_count;
     struct item *items;
     uint32_t items_count;
-    char label[8];
+    char *label;
 };
 
-static const cyaml_strval_t shades[] = {{"light", SHADE_LIGHT}, {"dark", SHADE_DARK}};
+static const struct declaration_name shades[] = {{"light", SHADE_LIGHT}, {"dark", SHADE_DARK}};
 
-static const cyaml_schema_field_t model_fields[] = {
-    CYAML_FIELD_INT("heads", CYAML_FLAG_DEFAULT, struct model, heads),
-    CYAML_FIELD_UINT("layers", CYAML_FLAG_DEFAULT, struct model, layers),
-    CYAML_FIELD_FLOAT("dropout", CYAML_FLAG_OPTIONAL, struct model, dropout),
-    CYAML_FIELD_END,
+static const struct declaration_field model_fields[] = {
+    FIELD_INT("heads", FIELD_REQUIRED, struct model, heads),
+    FIELD_UINT("layers", FIELD_REQUIRED, struct model, layers),
+    FIELD_FLOAT("dropout", FIELD_OPTIONAL, struct model, dropout),
+    FIELD_END,
 };
 
-static const cyaml_schema_value_t batch_entry = {
-    CYAML_VALUE_INT(CYAML_FLAG_DEFAULT, int64_t),
+static const struct declaration_schema batch_entry = {
+    ENTRY_INT(0, int64_t),
 };
 
-static const cyaml_schema_field_t item_fields[] = {
-    CYAML_FIELD_STRING_PTR("name", CYAML_FLAG_POINTER, struct item, name, 1, 100),
-    CYAML_FIELD_INT("size", CYAML_FLAG_DEFAULT | DECLARATION_BYTES, struct item, size),
-    CYAML_FIELD_END,
+static const struct declaration_field item_fields[] = {
+    FIELD_STRING("name", FIELD_REQUIRED, struct item, name, 1, 100),
+    FIELD_INT("size", DECLARATION_BYTES, struct item, size),
+    FIELD_END,
 };
 
-static const cyaml_schema_value_t item_entry = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct item, item_fields),
+static const struct declaration_schema item_entry = {
+    ENTRY_GROUP(struct item, item_fields),
 };
 
-static const cyaml_schema_field_t sample_fields[] = {
-    CYAML_FIELD_STRING_PTR("name", CYAML_FLAG_POINTER, struct sample, name, 1, 20),
-    CYAML_FIELD_MAPPING_PTR("model", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct sample, model,
-                            model_fields),
-    CYAML_FIELD_ENUM("shade", CYAML_FLAG_OPTIONAL, struct sample, shade, shades, 2),
-    CYAML_FIELD_BOOL("fast", CYAML_FLAG_OPTIONAL, struct sample, fast),
-    CYAML_FIELD_INT("window", CYAML_FLAG_OPTIONAL | DECLARATION_DURATION, struct sample, window_ns),
-    CYAML_FIELD_INT("memory", CYAML_FLAG_OPTIONAL | DECLARATION_BYTES, struct sample, memory),
-    CYAML_FIELD_INT_PTR("limit", CYAML_FLAG_OPTIONAL, struct sample, limit),
-    CYAML_FIELD_UINT("seed", CYAML_FLAG_OPTIONAL, struct sample, seed),
-    CYAML_FIELD_SEQUENCE("batches", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct sample,
-                         batches, &batch_entry, 1, 4),
-    CYAML_FIELD_SEQUENCE("items", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct sample, items,
-                         &item_entry, 0, 4),
-    CYAML_FIELD_STRING("label", CYAML_FLAG_OPTIONAL, struct sample, label, 0),
-    CYAML_FIELD_END,
+static const struct declaration_field sample_fields[] = {
+    FIELD_STRING("name", FIELD_REQUIRED, struct sample, name, 1, 20),
+    FIELD_GROUP("model", FIELD_OPTIONAL, struct sample, model, model_fields),
+    FIELD_ENUM("shade", FIELD_OPTIONAL, struct sample, shade, shades, 2),
+    FIELD_BOOL("fast", FIELD_OPTIONAL, struct sample, fast),
+    FIELD_INT("window", FIELD_OPTIONAL | DECLARATION_DURATION, struct sample, window_ns),
+    FIELD_INT("memory", FIELD_OPTIONAL | DECLARATION_BYTES, struct sample, memory),
+    FIELD_INT("limit", FIELD_OPTIONAL, struct sample, limit),
+    FIELD_UINT("seed", FIELD_OPTIONAL, struct sample, seed),
+    FIELD_LIST("batches", FIELD_OPTIONAL, struct sample, batches, &batch_entry, 1, 4),
+    FIELD_LIST("items", FIELD_OPTIONAL, struct sample, items, &item_entry, 0, 4),
+    FIELD_STRING("label", FIELD_OPTIONAL, struct sample, label, 0, 7),
+    FIELD_END,
 };
 
-static const cyaml_schema_value_t schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct sample, sample_fields),
+static const struct declaration_schema schema = {
+    ENTRY_GROUP(struct sample, sample_fields),
 };
 
 static enum status parse(const char *yaml, struct declaration *ret, struct error *err)
@@ -143,14 +140,14 @@ static void test_full(void **state)
     assert_int_equal(parse(FULL, &declaration, &err), STATUS_OK);
     sample = declaration.data;
     assert_string_equal(sample->name, "first");
-    assert_int_equal(sample->model->heads, 12);
-    assert_int_equal(sample->model->layers, 255);
-    assert_true(sample->model->dropout == 0.1);
+    assert_int_equal(sample->model.heads, 12);
+    assert_int_equal(sample->model.layers, 255);
+    assert_true(sample->model.dropout == 0.1);
     assert_int_equal(sample->shade, SHADE_DARK);
     assert_true(sample->fast);
     assert_int_equal(sample->window_ns, 250000000);
     assert_int_equal(sample->memory, 1536);
-    assert_int_equal(*sample->limit, -3);
+    assert_int_equal(sample->limit, -3);
     assert_true(sample->seed == UINT64_MAX);
     assert_int_equal(sample->batches_count, 3);
     assert_int_equal(sample->batches[2], 4);
@@ -160,7 +157,6 @@ static void test_full(void **state)
     assert_int_equal(sample->items[1].size, 10);
     assert_string_equal(sample->label, "short");
     assert_string_equal(declaration.origin, "f.yaml");
-    assert_string_equal(declaration.yaml, FULL);
 
     assert_int_equal(declaration_line(&declaration, ""), 2);
     assert_int_equal(declaration_line(&declaration, "name"), 2);
@@ -438,7 +434,7 @@ static void test_locale(void **state)
     assert_int_equal(parse("name: x\nmodel: {heads: 1, layers: 1, dropout: 0.5}\nmemory: 1.5KiB\n",
                            &declaration, &err),
                      STATUS_OK);
-    assert_true(((struct sample *)declaration.data)->model->dropout == 0.5);
+    assert_true(((struct sample *)declaration.data)->model.dropout == 0.5);
     assert_int_equal(((struct sample *)declaration.data)->memory, 1536);
     declaration_finish(&declaration);
     comma_locale_leave();

@@ -115,32 +115,13 @@ static void test_padded(void **state)
     }
 }
 
-/* libcrypto's, where it is: the same digests, also of what was begun before. */
-static void test_accelerated(void **state)
-{
-    struct digest_state before;
-    struct digest digest;
-    char hex[DIGEST_HEX_SIZE];
-
-    digest_init(&before);
-    digest_update(&before, "a", 1);
-    if (!digest_accelerate())
-        skip();
-    assert_true(digest_accelerate());
-    test_padded(state);
-    digest_update(&before, "bc", 2);
-    digest = digest_final(&before);
-    assert_string_equal(digest_hex(&digest, hex), examples[1].hex);
-    test_examples(state);
-    test_stream_and_file(state);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_examples),    cmocka_unit_test(test_stream_and_file),
-        cmocka_unit_test(test_hex),         cmocka_unit_test(test_padded),
-        cmocka_unit_test(test_accelerated), /* last: it stays so */
+        cmocka_unit_test(test_examples),
+        cmocka_unit_test(test_stream_and_file),
+        cmocka_unit_test(test_hex),
+        cmocka_unit_test(test_padded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

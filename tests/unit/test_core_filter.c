@@ -49,6 +49,7 @@ static void test_answers(void **state)
     expect("cat", "x\ny\n", "x\ny\n");
     expect("true", "never read", "");
     expect("cat", "", "");
+    setenv("ASSAY_TEST_SETTING", "this process's", 1);
     expect("exec <&-; echo \"$ASSAY_TEST_SETTING\"", "x", "one two\n");
     assert_non_null(large); /* more than a pipe holds */
     memset(large, 'a', 90000);

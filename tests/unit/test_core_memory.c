@@ -167,16 +167,16 @@ struct plan {
     int64_t *sizes;
     uint32_t sizes_count;
 };
-static const cyaml_schema_value_t size_entry = {
-    CYAML_VALUE_INT(CYAML_FLAG_DEFAULT | DECLARATION_BYTES, int64_t),
+static const struct declaration_schema size_entry = {
+    ENTRY_INT(DECLARATION_BYTES, int64_t),
 };
-static const cyaml_schema_field_t plan_fields[] = {
-    CYAML_FIELD_STRING_PTR("name", CYAML_FLAG_POINTER, struct plan, name, 1, 100),
-    CYAML_FIELD_SEQUENCE("sizes", CYAML_FLAG_POINTER, struct plan, sizes, &size_entry, 1, 9),
-    CYAML_FIELD_END,
+static const struct declaration_field plan_fields[] = {
+    FIELD_STRING("name", FIELD_REQUIRED, struct plan, name, 1, 100),
+    FIELD_LIST("sizes", FIELD_REQUIRED, struct plan, sizes, &size_entry, 1, 9),
+    FIELD_END,
 };
-static const cyaml_schema_value_t plan_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct plan, plan_fields),
+static const struct declaration_schema plan_schema = {
+    ENTRY_GROUP(struct plan, plan_fields),
 };
 
 static enum status call_declaration(struct error *err)

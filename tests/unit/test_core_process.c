@@ -322,12 +322,14 @@ static void test_capture(void **state)
 }
 
 /* What a program wrote before it crashed is kept, both streams separately. */
-static void test_capture_both(void **state)
+static void test_call(void **state)
 {
     char *argv[] = {ARG("sh"), ARG("-c"), ARG("echo out; echo no >&2; kill -9 $$"), NULL};
     char *none[] = {ARG("assay-no-such-program"), NULL};
     char template[] = "/tmp/assay-both-XXXXXX", written[8] = "";
     const int fd = mkstemp(template);
+    struct process_call call = {
+        .argv = argv, .error_fd = fd, .wake_fd = -1, .timeout_ns = INT64_MAX, .max_output = 100};
     struct process_exit ended;
     struct error err = ERROR_INIT;
     char *output = NULL;
@@ -335,15 +337,14 @@ static void test_capture_both(void **state)
     (void)state;
     assert_true(fd >= 0);
     unlink(template);
-    assert_int_equal(process_capture_both(argv, fd, INT64_MAX, 100, &output, &ended, &err),
-                     STATUS_CRASHED);
+    assert_int_equal(process_call(&call, &output, NULL, &ended, &err), STATUS_CRASHED);
     assert_string_equal(output, "out\n");
     assert_int_equal(ended.signal, 9);
     assert_int_equal(pread(fd, written, sizeof(written) - 1, 0), 3);
     assert_string_equal(written, "no\n");
     free(output);
-    assert_int_equal(process_capture_both(none, fd, INT64_MAX, 100, &output, &ended, &err),
-                     STATUS_UNAVAILABLE);
+    call.argv = none;
+    assert_int_equal(process_call(&call, &output, NULL, &ended, &err), STATUS_UNAVAILABLE);
     assert_null(output);
     close(fd);
 }
@@ -480,7 +481,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_signals_are_reset),
         cmocka_unit_test(test_dies_with_parent),
         cmocka_unit_test(test_capture),
-        cmocka_unit_test(test_capture_both),
+        cmocka_unit_test(test_call),
         cmocka_unit_test(test_no_leak),
     };
 

@@ -26,39 +26,34 @@ struct inference_declaration {
     struct int8_section int8;
 };
 
-static const cyaml_schema_field_t verify_fields[] = {
-    CYAML_FIELD_INT("sequences", CYAML_FLAG_OPTIONAL, struct verify_section, sequences),
-    CYAML_FIELD_END,
+static const struct declaration_field verify_fields[] = {
+    FIELD_INT("sequences", FIELD_OPTIONAL, struct verify_section, sequences),
+    FIELD_END,
 };
 
-static const cyaml_strval_t storage_strings[] = {
+static const struct declaration_name storage_strings[] = {
     {"fp32", DTYPE_F32},
     {"bf16", DTYPE_BF16},
     {"fp16", DTYPE_F16},
 };
 
-static const cyaml_schema_field_t int8_fields[] = {
-    CYAML_FIELD_ENUM("storage", CYAML_FLAG_OPTIONAL | CYAML_FLAG_STRICT, struct int8_section,
-                     storage, storage_strings,
-                     sizeof(storage_strings) / sizeof(storage_strings[0])),
-    CYAML_FIELD_INT("calibration_sequences", CYAML_FLAG_OPTIONAL, struct int8_section,
-                    calibration_sequences),
-    CYAML_FIELD_FLOAT("percentile", CYAML_FLAG_OPTIONAL, struct int8_section, percentile),
-    CYAML_FIELD_END,
+static const struct declaration_field int8_fields[] = {
+    FIELD_ENUM("storage", FIELD_OPTIONAL, struct int8_section, storage, storage_strings,
+               sizeof(storage_strings) / sizeof(storage_strings[0])),
+    FIELD_INT("calibration_sequences", FIELD_OPTIONAL, struct int8_section, calibration_sequences),
+    FIELD_FLOAT("percentile", FIELD_OPTIONAL, struct int8_section, percentile),
+    FIELD_END,
 };
 
-static const cyaml_schema_field_t fields[] = {
+static const struct declaration_field fields[] = {
     WORKLOAD_DECLARATION_FIELDS(struct inference_declaration),
     GPT2_DECLARATION_FIELDS(struct inference_declaration),
-    CYAML_FIELD_MAPPING("verify", CYAML_FLAG_OPTIONAL, struct inference_declaration, verify,
-                        verify_fields),
-    CYAML_FIELD_MAPPING("int8", CYAML_FLAG_OPTIONAL, struct inference_declaration, int8,
-                        int8_fields),
-    CYAML_FIELD_END,
+    FIELD_GROUP("verify", FIELD_OPTIONAL, struct inference_declaration, verify, verify_fields),
+    FIELD_GROUP("int8", FIELD_OPTIONAL, struct inference_declaration, int8, int8_fields),
+    FIELD_END,
 };
 
-static const cyaml_schema_value_t schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct inference_declaration, fields)};
+static const struct declaration_schema schema = {ENTRY_GROUP(struct inference_declaration, fields)};
 
 static const enum precision precisions[] = {PRECISION_FP32, PRECISION_TF32, PRECISION_BF16,
                                             PRECISION_FP16, PRECISION_INT8};

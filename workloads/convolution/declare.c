@@ -17,39 +17,38 @@ struct convolution_declaration {
     struct section convolution;
 };
 
-static const cyaml_strval_t layouts[] = {{"nhwc", CONVOLUTION_NHWC}};
+static const struct declaration_name layouts[] = {{"nhwc", CONVOLUTION_NHWC}};
 
-#define SIDE(name, flags) CYAML_FIELD_INT(#name, flags, struct convolution_layer_shape, name)
+#define SIDE(name, flags) FIELD_INT(#name, flags, struct convolution_layer_shape, name)
 
-static const cyaml_schema_field_t shape_fields[] = {
-    SIDE(height, CYAML_FLAG_DEFAULT),   SIDE(width, CYAML_FLAG_DEFAULT),
-    SIDE(channels, CYAML_FLAG_DEFAULT), SIDE(filters, CYAML_FLAG_DEFAULT),
-    SIDE(kernel, CYAML_FLAG_DEFAULT),   SIDE(stride, CYAML_FLAG_OPTIONAL),
-    SIDE(padding, CYAML_FLAG_OPTIONAL), SIDE(dilation, CYAML_FLAG_OPTIONAL),
-    SIDE(groups, CYAML_FLAG_OPTIONAL),  CYAML_FIELD_END,
+static const struct declaration_field shape_fields[] = {
+    SIDE(height, FIELD_REQUIRED),   SIDE(width, FIELD_REQUIRED),
+    SIDE(channels, FIELD_REQUIRED), SIDE(filters, FIELD_REQUIRED),
+    SIDE(kernel, FIELD_REQUIRED),   SIDE(stride, FIELD_OPTIONAL),
+    SIDE(padding, FIELD_OPTIONAL),  SIDE(dilation, FIELD_OPTIONAL),
+    SIDE(groups, FIELD_OPTIONAL),   FIELD_END,
 };
 
-static const cyaml_schema_value_t shape_entry = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct convolution_layer_shape, shape_fields)};
+static const struct declaration_schema shape_entry = {
+    ENTRY_GROUP(struct convolution_layer_shape, shape_fields)};
 
-static const cyaml_schema_field_t section_fields[] = {
-    CYAML_FIELD_SEQUENCE("shapes", CYAML_FLAG_POINTER, struct section, shapes, &shape_entry, 1,
-                         CONVOLUTION_SHAPES_MAX),
-    CYAML_FIELD_ENUM("layout", CYAML_FLAG_STRICT | CYAML_FLAG_OPTIONAL, struct section, layout,
-                     layouts, 1),
+static const struct declaration_field section_fields[] = {
+    FIELD_LIST("shapes", FIELD_REQUIRED, struct section, shapes, &shape_entry, 1,
+               CONVOLUTION_SHAPES_MAX),
+    FIELD_ENUM("layout", FIELD_OPTIONAL, struct section, layout, layouts, 1),
     GEMM_INPUT_FIELDS(struct section),
-    CYAML_FIELD_END,
+    FIELD_END,
 };
 
-static const cyaml_schema_field_t fields[] = {
+static const struct declaration_field fields[] = {
     WORKLOAD_DECLARATION_FIELDS(struct convolution_declaration),
-    CYAML_FIELD_MAPPING("convolution", CYAML_FLAG_DEFAULT, struct convolution_declaration,
-                        convolution, section_fields),
-    CYAML_FIELD_END,
+    FIELD_GROUP("convolution", FIELD_REQUIRED, struct convolution_declaration, convolution,
+                section_fields),
+    FIELD_END,
 };
 
-static const cyaml_schema_value_t schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct convolution_declaration, fields)};
+static const struct declaration_schema schema = {
+    ENTRY_GROUP(struct convolution_declaration, fields)};
 
 struct convolution_shape convolution_shape_of(const struct convolution_layer_shape *shape,
                                               enum precision precision, enum dtype type,

@@ -16,35 +16,32 @@ struct gemm_declaration {
     struct section gemm;
 };
 
-static const cyaml_strval_t weights[] = {{"transposed", GEMM_TRANSPOSED}, {"plain", GEMM_PLAIN}};
+static const struct declaration_name weights[] = {{"transposed", GEMM_TRANSPOSED},
+                                                  {"plain", GEMM_PLAIN}};
 
-static const cyaml_schema_field_t shape_fields[] = {
-    CYAML_FIELD_INT("m", CYAML_FLAG_DEFAULT, struct gemm_size, m),
-    CYAML_FIELD_INT("n", CYAML_FLAG_DEFAULT, struct gemm_size, n),
-    CYAML_FIELD_INT("k", CYAML_FLAG_DEFAULT, struct gemm_size, k),
-    CYAML_FIELD_END,
+static const struct declaration_field shape_fields[] = {
+    FIELD_INT("m", FIELD_REQUIRED, struct gemm_size, m),
+    FIELD_INT("n", FIELD_REQUIRED, struct gemm_size, n),
+    FIELD_INT("k", FIELD_REQUIRED, struct gemm_size, k),
+    FIELD_END,
 };
 
-static const cyaml_schema_value_t shape_entry = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct gemm_size, shape_fields)};
+static const struct declaration_schema shape_entry = {ENTRY_GROUP(struct gemm_size, shape_fields)};
 
-static const cyaml_schema_field_t section_fields[] = {
-    CYAML_FIELD_SEQUENCE("shapes", CYAML_FLAG_POINTER, struct section, shapes, &shape_entry, 1,
-                         GEMM_SHAPES_MAX),
-    CYAML_FIELD_ENUM("weights", CYAML_FLAG_STRICT | CYAML_FLAG_OPTIONAL, struct section, weights,
-                     weights, 2),
+static const struct declaration_field section_fields[] = {
+    FIELD_LIST("shapes", FIELD_REQUIRED, struct section, shapes, &shape_entry, 1, GEMM_SHAPES_MAX),
+    FIELD_ENUM("weights", FIELD_OPTIONAL, struct section, weights, weights, 2),
     GEMM_INPUT_FIELDS(struct section),
-    CYAML_FIELD_END,
+    FIELD_END,
 };
 
-static const cyaml_schema_field_t fields[] = {
+static const struct declaration_field fields[] = {
     WORKLOAD_DECLARATION_FIELDS(struct gemm_declaration),
-    CYAML_FIELD_MAPPING("gemm", CYAML_FLAG_DEFAULT, struct gemm_declaration, gemm, section_fields),
-    CYAML_FIELD_END,
+    FIELD_GROUP("gemm", FIELD_REQUIRED, struct gemm_declaration, gemm, section_fields),
+    FIELD_END,
 };
 
-static const cyaml_schema_value_t schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct gemm_declaration, fields)};
+static const struct declaration_schema schema = {ENTRY_GROUP(struct gemm_declaration, fields)};
 
 static enum status check_shape(const struct declaration *declaration, uint32_t index,
                                const struct gemm_size *shape, struct error *err)

@@ -1,9 +1,9 @@
 #include "workloads/gemm/operands.h"
 
-const cyaml_strval_t gemm_distributions[GEMM_CHOICES] = {{"normal", GEMM_NORMAL},
-                                                         {"uniform", GEMM_UNIFORM}};
-const cyaml_strval_t gemm_results[GEMM_CHOICES] = {{"storage", GEMM_RESULT_STORAGE},
-                                                   {"sum", GEMM_RESULT_SUM}};
+const struct declaration_name gemm_distributions[GEMM_CHOICES] = {{"normal", GEMM_NORMAL},
+                                                                  {"uniform", GEMM_UNIFORM}};
+const struct declaration_name gemm_results[GEMM_CHOICES] = {{"storage", GEMM_RESULT_STORAGE},
+                                                            {"sum", GEMM_RESULT_SUM}};
 
 const char *gemm_distribution_words(enum gemm_distribution distribution)
 {

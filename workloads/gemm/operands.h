@@ -9,14 +9,13 @@
 #include "workloads/gemm/gemm.h"
 
 #define GEMM_CHOICES 2
-extern const cyaml_strval_t gemm_distributions[GEMM_CHOICES], gemm_results[GEMM_CHOICES];
+extern const struct declaration_name gemm_distributions[GEMM_CHOICES], gemm_results[GEMM_CHOICES];
 
 /* The fields `distribution` and `result`, int64_t in `type`, of a section. */
 #define GEMM_INPUT_FIELDS(type)                                                                    \
-    CYAML_FIELD_ENUM("distribution", CYAML_FLAG_STRICT | CYAML_FLAG_OPTIONAL, type, distribution,  \
-                     gemm_distributions, GEMM_CHOICES),                                            \
-        CYAML_FIELD_ENUM("result", CYAML_FLAG_STRICT | CYAML_FLAG_OPTIONAL, type, result,          \
-                         gemm_results, GEMM_CHOICES)
+    FIELD_ENUM("distribution", FIELD_OPTIONAL, type, distribution, gemm_distributions,             \
+               GEMM_CHOICES),                                                                      \
+        FIELD_ENUM("result", FIELD_OPTIONAL, type, result, gemm_results, GEMM_CHOICES)
 
 /* "normal, mean 0, variance 1"; static. */
 const char *gemm_distribution_words(enum gemm_distribution distribution);

@@ -20,35 +20,33 @@ struct memory_declaration {
 };
 
 /* In the order of the table in kernels.c, which a unit test compares. */
-static const cyaml_strval_t kernel_strings[] = {
+static const struct declaration_name kernel_strings[] = {
     {"copy", 0},   {"scale", 1},      {"add", 2},     {"triad", 3},     {"dot", 4},
     {"gelu", 5},   {"layer_norm", 6}, {"softmax", 7}, {"transpose", 8}, {"embedding_gather", 9},
     {"adamw", 10},
 };
 
-static const cyaml_schema_field_t section_fields[] = {
-    CYAML_FIELD_ENUM("kernel", CYAML_FLAG_STRICT, struct section, kernel, kernel_strings,
-                     sizeof(kernel_strings) / sizeof(kernel_strings[0])),
-    CYAML_FIELD_INT("elements", CYAML_FLAG_OPTIONAL, struct section, elements),
-    CYAML_FIELD_INT("rows", CYAML_FLAG_OPTIONAL, struct section, rows),
-    CYAML_FIELD_INT("columns", CYAML_FLAG_OPTIONAL, struct section, columns),
-    CYAML_FIELD_INT("vocabulary", CYAML_FLAG_OPTIONAL, struct section, vocabulary),
-    CYAML_FIELD_INT("dimension", CYAML_FLAG_OPTIONAL, struct section, dimension),
-    CYAML_FIELD_INT("lookups", CYAML_FLAG_OPTIONAL, struct section, lookups),
-    CYAML_FIELD_STRING_PTR("lanes", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct section, lanes,
-                           1, CYAML_UNLIMITED),
-    CYAML_FIELD_END,
+static const struct declaration_field section_fields[] = {
+    FIELD_ENUM("kernel", FIELD_REQUIRED, struct section, kernel, kernel_strings,
+               sizeof(kernel_strings) / sizeof(kernel_strings[0])),
+    FIELD_INT("elements", FIELD_OPTIONAL, struct section, elements),
+    FIELD_INT("rows", FIELD_OPTIONAL, struct section, rows),
+    FIELD_INT("columns", FIELD_OPTIONAL, struct section, columns),
+    FIELD_INT("vocabulary", FIELD_OPTIONAL, struct section, vocabulary),
+    FIELD_INT("dimension", FIELD_OPTIONAL, struct section, dimension),
+    FIELD_INT("lookups", FIELD_OPTIONAL, struct section, lookups),
+    FIELD_STRING("lanes", FIELD_OPTIONAL, struct section, lanes, 1, FIELD_UNLIMITED),
+    FIELD_END,
 };
 
-static const cyaml_schema_field_t fields[] = {
+static const struct declaration_field fields[] = {
     WORKLOAD_DECLARATION_FIELDS(struct memory_declaration),
-    CYAML_FIELD_MAPPING("memory_bound", CYAML_FLAG_DEFAULT, struct memory_declaration, memory_bound,
-                        section_fields),
-    CYAML_FIELD_END,
+    FIELD_GROUP("memory_bound", FIELD_REQUIRED, struct memory_declaration, memory_bound,
+                section_fields),
+    FIELD_END,
 };
 
-static const cyaml_schema_value_t schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct memory_declaration, fields)};
+static const struct declaration_schema schema = {ENTRY_GROUP(struct memory_declaration, fields)};
 
 /* The keys of each shape, in the order of enum memory_shape. */
 static const char *const shape_keys[][3] = {
@@ -189,7 +187,7 @@ static enum status check_declaration(const struct declaration *declaration,
     enum status status;
 
     if (section->lanes == NULL)
-        section->lanes = strdup("auto"); /* libcyaml frees it */
+        section->lanes = strdup("auto"); /* declaration_finish() frees it */
     if (section->lanes == NULL)
         return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
     status = check_common(declaration, &data->common, kernel, err);

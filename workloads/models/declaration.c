@@ -17,30 +17,28 @@
 #define MLP_RATIO_DEFAULT 4
 #define BYTES 256
 
-static const cyaml_strval_t source_names[] = {{"markov", GPT2_DATA_MARKOV},
-                                              {"text", GPT2_DATA_TEXT}};
+static const struct declaration_name source_names[] = {{"markov", GPT2_DATA_MARKOV},
+                                                       {"text", GPT2_DATA_TEXT}};
 
-#define MODEL_FIELD(name, flags) CYAML_FIELD_INT(#name, flags, struct gpt2_model_section, name)
+#define MODEL_FIELD(name, flags) FIELD_INT(#name, flags, struct gpt2_model_section, name)
 
-const cyaml_schema_field_t gpt2_model_fields[] = {
-    MODEL_FIELD(layers, CYAML_FLAG_DEFAULT),
-    MODEL_FIELD(heads, CYAML_FLAG_DEFAULT),
-    MODEL_FIELD(width, CYAML_FLAG_DEFAULT),
-    MODEL_FIELD(context, CYAML_FLAG_OPTIONAL),
-    MODEL_FIELD(vocabulary, CYAML_FLAG_DEFAULT),
-    MODEL_FIELD(mlp_ratio, CYAML_FLAG_OPTIONAL),
-    CYAML_FIELD_END,
+const struct declaration_field gpt2_model_fields[] = {
+    MODEL_FIELD(layers, FIELD_REQUIRED),
+    MODEL_FIELD(heads, FIELD_REQUIRED),
+    MODEL_FIELD(width, FIELD_REQUIRED),
+    MODEL_FIELD(context, FIELD_OPTIONAL),
+    MODEL_FIELD(vocabulary, FIELD_REQUIRED),
+    MODEL_FIELD(mlp_ratio, FIELD_OPTIONAL),
+    FIELD_END,
 };
 
-const cyaml_schema_field_t gpt2_data_fields[] = {
-    CYAML_FIELD_ENUM("source", CYAML_FLAG_DEFAULT, struct gpt2_data_section, source, source_names,
-                     sizeof(source_names) / sizeof(source_names[0])),
-    CYAML_FIELD_INT("successors", CYAML_FLAG_OPTIONAL, struct gpt2_data_section, successors),
-    CYAML_FIELD_STRING_PTR("path", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
-                           struct gpt2_data_section, path, 1, CYAML_UNLIMITED),
-    CYAML_FIELD_STRING_PTR("sha256", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL,
-                           struct gpt2_data_section, sha256, 64, 64),
-    CYAML_FIELD_END,
+const struct declaration_field gpt2_data_fields[] = {
+    FIELD_ENUM("source", FIELD_REQUIRED, struct gpt2_data_section, source, source_names,
+               sizeof(source_names) / sizeof(source_names[0])),
+    FIELD_INT("successors", FIELD_OPTIONAL, struct gpt2_data_section, successors),
+    FIELD_STRING("path", FIELD_OPTIONAL, struct gpt2_data_section, path, 1, FIELD_UNLIMITED),
+    FIELD_STRING("sha256", FIELD_OPTIONAL, struct gpt2_data_section, sha256, 64, 64),
+    FIELD_END,
 };
 
 static enum status check_shape(const struct declaration *declaration,

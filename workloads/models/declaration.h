@@ -29,15 +29,15 @@ struct gpt2_declaration {
     struct gpt2_data_section data;
 };
 
-extern const cyaml_schema_field_t gpt2_model_fields[];
-extern const cyaml_schema_field_t gpt2_data_fields[];
+extern const struct declaration_field gpt2_model_fields[];
+extern const struct declaration_field gpt2_data_fields[];
 
 /* Fields of a declaration whose struct `type` has `struct gpt2_declaration` as its member `gpt2`.
  */
 #define GPT2_DECLARATION_FIELDS(type)                                                              \
-    CYAML_FIELD_MAPPING("model", CYAML_FLAG_DEFAULT, type, gpt2.model, gpt2_model_fields),         \
-        CYAML_FIELD_INT("sequence_length", CYAML_FLAG_DEFAULT, type, gpt2.sequence_length),        \
-        CYAML_FIELD_MAPPING("data", CYAML_FLAG_OPTIONAL, type, gpt2.data, gpt2_data_fields)
+    FIELD_GROUP("model", FIELD_REQUIRED, type, gpt2.model, gpt2_model_fields),                     \
+        FIELD_INT("sequence_length", FIELD_REQUIRED, type, gpt2.sequence_length),                  \
+        FIELD_GROUP("data", FIELD_OPTIONAL, type, gpt2.data, gpt2_data_fields)
 
 /* What it comes to. */
 struct gpt2_task {

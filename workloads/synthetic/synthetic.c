@@ -27,21 +27,20 @@ struct synthetic_declaration {
     struct synthetic_parameters synthetic;
 };
 
-static const cyaml_schema_field_t section_fields[] = {
-    CYAML_FIELD_INT("launches", CYAML_FLAG_OPTIONAL, struct synthetic_parameters, launches),
-    CYAML_FIELD_INT("elements", CYAML_FLAG_OPTIONAL, struct synthetic_parameters, elements),
-    CYAML_FIELD_END,
+static const struct declaration_field section_fields[] = {
+    FIELD_INT("launches", FIELD_OPTIONAL, struct synthetic_parameters, launches),
+    FIELD_INT("elements", FIELD_OPTIONAL, struct synthetic_parameters, elements),
+    FIELD_END,
 };
 
-static const cyaml_schema_field_t fields[] = {
+static const struct declaration_field fields[] = {
     WORKLOAD_DECLARATION_FIELDS(struct synthetic_declaration),
-    CYAML_FIELD_MAPPING("synthetic", CYAML_FLAG_DEFAULT, struct synthetic_declaration, synthetic,
-                        section_fields),
-    CYAML_FIELD_END,
+    FIELD_GROUP("synthetic", FIELD_REQUIRED, struct synthetic_declaration, synthetic,
+                section_fields),
+    FIELD_END,
 };
 
-static const cyaml_schema_value_t schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct synthetic_declaration, fields)};
+static const struct declaration_schema schema = {ENTRY_GROUP(struct synthetic_declaration, fields)};
 
 struct synthetic_instance {
     struct workload_instance base;

@@ -29,48 +29,44 @@ struct training_declaration {
     struct verify_section verify;
 };
 
-#define OPTIMIZER_FIELD(name)                                                                      \
-    CYAML_FIELD_FLOAT(#name, CYAML_FLAG_OPTIONAL, struct optimizer_section, name)
+#define OPTIMIZER_FIELD(name) FIELD_FLOAT(#name, FIELD_OPTIONAL, struct optimizer_section, name)
 
-static const cyaml_schema_field_t optimizer_fields[] = {
+static const struct declaration_field optimizer_fields[] = {
     OPTIMIZER_FIELD(learning_rate),
     OPTIMIZER_FIELD(beta1),
     OPTIMIZER_FIELD(beta2),
     OPTIMIZER_FIELD(epsilon),
     OPTIMIZER_FIELD(weight_decay),
-    CYAML_FIELD_INT("warmup_steps", CYAML_FLAG_OPTIONAL, struct optimizer_section, warmup_steps),
-    CYAML_FIELD_END,
+    FIELD_INT("warmup_steps", FIELD_OPTIONAL, struct optimizer_section, warmup_steps),
+    FIELD_END,
 };
 
-static const cyaml_schema_field_t verify_fields[] = {
-    CYAML_FIELD_INT("sequences", CYAML_FLAG_OPTIONAL, struct verify_section, sequences),
-    CYAML_FIELD_INT("loss_steps", CYAML_FLAG_OPTIONAL, struct verify_section, loss_steps),
-    CYAML_FIELD_INT("fp32_steps", CYAML_FLAG_OPTIONAL, struct verify_section, fp32_steps),
-    CYAML_FIELD_FLOAT("loss_margin", CYAML_FLAG_OPTIONAL, struct verify_section, loss_margin),
-    CYAML_FIELD_END,
+static const struct declaration_field verify_fields[] = {
+    FIELD_INT("sequences", FIELD_OPTIONAL, struct verify_section, sequences),
+    FIELD_INT("loss_steps", FIELD_OPTIONAL, struct verify_section, loss_steps),
+    FIELD_INT("fp32_steps", FIELD_OPTIONAL, struct verify_section, fp32_steps),
+    FIELD_FLOAT("loss_margin", FIELD_OPTIONAL, struct verify_section, loss_margin),
+    FIELD_END,
 };
 
-static const cyaml_schema_field_t loss_scaling_fields[] = {
-    CYAML_FIELD_FLOAT("initial", CYAML_FLAG_OPTIONAL, struct loss_scaling_section, initial),
-    CYAML_FIELD_INT("growth_interval", CYAML_FLAG_OPTIONAL, struct loss_scaling_section,
-                    growth_interval),
-    CYAML_FIELD_END,
+static const struct declaration_field loss_scaling_fields[] = {
+    FIELD_FLOAT("initial", FIELD_OPTIONAL, struct loss_scaling_section, initial),
+    FIELD_INT("growth_interval", FIELD_OPTIONAL, struct loss_scaling_section, growth_interval),
+    FIELD_END,
 };
 
-static const cyaml_schema_field_t fields[] = {
+static const struct declaration_field fields[] = {
     WORKLOAD_DECLARATION_FIELDS(struct training_declaration),
     GPT2_DECLARATION_FIELDS(struct training_declaration),
-    CYAML_FIELD_MAPPING("optimizer", CYAML_FLAG_OPTIONAL, struct training_declaration, optimizer,
-                        optimizer_fields),
-    CYAML_FIELD_MAPPING("loss_scaling", CYAML_FLAG_OPTIONAL, struct training_declaration,
-                        loss_scaling, loss_scaling_fields),
-    CYAML_FIELD_MAPPING("verify", CYAML_FLAG_OPTIONAL, struct training_declaration, verify,
-                        verify_fields),
-    CYAML_FIELD_END,
+    FIELD_GROUP("optimizer", FIELD_OPTIONAL, struct training_declaration, optimizer,
+                optimizer_fields),
+    FIELD_GROUP("loss_scaling", FIELD_OPTIONAL, struct training_declaration, loss_scaling,
+                loss_scaling_fields),
+    FIELD_GROUP("verify", FIELD_OPTIONAL, struct training_declaration, verify, verify_fields),
+    FIELD_END,
 };
 
-static const cyaml_schema_value_t schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct training_declaration, fields)};
+static const struct declaration_schema schema = {ENTRY_GROUP(struct training_declaration, fields)};
 
 /* Writes the default where the declaration is silent, and checks the range [low, high]. */
 struct real_check {
