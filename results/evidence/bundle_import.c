@@ -125,15 +125,12 @@ static enum status take_blob(struct importer *importer, const struct bundle_line
 }
 
 /* What a record refers to and the bundle does not have was withheld. */
-static enum status note_blob(void *context, bool is_blob, const struct digest *digest,
-                             struct error *err)
+static enum status note_blob(void *context, const struct digest *digest, struct error *err)
 {
     struct importer *importer = context;
     struct statement statement;
     enum status status;
 
-    if (!is_blob)
-        return STATUS_OK;
     status = statement_begin(importer->store,
                              "INSERT INTO content (digest) VALUES (?1) ON CONFLICT DO NOTHING",
                              &statement, err);
@@ -210,13 +207,14 @@ static enum status enter(struct importer *importer, const struct bundle_line *li
                          const struct record_type *type, const char *body, int64_t leaf,
                          struct error *err)
 {
-    const struct record_visitor visitor = {.context = importer, .reference = note_blob};
     struct record_row row = {.log = importer->log,
                              .leaf = leaf,
                              .type = type,
                              .body = body,
                              .length = strlen(body),
-                             .keep_body = true};
+                             .keep_body = true,
+                             .blob = note_blob,
+                             .context = importer};
     struct record_salts salts;
     char *each = NULL;
     bool known = false;
@@ -225,7 +223,7 @@ static enum status enter(struct importer *importer, const struct bundle_line *li
     if (!read_salt(json_object_get(line->json, "salt"), &salts, &each))
         status = bad_line(importer, line, err, "its salt cannot be read");
     if (status == STATUS_OK)
-        status = record_digest(type, body, row.length, &salts, &row.digest, err);
+        status = record_digest(type, body, row.length, &salts, &row.digest, NULL, err);
     row.salt = salts.has_all ? &salts.all : NULL;
     row.salts = each;
     if (status == STATUS_OK && !merkle_part_add(&importer->part, 0, (uint64_t)leaf, &row.digest))
@@ -233,9 +231,7 @@ static enum status enter(struct importer *importer, const struct bundle_line *li
     if (status == STATUS_OK)
         status = find_known(importer, line, leaf, &row.digest, &known, err);
     if (status == STATUS_OK && !known) {
-        status = record_scan(type, body, row.length, &visitor, err);
-        if (status == STATUS_OK)
-            status = store_enter_record(importer->store, &row, NULL, err);
+        status = store_enter_record(importer->store, &row, NULL, err);
         /* A function of SQL that its body makes fail: malformed JSON, a path that is none. */
         if (status != STATUS_OK && sqlite3_errcode(importer->store->db) == SQLITE_ERROR)
             status = error_set(err, STATUS_CORRUPT, "does not have the members of its type");

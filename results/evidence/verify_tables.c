@@ -27,14 +27,11 @@ struct wanting {
     bool is_own;
 };
 
-static enum status want_blob(void *context, bool is_blob, const struct digest *digest,
-                             struct error *err)
+static enum status want_blob(void *context, const struct digest *digest, struct error *err)
 {
     struct wanting *wanting = context;
     int rc;
 
-    if (!is_blob)
-        return STATUS_OK;
     sqlite3_bind_blob(wanting->want, 1, digest->bytes, DIGEST_SIZE, SQLITE_STATIC);
     sqlite3_bind_int(wanting->want, 2, wanting->is_own);
     rc = sqlite3_step(wanting->want);
@@ -46,28 +43,40 @@ static enum status want_blob(void *context, bool is_blob, const struct digest *d
 static enum status enter(struct store *store, struct wanting *wanting, sqlite3_stmt *row,
                          struct error *err)
 {
-    const struct record_visitor visitor = {.context = wanting, .reference = want_blob};
     const void *digest = sqlite3_column_blob(row, 4);
     struct record_row record = {.id = sqlite3_column_int64(row, 0),
                                 .log = sqlite3_column_int64(row, 1),
                                 .leaf = sqlite3_column_int64(row, 2),
                                 .type = record_type_find(text_at(row, 3)),
                                 .body = text_at(row, 5),
-                                .length = (size_t)sqlite3_column_bytes(row, 5)};
-    enum status status;
+                                .length = (size_t)sqlite3_column_bytes(row, 5),
+                                .blob = want_blob,
+                                .context = wanting};
 
     if (!record.type || !digest || sqlite3_column_bytes(row, 4) != DIGEST_SIZE)
         return error_set(err, STATUS_CORRUPT, "cannot be read");
     memcpy(record.digest.bytes, digest, DIGEST_SIZE);
-    sqlite3_exec(store->db, "SAVEPOINT entering", NULL, NULL, NULL);
-    status = store_enter_record(store, &record, NULL, err);
-    if (status != STATUS_OK)
-        sqlite3_exec(store->db, "ROLLBACK TO entering", NULL, NULL, NULL);
-    sqlite3_exec(store->db, "RELEASE entering", NULL, NULL, NULL);
     wanting->is_own = record.log == 1;
-    if (status == STATUS_OK)
-        status = record_scan(record.type, record.body, record.length, &visitor, err);
-    return status;
+    return store_enter_record(store, &record, NULL, err);
+}
+
+/* Those that serve queries of people, which the statements of projection.sql do without. */
+static int drop_indices(sqlite3 *model)
+{
+    sqlite3_stmt *names = NULL;
+    char *drops = NULL;
+    int rc = sqlite3_prepare_v2(model,
+                                "SELECT group_concat('DROP INDEX ' || name, ';') FROM"
+                                " sqlite_schema WHERE type = 'index' AND sql IS NOT NULL AND"
+                                " name <> 'about_by_record'",
+                                -1, &names, NULL);
+
+    if (rc == SQLITE_OK && sqlite3_step(names) == SQLITE_ROW)
+        drops = strdup(text_at(names, 0));
+    sqlite3_finalize(names);
+    rc = drops ? sqlite3_exec(model, drops, NULL, NULL, NULL) : SQLITE_NOMEM;
+    free(drops);
+    return rc;
 }
 
 static enum status enter_all(struct verify *verify, struct store *store, struct error *err)
@@ -79,9 +88,10 @@ static enum status enter_all(struct verify *verify, struct store *store, struct 
     sqlite3_stmt *row;
     enum status status = STATUS_OK;
 
-    if (sqlite3_exec(
+    if (drop_indices(verify->model) != SQLITE_OK ||
+        sqlite3_exec(
             verify->model,
-            "PRAGMA foreign_keys=OFF; PRAGMA synchronous=OFF; PRAGMA journal_mode=MEMORY;"
+            "PRAGMA foreign_keys=OFF; PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF;"
             "CREATE TEMP TABLE wanted (digest BLOB PRIMARY KEY, own INTEGER) WITHOUT ROWID;"
             "BEGIN",
             NULL, NULL, NULL) != SQLITE_OK ||
@@ -228,30 +238,38 @@ static void step_again(struct comparing *comparing)
     comparing->has_again = sqlite3_step(comparing->again) == SQLITE_ROW;
 }
 
-static void read_key_columns(struct comparing *comparing)
+/* The table in the order of its key, whatever indices there are. Heap; NULL: out of memory. */
+static char *read_key_columns(struct comparing *comparing)
 {
     sqlite3_stmt *columns = NULL;
+    struct text sql;
+
+    text_init(&sql);
+    text_append_format(&sql, "SELECT * FROM %s NOT INDEXED ORDER BY ", comparing->table);
 
     if (sqlite3_prepare_v2(comparing->verify->model,
                            "SELECT cid FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk", -1,
                            &columns, NULL) == SQLITE_OK) {
         sqlite3_bind_text(columns, 1, comparing->table, -1, SQLITE_STATIC);
-        while (comparing->key_count < KEY_COLUMNS_MAX && sqlite3_step(columns) == SQLITE_ROW)
+        while (comparing->key_count < KEY_COLUMNS_MAX && sqlite3_step(columns) == SQLITE_ROW) {
+            text_append_format(&sql, "%s%d", comparing->key_count ? ", " : "",
+                               sqlite3_column_int(columns, 0) + 1);
             comparing->keys[comparing->key_count++] = sqlite3_column_int(columns, 0);
+        }
     }
     sqlite3_finalize(columns);
+    return text_steal(&sql);
 }
 
 static void compare_table(struct verify *verify, const char *table)
 {
     struct comparing comparing = {.verify = verify, .table = table};
-    char *sql = text_format("SELECT * FROM %s NOT INDEXED", table);
+    char *sql = read_key_columns(&comparing);
 
     if (!sql) {
         shortage_note();
         return;
     }
-    read_key_columns(&comparing);
     comparing.here = verify_prepare(verify, verify->db, sql, VERIFY_ROW, table);
     sqlite3_prepare_v2(verify->model, sql, -1, &comparing.again, NULL);
     free(sql);
