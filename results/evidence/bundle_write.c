@@ -33,6 +33,8 @@ static enum status no_memory(struct error *err)
 
 static enum status put(struct writer *writer, const char *bytes, size_t length, struct error *err)
 {
+    if (!writer->file) /* it is tried out */
+        return STATUS_OK;
     digest_update(&writer->sha256, bytes, length);
     if (fwrite(bytes, 1, length, writer->file) == length)
         return STATUS_OK;
@@ -225,6 +227,15 @@ static enum status gather_all(struct writer *writer, struct error *err)
 
 /* ---- lines ---- */
 
+static enum status check_name(struct writer *writer, const char *text, struct error *err)
+{
+    return bundle_secrets_are_in(&writer->secrets, text, strlen(text))
+               ? error_set(err, STATUS_INVALID,
+                           "a withheld value is also in the name of the key that signs; make a key "
+                           "with another name (assay key new --name NAME)")
+               : STATUS_OK;
+}
+
 static enum status put_head(struct writer *writer, struct error *err)
 {
     const struct bundle_options *options = writer->options;
@@ -236,10 +247,8 @@ static enum status put_head(struct writer *writer, struct error *err)
 
     if (status == STATUS_OK)
         status = ledger_note(writer->store, &writer->head, &note, err);
-    if (status == STATUS_OK && bundle_secrets_are_in(&writer->secrets, note, strlen(note)))
-        status = error_set(err, STATUS_INVALID,
-                           "a withheld value is also in the name of the key that signs; make a key "
-                           "with another name (assay key new --name NAME)");
+    if (status == STATUS_OK)
+        status = check_name(writer, note, err);
     if (status == STATUS_OK)
         status = statement_begin(writer->store,
                                  "SELECT g.uid FROM temp.bundle_campaign b JOIN main.campaign g ON"
@@ -312,6 +321,14 @@ static enum status put_record(struct writer *writer, sqlite3_stmt *row, struct e
                     json_pack("{s:I, s:o, s:o}", "leaf", (json_int_t)sqlite3_column_int64(row, 0),
                               "record", record, "salt", salt_json),
                     err);
+}
+
+static enum status put_records(struct writer *writer, struct error *err)
+{
+    return each_row(writer,
+                    "SELECT r.leaf, r.type, r.salt, r.body FROM temp.bundle_record b JOIN"
+                    " main.record r ON r.id = b.id ORDER BY r.leaf",
+                    0, put_record, err);
 }
 
 /* Chunks of one series, some at a time. */
@@ -460,6 +477,39 @@ static enum status add_heads(struct writer *writer, struct error *err)
     return store_change_end(writer->store, status, err);
 }
 
+/* Why there can be no such bundle is known before heads are entered for it: they stay. */
+static enum status try_out(struct store *store, const struct bundle_options *options,
+                           struct error *err)
+{
+    struct writer writer = {.store = store, .options = options};
+    struct statement statement;
+    json_t *proof = NULL;
+    enum status status = bundle_secrets_init(&writer.secrets, options, err);
+
+    if (status == STATUS_OK)
+        status = store_snapshot_begin(store, err);
+    if (status == STATUS_OK) {
+        status =
+            statement_begin(store, "SELECT count(*) FROM record WHERE log = 1", &statement, err);
+        if (status == STATUS_OK)
+            status = statement_single(&statement, &writer.head.size, err);
+        if (status == STATUS_OK)
+            status = choose(&writer, err);
+        if (status == STATUS_OK)
+            status = bundle_prove(store, options, writer.head.size, &proof, err);
+        if (status == STATUS_OK)
+            status = gather_all(&writer, err);
+        if (status == STATUS_OK && options->key)
+            status = check_name(&writer, options->key->public.name, err);
+        if (status == STATUS_OK && options->withhold_count > 0)
+            status = put_records(&writer, err);
+        store_snapshot_end(store);
+    }
+    json_decref(proof);
+    bundle_secrets_finish(&writer.secrets);
+    return status;
+}
+
 enum status bundle_write(struct store *store, const struct bundle_options *options, FILE *file,
                          struct bundle_summary *ret, struct error *err)
 {
@@ -467,6 +517,8 @@ enum status bundle_write(struct store *store, const struct bundle_options *optio
     enum status status = bundle_secrets_init(&writer.secrets, options, err);
 
     digest_init(&writer.sha256);
+    if (status == STATUS_OK)
+        status = try_out(store, options, err);
     if (status == STATUS_OK)
         status = add_heads(&writer, err);
     if (status == STATUS_OK)
@@ -483,10 +535,7 @@ enum status bundle_write(struct store *store, const struct bundle_options *optio
                               " c.digest = b.digest ORDER BY b.digest",
                               0, put_blob, err);
         if (status == STATUS_OK)
-            status = each_row(&writer,
-                              "SELECT r.leaf, r.type, r.salt, r.body FROM temp.bundle_record b JOIN"
-                              " main.record r ON r.id = b.id ORDER BY r.leaf",
-                              0, put_record, err);
+            status = put_records(&writer, err);
         if (status == STATUS_OK)
             status = put_samples(&writer, err);
         if (status == STATUS_OK)
