@@ -20,6 +20,7 @@ struct importer {
     int64_t log, last_leaf;
     size_t shown; /* campaigns whose records have come */
     struct merkle_part part;
+    struct digest_state received; /* of what is entered */
     bool (*progress)(void *context, uint64_t done, uint64_t total);
     void *context;
 };
@@ -301,6 +302,7 @@ static enum status enter(struct importer *importer, const struct bundle_line *li
             error_prefix(err, "%s:%" PRIu64 ": record %" PRId64, importer->path, line->number,
                          leaf);
         importer->summary->records += status == STATUS_OK;
+        bundle_receive(&importer->received, &row);
     }
     free(each);
     return status;
@@ -475,7 +477,7 @@ static enum status add_origin(struct importer *importer, const struct bundle_hea
 {
     const char *slash = strrchr(importer->path, '/');
     struct record_body body;
-    struct digest proof;
+    struct digest proof, received;
     enum status status = store_insert_json(importer->store, head->proof, &proof, err);
 
     if (status == STATUS_OK && importer->shown != json_array_size(head->campaigns))
@@ -489,6 +491,8 @@ static enum status add_origin(struct importer *importer, const struct bundle_hea
     body_i64(&body, "size", head->size);
     body_digest(&body, "root", &head->root);
     body_text(&body, "note", head->note);
+    received = digest_final(&importer->received);
+    body_digest(&body, "received", &received);
     body_blob(&body, "proof", &proof);
     body_json(&body, "campaigns", json_incref(head->campaigns));
     if (status == STATUS_OK)
@@ -534,6 +538,7 @@ enum status bundle_import(struct store *store, const char *path,
 
     if (status != STATUS_OK)
         return status;
+    digest_init(&importer.received);
     status = bundle_read(path, &head, &importer, take_line, on_progress, err);
     if (status == STATUS_OK && !importer.is_known) {
         status = check_root(&importer, &head, err);

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/canonical.h"
 #include "harness/core/shortage.h"
+#include "results/evidence/bundle_proof.h"
 #include "results/evidence/verify_internal.h"
 
 #define KEY_COLUMNS_MAX 4
@@ -25,6 +27,7 @@ struct wanting {
     struct verify *verify;
     sqlite3_stmt *want;
     bool is_own;
+    struct digest_state received; /* of the records of other logs since the last of the own one */
 };
 
 static enum status want_blob(void *context, const struct digest *digest, struct error *err)
@@ -39,11 +42,36 @@ static enum status want_blob(void *context, const struct digest *digest, struct 
     return rc == SQLITE_DONE ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
 }
 
-/* columns: 0 id, 1 log, 2 leaf, 3 type, 4 digest, 5 body */
+/* A record of a bundle names what came with it, so that nothing of that can be withheld since. */
+static enum status check_received(struct wanting *wanting, const struct record_row *record,
+                                  struct error *err)
+{
+    const struct digest received = digest_final(&wanting->received);
+    char hex[DIGEST_HEX_SIZE];
+    const char *told;
+    json_t *body = NULL;
+    enum status status = STATUS_OK;
+
+    digest_init(&wanting->received);
+    if (strcmp(record->type->name, "bundle") != 0)
+        return STATUS_OK;
+    canonical_parse(record->body, record->length, "bundle", &body, NULL);
+    told = json_string_value(json_object_get(body, "received"));
+    if (!told || strcmp(told, digest_hex(&received, hex)) != 0)
+        status = error_set(err, STATUS_CORRUPT,
+                           "the records that came with it are not what they were then: something "
+                           "was withheld since, or changed");
+    json_decref(body);
+    return status;
+}
+
+/* columns: 0 id, 1 log, 2 leaf, 3 type, 4 digest, 5 body, 6 salt */
 static enum status enter(struct store *store, struct wanting *wanting, sqlite3_stmt *row,
                          struct error *err)
 {
     const void *digest = sqlite3_column_blob(row, 4);
+    struct digest salt;
+    enum status status;
     struct record_row record = {.id = sqlite3_column_int64(row, 0),
                                 .log = sqlite3_column_int64(row, 1),
                                 .leaf = sqlite3_column_int64(row, 2),
@@ -57,7 +85,17 @@ static enum status enter(struct store *store, struct wanting *wanting, sqlite3_s
         return error_set(err, STATUS_CORRUPT, "cannot be read");
     memcpy(record.digest.bytes, digest, DIGEST_SIZE);
     wanting->is_own = record.log == 1;
-    return store_enter_record(store, &record, NULL, err);
+    status = store_enter_record(store, &record, NULL, err);
+    if (status == STATUS_OK && wanting->is_own)
+        return check_received(wanting, &record, err);
+    if (sqlite3_column_type(row, 6) == SQLITE_BLOB && sqlite3_column_bytes(row, 6) == DIGEST_SIZE) {
+        memcpy(salt.bytes, sqlite3_column_blob(row, 6), DIGEST_SIZE);
+        record.salt = &salt;
+    } else {
+        record.salts = text_at(row, 6);
+    }
+    bundle_receive(&wanting->received, &record);
+    return status;
 }
 
 /* Those that serve queries of people, which the statements of projection.sql do without. */
@@ -100,8 +138,9 @@ static enum status enter_all(struct verify *verify, struct store *store, struct 
                            " max(own, excluded.own)",
                            -1, &wanting.want, NULL) != SQLITE_OK)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    digest_init(&wanting.received);
     row = verify_prepare(verify, verify->db,
-                         "SELECT id, log, leaf, type, digest, body FROM record ORDER BY id",
+                         "SELECT id, log, leaf, type, digest, body, salt FROM record ORDER BY id",
                          VERIFY_ROW, "record");
     while (row && verify_step(verify, row, VERIFY_ROW, "record")) {
         struct error why = ERROR_INIT;

@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from tamper import CliTest  # noqa: E402  (exits where the second verifier cannot run)
 from test_import import ROW  # noqa: E402
 
+import forge  # noqa: E402
 import verify_bundle  # noqa: E402
 import verify_heads  # noqa: E402
 
@@ -519,6 +520,21 @@ class TamperBundle(CliTest):
         call = self.assay("verify", self.db)
         self.assertEqual(call.status, 1, call.out)
         self.assertIn("no bundle here proves it", call.out)
+
+    def test_withheld_after_import(self):
+        """Who took a bundle in cannot withhold more of it: the digests are the same, and it is found."""
+        self.put(self.text)
+        self.new_db()
+        self.assertEqual(self.assay("import", self.file, "--db", self.db).status, 0)
+        line = self.parts().one("comparison")
+        self.withhold(line, "body")
+        with forge.Forgery(self.db) as owner:
+            owner.db.execute("UPDATE record SET body = ?, salt = '{}' WHERE type = 'comparison'", (dump(line["record"]),))
+            owner.db.execute("UPDATE comparison SET body = '{\"withheld\":true}'")
+        call = self.assay("verify", self.db)
+        self.assertEqual(call.status, 1, call.out)
+        self.assertIn("something was withheld since, or changed", call.out)
+        self.assertEqual({found[:2] for found in forge.verify.Verifier(self.db).run()}, {("row", "record")})
 
 
 def other_node(node):

@@ -13,6 +13,7 @@ import unittest  # noqa: E402
 from tamper import TamperTest  # noqa: E402  (exits where the second verifier cannot run)
 
 import forge  # noqa: E402
+import verify_body  # noqa: E402
 
 WORKLOAD = """workload: small
 version: 1
@@ -155,6 +156,7 @@ def bundled(owner):
     proof = owner.blob('{"heads":[],"nodes":[]}')
     owner.enter({"type": "bundle", "imported_utc_ns": 1, "file": "x", "sha256": "01" * 32, "origin":
                  "assay-log/" + "0" * 32, "size": 1, "root": "01" * 32, "note": "x", "proof": proof,
+                 "received": verify_body.received(()),
                  "campaigns": [uid, "5a" * 32], "withheld": []})
 
 
