@@ -330,19 +330,17 @@ class Verifier:
         self.about, self.logs_of = made.about, {}
         came = []  # with the next record of a bundle
         for number, record in enumerate(self.records, 1):
-            came = [] if record.log == 1 and came and record.type != "bundle" else came
             number = record.key if isinstance(record.key, int) else number
             self.logs_of.setdefault(record.log, []).append(record)
             self.by_digest[record.digest] = record
             self.db.execute("SAVEPOINT entering")
             try:
                 made.add(number, record)
-                if record.log != 1:
-                    came.append((record.body, record.salt))
-                elif record.type == "bundle":
-                    if verify_body.strict(record.body).get("received") != verify_body.received(came):
-                        self.wrong("row", "record", record.key, "what came with it was something else")
-                    came = []
+                if record.type == "bundle" and record.log == 1 and verify_body.received(came) != verify_body.strict(
+                        record.body).get("received"):
+                    self.wrong("row", "record", record.key, "what came with it was something else")
+                came = [] if record.log == 1 else came
+                came += [(record.body, record.salt)] * (record.log != 1)
                 for name, digest in verify_body.references(verify_body.spelled(record.body)):
                     if name == "blob":
                         self.wanted[digest] = self.wanted.get(digest) or record.log == 1
