@@ -227,15 +227,6 @@ static enum status gather_all(struct writer *writer, struct error *err)
 
 /* ---- lines ---- */
 
-static enum status check_name(struct writer *writer, const char *text, struct error *err)
-{
-    return bundle_secrets_are_in(&writer->secrets, text, strlen(text))
-               ? error_set(err, STATUS_INVALID,
-                           "a withheld value is also in the name of the key that signs; make a key "
-                           "with another name (assay key new --name NAME)")
-               : STATUS_OK;
-}
-
 static enum status put_head(struct writer *writer, struct error *err)
 {
     const struct bundle_options *options = writer->options;
@@ -247,8 +238,10 @@ static enum status put_head(struct writer *writer, struct error *err)
 
     if (status == STATUS_OK)
         status = ledger_note(writer->store, &writer->head, &note, err);
-    if (status == STATUS_OK)
-        status = check_name(writer, note, err);
+    if (status == STATUS_OK && bundle_secrets_are_in(&writer->secrets, note, strlen(note)))
+        status = error_set(err, STATUS_INVALID,
+                           "a withheld value is also in the name of the key that signs; make a key "
+                           "with another name (assay key new --name NAME)");
     if (status == STATUS_OK)
         status = statement_begin(writer->store,
                                  "SELECT g.uid FROM temp.bundle_campaign b JOIN main.campaign g ON"
@@ -441,6 +434,25 @@ static enum status put_end(struct writer *writer, struct error *err)
 
 /* ---- the whole ---- */
 
+/* Whether there can be such a bundle: no line is written. */
+static enum status try_out(const struct writer *writer, struct error *err)
+{
+    struct writer trial = {
+        .store = writer->store, .options = writer->options, .head = writer->head};
+    enum status status = bundle_secrets_init(&trial.secrets, trial.options, err);
+
+    if (status == STATUS_OK)
+        status = choose(&trial, err);
+    if (status == STATUS_OK)
+        status = gather_all(&trial, err);
+    if (status == STATUS_OK)
+        status = put_head(&trial, err);
+    if (status == STATUS_OK && trial.options->withhold_count > 0)
+        status = put_records(&trial, err);
+    bundle_secrets_finish(&trial.secrets);
+    return status;
+}
+
 /* Two heads: the first says what there is of each campaign; the second covers it, and is signed. */
 static enum status add_heads(struct writer *writer, struct error *err)
 {
@@ -474,40 +486,9 @@ static enum status add_heads(struct writer *writer, struct error *err)
     if (status == STATUS_OK)
         status =
             ledger_insert_head(writer->store, "request", NULL, 0, options->key, &writer->head, err);
+    if (status == STATUS_OK) /* of a bundle that is refused no head stays */
+        status = try_out(writer, err);
     return store_change_end(writer->store, status, err);
-}
-
-/* Why there can be no such bundle is known before heads are entered for it: they stay. */
-static enum status try_out(struct store *store, const struct bundle_options *options,
-                           struct error *err)
-{
-    struct writer writer = {.store = store, .options = options};
-    struct statement statement;
-    json_t *proof = NULL;
-    enum status status = bundle_secrets_init(&writer.secrets, options, err);
-
-    if (status == STATUS_OK)
-        status = store_snapshot_begin(store, err);
-    if (status == STATUS_OK) {
-        status =
-            statement_begin(store, "SELECT count(*) FROM record WHERE log = 1", &statement, err);
-        if (status == STATUS_OK)
-            status = statement_single(&statement, &writer.head.size, err);
-        if (status == STATUS_OK)
-            status = choose(&writer, err);
-        if (status == STATUS_OK)
-            status = bundle_prove(store, options, writer.head.size, &proof, err);
-        if (status == STATUS_OK)
-            status = gather_all(&writer, err);
-        if (status == STATUS_OK && options->key)
-            status = check_name(&writer, options->key->public.name, err);
-        if (status == STATUS_OK && options->withhold_count > 0)
-            status = put_records(&writer, err);
-        store_snapshot_end(store);
-    }
-    json_decref(proof);
-    bundle_secrets_finish(&writer.secrets);
-    return status;
 }
 
 enum status bundle_write(struct store *store, const struct bundle_options *options, FILE *file,
@@ -517,8 +498,6 @@ enum status bundle_write(struct store *store, const struct bundle_options *optio
     enum status status = bundle_secrets_init(&writer.secrets, options, err);
 
     digest_init(&writer.sha256);
-    if (status == STATUS_OK)
-        status = try_out(store, options, err);
     if (status == STATUS_OK)
         status = add_heads(&writer, err);
     if (status == STATUS_OK)

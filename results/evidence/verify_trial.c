@@ -367,6 +367,24 @@ static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
     sqlite3_finalize(row);
 }
 
+/* Samples of trials that no record of an end names. */
+static void report_endless(struct verify *verify, int64_t count)
+{
+    sqlite3_stmt *row = verify_prepare(verify, verify->db,
+                                       "SELECT trial || '/' || name || '/' || first FROM series"
+                                       " WHERE trial NOT IN (SELECT trial FROM trial_end)",
+                                       VERIFY_CONTENT, "series");
+    int reported = 0;
+
+    verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, "series", NULL,
+                  "%" PRId64 " of its rows are of trials that have no record of their end", count);
+    while (row && reported++ < VERIFY_FINDINGS_MAX &&
+           verify_step(verify, row, VERIFY_CONTENT, "series"))
+        verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, "series", text_at(row, 0),
+                      "is of a trial that has no record of its end");
+    sqlite3_finalize(row);
+}
+
 enum status verify_series(struct verify *verify, struct error *err)
 {
     const int64_t most =
@@ -381,9 +399,7 @@ enum status verify_series(struct verify *verify, struct error *err)
     if (most > 0)
         status = verify_share(verify, "series", most, SERIES_STEP, check_part, &done, err);
     if (status == STATUS_OK && !verify_stopped(verify) && done != chunks)
-        verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, "series", NULL,
-                      "%" PRId64 " of its rows are of trials that have no record of their end",
-                      chunks - done);
+        report_endless(verify, chunks - done);
     return status;
 }
 

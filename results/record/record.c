@@ -417,29 +417,6 @@ struct digesting {
     struct record_count count;
 };
 
-/* HMAC-SHA256 (RFC 2104) under a key of 32 bytes. */
-static struct digest hmac(const struct digest *key, const void *bytes, size_t length)
-{
-    uint8_t inner[64], outer[64];
-    struct digest_state state;
-    struct digest digest;
-
-    memset(inner, 0x36, sizeof(inner));
-    memset(outer, 0x5c, sizeof(outer));
-    for (size_t i = 0; i < DIGEST_SIZE; i++) {
-        inner[i] ^= key->bytes[i];
-        outer[i] ^= key->bytes[i];
-    }
-    digest_init(&state);
-    digest_update(&state, inner, sizeof(inner));
-    digest_update(&state, bytes, length);
-    digest = digest_final(&state);
-    digest_init(&state);
-    digest_update(&state, outer, sizeof(outer));
-    digest_update(&state, digest.bytes, DIGEST_SIZE);
-    return digest_final(&state);
-}
-
 bool record_member_salt(const struct record_salts *salts, struct record_span path,
                         struct digest *ret)
 {
@@ -447,7 +424,7 @@ bool record_member_salt(const struct record_salts *salts, struct record_span pat
     char *key;
 
     if (salts && salts->has_all) {
-        *ret = hmac(&salts->all, path.bytes, path.length);
+        *ret = digest_hmac(&salts->all, path.bytes, path.length);
         return true;
     }
     key = salts && salts->each ? text_format("%.*s", (int)path.length, path.bytes) : NULL;
@@ -480,7 +457,7 @@ struct digest record_commitment(const struct digest *salt, struct record_span va
 
 struct digest record_salt(const struct digest *secret, const char *body, size_t length)
 {
-    return hmac(secret, body, length);
+    return digest_hmac(secret, body, length);
 }
 
 static enum status digest_member(void *context, struct record_span path, struct record_span value,
