@@ -36,6 +36,15 @@
 /* An innovation variance this small relative to the level's square is rounding, not noise. */
 #define VARIANCE_LEAST 1e-24
 
+/* Steps from which others were sought. */
+#define TRIES_MAX 64
+#define TRY_CHANGES 40
+struct steps_try {
+    bool single;
+    int rounds; /* that were left */
+    size_t changes, change[TRY_CHANGES];
+};
+
 struct bench {
     const double *x;
     size_t count, order_max;
@@ -46,6 +55,8 @@ struct bench {
     size_t *change;   /* count */
     size_t *previous; /* count */
     struct autoregression model;
+    struct steps_try tries[TRIES_MAX];
+    size_t try_count;
 };
 
 /* Fits the AR of bench->left; returns the criterion without the description's own penalty. */
@@ -374,6 +385,28 @@ static enum status try_steps(struct bench *bench, size_t changes, struct trend *
 }
 
 /*
+ * Whether what follows from the steps in bench->change is known: what a round does depends on them
+ * alone, and a trend that was tried is no better the second time.
+ */
+static bool was_tried(struct bench *bench, size_t changes, bool single, int rounds)
+{
+    struct steps_try *next = &bench->tries[bench->try_count];
+
+    for (const struct steps_try *one = bench->tries; one < next; one++)
+        if (one->single == single && one->rounds >= rounds && one->changes == changes &&
+            memcmp(one->change, bench->change, changes * sizeof(*bench->change)) == 0)
+            return true;
+    if (changes <= TRY_CHANGES && bench->try_count < TRIES_MAX) {
+        next->single = single;
+        next->rounds = rounds;
+        next->changes = changes;
+        memcpy(next->change, bench->change, changes * sizeof(*bench->change));
+        bench->try_count++;
+    }
+    return false;
+}
+
+/*
  * Alternates between the AR of the residuals of the steps and the steps that this AR gives: by PELT
  * for any number of them, or for `single` by the scan for one. Starts from `windows` equal windows:
  * one gives the AR of an unbroken series, many give one that no step has distorted.
@@ -390,6 +423,8 @@ static enum status describe_steps(struct bench *bench, size_t windows, bool sing
     remove_levels(bench, changes, NULL);
     fit_errors(bench);
     for (round = 0; round < ROUNDS_MAX; round++) {
+        if (was_tried(bench, changes, single, ROUNDS_MAX - round))
+            break;
         before = changes;
         memcpy(bench->previous, bench->change, changes * sizeof(*bench->change));
         if (single) {
@@ -417,13 +452,7 @@ static enum status describe_steps(struct bench *bench, size_t windows, bool sing
 enum status trend_describe(const double *x, size_t count, double least_variance, double caution,
                            enum trend_kind most, struct trend *ret, struct error *err)
 {
-    struct bench bench = {
-        .x = x,
-        .count = count,
-        .least_variance = fmax(least_variance, VARIANCE_LEAST),
-        .caution = caution,
-        .order_max = count / 10 < ORDER_MAX ? count / 10 : ORDER_MAX,
-    };
+    struct bench bench;
     struct trend best = {0};
     enum status status = STATUS_OK;
     double *memory = malloc(4 * count * sizeof(*memory));
@@ -433,6 +462,12 @@ enum status trend_describe(const double *x, size_t count, double least_variance,
         status = error_set(err, STATUS_NO_MEMORY, "no memory to describe %zu points", count);
         goto out;
     }
+    bench.x = x;
+    bench.count = count;
+    bench.least_variance = fmax(least_variance, VARIANCE_LEAST);
+    bench.caution = caution;
+    bench.order_max = count / 10 < ORDER_MAX ? count / 10 : ORDER_MAX;
+    bench.try_count = 0;
     bench.left = memory;
     bench.white = memory + count;
     bench.work = memory + 2 * count;

@@ -38,6 +38,28 @@ struct digest digest_bytes(const void *bytes, size_t length)
     return digest_final(&state);
 }
 
+struct digest digest_hmac(const struct digest *key, const void *bytes, size_t length)
+{
+    uint8_t inner[64], outer[64];
+    struct digest_state state;
+    struct digest digest;
+
+    memset(inner, 0x36, sizeof(inner));
+    memset(outer, 0x5c, sizeof(outer));
+    for (size_t i = 0; i < DIGEST_SIZE; i++) {
+        inner[i] ^= key->bytes[i];
+        outer[i] ^= key->bytes[i];
+    }
+    digest_init(&state);
+    digest_update(&state, inner, sizeof(inner));
+    digest_update(&state, bytes, length);
+    digest = digest_final(&state);
+    digest_init(&state);
+    digest_update(&state, outer, sizeof(outer));
+    digest_update(&state, digest.bytes, DIGEST_SIZE);
+    return digest_final(&state);
+}
+
 /* FIPS 180-4, 5.1.1: whole blocks need no finishing, whose state is the digest. */
 struct digest digest_padded(uint8_t *message, size_t length)
 {

@@ -30,6 +30,8 @@ void digest_update(struct digest_state *state, const void *bytes, size_t length)
 struct digest digest_final(struct digest_state *state);
 
 struct digest digest_bytes(const void *bytes, size_t length);
+/* HMAC-SHA256 (RFC 2104) under a key of 32 bytes. */
+struct digest digest_hmac(const struct digest *key, const void *bytes, size_t length);
 
 /*
  * The same for a message followed by DIGEST_PADDING writable bytes, which it overwrites: cheaper

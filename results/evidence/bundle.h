@@ -108,7 +108,8 @@ struct bundle_import {
 
 /*
  * Takes a bundle in, in one transaction: its records stay as they are, in their own log. A campaign
- * whose uid is here already is not changed. `ret_head`, when not NULL, receives what the bundle
+ * whose uid is here already is not changed; INVALID where the bundle has later records of it.
+ * `ret_head`, when not NULL, receives what the bundle
  * says of itself. CORRUPT: the records do not lead to the bundle's root, or do not fit together.
  * What is to be believed is what verify_file says of the database afterwards.
  */

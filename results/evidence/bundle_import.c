@@ -15,10 +15,12 @@ struct importer {
     struct store *store;
     const char *path;
     struct bundle_import *summary;
-    bool is_known; /* all campaigns are here */
+    bool is_known;  /* all campaigns are here */
+    json_t *lacked; /* then, {type: how many records} that are not; else NULL */
     int64_t log, last_leaf;
     size_t shown; /* campaigns whose records have come */
     struct merkle_part part;
+    struct digest_state received; /* of what is entered */
     bool (*progress)(void *context, uint64_t done, uint64_t total);
     void *context;
 };
@@ -53,6 +55,7 @@ static enum status count_known(struct importer *importer, const struct bundle_he
             status = STATUS_OK;
     }
     importer->is_known = importer->summary->known == (int64_t)count;
+    importer->lacked = importer->is_known ? json_object() : NULL;
     if (status == STATUS_OK && importer->summary->known > 0 && !importer->is_known)
         status = error_set(
             err, STATUS_INVALID,
@@ -125,15 +128,12 @@ static enum status take_blob(struct importer *importer, const struct bundle_line
 }
 
 /* What a record refers to and the bundle does not have was withheld. */
-static enum status note_blob(void *context, bool is_blob, const struct digest *digest,
-                             struct error *err)
+static enum status note_blob(void *context, const struct digest *digest, struct error *err)
 {
     struct importer *importer = context;
     struct statement statement;
     enum status status;
 
-    if (!is_blob)
-        return STATUS_OK;
     status = statement_begin(importer->store,
                              "INSERT INTO content (digest) VALUES (?1) ON CONFLICT DO NOTHING",
                              &statement, err);
@@ -206,17 +206,68 @@ static enum status check_listed(struct importer *importer, const struct bundle_h
                           "its campaign is not the one that the first line names here");
 }
 
+/* Counts a record of known campaigns that is not here. */
+static enum status count_lacked(struct importer *importer, const struct record_type *type,
+                                const struct digest *digest, struct error *err)
+{
+    struct statement statement;
+    bool row = false;
+    enum status status =
+        statement_begin(importer->store, "SELECT 1 FROM record WHERE digest = ?1", &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_digest(&statement, digest);
+    status = statement_step(&statement, &row, err);
+    statement_end(&statement);
+    if (status == STATUS_OK && !row &&
+        json_object_set_new(
+            importer->lacked, type->name,
+            json_integer(1 + json_integer_value(json_object_get(importer->lacked, type->name)))))
+        status = error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+    return status;
+}
+
+/* Heads come with each bundle; all else says something of the campaigns that nobody here would see.
+ */
+static enum status refuse_later(const struct importer *importer, struct error *err)
+{
+    enum status status = STATUS_OK;
+    struct text types;
+    json_t *count;
+    const char *type;
+
+    text_init(&types);
+    json_object_foreach(importer->lacked, type, count)
+    {
+        if (strcmp(type, "checkpoint") != 0)
+            text_append_format(&types, "%s%s (%lld)", types.length ? ", " : "", type,
+                               (long long)json_integer_value(count));
+    }
+    if (!text_ok(&types))
+        status = error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+    else if (types.length > 0)
+        status = error_set(err, STATUS_INVALID,
+                           "%s: its campaigns came in an earlier bundle, and these records of them "
+                           "did not: %s. Nothing is added to a campaign that is here: import it "
+                           "into another database to see them",
+                           importer->path, types.data);
+    text_finish(&types);
+    return status;
+}
+
 static enum status enter(struct importer *importer, const struct bundle_line *line,
                          const struct record_type *type, const char *body, int64_t leaf,
                          struct error *err)
 {
-    const struct record_visitor visitor = {.context = importer, .reference = note_blob};
     struct record_row row = {.log = importer->log,
                              .leaf = leaf,
                              .type = type,
                              .body = body,
                              .length = strlen(body),
-                             .keep_body = true};
+                             .keep_body = true,
+                             .blob = note_blob,
+                             .context = importer};
     struct record_salts salts;
     char *each = NULL;
     bool known = false;
@@ -224,8 +275,18 @@ static enum status enter(struct importer *importer, const struct bundle_line *li
 
     if (!read_salt(json_object_get(line->json, "salt"), &salts, &each))
         status = bad_line(importer, line, err, "its salt cannot be read");
-    if (status == STATUS_OK)
-        status = record_digest(type, body, row.length, &salts, &row.digest, err);
+    if (status == STATUS_OK) {
+        status = record_digest(type, body, row.length, &salts, &row.digest, NULL, err);
+        if (status != STATUS_OK && err)
+            error_prefix(err, "%s:%" PRIu64 ": record %" PRId64, importer->path, line->number,
+                         leaf);
+    }
+    if (importer->is_known) {
+        if (status == STATUS_OK)
+            status = count_lacked(importer, type, &row.digest, err);
+        free(each);
+        return status;
+    }
     row.salt = salts.has_all ? &salts.all : NULL;
     row.salts = each;
     if (status == STATUS_OK && !merkle_part_add(&importer->part, 0, (uint64_t)leaf, &row.digest))
@@ -233,9 +294,7 @@ static enum status enter(struct importer *importer, const struct bundle_line *li
     if (status == STATUS_OK)
         status = find_known(importer, line, leaf, &row.digest, &known, err);
     if (status == STATUS_OK && !known) {
-        status = record_scan(type, body, row.length, &visitor, err);
-        if (status == STATUS_OK)
-            status = store_enter_record(importer->store, &row, NULL, err);
+        status = store_enter_record(importer->store, &row, NULL, err);
         /* A function of SQL that its body makes fail: malformed JSON, a path that is none. */
         if (status != STATUS_OK && sqlite3_errcode(importer->store->db) == SQLITE_ERROR)
             status = error_set(err, STATUS_CORRUPT, "does not have the members of its type");
@@ -243,6 +302,7 @@ static enum status enter(struct importer *importer, const struct bundle_line *li
             error_prefix(err, "%s:%" PRIu64 ": record %" PRId64, importer->path, line->number,
                          leaf);
         importer->summary->records += status == STATUS_OK;
+        bundle_receive(&importer->received, &row);
     }
     free(each);
     return status;
@@ -292,8 +352,11 @@ static enum status insert_chunk(struct importer *importer, const struct bundle_l
                            sizeof(bytes), &chunk.length))
         return bad_line(importer, line, err, "its samples cannot be read");
     status = series_decode(bytes, chunk.length, values, &count, err);
-    if (status != STATUS_OK)
+    if (status != STATUS_OK) {
+        if (err)
+            error_prefix(err, "%s:%" PRIu64, importer->path, line->number);
         return status;
+    }
     chunk.count = (int64_t)count;
     chunk.facts = series_measure(values, count);
     *first += chunk.count;
@@ -345,10 +408,12 @@ static enum status take_line(void *context, const struct bundle_head *head,
         if (status == STATUS_OK && !importer->is_known)
             status = open_log(importer, head, err);
     }
-    if (status != STATUS_OK || importer->is_known)
+    if (status != STATUS_OK)
         return status;
     if (json_object_get(line->json, "record"))
         return take_record(importer, head, line, err);
+    if (importer->is_known)
+        return STATUS_OK;
     if (json_object_get(line->json, "series"))
         return take_series(importer, line, err);
     return take_blob(importer, line, err);
@@ -412,7 +477,7 @@ static enum status add_origin(struct importer *importer, const struct bundle_hea
 {
     const char *slash = strrchr(importer->path, '/');
     struct record_body body;
-    struct digest proof;
+    struct digest proof, received;
     enum status status = store_insert_json(importer->store, head->proof, &proof, err);
 
     if (status == STATUS_OK && importer->shown != json_array_size(head->campaigns))
@@ -426,6 +491,8 @@ static enum status add_origin(struct importer *importer, const struct bundle_hea
     body_i64(&body, "size", head->size);
     body_digest(&body, "root", &head->root);
     body_text(&body, "note", head->note);
+    received = digest_final(&importer->received);
+    body_digest(&body, "received", &received);
     body_blob(&body, "proof", &proof);
     body_json(&body, "campaigns", json_incref(head->campaigns));
     if (status == STATUS_OK)
@@ -471,14 +538,18 @@ enum status bundle_import(struct store *store, const char *path,
 
     if (status != STATUS_OK)
         return status;
+    digest_init(&importer.received);
     status = bundle_read(path, &head, &importer, take_line, on_progress, err);
     if (status == STATUS_OK && !importer.is_known) {
         status = check_root(&importer, &head, err);
         if (status == STATUS_OK)
             status = add_origin(&importer, &head, err);
     }
+    if (status == STATUS_OK && importer.is_known)
+        status = refuse_later(&importer, err);
     if (status == STATUS_OK)
         status = find_first(&importer, &head, err);
+    json_decref(importer.lacked);
     merkle_part_finish(&importer.part);
     status = store_change_end(store, status, err);
     if (status == STATUS_OK)

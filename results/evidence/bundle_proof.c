@@ -187,6 +187,17 @@ static enum status add_nodes(struct proving *proving, json_t *nodes, struct erro
     return status;
 }
 
+void bundle_receive(struct digest_state *received, const struct record_row *row)
+{
+    char hex[DIGEST_HEX_SIZE];
+    const char *salt = row->salt ? digest_hex(row->salt, hex) : row->salts ? row->salts : "";
+
+    digest_update(received, row->body, row->length);
+    digest_update(received, "\n", 1);
+    digest_update(received, salt, strlen(salt));
+    digest_update(received, "\n", 1);
+}
+
 enum status bundle_prove(struct store *store, const struct bundle_options *options, int64_t size,
                          json_t **ret, struct error *err)
 {

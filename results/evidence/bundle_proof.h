@@ -13,6 +13,13 @@
 enum status bundle_prove(struct store *store, const struct bundle_options *options, int64_t size,
                          json_t **ret, struct error *err);
 
+/*
+ * Takes a record that came in a bundle into the digest that is the member `received` of the
+ * bundle's record (FORMAT.md): its body and its salts.
+ */
+struct record_row;
+void bundle_receive(struct digest_state *received, const struct record_row *row);
+
 /* Adds the proof's nodes to `part`. CORRUPT: they are none; NO_MEMORY. */
 enum status bundle_proof_nodes(const json_t *proof, struct merkle_part *part, struct error *err);
 

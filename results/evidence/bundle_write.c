@@ -35,6 +35,8 @@ static enum status no_memory(struct error *err)
 
 static enum status put(struct writer *writer, const char *bytes, size_t length, struct error *err)
 {
+    if (!writer->file) /* it is tried out */
+        return STATUS_OK;
     digest_update(&writer->sha256, bytes, length);
     if (fwrite(bytes, 1, length, writer->file) == length)
         return STATUS_OK;
@@ -316,6 +318,14 @@ static enum status put_record(struct writer *writer, sqlite3_stmt *row, struct e
                     err);
 }
 
+static enum status put_records(struct writer *writer, struct error *err)
+{
+    return each_row(writer,
+                    "SELECT r.leaf, r.type, r.salt, r.body FROM temp.bundle_record b JOIN"
+                    " main.record r ON r.id = b.id ORDER BY r.leaf",
+                    0, put_record, err);
+}
+
 /* Chunks of one series, some at a time. */
 struct chunks {
     json_t *array;
@@ -426,6 +436,25 @@ static enum status put_end(struct writer *writer, struct error *err)
 
 /* ---- the whole ---- */
 
+/* Whether there can be such a bundle: no line is written. */
+static enum status try_out(const struct writer *writer, struct error *err)
+{
+    struct writer trial = {
+        .store = writer->store, .options = writer->options, .head = writer->head};
+    enum status status = bundle_secrets_init(&trial.secrets, trial.options, err);
+
+    if (status == STATUS_OK)
+        status = choose(&trial, err);
+    if (status == STATUS_OK)
+        status = gather_all(&trial, err);
+    if (status == STATUS_OK)
+        status = put_head(&trial, err);
+    if (status == STATUS_OK && trial.options->withhold_count > 0)
+        status = put_records(&trial, err);
+    bundle_secrets_finish(&trial.secrets);
+    return status;
+}
+
 /* Two heads: the first says what there is of each campaign; the second covers it, and is signed. */
 static enum status add_heads(struct writer *writer, struct error *err)
 {
@@ -459,6 +488,8 @@ static enum status add_heads(struct writer *writer, struct error *err)
     if (status == STATUS_OK)
         status =
             ledger_insert_head(writer->store, "request", NULL, 0, options->key, &writer->head, err);
+    if (status == STATUS_OK) /* of a bundle that is refused no head stays */
+        status = try_out(writer, err);
     return store_change_end(writer->store, status, err);
 }
 
@@ -485,10 +516,7 @@ enum status bundle_write(struct store *store, const struct bundle_options *optio
                               " c.digest = b.digest ORDER BY b.digest",
                               0, put_blob, err);
         if (status == STATUS_OK)
-            status = each_row(&writer,
-                              "SELECT r.leaf, r.type, r.salt, r.body FROM temp.bundle_record b JOIN"
-                              " main.record r ON r.id = b.id ORDER BY r.leaf",
-                              0, put_record, err);
+            status = put_records(&writer, err);
         if (status == STATUS_OK)
             status = put_samples(&writer, err);
         if (status == STATUS_OK)

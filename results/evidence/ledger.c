@@ -64,7 +64,7 @@ static enum status check_record(struct store *store, sqlite3_stmt *row, struct d
     if (salts.has_all)
         memcpy(salts.all.bytes, salt, DIGEST_SIZE);
     if (type && body && stored && sqlite3_column_bytes(row, 3) == DIGEST_SIZE &&
-        record_digest(type, body, (size_t)sqlite3_column_bytes(row, 5), &salts, ret, &why) ==
+        record_digest(type, body, (size_t)sqlite3_column_bytes(row, 5), &salts, ret, NULL, &why) ==
             STATUS_OK &&
         memcmp(stored, ret->bytes, DIGEST_SIZE) == 0)
         return STATUS_OK;

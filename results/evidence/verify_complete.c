@@ -132,42 +132,6 @@ static bool all_trials_were_planned(struct verify *verify)
     return holds && rc == SQLITE_DONE;
 }
 
-/* Walks along chunks, whose trials must ascend, up to those of `trial`, and sums these up. */
-static bool sum_of_chunks(sqlite3_stmt *chunk, int64_t trial, int64_t *last, int *rc, int64_t *ret)
-{
-    *ret = 0;
-    while (*rc == SQLITE_ROW && sqlite3_column_int64(chunk, 0) <= trial) {
-        const int64_t of = sqlite3_column_int64(chunk, 0);
-
-        if (of < *last ||
-            (of == trial && __builtin_add_overflow(*ret, sqlite3_column_int64(chunk, 1), ret)))
-            return false;
-        *last = of;
-        *rc = sqlite3_step(chunk);
-    }
-    return true;
-}
-
-static bool all_samples_are_stored(struct verify *verify)
-{
-    sqlite3_stmt *end = prepare(verify, "SELECT trial, samples FROM trial_end WHERE samples IS NOT"
-                                        " NULL AND status = 'ok' ORDER BY trial");
-    sqlite3_stmt *chunk = prepare(verify, "SELECT trial, count FROM series WHERE name = 'wall_ns'"
-                                          " ORDER BY rowid");
-    int end_rc = SQLITE_ERROR, rc = chunk ? sqlite3_step(chunk) : SQLITE_ERROR;
-    int64_t last = INT64_MIN, sum;
-    bool holds = end && chunk;
-
-    while (holds && next(end, &end_rc))
-        holds = sum_of_chunks(chunk, sqlite3_column_int64(end, 0), &last, &rc, &sum) &&
-                sum == sqlite3_column_int64(end, 1);
-    /* No further chunks of a trial that was already checked. */
-    holds = holds && sum_of_chunks(chunk, INT64_MAX, &last, &rc, &sum);
-    sqlite3_finalize(end);
-    sqlite3_finalize(chunk);
-    return holds && rc == SQLITE_DONE && end_rc == SQLITE_DONE;
-}
-
 /*
  * Each gives rows (key, sentence) for what is wrong or should be known. `level` of the finding;
  * `table` that it is reported for. `holds`: a cheaper check; true: the rule has no findings unless
@@ -240,22 +204,6 @@ static const struct rule {
                                         " = g.id) || ' planned trials have no end' FROM campaign g "
                                         "WHERE coalesce(" CAMPAIGN_STATE(
                                             "g.id") ", '') <> 'finished'"},
-    {VERIFY_WRONG, "series",
-     "SELECT trial || '/' || name || '/' || first, 'the series ' || name || ' of trial ' || trial "
-     "||"
-     " ' continues at sample ' || first"
-     " || ' instead of ' || place || ': samples are missing' FROM (SELECT trial, name,"
-     " first, coalesce((SELECT b.first + b.count FROM series b WHERE b.trial = s.trial AND b.name "
-     "= s.name"
-     " AND b.first < s.first ORDER BY b.first DESC LIMIT 1), 0) AS place FROM series s WHERE first"
-     " <> 0) WHERE first <> place"},
-    {VERIFY_WRONG, "trial_end",
-     "SELECT e.trial, 'states ' || e.samples || ' samples, ' || coalesce(sum(s.count), 0) ||"
-     " ' are stored' FROM trial_end e LEFT JOIN series s ON s.trial = e.trial AND s.name = "
-     "'wall_ns'"
-     " WHERE e.samples IS NOT NULL AND e.status = 'ok' GROUP BY e.trial"
-     " HAVING coalesce(sum(s.count), 0) <> e.samples",
-     all_samples_are_stored},
 };
 
 static void check_rule(struct verify *verify, const struct rule *rule)

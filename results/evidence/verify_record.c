@@ -34,48 +34,26 @@ bool verify_read_salts(sqlite3_stmt *row, int column, struct record_salts *ret, 
     }
 }
 
-/* Members of a record that can be withheld. */
-struct counting {
-    const struct record_salts *salts;
-    size_t open, withheld;
-    bool has_salts; /* each open one has its own */
-};
-
-static enum status count_member(void *context, struct record_span path, struct record_span value,
-                                const struct digest *withheld, struct error *err)
-{
-    struct counting *counting = context;
-    struct digest salt;
-
-    (void)value;
-    (void)err;
-    if (withheld)
-        counting->withheld++;
-    else
-        counting->open++;
-    counting->has_salts &= withheld || record_member_salt(counting->salts, path, &salt);
-    return STATUS_OK;
-}
-
 /*
  * Whether a record has the salts that it needs and no others, so that none can be changed. In the
  * own log they follow from its secret, and nothing is withheld.
  */
 static bool salts_fit(const struct verify *verify, const struct record_type *type, const char *body,
-                      size_t length, const struct counting *counting, bool is_own)
+                      size_t length, const struct record_salts *salts,
+                      const struct record_count *members, bool is_own)
 {
-    const struct record_salts *salts = counting->salts;
     struct digest salt;
 
     if (is_own) {
-        salt = record_salt(&verify->secret, body, length);
-        return counting->withheld == 0 && salts->has_all == (*type->committed != '\0') &&
-               (!salts->has_all || digest_equal(&salts->all, &salt));
+        if (members->withheld != 0 || salts->has_all != (*type->committed != '\0'))
+            return false;
+        if (salts->has_all)
+            salt = record_salt(&verify->secret, body, length);
+        return !salts->has_all || digest_equal(&salts->all, &salt);
     }
     if (salts->each)
-        return counting->withheld > 0 && counting->has_salts &&
-               json_object_size(salts->each) == counting->open;
-    return counting->withheld == 0 && salts->has_all == (counting->open > 0);
+        return members->withheld > 0 && json_object_size(salts->each) == members->open;
+    return members->withheld == 0 && salts->has_all == (members->open > 0);
 }
 
 /* columns: 0 id, 1 type, 2 digest, 3 salt, 4 body, 5 log */
@@ -85,9 +63,7 @@ static void check_record(struct verify_worker *worker, sqlite3_stmt *row)
     const struct record_type *type = record_type_find(text_at(row, 1));
     const void *stored = sqlite3_column_blob(row, 2);
     struct record_salts salts;
-    struct counting counting = {.salts = &salts, .has_salts = true};
-    const struct record_visitor visitor = {
-        .context = &counting, .is_exact = true, .member = count_member};
+    struct record_count members;
     struct error err = ERROR_INIT;
     struct digest digest;
     json_t *each = NULL;
@@ -103,17 +79,15 @@ static void check_record(struct verify_worker *worker, sqlite3_stmt *row)
         error_set(&err, status, "has no salt of the form that salts have");
     else
         status = record_digest(type, text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), &salts,
-                               &digest, &err);
-    if (status == STATUS_OK)
-        status = record_scan(type, text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), &visitor,
-                             &err);
+                               &digest, &members, &err);
     if (status == STATUS_OK && (!stored || sqlite3_column_bytes(row, 2) != DIGEST_SIZE ||
                                 memcmp(stored, digest.bytes, DIGEST_SIZE) != 0))
         status = error_set(&err, STATUS_CORRUPT,
                            "is not the record that entered the log: its digest differs (%s)",
                            type->name);
-    if (status == STATUS_OK && !salts_fit(worker->verify, type, text_at(row, 4),
-                                          (size_t)sqlite3_column_bytes(row, 4), &counting, is_own))
+    if (status == STATUS_OK &&
+        !salts_fit(worker->verify, type, text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4),
+                   &salts, &members, is_own))
         status = error_set(&err, STATUS_CORRUPT, "has other salts than it needs (%s)", type->name);
     json_decref(each);
     if (status != STATUS_OK)

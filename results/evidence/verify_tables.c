@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/canonical.h"
 #include "harness/core/shortage.h"
+#include "results/evidence/bundle_proof.h"
 #include "results/evidence/verify_internal.h"
 
 #define KEY_COLUMNS_MAX 4
@@ -25,16 +27,14 @@ struct wanting {
     struct verify *verify;
     sqlite3_stmt *want;
     bool is_own;
+    struct digest_state received; /* of the records of other logs since the last of the own one */
 };
 
-static enum status want_blob(void *context, bool is_blob, const struct digest *digest,
-                             struct error *err)
+static enum status want_blob(void *context, const struct digest *digest, struct error *err)
 {
     struct wanting *wanting = context;
     int rc;
 
-    if (!is_blob)
-        return STATUS_OK;
     sqlite3_bind_blob(wanting->want, 1, digest->bytes, DIGEST_SIZE, SQLITE_STATIC);
     sqlite3_bind_int(wanting->want, 2, wanting->is_own);
     rc = sqlite3_step(wanting->want);
@@ -42,32 +42,79 @@ static enum status want_blob(void *context, bool is_blob, const struct digest *d
     return rc == SQLITE_DONE ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
 }
 
-/* columns: 0 id, 1 log, 2 leaf, 3 type, 4 digest, 5 body */
+/* A record of a bundle names what came with it, so that nothing of that can be withheld since. */
+static enum status check_received(struct wanting *wanting, const struct record_row *record,
+                                  struct error *err)
+{
+    const struct digest received = digest_final(&wanting->received);
+    char hex[DIGEST_HEX_SIZE];
+    const char *told;
+    json_t *body = NULL;
+    enum status status = STATUS_OK;
+
+    digest_init(&wanting->received);
+    if (strcmp(record->type->name, "bundle") != 0)
+        return STATUS_OK;
+    canonical_parse(record->body, record->length, "bundle", &body, NULL);
+    told = json_string_value(json_object_get(body, "received"));
+    if (!told || strcmp(told, digest_hex(&received, hex)) != 0)
+        status = error_set(err, STATUS_CORRUPT,
+                           "the records that came with it are not what they were then: something "
+                           "was withheld since, or changed");
+    json_decref(body);
+    return status;
+}
+
+/* columns: 0 id, 1 log, 2 leaf, 3 type, 4 digest, 5 body, 6 salt */
 static enum status enter(struct store *store, struct wanting *wanting, sqlite3_stmt *row,
                          struct error *err)
 {
-    const struct record_visitor visitor = {.context = wanting, .reference = want_blob};
     const void *digest = sqlite3_column_blob(row, 4);
+    struct digest salt;
+    enum status status;
     struct record_row record = {.id = sqlite3_column_int64(row, 0),
                                 .log = sqlite3_column_int64(row, 1),
                                 .leaf = sqlite3_column_int64(row, 2),
                                 .type = record_type_find(text_at(row, 3)),
                                 .body = text_at(row, 5),
-                                .length = (size_t)sqlite3_column_bytes(row, 5)};
-    enum status status;
+                                .length = (size_t)sqlite3_column_bytes(row, 5),
+                                .blob = want_blob,
+                                .context = wanting};
 
     if (!record.type || !digest || sqlite3_column_bytes(row, 4) != DIGEST_SIZE)
         return error_set(err, STATUS_CORRUPT, "cannot be read");
     memcpy(record.digest.bytes, digest, DIGEST_SIZE);
-    sqlite3_exec(store->db, "SAVEPOINT entering", NULL, NULL, NULL);
-    status = store_enter_record(store, &record, NULL, err);
-    if (status != STATUS_OK)
-        sqlite3_exec(store->db, "ROLLBACK TO entering", NULL, NULL, NULL);
-    sqlite3_exec(store->db, "RELEASE entering", NULL, NULL, NULL);
     wanting->is_own = record.log == 1;
-    if (status == STATUS_OK)
-        status = record_scan(record.type, record.body, record.length, &visitor, err);
+    status = store_enter_record(store, &record, NULL, err);
+    if (status == STATUS_OK && wanting->is_own)
+        return check_received(wanting, &record, err);
+    if (sqlite3_column_type(row, 6) == SQLITE_BLOB && sqlite3_column_bytes(row, 6) == DIGEST_SIZE) {
+        memcpy(salt.bytes, sqlite3_column_blob(row, 6), DIGEST_SIZE);
+        record.salt = &salt;
+    } else {
+        record.salts = text_at(row, 6);
+    }
+    bundle_receive(&wanting->received, &record);
     return status;
+}
+
+/* Those that serve queries of people, which the statements of projection.sql do without. */
+static int drop_indices(sqlite3 *model)
+{
+    sqlite3_stmt *names = NULL;
+    char *drops = NULL;
+    int rc = sqlite3_prepare_v2(model,
+                                "SELECT group_concat('DROP INDEX ' || name, ';') FROM"
+                                " sqlite_schema WHERE type = 'index' AND sql IS NOT NULL AND"
+                                " name <> 'about_by_record'",
+                                -1, &names, NULL);
+
+    if (rc == SQLITE_OK && sqlite3_step(names) == SQLITE_ROW)
+        drops = strdup(text_at(names, 0));
+    sqlite3_finalize(names);
+    rc = drops ? sqlite3_exec(model, drops, NULL, NULL, NULL) : SQLITE_NOMEM;
+    free(drops);
+    return rc;
 }
 
 static enum status enter_all(struct verify *verify, struct store *store, struct error *err)
@@ -79,9 +126,10 @@ static enum status enter_all(struct verify *verify, struct store *store, struct 
     sqlite3_stmt *row;
     enum status status = STATUS_OK;
 
-    if (sqlite3_exec(
+    if (drop_indices(verify->model) != SQLITE_OK ||
+        sqlite3_exec(
             verify->model,
-            "PRAGMA foreign_keys=OFF; PRAGMA synchronous=OFF; PRAGMA journal_mode=MEMORY;"
+            "PRAGMA foreign_keys=OFF; PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF;"
             "CREATE TEMP TABLE wanted (digest BLOB PRIMARY KEY, own INTEGER) WITHOUT ROWID;"
             "BEGIN",
             NULL, NULL, NULL) != SQLITE_OK ||
@@ -90,8 +138,9 @@ static enum status enter_all(struct verify *verify, struct store *store, struct 
                            " max(own, excluded.own)",
                            -1, &wanting.want, NULL) != SQLITE_OK)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    digest_init(&wanting.received);
     row = verify_prepare(verify, verify->db,
-                         "SELECT id, log, leaf, type, digest, body FROM record ORDER BY id",
+                         "SELECT id, log, leaf, type, digest, body, salt FROM record ORDER BY id",
                          VERIFY_ROW, "record");
     while (row && verify_step(verify, row, VERIFY_ROW, "record")) {
         struct error why = ERROR_INIT;
@@ -228,30 +277,38 @@ static void step_again(struct comparing *comparing)
     comparing->has_again = sqlite3_step(comparing->again) == SQLITE_ROW;
 }
 
-static void read_key_columns(struct comparing *comparing)
+/* The table in the order of its key, whatever indices there are. Heap; NULL: out of memory. */
+static char *read_key_columns(struct comparing *comparing)
 {
     sqlite3_stmt *columns = NULL;
+    struct text sql;
+
+    text_init(&sql);
+    text_append_format(&sql, "SELECT * FROM %s NOT INDEXED ORDER BY ", comparing->table);
 
     if (sqlite3_prepare_v2(comparing->verify->model,
                            "SELECT cid FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk", -1,
                            &columns, NULL) == SQLITE_OK) {
         sqlite3_bind_text(columns, 1, comparing->table, -1, SQLITE_STATIC);
-        while (comparing->key_count < KEY_COLUMNS_MAX && sqlite3_step(columns) == SQLITE_ROW)
+        while (comparing->key_count < KEY_COLUMNS_MAX && sqlite3_step(columns) == SQLITE_ROW) {
+            text_append_format(&sql, "%s%d", comparing->key_count ? ", " : "",
+                               sqlite3_column_int(columns, 0) + 1);
             comparing->keys[comparing->key_count++] = sqlite3_column_int(columns, 0);
+        }
     }
     sqlite3_finalize(columns);
+    return text_steal(&sql);
 }
 
 static void compare_table(struct verify *verify, const char *table)
 {
     struct comparing comparing = {.verify = verify, .table = table};
-    char *sql = text_format("SELECT * FROM %s NOT INDEXED", table);
+    char *sql = read_key_columns(&comparing);
 
     if (!sql) {
         shortage_note();
         return;
     }
-    read_key_columns(&comparing);
     comparing.here = verify_prepare(verify, verify->db, sql, VERIFY_ROW, table);
     sqlite3_prepare_v2(verify->model, sql, -1, &comparing.again, NULL);
     free(sql);

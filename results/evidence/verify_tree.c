@@ -102,17 +102,20 @@ static void check_head(struct verify *verify, sqlite3_stmt *row, const struct me
     json_decref(body);
 }
 
-/* The campaign of a record with this digest; 0: it is not here. */
-static int64_t campaign_of(struct verify *verify, const char *hex)
+/* The campaign of a record with this digest before the head in this row; 0: it is not here. */
+static int64_t campaign_of(struct verify *verify, const char *hex, sqlite3_stmt *head)
 {
     sqlite3_stmt *find = verify_prepare(verify, verify->db,
                                         "SELECT g.id FROM record r JOIN campaign g ON g.record ="
-                                        " r.id WHERE r.digest = assay_hex(?1)",
+                                        " r.id JOIN record h ON h.id = ?2 WHERE r.digest ="
+                                        " assay_hex(?1) AND r.log = h.log AND r.leaf < h.leaf",
                                         VERIFY_TREE, "campaign");
     int64_t campaign = 0;
 
-    if (find)
+    if (find) {
         sqlite3_bind_text(find, 1, hex, -1, SQLITE_STATIC);
+        sqlite3_bind_int64(find, 2, sqlite3_column_int64(head, 0));
+    }
     if (find && verify_step(verify, find, VERIFY_TREE, "campaign"))
         campaign = sqlite3_column_int64(find, 0);
     sqlite3_finalize(find);
@@ -210,7 +213,7 @@ static void check_manifests(struct verify *verify, sqlite3_stmt *row, const stru
     campaigns = calloc(json_object_size(told) + 1, sizeof(*campaigns));
     json_object_foreach(told, hex, manifest)
     {
-        const int64_t campaign = campaigns ? campaign_of(verify, hex) : 0;
+        const int64_t campaign = campaigns ? campaign_of(verify, hex, row) : 0;
 
         if (!campaign) { /* of a bundle that shows other campaigns of its log */
             are_all = false;
@@ -222,6 +225,9 @@ static void check_manifests(struct verify *verify, sqlite3_stmt *row, const stru
         snprintf(whose, sizeof(whose), "campaign %lld", (long long)campaign);
         compare_manifests(verify, row, manifest, there, whose);
     }
+    if (census && !are_all)
+        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "record", key_of(row, whose),
+                      "is a head that counts records of a campaign that is not here");
     if (census)
         check_numbers(verify, row, census, body);
     if (are_all && count > 1) {
@@ -399,9 +405,11 @@ static bool check_root(struct verify *verify, const char *key, struct merkle_par
 static void check_checkpoints(struct verify *verify, const char *key, struct shown *shown)
 {
     sqlite3_stmt *row = verify_prepare(verify, verify->db,
-                                       "SELECT r.id, r.leaf, c.root, c.size, r.body FROM checkpoint"
-                                       " c JOIN record r ON r.id = c.record WHERE c.log = ?1 AND"
-                                       " r.leaf < ?2",
+                                       "SELECT r.id, r.leaf, c.root, c.size, r.body, (SELECT"
+                                       " count(*) FROM campaign g JOIN record x ON x.id = g.record"
+                                       " WHERE x.log = r.log AND x.leaf < r.leaf), r.body ->>"
+                                       " '$.campaigns_in_log' FROM checkpoint c JOIN record r ON"
+                                       " r.id = c.record WHERE c.log = ?1 AND r.leaf < ?2",
                                        VERIFY_TREE, "checkpoint");
 
     if (row) {
@@ -410,6 +418,7 @@ static void check_checkpoints(struct verify *verify, const char *key, struct sho
     }
     while (row && verify_step(verify, row, VERIFY_TREE, "checkpoint")) {
         const int64_t leaf = sqlite3_column_int64(row, 1), size = sqlite3_column_int64(row, 3);
+        const int64_t here = sqlite3_column_int64(row, 5);
         struct digest root = {{0}};
 
         if (merkle_part_holds(&shown->nodes, (uint64_t)leaf))
@@ -422,6 +431,11 @@ static void check_checkpoints(struct verify *verify, const char *key, struct sho
                           (long long)leaf);
         else
             check_root(verify, key, &shown->part, size, &root, "an earlier head");
+        if (sqlite3_column_type(row, 6) != SQLITE_NULL && sqlite3_column_int64(row, 6) < here)
+            verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "bundle", key,
+                          "a head of it counts fewer campaigns in its log than are here: %lld, and "
+                          "here are %lld",
+                          (long long)sqlite3_column_int64(row, 6), (long long)here);
         check_manifests(verify, row, NULL);
     }
     sqlite3_finalize(row);
@@ -481,21 +495,31 @@ static void check_part(struct verify *verify, sqlite3_stmt *row, struct expected
     json_decref(proof);
 }
 
-/* The last record under a bundle's head counts what there is of each of its campaigns. */
+/* The last record under a bundle's head counts what there is of each of its campaigns, and of no
+ * others; each of them is here. */
 static void check_counts(struct verify *verify)
 {
     sqlite3_stmt *row = verify_prepare(
         verify, verify->db,
-        "SELECT b.record, substr(g.uid, 1, 8) FROM bundle b JOIN log l ON l.name = b.origin JOIN"
+        "SELECT b.record, 'its head does not count the records of campaign ' || substr(g.uid, 1, 8)"
+        " || ', so some may be missing' FROM bundle b JOIN log l ON l.name = b.origin JOIN"
         " campaign g ON g.id = b.campaign JOIN record c ON c.id = g.record WHERE NOT EXISTS (SELECT"
         " 1 FROM record r WHERE r.log = l.id AND r.leaf = b.size - 1 AND r.type = 'checkpoint' AND"
-        " json_type(r.body, '$.manifest.\"' || lower(hex(c.digest)) || '\"') = 'object')",
+        " json_type(r.body, '$.manifest.\"' || lower(hex(c.digest)) || '\"') = 'object')"
+        " UNION ALL SELECT id, 'it names ' || told || ' campaigns, of which ' || here || ' are "
+        "here,"
+        " and its head counts the records of ' || counted FROM (SELECT b.id, (SELECT count(*) FROM"
+        " bundle x WHERE x.record = b.id) AS here, json_array_length(b.body, '$.campaigns') AS "
+        "told,"
+        " (SELECT count(*) FROM record r, json_each(r.body, '$.manifest') WHERE r.log = l.id AND"
+        " r.leaf = b.body ->> '$.size' - 1 AND r.type = 'checkpoint') AS counted FROM record b LEFT"
+        " JOIN log l ON l.name = b.body ->> '$.origin' WHERE b.type = 'bundle' AND b.log = 1) WHERE"
+        " here <> told OR counted <> told",
         VERIFY_COMPLETE, "bundle");
     char key[24];
 
     while (row && verify_step(verify, row, VERIFY_COMPLETE, "bundle"))
-        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "bundle", key_of(row, key),
-                      "its head does not count the records of campaign %s, so some may be missing",
+        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "bundle", key_of(row, key), "%s",
                       text_at(row, 1));
     sqlite3_finalize(row);
 }

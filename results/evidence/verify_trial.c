@@ -1,10 +1,13 @@
 /*
  * What trials hold, and what contradicts it: each rule selects the rows that no honest trial has.
- * And every series is decoded and compared with its record, whether an estimate reads it or not.
+ * And every series is decoded and compared with its record and its trial, whether an estimate reads
+ * it or not: in one walk, since samples are most of a file.
  */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "results/store/series.h"
 #include "results/evidence/verify_internal.h"
@@ -65,18 +68,6 @@ static const struct rule {
      "SELECT t.id, 'it is ok without the series gap_ns' FROM " OK_TRIALS " WHERE t.id" OWN
      " AND NOT EXISTS (SELECT 1 FROM series s WHERE s.trial = t.id AND s.name = 'gap_ns')"},
     {"trial",
-     "SELECT s.trial, 'it has ' || e.samples || ' samples and ' || sum(s.count) || ' values of '"
-     " || s.name FROM series s JOIN trial_end e ON e.trial = s.trial AND e.status = 'ok' WHERE"
-     " s.name NOT LIKE 'telemetry:%' AND s.trial" OWN " GROUP BY s.trial, s.name HAVING"
-     " sum(s.count) IS NOT e.samples"},
-    {"trial",
-     "SELECT t.id, 'its samples and the gaps between them take ' || CAST(s.ns AS INTEGER) || ' ns,"
-     " and warmup and window together ' || (w.end_ns - u.begin_ns) || ' ns' FROM " OK_TRIALS
-     " JOIN phase u ON u.trial = t.id AND u.name = 'warmup' JOIN phase w ON w.trial = t.id AND"
-     " w.name = 'window' JOIN (SELECT trial, total(total) AS ns FROM series WHERE name IN"
-     " ('wall_ns', 'gap_ns') GROUP BY trial) s ON s.trial = t.id WHERE s.ns > w.end_ns -"
-     " u.begin_ns AND t.id" OWN},
-    {"trial",
      "SELECT t.id, 'no file that its worker had mapped has the digest of the program that its"
      " campaign names' FROM " OK_TRIALS " JOIN campaign g ON g.id = t.campaign WHERE t.id" OWN
      " AND NOT EXISTS (SELECT 1 FROM trial_stack s JOIN stack_member m ON m.stack = s.stack JOIN"
@@ -102,11 +93,6 @@ static const struct rule {
      " reason: ' || message WHEN coalesce(iterations_per_sample, 0) < 1 OR coalesce(window_first,"
      " -1) < 0 OR coalesce(window_first >= samples, 1) THEN 'has no window with samples' END AS"
      " why FROM trial_end) WHERE why IS NOT NULL"},
-    {"series",
-     "SELECT trial || '/' || name || '/' || first, 'the series ' || name || ' of trial ' || trial ||"
-     " ' holds ' || minimum FROM"
-     " series WHERE name NOT LIKE 'telemetry:%' AND minimum < CASE name WHEN 'wall_ns' THEN 1 ELSE"
-     " -1 END"},
     /* Checks. */
     {"verification",
      "SELECT id, 'the check of ' || output || ' in trial ' || trial || ' passed with the error '"
@@ -178,28 +164,77 @@ struct reading_series {
     int64_t samples;
 };
 
-/* `first` begins the chunk. */
-static void wrong_series(struct verify_worker *worker, int64_t trial, const char *name,
-                         int64_t first, const char *what)
-{
-    char key[160];
+/* A trial whose series are read. */
+struct reading_trial {
+    struct verify_worker *worker;
+    int64_t id;
+    json_t *list; /* of its series, by its record; NULL: none. Those that were seen are taken out */
+    bool is_ok;   /* by its record */
+    int64_t told; /* samples by its record; -1: it says none */
+    int64_t walls; /* samples of wall_ns */
+    double spent;  /* ns of samples and gaps */
+};
 
-    snprintf(key, sizeof(key), "%lld/%.100s/%lld", (long long)trial, name, (long long)first);
-    verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_CONTENT, "series", key,
-                        "the series %.100s of trial %lld %s", name, (long long)trial, what);
+/* `first` begins the chunk. */
+static void wrong_series(const struct reading_trial *trial, const char *name, int64_t first,
+                         enum verify_check check, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+static void wrong_series(const struct reading_trial *trial, const char *name, int64_t first,
+                         enum verify_check check, const char *format, ...)
+{
+    char key[160], what[256];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(what, sizeof(what), format, args);
+    va_end(args);
+    snprintf(key, sizeof(key), "%lld/%.100s/%lld", (long long)trial->id, name, (long long)first);
+    verify_findings_add(&trial->worker->findings, VERIFY_WRONG, check, "series", key,
+                        "the series %.100s of trial %lld %s", name, (long long)trial->id, what);
+}
+
+static bool is_telemetry(const char *name)
+{
+    return strncasecmp(name, "telemetry:", 10) == 0;
+}
+
+/* Whether another worker than assay's own measured it. Asked where something is wrong. */
+static bool is_foreign(const struct reading_trial *trial)
+{
+    sqlite3_stmt *row = NULL;
+    bool found = false;
+
+    if (sqlite3_prepare_v2(trial->worker->db,
+                           "SELECT 1 FROM environment n CROSS JOIN reading_member m ON"
+                           " m.reading_set = n.readings CROSS JOIN reading r ON r.id = m.reading"
+                           " WHERE n.trial = ?1 AND n.at = 'host' AND r.name ="
+                           " 'variable.ASSAY_WORKER'",
+                           -1, &row, NULL) == SQLITE_OK &&
+        sqlite3_bind_int64(row, 1, trial->id) == SQLITE_OK)
+        found = sqlite3_step(row) == SQLITE_ROW;
+    sqlite3_finalize(row);
+    return found;
 }
 
 /* A series is at its end: is it what the record says? Takes it out of the record's list. */
-static void end_series(struct verify_worker *worker, int64_t trial, struct reading_series *series,
-                       json_t *list)
+static void end_series(struct reading_trial *trial, struct reading_series *series)
 {
     struct digest digest = digest_final(&series->state);
-    char hex[DIGEST_HEX_SIZE];
+    char hex[DIGEST_HEX_SIZE], key[24];
     json_t *entry;
     size_t i;
 
+    if (trial->is_ok && series->samples != trial->told && !is_telemetry(series->name) &&
+        !is_foreign(trial)) {
+        snprintf(key, sizeof(key), "%lld", (long long)trial->id);
+        verify_findings_add(&trial->worker->findings, VERIFY_WRONG, VERIFY_TRIAL, "trial", key,
+                            "it has %" PRId64 " samples and %" PRId64 " values of %s", trial->told,
+                            series->samples, series->name);
+    }
+    if (!strcmp(series->name, "wall_ns"))
+        trial->walls = series->samples;
     digest_hex(&digest, hex);
-    json_array_foreach(list, i, entry)
+    json_array_foreach(trial->list, i, entry)
     {
         const char *name = json_string_value(json_object_get(entry, "name"));
         const char *told = json_string_value(json_object_get(entry, "sha256"));
@@ -208,74 +243,110 @@ static void end_series(struct verify_worker *worker, int64_t trial, struct readi
             continue;
         if (!told || strcmp(told, hex) != 0 ||
             json_integer_value(json_object_get(entry, "samples")) != series->samples)
-            wrong_series(worker, trial, series->name, 0, "is not the one that its record names");
-        json_array_remove(list, i);
+            wrong_series(trial, series->name, 0, VERIFY_CONTENT,
+                         "is not the one that its record names");
+        json_array_remove(trial->list, i);
         return;
     }
-    wrong_series(worker, trial, series->name, 0, "is in no record: somebody added it");
+    wrong_series(trial, series->name, 0, VERIFY_CONTENT, "is in no record: somebody added it");
 }
 
 /* columns: 0 name, then those of the chunk: first, count, minimum, maximum, total, data */
-static void take_chunk(struct verify_worker *worker, int64_t trial, sqlite3_stmt *row,
+static void take_chunk(struct reading_trial *trial, sqlite3_stmt *row,
                        struct reading_series *series)
 {
-    const int64_t first = sqlite3_column_int64(row, 1);
+    const int64_t first = sqlite3_column_int64(row, 1), minimum = sqlite3_column_int64(row, 3);
+    const bool is_wall = !strcmp(series->name, "wall_ns");
     int64_t values[SERIES_CHUNK_MAX];
     struct error err = ERROR_INIT;
     size_t count = 0;
 
-    worker->done++;
+    trial->worker->done++;
     if ((size_t)sqlite3_column_bytes(row, 0) != strlen(text_at(row, 0)))
-        wrong_series(worker, trial, series->name, first, "has a NUL in its name");
+        wrong_series(trial, series->name, first, VERIFY_CONTENT, "has a NUL in its name");
     if (first != series->samples)
-        wrong_series(worker, trial, series->name, series->samples,
+        wrong_series(trial, series->name, series->samples, VERIFY_CONTENT,
                      "has a gap: samples are missing");
+    if (minimum < (is_wall ? 1 : -1) && !is_telemetry(series->name))
+        wrong_series(trial, series->name, first, VERIFY_TRIAL, "holds %" PRId64, minimum);
     if (store_read_chunk(row, 1, values, &count, &err) != STATUS_OK)
-        wrong_series(worker, trial, series->name, first, err.message);
-    series->samples += sqlite3_column_int64(row, 2);
+        wrong_series(trial, series->name, first, VERIFY_CONTENT, "%s", err.message);
+    if (is_wall || !strcmp(series->name, "gap_ns"))
+        trial->spent += sqlite3_column_double(row, 5);
+    if (__builtin_add_overflow(series->samples, sqlite3_column_int64(row, 2), &series->samples))
+        wrong_series(trial, series->name, first, VERIFY_CONTENT, "has too many samples");
     digest_update(&series->state, sqlite3_column_blob(row, 6),
                   (size_t)sqlite3_column_bytes(row, 6));
 }
 
-/* columns of `trial`: 0 row, 1 the record's list of series */
-static void check_samples(struct verify_worker *worker, sqlite3_stmt *trial, sqlite3_stmt *row)
+/* What its series come to, against what its end says. columns of `end`: 2 samples, 4 ns from the
+ * beginning of warmup to the end of window, or NULL */
+static void end_trial(const struct reading_trial *trial, sqlite3_stmt *end)
 {
-    const int64_t id = sqlite3_column_int64(trial, 0);
-    struct reading_series series = {.name = ""};
-    json_t *list = json_loadb(text_at(trial, 1), (size_t)sqlite3_column_bytes(trial, 1), 0, NULL);
+    const double between = sqlite3_column_double(end, 4);
+    struct verify_findings *findings = &trial->worker->findings;
+    char key[24];
     json_t *entry;
     size_t i;
 
-    sqlite3_bind_int64(row, 1, id);
+    snprintf(key, sizeof(key), "%lld", (long long)trial->id);
+    json_array_foreach(trial->list, i, entry)
+    {
+        const char *name = json_string_value(json_object_get(entry, "name"));
+
+        wrong_series(trial, name ? name : "", 0, VERIFY_CONTENT,
+                     "is missing, although its record names it");
+    }
+    if (trial->is_ok && sqlite3_column_type(end, 2) != SQLITE_NULL && trial->walls != trial->told)
+        verify_findings_add(findings, VERIFY_WRONG, VERIFY_COMPLETE, "trial_end", key,
+                            "states %" PRId64 " samples, %" PRId64 " are stored", trial->told,
+                            trial->walls);
+    if (trial->is_ok && sqlite3_column_type(end, 4) != SQLITE_NULL && trial->spent > between &&
+        !is_foreign(trial))
+        verify_findings_add(findings, VERIFY_WRONG, VERIFY_TRIAL, "trial", key,
+                            "its samples and the gaps between them take %.0f ns, and warmup and"
+                            " window together %.0f",
+                            trial->spent, between);
+}
+
+/* columns of `end`: 0 trial, 1 the record's list of series, 2 samples, 3 is ok, and 4 above */
+static void check_samples(struct verify_worker *worker, sqlite3_stmt *end, sqlite3_stmt *row)
+{
+    struct reading_series series = {.name = ""};
+    struct reading_trial trial = {
+        .worker = worker,
+        .id = sqlite3_column_int64(end, 0),
+        .list = json_loadb(text_at(end, 1), (size_t)sqlite3_column_bytes(end, 1), 0, NULL),
+        .told = sqlite3_column_type(end, 2) == SQLITE_NULL ? -1 : sqlite3_column_int64(end, 2),
+        .is_ok = sqlite3_column_int(end, 3) != 0};
+
+    sqlite3_bind_int64(row, 1, trial.id);
     while (!verify_stopped(worker->verify) && sqlite3_step(row) == SQLITE_ROW) {
         if (strcmp(series.name, text_at(row, 0)) != 0 || !series.name[0]) {
             if (series.name[0])
-                end_series(worker, id, &series, list);
+                end_series(&trial, &series);
             series = (struct reading_series){.samples = 0};
             snprintf(series.name, sizeof(series.name), "%s", text_at(row, 0));
             digest_init(&series.state);
         }
-        take_chunk(worker, id, row, &series);
+        take_chunk(&trial, row, &series);
     }
     if (series.name[0])
-        end_series(worker, id, &series, list);
+        end_series(&trial, &series);
     sqlite3_reset(row);
-    json_array_foreach(list, i, entry)
-    {
-        const char *name = json_string_value(json_object_get(entry, "name"));
-
-        wrong_series(worker, id, name ? name : "", 0, "is missing, although its record names it");
-    }
-    json_decref(list);
+    end_trial(&trial, end);
+    json_decref(trial.list);
 }
 
 static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
 {
     sqlite3_stmt *trial = NULL, *row = NULL;
     int rc = sqlite3_prepare_v2(worker->db,
-                                "SELECT e.trial, r.body -> '$.series' FROM trial_end e JOIN record"
-                                " r ON r.id = e.record WHERE e.trial > ?1 AND e.trial <= ?2"
-                                " ORDER BY e.trial",
+                                "SELECT e.trial, r.body -> '$.series', e.samples, e.status ="
+                                " 'ok', (SELECT end_ns FROM phase WHERE trial = e.trial AND name ="
+                                " 'window') - (SELECT begin_ns FROM phase WHERE trial = e.trial AND"
+                                " name = 'warmup') FROM trial_end e JOIN record r ON r.id ="
+                                " e.record WHERE e.trial > ?1 AND e.trial <= ?2 ORDER BY e.trial",
                                 -1, &trial, NULL);
 
     if (rc == SQLITE_OK)
@@ -296,6 +367,24 @@ static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
     sqlite3_finalize(row);
 }
 
+/* Samples of trials that no record of an end names. */
+static void report_endless(struct verify *verify, int64_t count)
+{
+    sqlite3_stmt *row = verify_prepare(verify, verify->db,
+                                       "SELECT trial || '/' || name || '/' || first FROM series"
+                                       " WHERE trial NOT IN (SELECT trial FROM trial_end)",
+                                       VERIFY_CONTENT, "series");
+    int reported = 0;
+
+    verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, "series", NULL,
+                  "%" PRId64 " of its rows are of trials that have no record of their end", count);
+    while (row && reported++ < VERIFY_FINDINGS_MAX &&
+           verify_step(verify, row, VERIFY_CONTENT, "series"))
+        verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, "series", text_at(row, 0),
+                      "is of a trial that has no record of its end");
+    sqlite3_finalize(row);
+}
+
 enum status verify_series(struct verify *verify, struct error *err)
 {
     const int64_t most =
@@ -310,9 +399,7 @@ enum status verify_series(struct verify *verify, struct error *err)
     if (most > 0)
         status = verify_share(verify, "series", most, SERIES_STEP, check_part, &done, err);
     if (status == STATUS_OK && !verify_stopped(verify) && done != chunks)
-        verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, "series", NULL,
-                      "%" PRId64 " of its rows are of trials that have no record of their end",
-                      chunks - done);
+        report_endless(verify, chunks - done);
     return status;
 }
 

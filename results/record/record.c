@@ -414,6 +414,7 @@ struct digesting {
     struct digest_state state;
     const struct record_salts *salts;
     const char *done; /* what comes before it is in the digest */
+    struct record_count count;
 };
 
 bool record_member_salt(const struct record_salts *salts, struct record_span path,
@@ -423,11 +424,7 @@ bool record_member_salt(const struct record_salts *salts, struct record_span pat
     char *key;
 
     if (salts && salts->has_all) {
-        crypto_auth_hmacsha256_state state;
-
-        crypto_auth_hmacsha256_init(&state, salts->all.bytes, DIGEST_SIZE);
-        crypto_auth_hmacsha256_update(&state, (const unsigned char *)path.bytes, path.length);
-        crypto_auth_hmacsha256_final(&state, ret->bytes);
+        *ret = digest_hmac(&salts->all, path.bytes, path.length);
         return true;
     }
     key = salts && salts->each ? text_format("%.*s", (int)path.length, path.bytes) : NULL;
@@ -460,13 +457,7 @@ struct digest record_commitment(const struct digest *salt, struct record_span va
 
 struct digest record_salt(const struct digest *secret, const char *body, size_t length)
 {
-    crypto_auth_hmacsha256_state state;
-    struct digest salt;
-
-    crypto_auth_hmacsha256_init(&state, secret->bytes, DIGEST_SIZE);
-    crypto_auth_hmacsha256_update(&state, (const unsigned char *)body, length);
-    crypto_auth_hmacsha256_final(&state, salt.bytes);
-    return salt;
+    return digest_hmac(secret, body, length);
 }
 
 static enum status digest_member(void *context, struct record_span path, struct record_span value,
@@ -489,14 +480,20 @@ static enum status digest_member(void *context, struct record_span path, struct 
     digest_update(&digesting->state, digest_hex(&commitment, hex), DIGEST_HEX_SIZE - 1);
     digest_update(&digesting->state, after, sizeof(after) - 1);
     digesting->done = value.bytes + value.length;
+    if (withheld)
+        digesting->count.withheld++;
+    else
+        digesting->count.open++;
     return STATUS_OK;
 }
 
 enum status record_digest(const struct record_type *type, const char *body, size_t length,
-                          const struct record_salts *salts, struct digest *ret, struct error *err)
+                          const struct record_salts *salts, struct digest *ret,
+                          struct record_count *ret_count, struct error *err)
 {
     struct digesting digesting = {.salts = salts, .done = body};
-    const struct record_visitor visitor = {.context = &digesting, .member = digest_member};
+    const struct record_visitor visitor = {
+        .context = &digesting, .is_exact = ret_count != NULL, .member = digest_member};
     enum status status;
 
     digest_init(&digesting.state);
@@ -506,6 +503,8 @@ enum status record_digest(const struct record_type *type, const char *body, size
         return status;
     digest_update(&digesting.state, digesting.done, (size_t)(body + length - digesting.done));
     *ret = digest_final(&digesting.state);
+    if (ret_count)
+        *ret_count = digesting.count;
     return STATUS_OK;
 }
 

@@ -95,12 +95,18 @@ struct record_visitor {
 enum status record_scan(const struct record_type *type, const char *body, size_t length,
                         const struct record_visitor *visitor, struct error *err);
 
+/* How many members that can be withheld are not, and are. */
+struct record_count {
+    size_t open, withheld;
+};
 /*
  * The record's digest, which is its leaf's hash (RFC 6962): SHA-256 of a byte 0 and the body with
- * commitments in it. CORRUPT as above, or where a salt is missing.
+ * commitments in it. CORRUPT as above, with is_exact where `ret_count` is not NULL; or where a salt
+ * is missing.
  */
 enum status record_digest(const struct record_type *type, const char *body, size_t length,
-                          const struct record_salts *salts, struct digest *ret, struct error *err);
+                          const struct record_salts *salts, struct digest *ret,
+                          struct record_count *ret_count, struct error *err);
 
 /* A member's own salt. False: there is none for it. */
 bool record_member_salt(const struct record_salts *salts, struct record_span path,

@@ -16,7 +16,10 @@ enum status schema_model_create(const struct embed_file *scripts, int version, s
     sqlite3 *model = NULL;
     enum status status = STATUS_OK;
 
-    if (sqlite3_open(":memory:", &model) != SQLITE_OK || record_register(model) != SQLITE_OK ||
+    if (sqlite3_open_v2(":memory:", &model,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+                        NULL) != SQLITE_OK ||
+        record_register(model) != SQLITE_OK ||
         sqlite3_exec(model, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
         status = error_set(err, STATUS_NO_MEMORY, "out of memory");
     for (int i = 0; i < version && status == STATUS_OK; i++) {

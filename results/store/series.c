@@ -78,11 +78,47 @@ size_t series_encode(const int64_t *values, size_t count, uint8_t *ret)
     return length;
 }
 
+struct distances {
+    uint64_t least, most;
+};
+
+/* With a constant width the compiler turns the bytes of a sample into one load. */
+static inline struct distances read_as(const uint8_t *from, size_t count, size_t width,
+                                       uint64_t minimum, int64_t *ret)
+{
+    struct distances distances = {UINT64_MAX, 0};
+
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t distance = get_big_endian(from + i * width, width);
+
+        distances.most = distance > distances.most ? distance : distances.most;
+        distances.least = distance < distances.least ? distance : distances.least;
+        ret[i] = (int64_t)(minimum + distance);
+    }
+    return distances;
+}
+
+static struct distances read_distances(const uint8_t *from, size_t count, size_t width,
+                                       uint64_t minimum, int64_t *ret)
+{
+    switch (width) {
+    case 2:
+        return read_as(from, count, 2, minimum, ret);
+    case 3:
+        return read_as(from, count, 3, minimum, ret);
+    case 4:
+        return read_as(from, count, 4, minimum, ret);
+    default:
+        return read_as(from, count, width, minimum, ret);
+    }
+}
+
 enum status series_decode(const uint8_t *bytes, size_t length, int64_t *ret, size_t *ret_count,
                           struct error *err)
 {
     uint8_t sum[CHECKSUM_SIZE];
-    uint64_t minimum, largest = 0, smallest = UINT64_MAX;
+    struct distances distances;
+    uint64_t minimum;
     size_t width, count;
 
     if (length < SERIES_HEADER_SIZE || memcmp(bytes, magic, sizeof(magic)) != 0)
@@ -99,17 +135,10 @@ enum status series_decode(const uint8_t *bytes, size_t length, int64_t *ret, siz
     if (memcmp(sum, bytes + CHECKED_SIZE, sizeof(sum)) != 0)
         return error_set(err, STATUS_CORRUPT, "a chunk of samples does not match its checksum");
     minimum = get_big_endian(bytes + 12, 8);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t distance = get_big_endian(bytes + SERIES_HEADER_SIZE + i * width, width);
-
-        if (distance > largest)
-            largest = distance;
-        if (distance < smallest)
-            smallest = distance;
-        ret[i] = (int64_t)(minimum + distance);
-    }
+    distances = read_distances(bytes + SERIES_HEADER_SIZE, count, width, minimum, ret);
     /* A range beyond the largest int64 would have wrapped. */
-    if (smallest != 0 || width_of(largest) != width || largest > (uint64_t)INT64_MAX - minimum)
+    if (distances.least != 0 || width_of(distances.most) != width ||
+        distances.most > (uint64_t)INT64_MAX - minimum)
         return error_set(err, STATUS_CORRUPT,
                          "a chunk of samples is not in the one form that assay writes");
     *ret_count = count;

@@ -104,6 +104,21 @@ static enum status check_path(const char *path, enum store_mode mode, struct err
     return status == STATUS_OK ? check_companions(path, err) : status;
 }
 
+static bool has_safe_json(sqlite3 *db)
+{
+    sqlite3_stmt *row = NULL;
+    bool is_safe = false;
+
+    if (sqlite3_prepare_v2(db,
+                           "SELECT min(flags & ?1) > 0 FROM pragma_function_list WHERE name IN"
+                           " ('json_valid', 'json_extract')",
+                           -1, &row, NULL) == SQLITE_OK &&
+        sqlite3_bind_int(row, 1, SQLITE_INNOCUOUS) == SQLITE_OK && sqlite3_step(row) == SQLITE_ROW)
+        is_safe = sqlite3_column_int(row, 0) != 0;
+    sqlite3_finalize(row);
+    return is_safe;
+}
+
 int store_connect(struct store *store, const char *name, int flags)
 {
     int rc = sqlite3_open_v2(name, &store->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
@@ -117,7 +132,8 @@ int store_connect(struct store *store, const char *name, int flags)
      * then refuses to open the file for writing. None can do harm, and none is run before the
      * schema has been compared.
      */
-    sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
+    if (!has_safe_json(store->db))
+        sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
     store_limit_work(store);
     rc = record_register(store->db);
     if (rc != SQLITE_OK)

@@ -238,6 +238,9 @@ struct record_row {
     const char *body;
     size_t length;
     bool keep_body; /* false: the row is to be compared alone */
+    /* Called with each blob that it refers to; NULL: not asked for. */
+    enum status (*blob)(void *context, const struct digest *digest, struct error *err);
+    void *context; /* of `blob` */
 };
 /*
  * Inserts the row, and what follows from it in all tables. CORRUPT: what it refers to is not here.

@@ -309,6 +309,7 @@ struct member {
 /* A record that is entered: its row, and its members. */
 struct relating {
     struct store *store;
+    const struct record_row *row;
     int64_t record;
     struct member members[MEMBERS_MAX];
     size_t count;
@@ -325,34 +326,53 @@ static enum status take_member(void *context, struct record_span name, struct re
     return STATUS_OK;
 }
 
+/* This record is about a campaign. */
+static enum status add_about(struct relating *relating, int64_t campaign, struct error *err)
+{
+    struct statement statement;
+    enum status status = statement_begin(
+        relating->store, "INSERT OR IGNORE INTO about VALUES (?1, ?2)", &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, campaign);
+    statement_i64(&statement, relating->record);
+    return statement_run(&statement, NULL, err);
+}
+
 /* What this record refers to must be here, and is about the same campaigns. */
 static enum status relate(void *context, bool is_blob, const struct digest *digest,
                           struct error *err)
 {
     struct relating *relating = context;
-    struct store *store = relating->store;
+    const struct record_row *entered = relating->row;
     struct statement statement;
     char hex[DIGEST_HEX_SIZE];
-    int64_t target = 0;
+    bool row = false, found = false;
     enum status status;
 
     if (is_blob)
-        return STATUS_OK;
-    status = find_record(store, digest, &target, err);
-    if (status == STATUS_NOT_FOUND)
-        return error_set(err, STATUS_CORRUPT,
-                         "refers to the record %s, which is not here before it",
-                         digest_hex(digest, hex));
-    if (status == STATUS_OK)
-        status = statement_begin(store,
-                                 "INSERT OR IGNORE INTO about (campaign, record)"
-                                 " SELECT campaign, ?2 FROM about WHERE record = ?1",
-                                 &statement, err);
+        return entered->blob ? entered->blob(entered->context, digest, err) : STATUS_OK;
+    status = statement_begin(relating->store,
+                             "SELECT a.campaign FROM record r LEFT JOIN about a ON a.record = r.id"
+                             " WHERE r.digest = ?1",
+                             &statement, err);
     if (status != STATUS_OK)
         return status;
-    statement_i64(&statement, target);
-    statement_i64(&statement, relating->record);
-    return statement_run(&statement, NULL, err);
+    statement_digest(&statement, digest);
+    while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row) {
+        found = true;
+        if (sqlite3_column_type(statement.handle, 0) != SQLITE_NULL)
+            status = add_about(relating, sqlite3_column_int64(statement.handle, 0), err);
+        if (status != STATUS_OK)
+            break;
+    }
+    statement_end(&statement);
+    if (status == STATUS_OK && !found)
+        status =
+            error_set(err, STATUS_CORRUPT, "refers to the record %s, which is not here before it",
+                      digest_hex(digest, hex));
+    return status;
 }
 
 static int bind_member(sqlite3_stmt *handle, int parameter, const struct relating *relating)
@@ -385,22 +405,15 @@ static enum status run_projection(struct relating *relating, const char *sql, st
 enum status store_enter_record(struct store *store, const struct record_row *row, int64_t *ret,
                                struct error *err)
 {
-    struct relating relating = {.store = store};
+    struct relating relating = {.store = store, .row = row};
     const struct record_visitor visitor = {
         .context = &relating, .top = take_member, .reference = relate};
     const char *sql;
     int64_t shown;
-    struct statement statement;
     enum status status = insert_record(store, row, &relating.record, err);
 
-    if (status == STATUS_OK && !strcmp(row->type->name, "campaign")) {
-        status = statement_begin(store, "INSERT INTO about (campaign, record) VALUES (?1, ?1)",
-                                 &statement, err);
-        if (status == STATUS_OK) {
-            statement_i64(&statement, relating.record);
-            status = statement_run(&statement, NULL, err);
-        }
-    }
+    if (status == STATUS_OK && !strcmp(row->type->name, "campaign"))
+        status = add_about(&relating, relating.record, err);
     if (status == STATUS_OK)
         status = record_scan(row->type, row->body, row->length, &visitor, err);
     shown = sqlite3_total_changes64(store->db);
@@ -470,7 +483,7 @@ static enum status append_text(struct store *store, const struct record_type *ty
         row.salt = &salts.all;
     }
     if (status == STATUS_OK)
-        status = record_digest(type, text, row.length, &salts, &row.digest, err);
+        status = record_digest(type, text, row.length, &salts, &row.digest, NULL, err);
     if (status == STATUS_OK && type->is_shared) {
         status = find_record(store, &row.digest, &id, err);
         if (status == STATUS_OK)

@@ -9,13 +9,16 @@ import os
 import random
 import sqlite3
 import sys
+import types
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from tamper import CliTest  # noqa: E402  (exits where the second verifier cannot run)
 from test_import import ROW  # noqa: E402
 
+import forge  # noqa: E402
 import verify_bundle  # noqa: E402
+import verify_heads  # noqa: E402
 
 SEAL = "with --key"  # found by who names the key, since the seal is gone
 
@@ -148,6 +151,21 @@ class TamperBundle(CliTest):
             parts.nodes.append([0, record["leaf"], self.digests[record["leaf"]]])
             parts.nodes.sort(key=lambda n: n[1] << n[0])
 
+    @staticmethod
+    def count_more(parts):
+        """The owner of the log lets the last head count a campaign that the bundle does not show, so that what
+        there is of its campaigns together cannot be checked; the tree and the note follow."""
+        line, size = parts.records[-1], parts.head["size"]
+        line["record"]["manifest"]["5a" * 32] = {}
+        leaves = [types.SimpleNamespace(leaf=r["leaf"], digest=bytes.fromhex(TamperBundle.digests[r["leaf"]]))
+                  for r in parts.records[:-1]]
+        leaves.append(types.SimpleNamespace(leaf=line["leaf"], digest=hashlib.sha256(
+            b"\0" + dump(line["record"]).encode()).digest()))
+        root = verify_heads.Part(leaves, parts.nodes, size).root(size)
+        note = parts.head["note"].split("\n")[:4]
+        note[2] = base64.b64encode(root).decode()
+        parts.head.update(root=root.hex(), note="\n".join(note) + "\n\n")
+
     # ---- the cases: (what, how, whether only the seal finds it)
 
     def cases_of_records(self):
@@ -156,6 +174,7 @@ class TamperBundle(CliTest):
             "amendment", "campaign", "checkpoint", "claim", "comparison", "declaration", "device", "doctor",
             "dump", "estimate", "event", "import", "log", "readings", "signature", "stack", "trial",
             "trial_begin"})
+        yield "a head that counts a campaign that is not shown", self.count_more
         for kind in kinds:
             yield kind + " left out", lambda p, k=kind: self.leave_out(p, k, False)
             yield kind + " left out, its hash in the proof", lambda p, k=kind: self.leave_out(p, k, True)
@@ -501,6 +520,21 @@ class TamperBundle(CliTest):
         call = self.assay("verify", self.db)
         self.assertEqual(call.status, 1, call.out)
         self.assertIn("no bundle here proves it", call.out)
+
+    def test_withheld_after_import(self):
+        """Who took a bundle in cannot withhold more of it: the digests are the same, and it is found."""
+        self.put(self.text)
+        self.new_db()
+        self.assertEqual(self.assay("import", self.file, "--db", self.db).status, 0)
+        line = self.parts().one("comparison")
+        self.withhold(line, "body")
+        with forge.Forgery(self.db) as owner:
+            owner.db.execute("UPDATE record SET body = ?, salt = '{}' WHERE type = 'comparison'", (dump(line["record"]),))
+            owner.db.execute("UPDATE comparison SET body = '{\"withheld\":true}'")
+        call = self.assay("verify", self.db)
+        self.assertEqual(call.status, 1, call.out)
+        self.assertIn("something was withheld since, or changed", call.out)
+        self.assertEqual({found[:2] for found in forge.verify.Verifier(self.db).run()}, {("row", "record")})
 
 
 def other_node(node):

@@ -13,6 +13,7 @@ import unittest  # noqa: E402
 from tamper import TamperTest  # noqa: E402  (exits where the second verifier cannot run)
 
 import forge  # noqa: E402
+import verify_body  # noqa: E402
 
 WORKLOAD = """workload: small
 version: 1
@@ -149,6 +150,16 @@ def overlapping(owner):
         started_utc_ns=started[0] + 1 if int(body["started_utc_ns"]) == started[1] else body["started_utc_ns"]))
 
 
+def bundled(owner):
+    """A record of a bundle whose campaign nobody has, beside one that shows in the table."""
+    uid = owner.bodies("campaign")[0][1]["uid"]
+    proof = owner.blob('{"heads":[],"nodes":[]}')
+    owner.enter({"type": "bundle", "imported_utc_ns": 1, "file": "x", "sha256": "01" * 32, "origin":
+                 "assay-log/" + "0" * 32, "size": 1, "root": "01" * 32, "note": "x", "proof": proof,
+                 "received": verify_body.received(()),
+                 "campaigns": [uid, "5a" * 32], "withheld": []})
+
+
 # What is forged, and in which table both verifiers must find it.
 FORGERIES = {
     "bytes and rate times ten": (ten_times_the_bytes, "cell"),
@@ -216,6 +227,8 @@ FORGERIES = {
     "a head that counts other records": (head(lambda body: {
         "manifest": {name: {} for name in body["manifest"]}}), "record"),
     "a head that counts fewer campaigns": (head(lambda body: {"campaigns_in_log": 0}), "record"),
+    "a head that counts a campaign that is not here": (head(lambda body: {
+        "manifest": {**body["manifest"], "5a" * 32: {}}}), "record"),
     "facts withheld in the own log": (record("trial", {"facts": {"withheld": "5a" * 32}}), "record"),
     "a trial of another campaign's cell": (record("trial_begin", {"cell": 2}), "record"),
 }
@@ -256,6 +269,10 @@ class VendorForgeries(TamperTest):
         path = self.forged(lambda owner: None)
         self.assert_good(path, ("--key", self.public), keys=[self.public])
         self.assertEqual(forge.dump(path), forge.dump(self.copy()))
+
+    def test_bundle_of_a_campaign_that_is_not_here(self):
+        for found in self.both(self.forged(bundled)):
+            self.assertIn("bundle", {f[1] for f in found})
 
     def test_each_is_found_by_both(self):
         missed, passed = ([], []), [0, 0]

@@ -112,7 +112,7 @@ static void add_leaf(struct wrapping *wrapping, const json_t *line)
 
     wrapping->records++;
     if (known && leaf >= 0 && leaf < 1000 && canonical_dump(record, &body, NULL) == STATUS_OK &&
-        record_digest(known, body, strlen(body), &salts, &digest, NULL) == STATUS_OK) {
+        record_digest(known, body, strlen(body), &salts, &digest, NULL, NULL) == STATUS_OK) {
         merkle_part_add(&wrapping->part, 0, (uint64_t)leaf, &digest);
         if (leaf >= wrapping->size)
             wrapping->size = leaf + 1;

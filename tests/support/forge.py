@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import itertools
 import json
 import sqlite3
 
@@ -179,6 +180,9 @@ class Forgery:
                 if record.type == "trial" and series:
                     body["series"] = self.series(trial)
                 body = renew(body)
+                if record.type == "bundle":
+                    came = list(itertools.takewhile(lambda r: r.log != 1, reversed(records)))
+                    body["received"] = verify_body.received((r.body, r.salt) for r in reversed(came))
                 if record.type == "checkpoint":
                     self.head(body, tree, about, mine)
                     if heads:

@@ -328,6 +328,7 @@ class Verifier:
         self.db = model()
         made, self.by_digest, self.wanted = Projection(self.db), {}, {}
         self.about, self.logs_of = made.about, {}
+        came = []  # with the next record of a bundle
         for number, record in enumerate(self.records, 1):
             number = record.key if isinstance(record.key, int) else number
             self.logs_of.setdefault(record.log, []).append(record)
@@ -335,6 +336,11 @@ class Verifier:
             self.db.execute("SAVEPOINT entering")
             try:
                 made.add(number, record)
+                if record.type == "bundle" and record.log == 1 and verify_body.received(came) != verify_body.strict(
+                        record.body).get("received"):
+                    self.wrong("row", "record", record.key, "what came with it was something else")
+                came = [] if record.log == 1 else came
+                came += [(record.body, record.salt)] * (record.log != 1)
                 for name, digest in verify_body.references(verify_body.spelled(record.body)):
                     if name == "blob":
                         self.wanted[digest] = self.wanted.get(digest) or record.log == 1

@@ -151,6 +151,12 @@ def digest(kind, body, salt, is_own):
     return sha256(b"\0", canonical(value).encode()), fits
 
 
+def received(records):
+    """What a record of a bundle says of those (body, salt) that came with it."""
+    return sha256(*(b"%s\n%s\n" % (body.encode(), salt.hex().encode() if isinstance(salt, bytes)
+                                   else (salt or "").encode()) for body, salt in records)).hex()
+
+
 def references(value):
     """All {"record": hex} and {"blob": hex} in a value, as (name, digest)."""
     if isinstance(value, dict):

@@ -161,6 +161,7 @@ class Bundle(verify.Verifier):
         self.content[digest] = proof
         self.own({"type": "bundle", "imported_utc_ns": 0, "file": "-", "sha256": self.sha256.hexdigest(),
                   "proof": {"blob": digest.hex()},
+                  "received": verify_body.received((r.body, r.salt) for r in self.records if r.log == 2),
                   **{name: self.first[name] for name in ("campaigns", "note", "origin", "root", "size")}}, 1)
 
     def left_out(self):

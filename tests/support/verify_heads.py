@@ -176,7 +176,10 @@ def check_counts(verifier, record, body, is_own):
     """What a head says of its campaigns, as far as they are here."""
     told = body.get("manifest", {})
     here = [campaign for campaign in map(verifier.by_digest.get, map(unhex, told))
-            if campaign and campaign.type == "campaign"]
+            if campaign and campaign.type == "campaign" and campaign.log == record.log and
+            campaign.leaf < record.leaf]
+    if is_own and len(here) < len(told):
+        verifier.wrong("complete", "record", record.key, "counts records of a campaign that is not here")
     before = sorted((r for r in verifier.of_log(here[0].log if here else 1) if r.leaf < record.leaf),
                     key=lambda r: r.leaf)
     for name, made in counts([r.digest for r in here], [(r.type, r.digest) for r in before], verifier.about):

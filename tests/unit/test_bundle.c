@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,7 +192,7 @@ static void test_two_of_one_log(void **state)
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
     struct bundle_import import;
-    char bundles[3][600];
+    char bundles[3][600], sql[80];
     int64_t campaigns[2];
 
     campaigns[0] = fill(fixture->store, 1);
@@ -201,6 +202,10 @@ static void test_two_of_one_log(void **state)
     campaigns[1] = fill(fixture->store, 2);
     write_bundle(fixture->store, campaigns[1], bundles[1], NULL, NULL);
     fill(fixture->store, 3);
+    snprintf(sql, sizeof(sql), "SELECT min(id) FROM cell WHERE campaign = %" PRId64, campaigns[0]);
+    assert_ok(ledger_add_amendment(fixture->store, fixture_ask(fixture->store, sql), "me",
+                                   "it was hot, too", &err),
+              err);
     write_bundle(fixture->store, campaigns[0], bundles[2], NULL, NULL);
     for (int i = 0; i < 3; i++)
         assert_good(read_bundle(bundles[i], NULL));
@@ -210,8 +215,11 @@ static void test_two_of_one_log(void **state)
         assert_ok(bundle_import(other, bundles[first], NULL, NULL, &import, NULL, &err), err);
         assert_ok(bundle_import(other, bundles[!first], NULL, NULL, &import, NULL, &err), err);
         assert_int_equal(import.known, 0);
-        /* Of a campaign that is here, a later one changes nothing. */
-        assert_ok(bundle_import(other, bundles[2], NULL, NULL, &import, NULL, &err), err);
+        /* Nothing is added to a campaign that is here: a later bundle says what it has more. */
+        assert_status(bundle_import(other, bundles[2], NULL, NULL, &import, NULL, &err),
+                      STATUS_INVALID, err);
+        assert_non_null(strstr(err.message, "did not: amendment (1)."));
+        assert_ok(bundle_import(other, bundles[0], NULL, NULL, &import, NULL, &err), err);
         assert_int_equal(import.known, 1);
         assert_int_equal(fixture_ask(other, "SELECT count(*) FROM log"), 2);
         assert_int_equal(fixture_ask(other, "SELECT count(*) FROM campaign"), 2);
@@ -258,7 +266,7 @@ static void test_withheld(void **state)
     struct bundle_import import;
     char bundle[600], *bytes = NULL;
     size_t length;
-    int64_t campaign = fill(fixture->store, 1);
+    int64_t campaign = fill(fixture->store, 1), records;
     const char *word = "no.such.thing";
     struct bundle_options options = {
         .campaigns = &campaign, .campaign_count = 1, .withhold = &word, .withhold_count = 1};
@@ -287,11 +295,14 @@ static void test_withheld(void **state)
         1);
     store_close(other);
 
+    records = fixture_ask(fixture->store, "SELECT count(*) FROM record");
     file = fopen(bundle, "w");
     assert_status(bundle_write(fixture->store, &options, file, &summary, &err), STATUS_INVALID,
                   err);
     assert_non_null(strstr(err.message, "no.such.thing"));
     fclose(file);
+    /* No head of a bundle that was refused. */
+    assert_int_equal(fixture_ask(fixture->store, "SELECT count(*) FROM record"), records);
 }
 
 /* Nobody withholds from their own log: the digest is the same, and that is found. */

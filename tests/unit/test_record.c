@@ -333,7 +333,8 @@ static struct digest digest_of(const char *type, const char *body, const struct 
     struct digest digest;
     struct error err = ERROR_INIT;
 
-    assert_ok(record_digest(record_type_find(type), body, strlen(body), salts, &digest, &err), err);
+    assert_ok(record_digest(record_type_find(type), body, strlen(body), salts, &digest, NULL, &err),
+              err);
     return digest;
 }
 
@@ -387,12 +388,12 @@ static void test_digests(void **state)
     again = digest_of("amendment", without, &(struct record_salts){.each = each});
     assert_true(digest_equal(&again, &digest));
     assert_status(record_digest(record_type_find("amendment"), body, strlen(body),
-                                &(struct record_salts){.each = each}, &again, &err),
+                                &(struct record_salts){.each = each}, &again, NULL, &err),
                   STATUS_CORRUPT, err);
     assert_non_null(strstr(err.message, "[\"reason\"]"));
-    assert_status(
-        record_digest(record_type_find("amendment"), without, strlen(without), NULL, &again, &err),
-        STATUS_CORRUPT, err);
+    assert_status(record_digest(record_type_find("amendment"), without, strlen(without), NULL,
+                                &again, NULL, &err),
+                  STATUS_CORRUPT, err);
     json_object_set_new(each, "[\"author\"]", json_string("zz"));
     assert_false(record_member_salt(&(struct record_salts){.each = each}, author, &salt));
     json_object_set_new(each, "[\"author\"]", json_integer(1));
@@ -408,7 +409,7 @@ static void test_digests(void **state)
         memcpy(changed, body, sizeof(body));
         changed[i / 8] = (char)(changed[i / 8] ^ (1 << i % 8));
         if (record_digest(record_type_find("amendment"), changed, strlen(body), &salts, &again,
-                          NULL) == STATUS_OK)
+                          NULL, NULL) == STATUS_OK)
             assert_false(digest_equal(&again, &digest));
     }
 }
