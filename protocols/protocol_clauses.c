@@ -28,6 +28,12 @@ const struct clause protocol_clauses[] = {
         OUR(window_max_ns), 1e6, 30 * 86400 * S, false, false},
     {"window.max_samples", "window.max_samples", CLAUSE_INTEGER, RAW(window.max_samples),
         OUR(max_samples), 1, 1e7, false, false},
+    {"spot_checks.count", "spot_checks.count", CLAUSE_INTEGER, RAW(spot_checks.count),
+        OUR(spot_checks), 0, 1000, true, true},
+    {"spot_checks.least", "spot_checks.least", CLAUSE_INTEGER, RAW(spot_checks.least),
+        OUR(spot_checks_least), 0, 1000, true, true},
+    {"spot_checks.time", "spot_checks.time_ns", CLAUSE_DURATION, RAW(spot_checks.time_ns),
+        OUR(spot_checks_ns), 0, 3600 * S, true, true},
     {"sample.min_time", "sample.min_time_ns", CLAUSE_DURATION, RAW(sample.min_time_ns),
         OUR(min_sample_ns), 0, 60 * S, false, false},
     {"trial_timeout", "trial_timeout_ns", CLAUSE_DURATION, RAW(trial_timeout_ns),
@@ -136,6 +142,13 @@ static const cyaml_schema_field_t window_fields[] = {
     CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t spot_check_fields[] = {
+    CYAML_FIELD_INT("count", OPTIONAL, struct protocol_raw_spot_checks, count),
+    CYAML_FIELD_INT("least", OPTIONAL, struct protocol_raw_spot_checks, least),
+    CYAML_FIELD_INT("time", DURATION, struct protocol_raw_spot_checks, time_ns),
+    CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t sample_fields[] = {
     CYAML_FIELD_INT("min_time", DURATION, struct protocol_raw_sample, min_time_ns),
     CYAML_FIELD_END,
@@ -195,6 +208,8 @@ static const cyaml_schema_field_t protocol_fields[] = {
     CYAML_FIELD_INT("seed", OPTIONAL, struct protocol_raw, seed),
     CYAML_FIELD_MAPPING("warmup", OPTIONAL, struct protocol_raw, warmup, warmup_fields),
     CYAML_FIELD_MAPPING("window", OPTIONAL, struct protocol_raw, window, window_fields),
+    CYAML_FIELD_MAPPING("spot_checks", OPTIONAL, struct protocol_raw, spot_checks,
+                        spot_check_fields),
     CYAML_FIELD_MAPPING("sample", OPTIONAL, struct protocol_raw, sample, sample_fields),
     CYAML_FIELD_INT("trial_timeout", DURATION, struct protocol_raw, trial_timeout_ns),
     CYAML_FIELD_INT("cooldown", DURATION, struct protocol_raw, cooldown_ns),
