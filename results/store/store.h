@@ -221,7 +221,7 @@ enum status store_add_samples(struct store *store, int64_t trial, const char *se
                               struct error *err);
 
 struct store_check {
-    const char *phase; /* "verify_before", "verify_after" */
+    const char *phase; /* "verify_before", "spot_check", "verify_after" */
     const char *output, *metric, *reason;
     double error, tolerance; /* a NaN or infinite error is stored as text with a NULL number */
     uint64_t compared;       /* elements */
