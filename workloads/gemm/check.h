@@ -1,7 +1,7 @@
 /*
  * check - a product C (m, n) = A (m, k) B (k, n) on a device against fp64, whatever A and B are
  * made of: matrices, or the patches and filters of a convolution. The questions asked and their
- * bounds are at the head of check.c.
+ * bounds are at the head of compare.c.
  *
  * In a product of `groups` groups each column belongs to one, n / groups neighbours each, and is
  * summed over that group's k elements of a row.
@@ -15,7 +15,7 @@ struct gemm_check {
     const char *subject; /* "gemm": begins messages */
     enum precision precision;
     enum implementation implementation; /* our own text keeps closer bounds */
-    struct gemm_data data; /* how operands are stored, and the seed of the choice of rows */
+    struct gemm_data a, b;              /* how operands are made */
     uint64_t m, n, k;
     uint64_t groups;
     struct buffer *c; /* row by row, n elements each */
@@ -27,13 +27,6 @@ struct gemm_check {
     void (*column)(const struct gemm_check *check, uint64_t column, double *ret);
     const void *context; /* theirs */
 };
-
-/*
- * Checks them all and reports each; CHECK_FAILED with the first that failed. When all passed, every
- * C holds NaN (or -1) again, so that what the next check sees was written since.
- */
-enum status gemm_checks_run(const struct gemm_check *checks, size_t count,
-                            workload_check_fn *report, void *context, struct error *err);
 
 /* workload_kind.tolerance: at 1 an output of zeros would pass, so it is less. */
 double gemm_tolerance(const struct workload_case *work, const char *output, const char *metric);
