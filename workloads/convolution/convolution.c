@@ -245,6 +245,7 @@ const struct workload_kind workload_convolution = {
     .init = init,
     .iterate = convolution_iterate,
     .verify = convolution_verify,
+    .spot_check = convolution_spot_check,
     .tolerance = gemm_tolerance,
     .artifacts = artifacts,
     .choices = choices,

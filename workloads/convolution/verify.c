@@ -40,6 +40,30 @@ static void patch(const struct gemm_check *check, uint64_t row, double *ret)
             }
 }
 
+/* All of each row between the patch's edges, with what a dilation leaves out. */
+static enum status upload_patch(const struct gemm_check *check, uint64_t row, struct error *err)
+{
+    const struct convolution_layer *layer = check->context;
+    const struct convolution_shape *shape = &layer->shape;
+    const struct place place = place_of(layer, row);
+    const int64_t reach = (int64_t)((shape->kernel_width - 1) * shape->dilation_x + 1);
+    const int64_t width = (int64_t)shape->width, left = (int64_t)place.x, right = left + reach;
+    const int64_t begin = left > 0 ? left : 0, end = right < width ? right : width;
+    enum status status = STATUS_OK;
+
+    for (uint64_t r = 0; r < shape->kernel_height && status == STATUS_OK; r++) {
+        const uint64_t y = place.y + r * shape->dilation_y;
+
+        if (y < shape->height && begin < end)
+            status =
+                gemm_upload(&check->a, GEMM_A,
+                            ((place.image * shape->height + y) * shape->width + (uint64_t)begin) *
+                                shape->channels,
+                            (uint64_t)(end - begin) * shape->channels, layer->input, err);
+    }
+    return status;
+}
+
 static void filter(const struct gemm_check *check, uint64_t column, double *ret)
 {
     for (uint64_t p = 0; p < check->k; p++)
@@ -68,6 +92,7 @@ static struct gemm_check check_of(const struct workload_instance *base, size_t i
         .output = layer->name,
         .output_exact = layer->name_exact,
         .row = patch,
+        .upload_row = upload_patch,
         .column = filter,
         .context = layer,
     };
@@ -90,4 +115,12 @@ enum status convolution_verify(struct workload_instance *base, workload_check_fn
     const struct gemm_outputs outputs = outputs_of(base);
 
     return gemm_outputs_verify(&outputs, report, context, err);
+}
+
+enum status convolution_spot_check(struct workload_instance *base, uint64_t secret,
+                                   workload_check_fn *report, void *context, struct error *err)
+{
+    const struct gemm_outputs outputs = outputs_of(base);
+
+    return gemm_outputs_spot_check(&outputs, secret, report, context, err);
 }

@@ -15,7 +15,7 @@ struct gemm_check {
     const char *subject; /* "gemm": begins messages */
     enum precision precision;
     enum implementation implementation; /* our own text keeps closer bounds */
-    struct gemm_data a, b;              /* how operands are made */
+    struct gemm_data a, b; /* how operands are made; A's seed is another one in a spot check */
     uint64_t m, n, k;
     uint64_t groups;
     struct buffer *c; /* row by row, n elements each */
@@ -23,6 +23,8 @@ struct gemm_check {
     const char *output, *output_exact; /* names of the two checks */
     /* A row of A before it was rounded: groups * k elements. Called from one thread. */
     void (*row)(const struct gemm_check *check, uint64_t row, double *ret);
+    /* Uploads what that row is made of, as it is stored. */
+    enum status (*upload_row)(const struct gemm_check *check, uint64_t row, struct error *err);
     /* A column of B: k elements. Called from several threads. */
     void (*column)(const struct gemm_check *check, uint64_t column, double *ret);
     const void *context; /* theirs */
@@ -31,7 +33,7 @@ struct gemm_check {
 /* workload_kind.tolerance: at 1 an output of zeros would pass, so it is less. */
 double gemm_tolerance(const struct workload_case *work, const char *output, const char *metric);
 
-/* A kind's instance as its verify sees it. */
+/* A kind's instance as its verify and spot_check see it. */
 struct gemm_outputs {
     struct workload_instance *base;
     size_t count;
@@ -48,5 +50,17 @@ struct gemm_outputs {
  */
 enum status gemm_outputs_verify(const struct gemm_outputs *outputs, workload_check_fn *report,
                                 void *context, struct error *err);
+
+/*
+ * workload_kind.spot_check, of all of an instance's outputs: for one iteration a few rows of A are
+ * made from another seed, and hold NaN (or -1) in C; then they are compared in the columns drawn.
+ * One check is reported for each output, of the elements against stored operands. On CHECK_FAILED,
+ * too, A is as before and C as an iteration writes it.
+ *
+ * The reference costs at most about 2^18 elements of B in all, but a row and a column of each
+ * output at least.
+ */
+enum status gemm_outputs_spot_check(const struct gemm_outputs *outputs, uint64_t secret,
+                                    workload_check_fn *report, void *context, struct error *err);
 
 #endif

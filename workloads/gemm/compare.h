@@ -1,6 +1,6 @@
 /*
- * compare - some rows and columns of a product on a device against fp64: for check.c. The
- * questions asked and their bounds are at the head of compare.c.
+ * compare - some rows and columns of a product on a device against fp64: for check.c and
+ * spot_check.c. The questions asked and their bounds are at the head of compare.c.
  */
 #ifndef ASSAY_WORKLOADS_GEMM_COMPARE_H
 #define ASSAY_WORKLOADS_GEMM_COMPARE_H

@@ -210,6 +210,7 @@ const struct workload_kind workload_gemm = {
     .init = init,
     .iterate = gemm_iterate,
     .verify = gemm_verify,
+    .spot_check = gemm_spot_check,
     .tolerance = gemm_tolerance,
     .artifacts = artifacts,
     .choices = choices,

@@ -90,5 +90,7 @@ struct gemm_data gemm_data_of(const struct gemm_instance *instance, size_t layer
 enum status gemm_iterate(struct workload_instance *base, struct error *err);
 enum status gemm_verify(struct workload_instance *base, workload_check_fn *report, void *context,
                         struct error *err);
+enum status gemm_spot_check(struct workload_instance *base, uint64_t secret,
+                            workload_check_fn *report, void *context, struct error *err);
 
 #endif

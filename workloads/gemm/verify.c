@@ -7,6 +7,13 @@ static void row_of_a(const struct gemm_check *check, uint64_t row, double *ret)
         ret[p] = gemm_exact(&check->a, GEMM_A, row * check->k + p);
 }
 
+static enum status upload_row(const struct gemm_check *check, uint64_t row, struct error *err)
+{
+    const struct gemm_layer *layer = check->context;
+
+    return gemm_upload(&check->a, GEMM_A, row * check->k, check->k, layer->a, err);
+}
+
 static void column_of_b(const struct gemm_check *check, uint64_t column, double *ret)
 {
     for (uint64_t p = 0; p < check->k; p++)
@@ -40,6 +47,7 @@ static struct gemm_check check_of(const struct workload_instance *base, size_t i
         .output = layer->output,
         .output_exact = layer->output_exact,
         .row = row_of_a,
+        .upload_row = upload_row,
         .column = instance->parameters->weights == GEMM_PLAIN ? column_of_plain_b : column_of_b,
         .context = layer};
 }
@@ -61,4 +69,12 @@ enum status gemm_verify(struct workload_instance *base, workload_check_fn *repor
     const struct gemm_outputs outputs = outputs_of(base);
 
     return gemm_outputs_verify(&outputs, report, context, err);
+}
+
+enum status gemm_spot_check(struct workload_instance *base, uint64_t secret,
+                            workload_check_fn *report, void *context, struct error *err)
+{
+    const struct gemm_outputs outputs = outputs_of(base);
+
+    return gemm_outputs_spot_check(&outputs, secret, report, context, err);
 }
