@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "harness/core/clock.h"
+#include "harness/core/random.h"
 #include "harness/runner/worker_internal.h"
+
+#define PARITY_STREAM 0x70617269 /* "pari" */
 
 static struct spot_output *find_output(struct worker *worker, const struct workload_check *check)
 {
@@ -54,10 +57,18 @@ enum status worker_spot_check(struct worker *worker, const struct message *messa
                               struct error *err)
 {
     const int64_t begin_ns = clock_monotonic_ns();
-    enum status status =
-        worker->workload.kind->spot_check(worker->instance, message->secret, note, worker, err);
+    const struct workload_kind *kind = worker->workload.kind;
+    enum status status = STATUS_OK;
     int64_t took_ns;
 
+    /*
+     * One iteration before it or none: samples of an even number of iterations would else let a
+     * spot check meet the same half of what leaves out every second one, each time.
+     */
+    if (random_at(message->secret, PARITY_STREAM, 0) & 1)
+        status = kind->iterate(worker->instance, err);
+    if (status == STATUS_OK)
+        status = kind->spot_check(worker->instance, message->secret, note, worker, err);
     if (status != STATUS_OK)
         return error_prefix(err, "spot check %lld of the window", (long long)message->number + 1);
     if (worker->check_error.code != STATUS_OK) {
