@@ -108,4 +108,4 @@ class Cheats(CliTest):
 
 
 if __name__ == "__main__":
-    run_tests(sys.argv[:1])
+    run_tests([sys.argv[0]] + [a for a in sys.argv[1:] if "=" not in a])
