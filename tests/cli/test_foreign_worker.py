@@ -6,11 +6,13 @@ import html
 import io
 import json
 import os
+import signal
+import sqlite3
 import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest  # noqa: E402
+from assay_cli import CliTest, wait_until  # noqa: E402
 
 WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support",
                       "foreign_worker.py")
@@ -104,6 +106,31 @@ class ForeignWorker(CliTest):
                         self.assertEqual(file.read().rpartition(")")[2].split()[0], "Z")
                 except (FileNotFoundError, ProcessLookupError):
                     pass
+
+    def test_resume_with_another_worker(self):
+        """Trials of two programs make no one result."""
+        protocol = self.write("slow.yaml", CliTest.FAST.replace("trials: 2", "trials: 40"))
+        for first, second in (({"ASSAY_WORKER": WORKER}, {}), ({}, {"ASSAY_WORKER": WORKER})):
+            with self.subTest(first=first):
+                self.new_db()
+                process = self.start("run", "synthetic", "--device", "null:0", "--protocol", protocol,
+                                     "--db", self.db, "--quiet", **first)
+                wait_until(lambda: os.path.exists(self.db) and self.trials() >= 1, process)
+                process.send_signal(signal.SIGINT)
+                process.communicate()
+                if self.trials() == 40:
+                    self.skipTest("the campaign ended before it was interrupted")
+                call = self.assay("run", "--resume", "last", "--db", self.db, **second)
+                self.assertNotEqual(call.status, 0, call.err)
+                self.assertIn("trials of two programs", call.err)
+                call = self.assay("run", "--resume", "last", "--db", self.db, **first)
+                self.assertEqual(call.status, 0, call.err)
+
+    def trials(self):
+        try:
+            return self.query("SELECT count(*) FROM trial_end")[0][0]
+        except sqlite3.Error:
+            return 0
 
     def test_program_that_is_not_there(self):
         call = self.run_synthetic("--json", ASSAY_WORKER="/nowhere/worker")
