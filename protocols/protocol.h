@@ -46,6 +46,10 @@ struct protocol {
     int64_t window_min_samples;
     int64_t window_max_ns;     /* ... or at this limit; then the trial says so */
     int64_t max_samples;       /* per trial, bound on memory */
+    int64_t spot_checks;       /* iterations checked in the window, at times drawn by the harness;
+                                  0: none */
+    int64_t spot_checks_least; /* so many at least, however long they take */
+    int64_t spot_checks_ns;    /* no more are asked for once they took so long together */
     int64_t min_sample_ns;     /* shorter iterations are timed in blocks at least this long */
     int64_t trial_timeout_ns;  /* watchdog: no message from the worker for so long ends the trial */
     enum protocol_cache cache; /* cold: a buffer of cold_flush_factor x LLC is written before each

@@ -150,6 +150,10 @@ static enum status check_evidence(const struct check *check)
         return fail(check, "verification", "evidence",
                     "\"verification\" is first_trial, but evidence compares the outputs of every "
                     "trial with the reference; write each_trial, or \"evidence: false\"");
+    if (p->spot_checks == 0)
+        return fail(check, "spot_checks.count", "evidence",
+                    "\"spot_checks.count\" is 0, but evidence must show that what was timed was "
+                    "done; write 1 or more, or \"evidence: false\"");
     if (p->required_count == 0)
         return fail(check, "required", "evidence",
                     "\"required\" is empty, but evidence must say what it was measured on; list "

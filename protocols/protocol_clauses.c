@@ -28,6 +28,12 @@ const struct clause protocol_clauses[] = {
         OUR(window_max_ns), 1e6, 30 * 86400 * S, false, false},
     {"window.max_samples", "window.max_samples", CLAUSE_INTEGER, RAW(window.max_samples),
         OUR(max_samples), 1, 1e7, false, false},
+    {"spot_checks.count", "spot_checks.count", CLAUSE_INTEGER, RAW(spot_checks.count),
+        OUR(spot_checks), 0, 1000, true, true},
+    {"spot_checks.least", "spot_checks.least", CLAUSE_INTEGER, RAW(spot_checks.least),
+        OUR(spot_checks_least), 0, 1000, true, true},
+    {"spot_checks.time", "spot_checks.time_ns", CLAUSE_DURATION, RAW(spot_checks.time_ns),
+        OUR(spot_checks_ns), 0, 3600 * S, true, true},
     {"sample.min_time", "sample.min_time_ns", CLAUSE_DURATION, RAW(sample.min_time_ns),
         OUR(min_sample_ns), 0, 60 * S, false, false},
     {"trial_timeout", "trial_timeout_ns", CLAUSE_DURATION, RAW(trial_timeout_ns),
@@ -135,6 +141,13 @@ static const struct declaration_field window_fields[] = {
     FIELD_END,
 };
 
+static const struct declaration_field spot_check_fields[] = {
+    FIELD_INT("count", OPTIONAL, struct protocol_raw_spot_checks, count),
+    FIELD_INT("least", OPTIONAL, struct protocol_raw_spot_checks, least),
+    FIELD_INT("time", DURATION, struct protocol_raw_spot_checks, time_ns),
+    FIELD_END,
+};
+
 static const struct declaration_field sample_fields[] = {
     FIELD_INT("min_time", DURATION, struct protocol_raw_sample, min_time_ns),
     FIELD_END,
@@ -192,6 +205,7 @@ static const struct declaration_field protocol_fields[] = {
     FIELD_INT("seed", OPTIONAL, struct protocol_raw, seed),
     FIELD_GROUP("warmup", OPTIONAL, struct protocol_raw, warmup, warmup_fields),
     FIELD_GROUP("window", OPTIONAL, struct protocol_raw, window, window_fields),
+    FIELD_GROUP("spot_checks", OPTIONAL, struct protocol_raw, spot_checks, spot_check_fields),
     FIELD_GROUP("sample", OPTIONAL, struct protocol_raw, sample, sample_fields),
     FIELD_INT("trial_timeout", DURATION, struct protocol_raw, trial_timeout_ns),
     FIELD_INT("cooldown", DURATION, struct protocol_raw, cooldown_ns),

@@ -43,6 +43,9 @@ struct protocol_raw_warmup {
 struct protocol_raw_window {
     int64_t time_ns, min_samples, max_time_ns, max_samples;
 };
+struct protocol_raw_spot_checks {
+    int64_t count, least, time_ns;
+};
 struct protocol_raw_sample {
     int64_t min_time_ns;
 };
@@ -75,6 +78,7 @@ struct protocol_raw {
     int64_t trials, seed;
     struct protocol_raw_warmup warmup;
     struct protocol_raw_window window;
+    struct protocol_raw_spot_checks spot_checks;
     struct protocol_raw_sample sample;
     int64_t trial_timeout_ns, cooldown_ns;
     struct protocol_raw_cache cache;

@@ -69,6 +69,7 @@ static void append_check(struct text *out, const struct check_row *row, size_t s
     escape_html(out, check->output);
     text_append(out, "</th><td>");
     escape_html(out, strcmp(check->phase, "verify_before") == 0  ? "before"
+                     : strcmp(check->phase, "spot_check") == 0   ? "within"
                      : strcmp(check->phase, "verify_after") == 0 ? "after"
                                                                  : check->phase);
     text_append(out, "</td><td>");

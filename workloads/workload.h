@@ -153,9 +153,20 @@ struct workload_kind {
     enum status (*verify)(struct workload_instance *instance, workload_check_fn *report,
                           void *context, struct error *err);
     /*
-     * The largest tolerance that `verify` gives an output in a metric, from the case alone,
-     * whatever was chosen on a device; negative: it follows from measured data, or there is no such
-     * check.
+     * One iteration at a moment that nobody could know beforehand, checked in a few elements: fills
+     * drawn parts of what an iteration writes with NaN, changes drawn inputs where the work allows
+     * it, runs one iteration, waits, compares the drawn parts with the fp64 reference and reports
+     * each check (the same outputs and metrics each time). Then inputs are as before, and outputs
+     * as an iteration writes them, by one more where that is needed. `secret` draws all of it.
+     * Besides these iterations the cost is bounded, whatever the size. Called between samples,
+     * after `verify` has passed; CHECK_FAILED as there.
+     */
+    enum status (*spot_check)(struct workload_instance *instance, uint64_t secret,
+                              workload_check_fn *report, void *context, struct error *err);
+    /*
+     * The largest tolerance that `verify` and `spot_check` give an output in a metric, from the
+     * case alone, whatever was chosen on a device; negative: it follows from measured data, or
+     * there is no such check.
      */
     double (*tolerance)(const struct workload_case *work, const char *output, const char *metric);
     /*

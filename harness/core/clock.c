@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 
 #define NS_PER_S INT64_C(1000000000)
 
@@ -12,6 +13,29 @@ int64_t clock_utc_ns(void)
 
     clock_gettime(CLOCK_REALTIME, &now);
     return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+int64_t clock_kernel_ns(void)
+{
+    struct timespec now;
+    long result;
+
+#if defined(__x86_64__)
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"((long)SYS_clock_gettime), "D"((long)CLOCK_MONOTONIC), "S"(&now)
+                     : "rcx", "r11", "memory");
+#elif defined(__aarch64__)
+    register long x8 __asm__("x8") = SYS_clock_gettime;
+    register long x0 __asm__("x0") = CLOCK_MONOTONIC;
+    register struct timespec *x1 __asm__("x1") = &now;
+
+    __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1) : "memory");
+    result = x0;
+#else
+    result = -1;
+#endif
+    return result == 0 ? (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec : -1;
 }
 
 void clock_sleep_until_ns(int64_t deadline_ns)

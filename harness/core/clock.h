@@ -18,6 +18,13 @@ static inline int64_t clock_monotonic_ns(void)
 /* Nanoseconds since 1970-01-01T00:00:00Z (CLOCK_REALTIME). */
 int64_t clock_utc_ns(void);
 
+/*
+ * CLOCK_MONOTONIC by an instruction of the processor that asks the kernel, past every library: what
+ * clock_monotonic_ns must agree with unless a preloaded library changes the time. -1 where assay
+ * has no such instruction (other than x86-64 and AArch64).
+ */
+int64_t clock_kernel_ns(void);
+
 /* Sleeps until CLOCK_MONOTONIC reaches `deadline_ns`; continues after signals. */
 void clock_sleep_until_ns(int64_t deadline_ns);
 

@@ -61,6 +61,27 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
     return status;
 }
 
+/* So is the worker, where it is another program. */
+static enum status check_worker(struct store *store, int64_t row, struct error *err)
+{
+    const char *now = getenv("ASSAY_WORKER");
+    char *begun = NULL;
+    bool any = false, same;
+    enum status status = store_campaign_worker(store, row, &begun, &any, err);
+
+    if (status != STATUS_OK)
+        return status;
+    same = begun && now ? !strcmp(begun, now) : !begun && !now;
+    if (any && !same)
+        status = error_set(err, STATUS_INVALID,
+                           "%s measured the campaign's trials so far, and %s would measure the "
+                           "others: trials of two programs make no one result; set ASSAY_WORKER as "
+                           "it was, or measure anew",
+                           begun ? begun : "assay's own worker", now ? now : "assay's own worker");
+    free(begun);
+    return status;
+}
+
 /*
  * The program is a part of the measurement: one campaign's trials are one program's. What is only
  * to be estimated may be so by any, since an estimate has its version.
@@ -81,7 +102,9 @@ static enum status check_tool(struct store *store, int64_t row, const json_t *re
     if (!version || !hex || !digest_from_hex(hex, &begun))
         return error_set(err, STATUS_CORRUPT, "the campaign does not say which program began it");
     status = tool_digest(&running, err);
-    if (status != STATUS_OK || digest_equal(&begun, &running))
+    if (status == STATUS_OK && digest_equal(&begun, &running))
+        return check_worker(store, row, err);
+    if (status != STATUS_OK)
         return status;
     return error_set(err, STATUS_INVALID,
                      "the campaign was begun by assay %s, and this is %s%s: trials of two programs "

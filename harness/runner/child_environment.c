@@ -54,7 +54,7 @@ enum status child_environment_build(char *const *changes, char ***ret, struct er
         ok = list[count] != NULL;
         count += ok;
     }
-    ok = ok && list && apply(list, &count, "ASSAY_WORKER_PROTOCOL=1");
+    ok = ok && list && apply(list, &count, "ASSAY_WORKER_PROTOCOL=2");
     for (size_t i = 0; ok && changes && changes[i]; i++)
         ok = apply(list, &count, changes[i]);
     if (!ok) {

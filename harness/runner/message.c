@@ -171,6 +171,24 @@ static enum status get_end(struct message *message, struct error *err)
     return status;
 }
 
+/* JSON's integers have a sign, so the secret is 16 hex digits. */
+static enum status get_spot_check(struct message *message, struct error *err)
+{
+    const char *secret = NULL;
+    enum status status = get_integer(message, "number", 0, &message->number, err);
+
+    if (status == STATUS_OK && message->type == MESSAGE_SPOT_CHECKED)
+        return get_integer(message, "took_ns", 0, &message->took_ns, err);
+    if (status == STATUS_OK)
+        status = get_string(message, "secret", false, &secret, err);
+    if (status != STATUS_OK)
+        return status;
+    if (strlen(secret) != 16 || strspn(secret, "0123456789abcdef") != 16)
+        return bad_member(message, "secret", "16 hex digits", err);
+    message->secret = strtoull(secret, NULL, 16);
+    return STATUS_OK;
+}
+
 static enum status get_members(struct message *message, struct error *err)
 {
     enum status status = STATUS_OK;
@@ -202,6 +220,9 @@ static enum status get_members(struct message *message, struct error *err)
         return status;
     case MESSAGE_SYNC:
         return get_name(message, "at", &message->name, err);
+    case MESSAGE_SPOT_CHECK:
+    case MESSAGE_SPOT_CHECKED:
+        return get_spot_check(message, err);
     case MESSAGE_SAMPLES:
         return get_values(message, err);
     case MESSAGE_CHECK:

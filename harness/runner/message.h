@@ -13,23 +13,25 @@
 
 #include "harness/core/status.h"
 
-#define WORKER_PROTOCOL_VERSION 1
+#define WORKER_PROTOCOL_VERSION 2
 #define MESSAGE_NAME_MAX 64 /* of a phase, series or point, NUL included */
 
 #define MESSAGE_MAP(X)                                                                             \
-    X(HELLO, "hello")       /* worker: I am here and speak this version */                         \
-    X(TRIAL, "trial")       /* harness: what to run */                                             \
-    X(DEVICE, "device")     /* worker: the device that was opened */                               \
-    X(CHOICES, "choices")   /* worker: what it chose by measurement, as it was asked to */         \
-    X(PHASE, "phase")       /* worker: a phase is over */                                          \
-    X(ARTIFACT, "artifact") /* worker: a kernel module was compiled */                             \
-    X(CHECK, "check")       /* worker: an output was compared with its reference */                \
-    X(SYNC, "sync")         /* worker: I wait here until go */                                     \
-    X(GO, "go")             /* harness: go on */                                                   \
-    X(SAMPLES, "samples")   /* worker: samples, in order */                                        \
-    X(FACTS, "facts")       /* worker: choices and findings */                                     \
-    X(ALIVE, "alive")       /* worker: still at work */                                            \
-    X(END, "end")           /* worker: the trial is over */
+    X(HELLO, "hello")               /* worker: I am here and speak this version */                 \
+    X(TRIAL, "trial")               /* harness: what to run */                                     \
+    X(DEVICE, "device")             /* worker: the device that was opened */                       \
+    X(CHOICES, "choices")           /* worker: what it chose by measurement, as it was asked to */ \
+    X(PHASE, "phase")               /* worker: a phase is over */                                  \
+    X(ARTIFACT, "artifact")         /* worker: a kernel module was compiled */                     \
+    X(CHECK, "check")               /* worker: an output was compared with its reference */        \
+    X(SYNC, "sync")                 /* worker: I wait here until go */                             \
+    X(GO, "go")                     /* harness: go on */                                           \
+    X(SPOT_CHECK, "spot_check")     /* harness: check the next iteration */                        \
+    X(SPOT_CHECKED, "spot_checked") /* worker: it was checked */                                   \
+    X(SAMPLES, "samples")           /* worker: samples, in order */                                \
+    X(FACTS, "facts")               /* worker: choices and findings */                             \
+    X(ALIVE, "alive")               /* worker: still at work */                                    \
+    X(END, "end")                   /* worker: the trial is over */
 
 enum message_type {
 #define MESSAGE_ENUM(code, name) MESSAGE_##code,
@@ -46,6 +48,9 @@ struct message {
     const char *worker;                   /* hello */
     const char *name;                     /* phase, samples (series), sync (point) */
     int64_t begin_ns, end_ns;             /* phase: CLOCK_MONOTONIC of this host */
+    int64_t number;                       /* spot_check, spot_checked: from 0 */
+    uint64_t secret;                      /* spot_check: what draws all that is checked */
+    int64_t took_ns;                      /* spot_checked: its time, iteration included */
     uint64_t first;                       /* samples: index of the first value */
     int64_t *values;                      /* samples, heap; NULL when there are none */
     size_t count;                         /* samples */

@@ -12,6 +12,7 @@
 #include "harness/core/text.h"
 #include "harness/runner/environment.h"
 #include "harness/runner/message.h"
+#include "harness/runner/spot_schedule.h"
 #include "harness/runner/trial_record.h"
 #include "harness/runner/trial_telemetry.h"
 #include "harness/runner/worker_process.h"
@@ -30,8 +31,11 @@ struct watch {
     struct process_exit exit;
     bool reaped;
     int64_t oom_kills; /* before the start */
-    bool greeted;      /* hello was said */
-    bool ended;        /* end was said */
+    struct protocol protocol;
+    struct spot_schedule spots;
+    int64_t go_kernel_ns; /* by the kernel's clock, when the window began */
+    bool greeted;         /* hello was said */
+    bool ended;           /* end was said */
     char phase[MESSAGE_NAME_MAX + 8];
     enum status status; /* the trial's */
     struct error error;
@@ -84,6 +88,20 @@ static enum status handle_hello(struct watch *watch, const struct message *messa
     return STATUS_OK;
 }
 
+/* Was it measured as the protocol says? */
+static enum status judge_conduct(struct watch *watch, const struct message *end)
+{
+    struct trial_record *record = &watch->record;
+
+    trial_record_conduct(record);
+    if (end->window_first != record->conduct.warmup.samples)
+        return error_set(&watch->error, STATUS_PROTOCOL,
+                         "the worker's window begins at sample %" PRId64
+                         ", and it had sent %" PRId64 " before its sync window_start",
+                         end->window_first, record->conduct.warmup.samples);
+    return conduct_judge(&watch->protocol, &record->conduct, &watch->error);
+}
+
 static void handle_end(struct watch *watch, const struct message *message)
 {
     watch->ended = true;
@@ -104,12 +122,11 @@ static void handle_end(struct watch *watch, const struct message *message)
     } else if (!watch->record.saw_window) {
         watch->status = error_set(&watch->error, STATUS_PROTOCOL,
                                   "the worker ended without the syncs window_start and window_end");
-    } else if (!watch->record.has_device || !watch->record.checked_before ||
-               !watch->record.checked_after) {
-        watch->status = error_set(&watch->error, STATUS_PROTOCOL, "the worker ended without %s",
-                                  !watch->record.has_device       ? "a device"
-                                  : !watch->record.checked_before ? "a check in verify_before"
-                                                                  : "a check in verify_after");
+    } else if (!watch->record.has_device) {
+        watch->status =
+            error_set(&watch->error, STATUS_PROTOCOL, "the worker ended without a device");
+    } else {
+        watch->status = judge_conduct(watch, message);
     }
 }
 
@@ -172,6 +189,55 @@ static enum status look_at_files(struct watch *watch, const char *at, struct err
     return STATUS_OK;
 }
 
+/* Asks for the spot check that is due; after the window, says go when none is left. */
+static void go_on(struct watch *watch)
+{
+    struct conduct *conduct = &watch->record.conduct;
+
+    if (watch->status != STATUS_OK)
+        return;
+    if (spot_schedule_next_ns(&watch->spots) <= clock_monotonic_ns()) {
+        tell(watch, spot_schedule_ask(&watch->spots));
+    } else if (watch->spots.closing && spot_schedule_done(&watch->spots)) {
+        watch->spots.closing = false;
+        conduct->spot_checks = watch->spots.made;
+        conduct->spot_checks_ns = watch->spots.spent_ns;
+        tell(watch, message_new(MESSAGE_GO));
+    }
+}
+
+/* A worker waits. What was said before is on disk before the window opens; nothing is written then.
+ */
+static enum status handle_sync(struct watch *watch, const struct message *message,
+                               struct error *err)
+{
+    struct trial_record *record = &watch->record;
+    const bool started = record->saw_start, ended = record->saw_window;
+    const int64_t now_ns = clock_monotonic_ns(), kernel_ns = clock_kernel_ns();
+    enum status status = trial_record_commit(record, err);
+
+    if (status == STATUS_OK)
+        status = look_at_files(watch, message->name, err);
+    trial_telemetry_mark(&watch->telemetry);
+    if (status == STATUS_OK && !ended && record->saw_window) {
+        record->conduct.told_ns = now_ns - record->started_ns;
+        record->conduct.kernel_ns = kernel_ns < 0 ? -1 : kernel_ns - watch->go_kernel_ns;
+        watch->spots.closing = true;
+        go_on(watch);
+        return STATUS_OK;
+    }
+    if (status == STATUS_OK && !started && record->saw_start) {
+        const int64_t go_ns = clock_monotonic_ns();
+
+        watch->go_kernel_ns = clock_kernel_ns();
+        record->conduct.go_ns = go_ns - record->started_ns;
+        status = spot_schedule_draw(&watch->spots, &watch->protocol, go_ns, err);
+    }
+    if (status == STATUS_OK && watch->status == STATUS_OK)
+        tell(watch, message_new(MESSAGE_GO));
+    return status;
+}
+
 /* One message. An error is the store's; whatever the worker did wrong is the trial's. */
 static enum status handle(struct watch *watch, const struct message *message, struct error *err)
 {
@@ -189,14 +255,15 @@ static enum status handle(struct watch *watch, const struct message *message, st
         snprintf(watch->phase, sizeof(watch->phase), "%s", message->name);
         break;
     case MESSAGE_SYNC:
-        /* What was said before is on disk before the window opens, and nothing is written then. */
-        status = trial_record_commit(&watch->record, err);
-        if (status == STATUS_OK)
-            status = look_at_files(watch, message->name, err);
-        trial_telemetry_mark(&watch->telemetry);
-        if (status == STATUS_OK && watch->status == STATUS_OK)
-            tell(watch, message_new(MESSAGE_GO));
-        return status;
+        return handle_sync(watch, message, err);
+    case MESSAGE_SPOT_CHECKED: {
+        struct error reason = ERROR_INIT;
+
+        if (spot_schedule_take(&watch->spots, message, &reason) != STATUS_OK)
+            fail(watch, STATUS_PROTOCOL, "%s", reason.message);
+        go_on(watch);
+        return STATUS_OK;
+    }
     case MESSAGE_END:
         handle_end(watch, message);
         return STATUS_OK;
@@ -207,6 +274,7 @@ static enum status handle(struct watch *watch, const struct message *message, st
         return STATUS_OK;
     case MESSAGE_TRIAL:
     case MESSAGE_GO:
+    case MESSAGE_SPOT_CHECK:
     case MESSAGE_TYPE_COUNT:
         fail(watch, STATUS_PROTOCOL, "the worker sent \"%s\", which is for the harness to say",
              message_type_name(message->type));
@@ -239,6 +307,14 @@ static void stop_silent(struct watch *watch)
          (double)watch->request->silence_ns / 1e9);
 }
 
+static int64_t next_tick_ns(const struct watch *watch)
+{
+    const int64_t tick_ns = clock_monotonic_ns() + TICK_NS;
+    const int64_t spot_ns = spot_schedule_next_ns(&watch->spots);
+
+    return spot_ns < tick_ns ? spot_ns : tick_ns;
+}
+
 /*
  * Reads until the worker ends, violates the protocol, or is silent too long. Messages that are
  * there already go into one transaction; it is committed before waiting.
@@ -263,7 +339,8 @@ static enum status listen_to_worker(struct watch *watch, struct error *err)
             if (status != STATUS_OK)
                 return status;
             gone = process_has_ended(&watch->worker.process);
-            status = channel_read_line(&watch->worker.channel, clock_monotonic_ns() + TICK_NS,
+            go_on(watch);
+            status = channel_read_line(&watch->worker.channel, next_tick_ns(watch),
                                        watch->request->wake_fd, &line, &length, &read_error);
         }
         if (status == STATUS_TIMEOUT) {
@@ -346,6 +423,10 @@ enum status trial_run(const struct trial_request *request, struct trial_outcome 
     enum status status;
 
     worker_process_init(&watch.worker);
+    status =
+        protocol_from_json(json_object_get(request->message, "protocol"), &watch.protocol, err);
+    if (status != STATUS_OK)
+        return status;
     status = trial_record_begin(&watch.record, request, err);
     if (status == STATUS_OK)
         status = worker_process_start(
@@ -367,6 +448,8 @@ enum status trial_run(const struct trial_request *request, struct trial_outcome 
             trial_record_end(&watch.record, watch.status, watch.error.message, &watch.exit, err);
     trial_record_finish(&watch.record);
     worker_process_finish(&watch.worker);
+    spot_schedule_finish(&watch.spots);
+    protocol_finish(&watch.protocol);
     if (status != STATUS_OK)
         return status;
     ret->trial = watch.record.trial;

@@ -32,6 +32,7 @@ enum status trial_record_begin(struct trial_record *record, const struct trial_r
     record->cache = request->cache;
     record->root = request->root;
     record->window_first = -1;
+    record->conduct.warmup.begin_ns = record->conduct.window.begin_ns = -1;
     record->started_ns = clock_monotonic_ns();
     status = store_batch_begin(record->store, err);
     if (status != STATUS_OK)
@@ -131,10 +132,17 @@ static enum status add_samples(struct trial_record *record, const struct message
             series->name, (unsigned long long)message->first, (unsigned long long)series->count);
     if (!strcmp(series->name, "wall_ns"))
         for (size_t i = 0; i < message->count; i++)
-            if (message->values[i] <= 0)
+            if (message->values[i] <= 0) /* -1 elsewhere: it could not be had */
                 return error_set(err, STATUS_PROTOCOL,
                                  "sample %llu of wall_ns is not a positive time",
                                  (unsigned long long)(series->count + i));
+    if (message->count > 0 && series->count == series->count_before)
+        series->first_within = message->values[0];
+    for (size_t i = 0; i < message->count; i++)
+        if (message->values[i] > 0 &&
+            __builtin_add_overflow(series->total, message->values[i], &series->total))
+            return error_set(err, STATUS_PROTOCOL, "series %s: its sum is beyond 2^63 ns",
+                             series->name);
     status = message->count == 0
                  ? STATUS_OK
                  : store_add_samples(record->store, record->trial, series->name, series->count,
@@ -159,9 +167,11 @@ static enum status add_check(struct trial_record *record, const struct message *
     };
 
     if (!strcmp(message->phase, "verify_before"))
-        record->checked_before = true;
+        record->conduct.checked_before = true;
+    else if (!strcmp(message->phase, "spot_check"))
+        record->conduct.checked_within = true;
     else if (!strcmp(message->phase, "verify_after"))
-        record->checked_after = true;
+        record->conduct.checked_after = true;
     else
         return error_set(err, STATUS_PROTOCOL, "worker message \"check\": its phase is \"%s\"",
                          message->phase);
@@ -176,6 +186,18 @@ static enum status add_check(struct trial_record *record, const struct message *
     return store_add_check(record->store, record->trial, &check, err);
 }
 
+static void note_phase(struct trial_record *record, const struct message *message)
+{
+    struct conduct_part *part = !strcmp(message->name, "warmup")   ? &record->conduct.warmup
+                                : !strcmp(message->name, "window") ? &record->conduct.window
+                                                                   : NULL;
+
+    if (!part)
+        return;
+    part->begin_ns = message->begin_ns - record->started_ns;
+    part->end_ns = message->end_ns - record->started_ns;
+}
+
 enum status trial_record_message(struct trial_record *record, const struct message *message,
                                  struct error *err)
 {
@@ -187,6 +209,7 @@ enum status trial_record_message(struct trial_record *record, const struct messa
     case MESSAGE_DEVICE:
         return add_device(record, message->body, err);
     case MESSAGE_PHASE:
+        note_phase(record, message);
         return store_add_phase(record->store, record->trial, message->name,
                                message->begin_ns - record->started_ns,
                                message->end_ns - record->started_ns, err);
@@ -215,6 +238,10 @@ enum status trial_record_mapped(struct trial_record *record, const char *at, pid
 
     if (!strcmp(at, "window_start") && !record->saw_start) {
         record->saw_start = true;
+        for (size_t i = 0; i < record->series_count; i++) {
+            record->series[i].count_before = record->series[i].count;
+            record->series[i].total_before = record->series[i].total;
+        }
         list = &record->at_start;
     } else if (!strcmp(at, "window_end") && record->saw_start && !record->saw_window) {
         record->saw_window = true;
@@ -240,6 +267,28 @@ enum status trial_record_telemetry(struct trial_record *record, const char *part
     return status == STATUS_OK
                ? telemetry_record(record->store, record->trial, part, record->started_ns, log, err)
                : status;
+}
+
+/* The first gap of a window is the wait for go. */
+void trial_record_conduct(struct trial_record *record)
+{
+    struct conduct *conduct = &record->conduct;
+
+    conduct->iterations_per_sample = record->iterations_per_sample;
+    for (size_t i = 0; i < record->series_count; i++) {
+        const struct trial_series *series = &record->series[i];
+        const int64_t within = series->total - series->total_before;
+
+        if (!strcmp(series->name, "wall_ns")) {
+            conduct->warmup.samples = (int64_t)series->count_before;
+            conduct->window.samples = (int64_t)(series->count - series->count_before);
+            conduct->warmup.wall_ns = series->total_before;
+            conduct->window.wall_ns = within;
+        } else if (!strcmp(series->name, "gap_ns")) {
+            conduct->warmup.gap_ns = series->total_before;
+            conduct->window.gap_ns = within - (series->first_within > 0 ? series->first_within : 0);
+        }
+    }
 }
 
 uint64_t trial_record_samples(const struct trial_record *record, const char *series)
@@ -296,6 +345,23 @@ static void describe_component(struct trial_record *record, const struct maps_fi
     }
 }
 
+/* What the harness itself saw of the trial, for those who judge it again. */
+static enum status add_conduct(struct trial_record *record, struct error *err)
+{
+    const struct conduct *conduct = &record->conduct;
+    json_t *seen = json_pack(
+        "{s:I, s:I, s:o, s:I, s:I}", "go_ns", (json_int_t)conduct->go_ns, "told_ns",
+        (json_int_t)conduct->told_ns, "kernel_ns",
+        conduct->kernel_ns < 0 ? json_null() : json_integer(conduct->kernel_ns), "spot_checks",
+        (json_int_t)conduct->spot_checks, "spot_checks_ns", (json_int_t)conduct->spot_checks_ns);
+
+    if (!record->facts)
+        record->facts = json_object();
+    if (json_object_set_new(record->facts, "conduct", seen) < 0)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for what was seen of a trial");
+    return STATUS_OK;
+}
+
 static enum status add_components(struct trial_record *record, const struct maps_list *list,
                                   const char *at, struct error *err)
 {
@@ -323,13 +389,15 @@ enum status trial_record_end(struct trial_record *record, enum status status, co
         .iterations_per_sample = record->iterations_per_sample,
         .window_first = record->window_first,
         .samples = (int64_t)trial_record_samples(record, "wall_ns"),
-        .facts = record->facts,
         .exit_code = exit->exited ? exit->code : -1,
         .signal = exit->exited ? 0 : exit->signal,
         .max_rss_bytes = exit->max_rss_bytes > 0 ? exit->max_rss_bytes : -1,
     };
     enum status stored = open_batch(record, err);
 
+    if (stored == STATUS_OK && record->saw_window)
+        stored = add_conduct(record, err);
+    end.facts = record->facts;
     if (stored == STATUS_OK)
         stored = add_components(record, &record->at_start, "window_start", err);
     if (stored == STATUS_OK)

@@ -14,6 +14,7 @@
 #include "harness/runner/message.h"
 #include "harness/runner/stack_files.h"
 #include "harness/runner/telemetry_watch.h"
+#include "protocols/conduct.h"
 #include "results/store/store.h"
 
 struct trial_request;
@@ -23,6 +24,10 @@ struct trial_request;
 struct trial_series {
     char name[MESSAGE_NAME_MAX];
     uint64_t count;
+    int64_t total; /* of the values that could be had */
+    /* The same when the window began, and the first value after it. */
+    uint64_t count_before;
+    int64_t total_before, first_within;
 };
 
 struct trial_record {
@@ -34,8 +39,9 @@ struct trial_record {
     struct trial_series series[TRIAL_SERIES_MAX];
     size_t series_count;
     size_t checks_failed;
-    bool has_device, checked_before, checked_after; /* as the worker reports */
-    bool saw_start, saw_window;                     /* syncs */
+    bool has_device;            /* as the worker reports */
+    bool saw_start, saw_window; /* syncs */
+    struct conduct conduct;     /* as far as it is known by now */
     struct maps_list at_start, at_end;
     struct stack_files reported; /* by the worker, in addition to what it maps */
     const char *root;            /* the worker's root directory; NULL: the same */
@@ -53,6 +59,9 @@ enum status trial_record_begin(struct trial_record *record, const struct trial_r
  */
 enum status trial_record_message(struct trial_record *record, const struct message *message,
                                  struct error *err);
+
+/* What the worker sent, once it says that it has ended: fills the rest of `conduct`. */
+void trial_record_conduct(struct trial_record *record);
 
 /* Makes durable what was stored so far. */
 enum status trial_record_commit(struct trial_record *record, struct error *err);

@@ -266,9 +266,11 @@ static void send_end(struct worker *worker, enum status code, const char *messag
 {
     struct error err = ERROR_INIT;
 
-    /* What was sampled before a failure is evidence, too. */
-    if (code != STATUS_OK && worker->sampler.wall_ns)
+    /* What was sampled and checked before a failure is evidence, too. */
+    if (code != STATUS_OK && worker->sampler.wall_ns) {
         worker_send_samples(worker, NULL);
+        worker_send_spots(worker, NULL);
+    }
     if (worker_link_send(&worker->link,
                          json_pack("{s:s, s:s, s:o, s:I, s:I, s:I}", "type", "end", "status",
                                    status_name(code), "message",
@@ -291,6 +293,7 @@ static void finish(struct worker *worker)
     }
     device_close(worker->device);
     sampler_finish(&worker->sampler);
+    worker_finish_spots(worker);
     free(worker->reference_ns);
     free(worker->device_ns);
     for (size_t i = 0; i < WORKLOAD_STAGES_MAX; i++)

@@ -8,6 +8,16 @@
 #include "workloads/reference_loop.h"
 #include "workloads/workload.h"
 
+#define SPOT_OUTPUTS_MAX 512 /* outputs of a workload that its spot checks name */
+
+/* What all spot checks of the window found of an output. */
+struct spot_output {
+    char *output, *metric, *reason; /* heap */
+    double error, tolerance;        /* of the worst */
+    uint64_t compared;
+    bool passed;
+};
+
 /* Everything one trial holds. */
 struct worker {
     struct worker_link link;
@@ -37,6 +47,9 @@ struct worker {
     size_t sent;   /* samples sent so far, in every series */
     int64_t last_send_ns;
     int64_t window_first;
+    int64_t spot_ns; /* in spot checks so far */
+    struct spot_output *spots;
+    size_t spot_count;
     const char *verify_phase;
     struct error check_error; /* of sending a check */
 };
@@ -53,6 +66,20 @@ enum status worker_calibrate(struct worker *worker, struct error *err);
 
 /* Warmup and window, with the syncs around the window. */
 enum status worker_measure(struct worker *worker, struct error *err);
+
+/* ---- worker_spot.c ---- */
+
+/* Makes a spot check and says so to the harness. What it found is kept for worker_send_spots. */
+enum status worker_spot_check(struct worker *worker, const struct message *message,
+                              struct error *err);
+/* Sends, as checks, what the spot checks found: once an output. */
+enum status worker_send_spots(struct worker *worker, struct error *err);
+void worker_finish_spots(struct worker *worker);
+
+/* Reports that `at` is reached and waits for go; makes the spot checks that come before it. */
+enum status worker_sync(struct worker *worker, const char *at, struct error *err);
+
+/* ---- worker_measure.c ---- */
 
 /* Sends what was sampled and not yet sent. */
 enum status worker_send_samples(struct worker *worker, struct error *err);

@@ -13,27 +13,34 @@
 /* 20 digits and a comma each: well inside a line. */
 #define SAMPLES_PER_MESSAGE 16384
 
-static enum status expect(struct worker_link *link, enum message_type type, struct message *ret,
-                          struct error *err)
+static enum status hear(struct worker_link *link, int64_t deadline_ns, struct message *ret,
+                        struct error *err)
 {
-    struct message message;
     char *line;
     size_t length;
-    enum status status = channel_read_line(&link->channel, clock_monotonic_ns() + LINK_TIMEOUT_NS,
-                                           -1, &line, &length, err);
+    enum status status = channel_read_line(&link->channel, deadline_ns, -1, &line, &length, err);
 
-    if (status == STATUS_OK)
-        status = message_parse(line, length, &message, err);
-    if (status != STATUS_OK)
+    return status == STATUS_OK ? message_parse(line, length, ret, err) : status;
+}
+
+static enum status unexpected(struct message *message, const char *expected, struct error *err)
+{
+    const char *name = message_type_name(message->type);
+
+    message_finish(message);
+    return error_set(err, STATUS_PROTOCOL, "expected %s from the harness, got \"%s\"", expected,
+                     name);
+}
+
+enum status worker_link_hear(struct worker_link *link, bool wait, struct message *ret,
+                             struct error *err)
+{
+    const enum status status =
+        hear(link, wait ? clock_monotonic_ns() + LINK_TIMEOUT_NS : 0, ret, err);
+
+    if (status != STATUS_OK || ret->type == MESSAGE_GO || ret->type == MESSAGE_SPOT_CHECK)
         return status;
-    if (message.type != type) {
-        status = error_set(err, STATUS_PROTOCOL, "expected \"%s\" from the harness, got \"%s\"",
-                           message_type_name(type), message_type_name(message.type));
-        message_finish(&message);
-        return status;
-    }
-    *ret = message;
-    return STATUS_OK;
+    return unexpected(ret, "\"go\" or \"spot_check\"", err);
 }
 
 enum status worker_link_open(struct worker_link *link, json_t **ret_trial, struct error *err)
@@ -50,7 +57,9 @@ enum status worker_link_open(struct worker_link *link, json_t **ret_trial, struc
                                         WORKER_PROTOCOL_VERSION, "worker", worker_name),
                               err);
     if (status == STATUS_OK)
-        status = expect(link, MESSAGE_TRIAL, &message, err);
+        status = hear(link, clock_monotonic_ns() + LINK_TIMEOUT_NS, &message, err);
+    if (status == STATUS_OK && message.type != MESSAGE_TRIAL)
+        status = unexpected(&message, "\"trial\"", err);
     if (status != STATUS_OK) {
         worker_link_close(link);
         return status;
@@ -183,13 +192,5 @@ enum status worker_link_send_samples(struct worker_link *link, const char *serie
 
 enum status worker_link_sync(struct worker_link *link, const char *at, struct error *err)
 {
-    struct message go;
-    enum status status =
-        worker_link_send(link, json_pack("{s:s, s:s}", "type", "sync", "at", at), err);
-
-    if (status == STATUS_OK)
-        status = expect(link, MESSAGE_GO, &go, err);
-    if (status == STATUS_OK)
-        message_finish(&go);
-    return status;
+    return worker_link_send(link, json_pack("{s:s, s:s}", "type", "sync", "at", at), err);
 }

@@ -39,7 +39,14 @@ enum status worker_link_send_samples(struct worker_link *link, const char *serie
                                      const int64_t *values, size_t first, size_t count,
                                      struct error *err);
 
-/* Reports to the harness that `at` is reached and waits for its go. */
+/* Reports to the harness that `at` is reached. */
 enum status worker_link_sync(struct worker_link *link, const char *at, struct error *err);
+
+/*
+ * The harness's word where the worker waits, go or spot_check; `ret` is to be finished. With `wait`
+ * false only what is there already: TIMEOUT when there is nothing.
+ */
+enum status worker_link_hear(struct worker_link *link, bool wait, struct message *ret,
+                             struct error *err);
 
 #endif

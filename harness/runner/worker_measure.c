@@ -255,6 +255,25 @@ enum status worker_send_samples(struct worker *worker, struct error *err)
     return status;
 }
 
+/* Those that the harness has asked for by now. */
+static enum status make_spot_checks(struct worker *worker, struct error *err)
+{
+    for (;;) {
+        struct message message;
+        enum status status = worker_link_hear(&worker->link, false, &message, err);
+
+        if (status != STATUS_OK)
+            return status == STATUS_TIMEOUT ? STATUS_OK : status;
+        if (message.type != MESSAGE_SPOT_CHECK)
+            status = error_set(err, STATUS_PROTOCOL, "the harness said go inside the window");
+        else
+            status = worker_spot_check(worker, &message, err);
+        message_finish(&message);
+        if (status != STATUS_OK)
+            return status;
+    }
+}
+
 /*
  * Takes samples until the limits of the phase are met: both `min_count` samples and `min_ns`, or
  * `max_ns`, or a full sampler.
@@ -263,17 +282,23 @@ static enum status sample_phase(struct worker *worker, const char *name, size_t 
                                 int64_t min_ns, int64_t max_ns, struct error *err)
 {
     size_t first = worker->sampler.count;
-    int64_t begin_ns = clock_monotonic_ns();
+    int64_t begin_ns = clock_monotonic_ns(), first_ns = 0;
+    const int64_t spot_ns = worker->spot_ns;
     enum status status;
 
     worker->last_send_ns = begin_ns;
     while (!sampler_full(&worker->sampler)) {
-        int64_t now = clock_monotonic_ns();
-        int64_t elapsed = now - begin_ns;
+        /* From the first sample's start to the last one's end: what the samples show of it. */
+        int64_t elapsed = first_ns ? worker->sampler.previous_end_ns - first_ns : 0;
 
+        elapsed -= worker->spot_ns - spot_ns;
         if ((worker->sampler.count - first >= min_count && elapsed >= min_ns) || elapsed >= max_ns)
             break;
         status = take_sample(worker, err);
+        if (!first_ns)
+            first_ns = worker->sampler.started_ns;
+        if (status == STATUS_OK && worker->window_first >= 0)
+            status = make_spot_checks(worker, err);
         if (status == STATUS_OK && clock_monotonic_ns() - worker->last_send_ns > SEND_INTERVAL_NS)
             status = worker_send_samples(worker, err);
         if (status != STATUS_OK)
@@ -300,7 +325,7 @@ enum status worker_measure(struct worker *worker, struct error *err)
                          "max_samples or min_sample",
                          protocol->max_samples);
     if (status == STATUS_OK)
-        status = worker_link_sync(&worker->link, "window_start", err);
+        status = worker_sync(worker, "window_start", err);
     if (status != STATUS_OK)
         return status;
     worker->window_first = (int64_t)worker->sampler.count;
@@ -309,6 +334,6 @@ enum status worker_measure(struct worker *worker, struct error *err)
     if (status == STATUS_OK)
         status = worker_send_samples(worker, err);
     if (status == STATUS_OK)
-        status = worker_link_sync(&worker->link, "window_end", err);
-    return status;
+        status = worker_sync(worker, "window_end", err);
+    return status == STATUS_OK ? worker_send_spots(worker, err) : status;
 }

@@ -445,7 +445,8 @@ static enum status finish_side(struct side *side, struct verify *verify, struct 
 
 static enum status check_all(struct verify *verify, struct error *err)
 {
-    static step_fn *const steps[] = {verify_records, verify_tree, verify_signatures, verify_series};
+    static step_fn *const steps[] = {verify_records, verify_tree, verify_signatures, verify_series,
+                                     verify_conduct};
     static step_fn *const last_steps[] = {verify_shown, verify_cells, verify_estimates,
                                           verify_comparisons};
     struct side *sides = malloc(SIDES * sizeof(*sides));

@@ -166,6 +166,7 @@ enum status verify_shown(struct verify *verify, struct error *err);
 enum status verify_complete(struct verify *verify, struct error *err);
 enum status verify_cells(struct verify *verify, struct error *err);
 enum status verify_series(struct verify *verify, struct error *err);
+enum status verify_conduct(struct verify *verify, struct error *err);
 enum status verify_trials(struct verify *verify, struct error *err);
 enum status verify_estimates(struct verify *verify, struct error *err);
 enum status verify_comparisons(struct verify *verify, struct error *err);

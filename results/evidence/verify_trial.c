@@ -109,7 +109,7 @@ static const struct rule {
      " 'ok'"},
     {"verification",
      "SELECT id, 'it is of no phase with checks: ' || phase FROM verification WHERE phase NOT IN"
-     " ('verify_before', 'verify_after')"},
+     " ('verify_before', 'spot_check', 'verify_after')"},
     {"verification",
      "SELECT v.id, 'trial ' || v.trial || ' was compared with an earlier one, ' || CASE WHEN"
      " first_only THEN 'and none before it with the reference' ELSE 'and its protocol wants each"

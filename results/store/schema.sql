@@ -290,7 +290,7 @@ CREATE TABLE series (
 CREATE TABLE verification (
     id         INTEGER PRIMARY KEY,
     trial      INTEGER NOT NULL REFERENCES trial (id),
-    phase      TEXT NOT NULL, -- 'verify_before' or 'verify_after'
+    phase      TEXT NOT NULL, -- 'verify_before', 'spot_check' or 'verify_after'
     output     TEXT NOT NULL, -- 'a', 'logits', 'grad.wte'
     metric     TEXT NOT NULL, -- 'max_relative' ...
     error      REAL, -- measured; NULL: not finite, see error_text

@@ -127,6 +127,13 @@ enum status store_add_campaign(struct store *store, const struct store_campaign 
                                int64_t *ret_cells, struct error *err);
 
 /*
+ * Which other worker than assay's own measured the campaign's first trial: its path, heap; NULL in
+ * `ret`: assay's own. False in `ret_any`: it has no trial.
+ */
+enum status store_campaign_worker(struct store *store, int64_t campaign, char **ret, bool *ret_any,
+                                  struct error *err);
+
+/*
  * The member "verified" of the facts of the cell's first trial that ended ok and has one, as a new
  * object; NULL in `ret` where none has.
  */
@@ -221,7 +228,7 @@ enum status store_add_samples(struct store *store, int64_t trial, const char *se
                               struct error *err);
 
 struct store_check {
-    const char *phase; /* "verify_before", "verify_after" */
+    const char *phase; /* "verify_before", "spot_check", "verify_after" */
     const char *output, *metric, *reason;
     double error, tolerance; /* a NaN or infinite error is stored as text with a NULL number */
     uint64_t compared;       /* elements */

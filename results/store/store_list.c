@@ -196,3 +196,28 @@ enum status store_list_results(struct store *store, const struct store_filter *f
     }
     return statement_rows_json(&statement, ret, err);
 }
+
+enum status store_campaign_worker(struct store *store, int64_t campaign, char **ret, bool *ret_any,
+                                  struct error *err)
+{
+    struct statement statement;
+    const char *path;
+    enum status status =
+        statement_begin(store,
+                        "SELECT " FOREIGN_WORKER_OF("t.id") " FROM trial t WHERE t.campaign = ?1"
+                                                            " ORDER BY t.id LIMIT 1",
+                        &statement, err);
+
+    *ret = NULL;
+    *ret_any = false;
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, campaign);
+    status = statement_step(&statement, ret_any, err);
+    path = status == STATUS_OK && *ret_any ? (const char *)sqlite3_column_text(statement.handle, 0)
+                                           : NULL;
+    if (path && !(*ret = strdup(path)))
+        status = error_set(err, STATUS_NO_MEMORY, "no memory for a path");
+    statement_end(&statement);
+    return status;
+}

@@ -6,11 +6,13 @@ import html
 import io
 import json
 import os
+import signal
+import sqlite3
 import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest  # noqa: E402
+from assay_cli import CliTest, wait_until  # noqa: E402
 
 WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support",
                       "foreign_worker.py")
@@ -23,9 +25,19 @@ MODES = {
     "long_line": ("protocol", "longer than"),
     "no_hello": ("protocol", "hello"),
     "closes": ("timeout", "did not exit"),
-    "version": ("protocol", "version 2"),
+    "version": ("protocol", "version 1"),
     "failed_check": ("check_failed", "checks did not pass"),
-    "no_check_after": ("protocol", "without a check in verify_after"),
+    "no_check_before": ("invalid", "verification: the worker sent no check in verify_before"),
+    "no_check_after": ("invalid", "verification: the worker sent no check in verify_after"),
+    "no_check_within": ("invalid", "spot_checks: the worker answered"),
+    "ignores_spots": ("timeout", "no word"),
+    "wrong_spot": ("protocol", "was not asked for"),
+    "no_warmup": ("invalid", "warmup.iterations: 0 samples"),
+    "short_warmup": ("invalid", "warmup.iterations: 1 samples of 1 iterations"),
+    "few_samples": ("invalid", "window.min_samples: 3 samples"),
+    "short_window": ("invalid", "window.time: 0.02"),
+    "no_phase": ("invalid", "clock.window: the worker sent no phase"),
+    "slow_phase": ("invalid", "clock.window: the worker's window is from"),
     "passes_anyway": ("protocol", "passed with the error 1 of 10 elements"),
     "gap": ("protocol", "begins at 3"),
     "negative": ("protocol", "positive"),
@@ -37,7 +49,7 @@ MODES = {
     "own_failure": ("device_lost", "has gone"),
     "crashes_at_exit": ("crashed", "after it had sent its results"),
     "lingers": ("timeout", "sent its results and did not exit"),
-    "miscount": ("protocol", "counts 30"),
+    "miscount": ("protocol", "counts 51"),
 }
 
 
@@ -94,6 +106,31 @@ class ForeignWorker(CliTest):
                         self.assertEqual(file.read().rpartition(")")[2].split()[0], "Z")
                 except (FileNotFoundError, ProcessLookupError):
                     pass
+
+    def test_resume_with_another_worker(self):
+        """Trials of two programs make no one result."""
+        protocol = self.write("slow.yaml", CliTest.FAST.replace("trials: 2", "trials: 40"))
+        for first, second in (({"ASSAY_WORKER": WORKER}, {}), ({}, {"ASSAY_WORKER": WORKER})):
+            with self.subTest(first=first):
+                self.new_db()
+                process = self.start("run", "synthetic", "--device", "null:0", "--protocol", protocol,
+                                     "--db", self.db, "--quiet", **first)
+                wait_until(lambda: os.path.exists(self.db) and self.trials() >= 1, process)
+                process.send_signal(signal.SIGINT)
+                process.communicate()
+                if self.trials() == 40:
+                    self.skipTest("the campaign ended before it was interrupted")
+                call = self.assay("run", "--resume", "last", "--db", self.db, **second)
+                self.assertNotEqual(call.status, 0, call.err)
+                self.assertIn("trials of two programs", call.err)
+                call = self.assay("run", "--resume", "last", "--db", self.db, **first)
+                self.assertEqual(call.status, 0, call.err)
+
+    def trials(self):
+        try:
+            return self.query("SELECT count(*) FROM trial_end")[0][0]
+        except sqlite3.Error:
+            return 0
 
     def test_program_that_is_not_there(self):
         call = self.run_synthetic("--json", ASSAY_WORKER="/nowhere/worker")

@@ -266,6 +266,7 @@ version: 1
 trials: 5
 warmup: {iterations: 2, time: 5ms}
 window: {time: 30ms, min_samples: 20}
+spot_checks: {count: 2, least: 1, time: 50ms}
 cooldown: 0s
 required: [host.kernel.release, device.name]
 """

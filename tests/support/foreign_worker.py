@@ -11,6 +11,7 @@ import ctypes
 import json
 import mmap
 import os
+import select
 import shutil
 import signal
 import sys
@@ -22,9 +23,8 @@ if SAMPLE_NS == "launch_ns":
     SAMPLE_NS = dict(part.split("=") for part in os.environ["ASSAY_NULL"].split(","))[SAMPLE_NS]
 SAMPLE_NS = int(SAMPLE_NS)
 KNOWN = "FOREIGN_NS" in os.environ
-WINDOW = 200 if KNOWN else 20
+WARMUP, WINDOW = 10, 200 if KNOWN else 40
 DRIVER = {"status": "declared", "value": "1", "unit": None, "source": "foreign", "reason": None}
-READ = os.fdopen(3, "r", encoding="utf-8")
 WRITE = os.fdopen(4, "w", encoding="utf-8")
 
 
@@ -33,17 +33,51 @@ def say(**message):
     WRITE.flush()
 
 
-def hear(kind):
-    message = json.loads(READ.readline())
-    assert message["type"] == kind, message
-    return message
+heard = b""
+
+
+def hear(seconds=None):
+    """The harness's next message; None: there is none in that time."""
+    global heard
+    while b"\n" not in heard:
+        if not select.select([3], [], [], seconds)[0]:
+            return None
+        heard += os.read(3, 1 << 16)
+    line, heard = heard.split(b"\n", 1)
+    return json.loads(line)
+
+
+def spend(ns):
+    """What its samples say that they took; with the spot checks that are asked for meanwhile."""
+    until = now() + ns
+    while (left := until - now()) > 0:
+        if message := hear(left / 1e9):
+            spot_check(message)
+
+
+spots = 0
+
+
+def spot_check(message):
+    global spots
+    assert message["type"] == "spot_check" and len(message["secret"]) == 16, message
+    if MODE == "ignores_spots":
+        return
+    spots += 1
+    say(type="spot_checked", number=message["number"] + (MODE == "wrong_spot"), took_ns=1000)
+
+
+def sync(at):
+    say(type="sync", at=at)
+    while (message := hear())["type"] != "go":
+        spot_check(message)
 
 
 def now():
     return time.monotonic_ns()
 
 
-def end(status="ok", message=None, window_first=5, samples=5 + WINDOW):
+def end(status="ok", message=None, window_first=WARMUP, samples=WARMUP + WINDOW):
     say(type="end", status=status, message=message, iterations_per_sample=1,
         window_first=window_first, samples=samples)
 
@@ -57,10 +91,17 @@ def level():
         return SAMPLE_NS + (file.tell() - 1) % 7 * SAMPLE_NS // 10000
 
 
-def sample(first, count):
-    say(type="samples", series="wall_ns", first=first,
-        values=[LEVEL_NS + SAMPLE_NS // 1000 * ((i * 7919) % 13)
-                for i in range(first, first + count)])
+def sample(first, count, name=None):
+    """So many samples; of the phase `name`, which takes as long as they do."""
+    begin = now()
+    values = [LEVEL_NS + SAMPLE_NS // 1000 * ((i * 7919) % 13) for i in range(first, first + count)]
+    if name:
+        spend(sum(values) * (4 if MODE == "slow_clock" and name == "window" else 1))
+    say(type="samples", series="wall_ns", first=first, values=values)
+    say(type="samples", series="gap_ns", first=first, values=[0] * count)
+    if name:
+        slow = 3 * (now() - begin) // 4 if MODE == "slow_phase" and name == "window" else 0
+        say(type="phase", name=name, begin_ns=begin - slow, end_ns=now() - slow)
 
 
 def check(phase, passed, error=0.0):
@@ -100,8 +141,8 @@ def main():
         time.sleep(60)
     if MODE == "hidden":
         ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: as a program with privileges is
-    say(type="hello", protocol=2 if MODE == "version" else 1, worker="foreign 1")
-    trial = hear("trial")["trial"]
+    say(type="hello", protocol=1 if MODE == "version" else 2, worker="foreign 1")
+    trial = hear()["trial"]
     if str(trial["batch"]) == os.environ.get("FOREIGN_SLOW_BATCH"):
         global LEVEL_NS
         LEVEL_NS += SAMPLE_NS // 20
@@ -111,12 +152,14 @@ def main():
                                "readings": {"device.driver_version": DRIVER} if KNOWN else {},
                                "files": json.loads(os.environ.get("FOREIGN_FILES", "[]"))})
     say(type="phase", name="setup", begin_ns=begin, end_ns=now())
-    check("verify_before", MODE != "failed_check")
+    if MODE != "no_check_before":
+        check("verify_before", MODE != "failed_check")
     if MODE == "gap":
         sample(3, 5)
-    sample(0, 5)
+    if MODE != "no_warmup":
+        sample(0, 1 if MODE == "short_warmup" else WARMUP, "warmup")
     if MODE == "negative":
-        say(type="samples", series="wall_ns", first=5, values=[-5])
+        say(type="samples", series="wall_ns", first=WARMUP, values=[-5])
     if MODE == "many_series":
         for i in range(100):
             say(type="samples", series=f"s{i}", first=0, values=[1])
@@ -126,15 +169,17 @@ def main():
         say(type="go")
     mapped = map_to_execute(os.environ["FOREIGN_FILE"]) if MODE == "replaces" else None
     if MODE != "no_sync":
-        say(type="sync", at="window_start")
-        hear("go")
+        sync("window_start")
     if mapped:
         shutil.copy(os.environ["FOREIGN_FILE"], os.environ["FOREIGN_FILE"] + ".new")
         os.replace(os.environ["FOREIGN_FILE"] + ".new", os.environ["FOREIGN_FILE"])
-    sample(5, WINDOW)
+    first = {"no_warmup": 0, "short_warmup": 1}.get(MODE, WARMUP)
+    window = {"few_samples": 3, "short_window": 20}.get(MODE, WINDOW)
+    sample(first, window, "window" if MODE != "no_phase" else None)
     if MODE != "no_sync":
-        say(type="sync", at="window_end")
-        hear("go")
+        sync("window_end")
+    if spots and MODE != "no_check_within":
+        check("spot_check", True)
     if MODE != "no_check_after":
         check("verify_after", True, error=1.0 if MODE == "passes_anyway" else 0.0)
     say(type="facts", facts={"batch": trial["batch"]})
@@ -154,7 +199,7 @@ def main():
         sys.stderr.write("the fan fell off\n")
         end("device_lost", "the device has gone")
     else:
-        end(samples=30 if MODE == "miscount" else 5 + WINDOW)
+        end(window_first=first, samples=first + window + (MODE == "miscount"))
     if MODE == "crashes_at_exit":
         os.kill(os.getpid(), signal.SIGSEGV)
     if MODE == "lingers":

@@ -3,12 +3,14 @@ results/FORMAT.md. What needs a workload's formulas is left out: only assay has 
 """
 
 import hashlib
+import json
 import struct
 
 import verify_body
 
 PHASES = ["setup", "verify_before", "calibrate", "warmup", "window", "verify_after"]
 CHECKED = ("verify_before", "verify_after")
+WITHIN = "spot_check"
 
 # What of a stored JSON object a column of a campaign or cell repeats.
 CAMPAIGN = {"order_seed": "order_seed", "protocol_digest": "protocol"}
@@ -128,7 +130,37 @@ def series(verifier):
             verifier.wrong("trial", "series", number, "holds %d" % least)
         before = found.setdefault(trial, {}).get(name, (0, 0))
         found[trial][name] = (before[0] + count, before[1] + sum(values))
+        if name in ("wall_ns", "gap_ns"):
+            found.setdefault((trial, name), []).extend(values)
     return found
+
+
+MS = 1000000
+
+
+def broken(protocol, seen, parts, checks):
+    """The clauses of its protocol that a trial breaks: "Conduct" in results/FORMAT.md."""
+    if seen is None:
+        return ["conduct"]
+    (warm, warm_ns, _, _, _), (count, span, gaps, begin, end) = parts["warmup"], parts["window"]
+    warmup, window, spots = protocol["warmup"], protocol["window"], protocol.get("spot_checks", {})
+    elapsed, full = seen["told_ns"] - seen["go_ns"], warm + count >= window["max_samples"]
+    made, kernel = seen["spot_checks"], seen["kernel_ns"]
+    rules = {
+        "verification": not set(CHECKED) <= checks,
+        "warmup.iterations": warm * parts["iterations"] < warmup["iterations"],
+        "warmup.time": warm_ns < warmup["time_ns"],
+        "window.min_samples": count < window["min_samples"] and not full and span < window["max_time_ns"],
+        "window.time": span < window["time_ns"] and not full,
+        "clock.gaps": protocol["cache"]["state"] == "hot" and span > 500 * MS and
+        gaps - seen["spot_checks_ns"] > span // 2,
+        "spot_checks.least": made < spots.get("least", 0),
+        "spot_checks": made > 0 and WITHIN not in checks,
+        "clock.kernel": kernel is not None and abs(elapsed - kernel) > elapsed // 1000 + MS,
+        "clock.window": begin is None or begin < seen["go_ns"] - MS or end > seen["told_ns"] + MS or
+        span > end - begin + MS or span < (end - begin) - (end - begin) // 50 - 500 * MS,
+    }
+    return [clause for clause, breaks in rules.items() if breaks]
 
 
 class Trials:
@@ -150,7 +182,7 @@ class Trials:
         self.foreign = {row[0] for row in verifier.ask(
             "SELECT e.trial FROM environment e JOIN reading_member m ON m.reading_set = e.readings JOIN"
             " reading r ON r.id = m.reading WHERE e.at = 'host' AND r.name = 'variable.ASSAY_WORKER'")}
-        self.series = series(verifier)
+        self.series, self.content = series(verifier), Content(verifier)
 
     def wrong(self, table, key, message):
         self.verifier.wrong("trial", table, key, message)
@@ -205,6 +237,23 @@ class Trials:
                 self.wrong("trial", number, "is ok without mapped files at " + at)
         if number not in self.foreign:
             self.own_ok(trial, samples)
+        protocol = self.content.read(self.cells[trial["cell"]]["protocol"])
+        facts = json.loads(end["facts"] or "{}")
+        if protocol is not None and "withheld" not in facts:
+            for clause in broken(protocol, facts.get("conduct"), self.stretch(number, end),
+                                 {check["phase"] for check in self.checks.get(number, ())}):
+                self.wrong("trial", number, "is ok, and breaks its protocol: " + clause)
+
+    def stretch(self, number, end):
+        """What conduct.h calls the parts: {"warmup": (samples, ns, gaps, begin, end), "window": ...}."""
+        phases, found = {phase["name"]: phase for phase in self.phases.get(number, ())}, {}
+        wall, gap = (self.series.get((number, name), []) for name in ("wall_ns", "gap_ns"))
+        first = end["window_first"]
+        for name, walls, gaps in (("warmup", wall[:first], gap[:first]), ("window", wall[first:], gap[first + 1:])):
+            phase, between = phases.get(name), sum(ns for ns in gaps if ns > 0)
+            found[name] = (len(walls), sum(walls) + between, between,
+                           phase and phase["begin_ns"], phase and phase["end_ns"])
+        return dict(found, iterations=end["iterations_per_sample"])
 
     def own_ok(self, trial, samples):
         number, mine = trial["id"], self.series.get(trial["id"], {})
@@ -231,7 +280,7 @@ class Trials:
             self.wrong("trial", number, "no mapped file is the program that its campaign names")
 
     def all_checks(self):
-        content, compared = Content(self.verifier), set()
+        content, compared = self.content, set()
         cell_of = {trial["id"]: trial["cell"] for trial in self.trials}
         for number in sorted(self.checks):
             ok = number in self.ends and self.ends[number]["status"] == "ok"
@@ -245,7 +294,7 @@ class Trials:
                     self.wrong("verification", check["id"], "failed, and its error is within its tolerance")
                 if not check["passed"] and ok:
                     self.wrong("verification", check["id"], "failed in a trial that is ok")
-                if check["phase"] not in CHECKED:
+                if check["phase"] not in CHECKED + (WITHIN,):
                     self.wrong("verification", check["id"], "is of no phase with checks")
                 if check["metric"] == "same_bits":
                     protocol = content.read(cell["protocol"]) if cell else None

@@ -3,7 +3,7 @@ assay_add_test(NAME test_comparability SOURCES unit/test_comparability.c LIBS as
 # Under a sanitizer fewer rows than fifty million show what our own code does at the bound.
 if(ASSAY_SANITIZE)
     assay_add_test(NAME test_csv_import
-        SOURCES unit/test_csv_import.c ${PROJECT_SOURCE_DIR}/results/csv_import.c
+        SOURCES unit/test_csv_import.c ${PROJECT_SOURCE_DIR}/results/formats/csv_import.c
         LIBS assay_results LABELS unit)
     target_compile_definitions(test_csv_import PRIVATE CSV_IMPORT_ROWS_MAX=2000000u)
 else()

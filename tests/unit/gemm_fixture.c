@@ -79,15 +79,37 @@ static void count_check(void *context, const struct workload_check *check)
     assert_non_null(check->reason);
 }
 
+static void assert_passed(enum status status, const struct tally *tally, size_t checks,
+                          const struct error *err)
+{
+    if (status != STATUS_OK)
+        fail_msg("%s", err->message);
+    assert_int_equal(tally->reported, checks);
+    assert_int_equal(tally->failed, 0);
+}
+
+static void assert_failed(enum status status, const struct tally *tally, size_t checks,
+                          const char *words, const struct error *err)
+{
+    if (status != STATUS_CHECK_FAILED)
+        fail_msg("passed, or %s: wanted: %s", err->message, words);
+    if (!strstr(err->message, words))
+        fail_msg("%s\nlacks: %s", err->message, words);
+    assert_int_equal(tally->reported, checks);
+    assert_int_equal(tally->failed >= 1, checks > 0);
+}
+
+static enum status verify(struct gemm_running *running, struct tally *tally, struct error *err)
+{
+    return running->workload.kind->verify(running->instance, count_check, tally, err);
+}
+
 void gemm_verify_ok(struct gemm_running *running, size_t checks)
 {
     struct tally tally = {0};
     struct error err = ERROR_INIT;
 
-    if (running->workload.kind->verify(running->instance, count_check, &tally, &err) != STATUS_OK)
-        fail_msg("%s", err.message);
-    assert_int_equal(tally.reported, checks);
-    assert_int_equal(tally.failed, 0);
+    assert_passed(verify(running, &tally, &err), &tally, checks, &err);
 }
 
 void gemm_verify_fails(struct gemm_running *running, size_t checks, const char *words)
@@ -95,14 +117,30 @@ void gemm_verify_fails(struct gemm_running *running, size_t checks, const char *
     struct tally tally = {0};
     struct error err = ERROR_INIT;
 
-    if (running->workload.kind->verify(running->instance, count_check, &tally, &err) !=
-        STATUS_CHECK_FAILED)
-        fail_msg("%s passed, or %s: wanted: %s", precision_name(running->work.precision),
-                 err.message, words);
-    if (!strstr(err.message, words))
-        fail_msg("%s\nlacks: %s", err.message, words);
-    assert_int_equal(tally.reported, checks);
-    assert_int_equal(tally.failed >= 1, checks > 0);
+    assert_failed(verify(running, &tally, &err), &tally, checks, words, &err);
+}
+
+static enum status spot_check(struct gemm_running *running, uint64_t secret, struct tally *tally,
+                              struct error *err)
+{
+    return running->workload.kind->spot_check(running->instance, secret, count_check, tally, err);
+}
+
+void gemm_spot_check_ok(struct gemm_running *running, uint64_t secret, size_t checks)
+{
+    struct tally tally = {0};
+    struct error err = ERROR_INIT;
+
+    assert_passed(spot_check(running, secret, &tally, &err), &tally, checks, &err);
+}
+
+void gemm_spot_check_fails(struct gemm_running *running, uint64_t secret, size_t checks,
+                           const char *words)
+{
+    struct tally tally = {0};
+    struct error err = ERROR_INIT;
+
+    assert_failed(spot_check(running, secret, &tally, &err), &tally, checks, words, &err);
 }
 
 void gemm_refused(struct device *device, const struct gemm_plan *plan, const char *words)

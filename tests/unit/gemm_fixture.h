@@ -44,6 +44,10 @@ void gemm_stop(struct gemm_running *running);
 void gemm_verify_ok(struct gemm_running *running, size_t checks);
 /* At least one check fails, all are reported (0: none can be), and the error contains this text. */
 void gemm_verify_fails(struct gemm_running *running, size_t checks, const char *words);
+/* Spot checks: as gemm_verify_ok and gemm_verify_fails, one check for each output. */
+void gemm_spot_check_ok(struct gemm_running *running, uint64_t secret, size_t checks);
+void gemm_spot_check_fails(struct gemm_running *running, uint64_t secret, size_t checks,
+                           const char *words);
 /* Creation is UNSUPPORTED, with a message of one line that contains this text. */
 void gemm_refused(struct device *device, const struct gemm_plan *plan, const char *words);
 

@@ -257,8 +257,8 @@ static void test_against_reference(void **state)
         enum precision precision;
         int checks;
     } cases[] = {
-        {USUAL, PRECISION_BF16, 4},
-        {USUAL, PRECISION_FP16, 4},
+        {USUAL, PRECISION_BF16, 5},
+        {USUAL, PRECISION_FP16, 5},
         {USUAL, PRECISION_INT8, 6},
         {USUAL "int8: {storage: fp32, percentile: 100}\n", PRECISION_INT8, 6},
         {USUAL "int8: {storage: fp16, calibration_sequences: 2}\n", PRECISION_INT8, 6},

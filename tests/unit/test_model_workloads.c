@@ -116,9 +116,9 @@ static void test_training_learns(void **state)
     ASSERT_OK(workload.kind->verify(instance, note_check, &after, err));
     assert_true(after.loss_fall);
     assert_int_equal(after.failed, 0);
-    /* loss, gradients of 2 + 2 * 12 + 2 tensors, their worst block, three arrays of the update and
-     * the fall */
-    assert_int_equal(after.count, 1 + 28 + 1 + 3 + 1);
+    /* loss, gradients of 2 + 2 * 12 + 2 tensors, their worst block, norms, logits, embedding, three arrays
+     * of the update and what stood still, the fall */
+    assert_int_equal(after.count, 1 + 28 + 1 + 3 + 4 + 1);
     facts = workload.kind->facts(instance);
     assert_true(real_at(facts, "loss", "first_nats") >
                 real_at(facts, "data", "unigram_entropy_nats"));
@@ -248,7 +248,7 @@ static void test_inference(void **state)
     assert_int_equal(stages.count, 2);
     assert_true(stages.ns[1] > 0);
     ASSERT_OK(workload.kind->verify(instance, note_check, &checks, err));
-    assert_int_equal(checks.count, 8);
+    assert_int_equal(checks.count, 10);
     assert_int_equal(checks.failed, 0);
     facts = workload.kind->facts(instance);
     assert_true(json_integer_value(json_object_get(facts, "parameters")) > 0);

@@ -40,7 +40,7 @@ static void test_changes(void **state)
     assert_null(value_of(list, "ASSAY_T2"));
     assert_string_equal(value_of(list, "ASSAY_T3"), "");
     assert_string_equal(value_of(list, "ASSAY_T"), "x");
-    assert_string_equal(value_of(list, "ASSAY_WORKER_PROTOCOL"), "1");
+    assert_string_equal(value_of(list, "ASSAY_WORKER_PROTOCOL"), "2");
     child_environment_free(list);
     assert_int_equal(child_environment_build(NULL, &list, NULL), STATUS_OK);
     assert_string_equal(value_of(list, "ASSAY_T2"), "gone");

@@ -74,6 +74,9 @@ static void run_and_verify(const char *kernel, const char *shape, int lanes,
     status = running.workload.kind->verify(running.instance, count_check, &tally, &err);
     for (int i = 0; i < 5 && status == STATUS_OK; ++i)
         status = running.workload.kind->iterate(running.instance, &err);
+    for (uint64_t secret = 1; secret <= 3 && status == STATUS_OK; ++secret)
+        status =
+            running.workload.kind->spot_check(running.instance, secret, count_check, &tally, &err);
     if (status == STATUS_OK)
         status = running.workload.kind->verify(running.instance, count_check, &tally, &err);
     if (status != STATUS_OK)
@@ -113,6 +116,59 @@ static void test_odd_shapes(void **state)
     for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); ++i)
         for (size_t s = 0; s < 5 && odd[i].shapes[s] != NULL; ++s)
             run_and_verify(odd[i].kernel, odd[i].shapes[s], 1, PRECISION_FP32);
+}
+
+/* ---- a device that leaves out launches ---- */
+
+static const struct device_ops *own;
+static struct buffer
+    *kept; /* what it had before is put there in place of a launch; NULL: nothing */
+static unsigned char *before;
+
+static enum status no_launch(struct device *base, const struct kernel_launch *launch,
+                             struct error *err)
+{
+    (void)launch;
+    return kept == NULL ? STATUS_OK : own->upload(base, kept, 0, before, kept->bytes, err);
+}
+
+/* Without the launch, and with the output that an earlier one wrote. */
+static void test_spot_checks(void **state)
+{
+    struct device_ops ops = *device->ops;
+
+    (void)state;
+    own = device->ops;
+    ops.kernel_launch = no_launch;
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); ++i)
+        for (int cached = 0; cached < 2; ++cached) {
+            const struct memory_instance *instance;
+            struct running running;
+            struct tally tally = {0};
+            struct error err = ERROR_INIT;
+            enum status status;
+
+            start(&running, odd[i].kernel, odd[i].shapes[1], 1, PRECISION_FP32);
+            instance = (const struct memory_instance *)running.instance;
+            assert_int_equal(running.workload.kind->iterate(running.instance, &err), STATUS_OK);
+            if (cached && instance->data.kernel->reference != NULL) {
+                kept = instance->arrays[memory_output_of(instance->data.kernel)];
+                before = malloc(kept->bytes);
+                assert_int_equal(device_download(kept, 0, before, kept->bytes, &err), STATUS_OK);
+            }
+            device->ops = &ops;
+            status =
+                running.workload.kind->spot_check(running.instance, 7, count_check, &tally, &err);
+            device->ops = own;
+            if (status != STATUS_CHECK_FAILED)
+                fail_msg("%s%s passes without its launches", odd[i].kernel,
+                         cached ? ", kept," : "");
+            assert_true(tally.reported >= 1 && tally.failed >= 1);
+            free(before);
+            before = NULL;
+            kept = NULL;
+            stop(&running);
+        }
 }
 
 static bool has_lanes(int lanes)
@@ -400,11 +456,12 @@ static void test_unsupported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_odd_shapes), cmocka_unit_test(test_lanes),
-        cmocka_unit_test(test_storage),    cmocka_unit_test(test_fp64),
-        cmocka_unit_test(test_damage),     cmocka_unit_test(test_stale_output),
-        cmocka_unit_test(test_facts),      cmocka_unit_test(test_unsupported),
-        cmocka_unit_test(test_choices),    cmocka_unit_test(test_recheck),
+        cmocka_unit_test(test_odd_shapes),  cmocka_unit_test(test_lanes),
+        cmocka_unit_test(test_storage),     cmocka_unit_test(test_fp64),
+        cmocka_unit_test(test_damage),      cmocka_unit_test(test_stale_output),
+        cmocka_unit_test(test_facts),       cmocka_unit_test(test_unsupported),
+        cmocka_unit_test(test_choices),     cmocka_unit_test(test_recheck),
+        cmocka_unit_test(test_spot_checks),
     };
     int failed;
 

@@ -17,17 +17,19 @@ assay_add_test(NAME test_workload_gemm SOURCES unit/test_workload_gemm.c
     LIBS assay_workload_fixture LABELS unit COST 72 LONG)
 assay_add_test(NAME test_gemm_portable SOURCES unit/test_gemm_portable.c
     LIBS assay_workload_fixture LABELS unit COST 10)
+assay_add_test(NAME test_gemm_spot_check SOURCES unit/test_gemm_spot_check.c
+    LIBS assay_workload_fixture LABELS unit COST 15)
 assay_add_test(NAME test_workload_storage SOURCES unit/test_workload_storage.c
     LIBS assay_workloads LABELS unit)
 assay_add_test(NAME test_workload_convolution SOURCES unit/test_workload_convolution.c
     LIBS assay_workload_fixture LABELS unit COST 28 LONG)
 assay_same_kernels(memory test_workload_memory_device)
-assay_same_kernels(gemm test_workload_gemm test_gemm_portable)
-assay_same_kernels(convolutions test_workload_convolution)
+assay_same_kernels(gemm test_workload_gemm test_gemm_portable test_gemm_spot_check)
+assay_same_kernels(convolutions test_workload_convolution test_gemm_spot_check)
 
 # All that computes, on the CPU backend as well as on OpenCL's device.
 foreach(name test_workload_memory_device test_workload_gemm test_gemm_portable
-        test_workload_convolution)
+        test_gemm_spot_check test_workload_convolution)
     assay_test_on(${name} cpu COST 10)
 endforeach()
 set_property(TEST test_workload_memory_device_cpu APPEND PROPERTY LABELS threads)

@@ -173,7 +173,8 @@ static void finish(struct workload_instance *base)
     struct inference_instance *instance = (struct inference_instance *)base;
 
     gpt2_instance_finish(&instance->gpt2);
-    json_decref(instance->source);
+    token_source_destroy(instance->source);
+    free(instance->weights);
     free(instance->inputs);
     free(instance->input_scales);
     free(instance->weight_noise);
@@ -190,9 +191,8 @@ int32_t *inference_batch(const struct inference_instance *instance, uint64_t ind
 static enum status fill_pool(struct inference_instance *instance, struct error *err)
 {
     const struct gpt2_device_plan *plan = &instance->gpt2.model->plan;
-    struct token_source *source = NULL;
-    enum status status = gpt2_task_open_source(&instance->parameters->task,
-                                               instance->gpt2.base.work.seed, &source, err);
+    enum status status = gpt2_task_open_source(
+        &instance->parameters->task, instance->gpt2.base.work.seed, &instance->source, err);
 
     if (status != STATUS_OK)
         return status;
@@ -201,10 +201,9 @@ static enum status fill_pool(struct inference_instance *instance, struct error *
     if (!instance->pool)
         status = error_set(err, STATUS_NO_MEMORY, "batched_inference: out of memory");
     for (uint64_t i = 0; i < INFERENCE_POOL && status == STATUS_OK; i++)
-        status = gpt2_make_batch(source, i * plan->sequences, plan->sequences, plan->length,
-                                 inference_batch(instance, i), &instance->unique[i], err);
-    instance->source = gpt2_source_json(source);
-    token_source_destroy(source);
+        status =
+            gpt2_make_batch(instance->source, i * plan->sequences, plan->sequences, plan->length,
+                            inference_batch(instance, i), &instance->unique[i], err);
     return status;
 }
 
@@ -232,17 +231,14 @@ static enum status init(struct workload_instance *base, struct error *err)
     return status == STATUS_OK ? gpt2_instance_add_events(&instance->gpt2, err) : status;
 }
 
-enum status inference_iterate(struct workload_instance *base, struct error *err)
+enum status inference_run(struct inference_instance *instance, const int32_t *indices,
+                          uint64_t unique, struct error *err)
 {
-    struct inference_instance *instance = (struct inference_instance *)base;
     struct gpt2_instance *gpt2 = &instance->gpt2;
     const int64_t start_ns = clock_monotonic_ns();
-    enum status status;
+    enum status status =
+        gpt2_device_set_batch(gpt2->model, indices, gpt2->model->plan.sequences, unique, err);
 
-    instance->current = instance->iterations % INFERENCE_POOL;
-    status = gpt2_device_set_batch(gpt2->model, inference_batch(instance, instance->current),
-                                   gpt2->model->plan.sequences, instance->unique[instance->current],
-                                   err);
     gpt2->host_ns[INFERENCE_UPLOAD] = clock_monotonic_ns() - start_ns;
     if (status == STATUS_OK)
         status = gpt2_instance_mark(gpt2, INFERENCE_UPLOAD, err);
@@ -250,6 +246,17 @@ enum status inference_iterate(struct workload_instance *base, struct error *err)
         status = gpt2_device_forward(gpt2->model, 0, err);
     if (status == STATUS_OK)
         status = gpt2_instance_mark(gpt2, INFERENCE_FORWARD, err);
+    return status;
+}
+
+enum status inference_iterate(struct workload_instance *base, struct error *err)
+{
+    struct inference_instance *instance = (struct inference_instance *)base;
+    enum status status;
+
+    instance->current = instance->iterations % INFERENCE_POOL;
+    status = inference_run(instance, inference_batch(instance, instance->current),
+                           instance->unique[instance->current], err);
     if (status == STATUS_OK)
         instance->iterations++;
     return status;
@@ -266,7 +273,7 @@ static json_t *facts(struct workload_instance *base)
                         gpt2_recipe_json(base->work.precision, &instance->gpt2.model->plan));
     if (instance->inputs)
         json_object_set_new(ret, "int8", inference_int8_json(instance));
-    json_object_set(ret, "data", instance->source);
+    json_object_set_new(ret, "data", gpt2_source_json(instance->source));
     json_object_set_new(ret, "batches_in_pool", json_integer(INFERENCE_POOL));
     if (instance->top1_positions > 0)
         json_object_set_new(
@@ -289,6 +296,7 @@ const struct workload_kind workload_batched_inference = {
     .iterate = inference_iterate,
     .stages = gpt2_instance_stages,
     .verify = inference_verify,
+    .spot_check = inference_spot_check,
     .tolerance = inference_tolerance,
     .recheck = inference_recheck,
     .artifacts = gpt2_instance_artifacts,

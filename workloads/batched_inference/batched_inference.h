@@ -6,6 +6,7 @@
 #ifndef ASSAY_WORKLOADS_BATCHED_INFERENCE_BATCHED_INFERENCE_H
 #define ASSAY_WORKLOADS_BATCHED_INFERENCE_BATCHED_INFERENCE_H
 
+#include "harness/core/random.h"
 #include "workloads/models/compare.h"
 #include "workloads/models/declaration.h"
 #include "workloads/models/gpt2_instance.h"
@@ -33,7 +34,9 @@ struct inference_instance {
     uint64_t unique[INFERENCE_POOL];
     uint64_t iterations;
     uint64_t current; /* batch that is on the device */
-    json_t *source;   /* facts of the data */
+    struct token_source *source;
+    struct random *spot; /* of the spot check that runs */
+    float *weights;      /* before any rounding, for the reference; NULL until it is needed */
     /* Of the latest check: positions, and those where the device's first choice is the reference's
      */
     uint64_t top1_positions, top1_agreed;
@@ -43,6 +46,9 @@ struct inference_instance {
     double *weight_noise;
 };
 
+/* One pass over a batch in the form of op_tokens: an iteration without its choice of the batch. */
+enum status inference_run(struct inference_instance *instance, const int32_t *indices,
+                          uint64_t unique, struct error *err);
 /* Batch `index` of the pool, in the form of op_tokens. */
 int32_t *inference_batch(const struct inference_instance *instance, uint64_t index);
 
@@ -64,10 +70,41 @@ enum status inference_check_head(struct inference_instance *instance, uint64_t r
                                  struct error *err);
 json_t *inference_int8_json(const struct inference_instance *instance);
 
-/* One iteration, and the checks (verify.c). */
-enum status inference_iterate(struct workload_instance *base, struct error *err);
+/* logits.c: rows of logits against the reference */
+struct inference_findings {
+    struct comparison last, sampled;
+    uint64_t positions, agreed; /* where the largest logit is the reference's */
+    struct block_finding blocks;
+    double regret;              /* what the reference's lead is over the device's choice, at most */
+    struct workload_check head; /* int8: its GEMM at the last position that was compared so */
+};
+/*
+ * The weights before any rounding, into instance->weights, unless they are there: the device's own
+ * in fp32; else those that it rounded.
+ */
+enum status inference_take_weights(struct inference_instance *instance, struct error *err);
+/*
+ * Adds logits of `sequence` at `position` to what is found; `expected` is the reference's row of
+ * them. With `head` also the head's GEMM, of a quantised model.
+ */
+enum status inference_compare(struct inference_instance *instance, uint64_t sequence,
+                              uint64_t position, const double *expected, bool head,
+                              struct inference_findings *findings, struct error *err);
+/*
+ * "logits.last" and "logits.sampled" (the last position, and the others; what there is of them),
+ * "logits.blocks", "logits.top1" and, quantised, "logits.gemm".
+ */
+void inference_report(struct inference_instance *instance,
+                      const struct inference_findings *findings, struct check_sink *sink);
 double inference_tolerance(const struct workload_case *work, const char *output,
                            const char *metric);
+
+/* spot_check.c */
+enum status inference_spot_check(struct workload_instance *base, uint64_t secret,
+                                 workload_check_fn *report, void *context, struct error *err);
+
+/* One iteration, and the checks (verify.c). */
+enum status inference_iterate(struct workload_instance *base, struct error *err);
 enum status inference_verify(struct workload_instance *base, workload_check_fn *report,
                              void *context, struct error *err);
 enum status inference_recheck(struct workload_instance *base, const char *expected,

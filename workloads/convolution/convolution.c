@@ -59,9 +59,9 @@ static enum status allocate(struct convolution_instance *instance, size_t index,
     if (status == STATUS_OK)
         status = device_buffer_alloc(device, output * out, BUFFER_READ_WRITE, &layer->output, err);
     if (status == STATUS_OK)
-        status = gemm_upload(&data, GEMM_A, input, layer->input, err);
+        status = gemm_upload(&data, GEMM_A, 0, input, layer->input, err);
     if (status == STATUS_OK)
-        status = gemm_upload(&data, GEMM_B, weights, layer->weights, err);
+        status = gemm_upload(&data, GEMM_B, 0, weights, layer->weights, err);
     return status;
 }
 
@@ -151,7 +151,7 @@ static enum status prepare(struct convolution_instance *instance, struct error *
     if (status == STATUS_OK)
         status = device_synchronize(instance->base.device, err);
     for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++)
-        status = gemm_poison(instance->layers[i].output, err);
+        status = gemm_poison(instance->layers[i].output, 0, instance->layers[i].output->bytes, err);
     return status;
 }
 
@@ -245,6 +245,7 @@ const struct workload_kind workload_convolution = {
     .init = init,
     .iterate = convolution_iterate,
     .verify = convolution_verify,
+    .spot_check = convolution_spot_check,
     .tolerance = gemm_tolerance,
     .artifacts = artifacts,
     .choices = choices,

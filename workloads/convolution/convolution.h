@@ -109,5 +109,7 @@ struct gemm_data convolution_data_of(const struct convolution_instance *instance
 enum status convolution_iterate(struct workload_instance *base, struct error *err);
 enum status convolution_verify(struct workload_instance *base, workload_check_fn *report,
                                void *context, struct error *err);
+enum status convolution_spot_check(struct workload_instance *base, uint64_t secret,
+                                   workload_check_fn *report, void *context, struct error *err);
 
 #endif

@@ -1,37 +1,73 @@
-/* The questions of gemm/check.c, asked of a convolution as the product that it is. */
+/* The questions of gemm/compare.c, asked of a convolution as the product that it is. */
 #include "workloads/convolution/convolution.h"
 #include "workloads/gemm/check.h"
+
+/* Where the patch of an output's pixel begins in the input. */
+struct place {
+    uint64_t image, y, x; /* beyond the upper edge these wrap round, to more than any height */
+};
+
+static struct place place_of(const struct convolution_layer *layer, uint64_t row)
+{
+    const struct convolution_shape *shape = &layer->shape;
+    const uint64_t y = row / layer->out_width % layer->out_height, x = row % layer->out_width;
+
+    return (struct place){.image = row / layer->out_width / layer->out_height,
+                          .y = y * shape->stride_y - shape->pad_y,
+                          .x = x * shape->stride_x - shape->pad_x};
+}
 
 /* One pixel's patch, group by group, as each group's weights lie. */
 static void patch(const struct gemm_check *check, uint64_t row, double *ret)
 {
     const struct convolution_layer *layer = check->context;
     const struct convolution_shape *shape = &layer->shape;
-    const uint64_t out_x = row % layer->out_width,
-                   out_y = row / layer->out_width % layer->out_height;
-    const uint64_t image = row / layer->out_width / layer->out_height;
+    const struct place place = place_of(layer, row);
     const uint64_t channels = shape->channels / shape->groups;
 
     for (uint64_t g = 0; g < shape->groups; g++)
         for (uint64_t r = 0; r < shape->kernel_height; r++)
             for (uint64_t s = 0; s < shape->kernel_width; s++) {
-                /* Beyond the upper edge these wrap round, to more than any height. */
-                const uint64_t y = out_y * shape->stride_y + r * shape->dilation_y - shape->pad_y;
-                const uint64_t x = out_x * shape->stride_x + s * shape->dilation_x - shape->pad_x;
+                const uint64_t y = place.y + r * shape->dilation_y;
+                const uint64_t x = place.x + s * shape->dilation_x;
                 const bool inside = y < shape->height && x < shape->width;
                 const uint64_t at =
-                    ((image * shape->height + y) * shape->width + x) * shape->channels +
+                    ((place.image * shape->height + y) * shape->width + x) * shape->channels +
                     g * channels;
 
                 for (uint64_t c = 0; c < channels; c++)
-                    *ret++ = inside ? gemm_exact(&check->data, GEMM_A, at + c) : 0.0;
+                    *ret++ = inside ? gemm_exact(&check->a, GEMM_A, at + c) : 0.0;
             }
+}
+
+/* All of each row between the patch's edges, with what a dilation leaves out. */
+static enum status upload_patch(const struct gemm_check *check, uint64_t row, struct error *err)
+{
+    const struct convolution_layer *layer = check->context;
+    const struct convolution_shape *shape = &layer->shape;
+    const struct place place = place_of(layer, row);
+    const int64_t reach = (int64_t)((shape->kernel_width - 1) * shape->dilation_x + 1);
+    const int64_t width = (int64_t)shape->width, left = (int64_t)place.x, right = left + reach;
+    const int64_t begin = left > 0 ? left : 0, end = right < width ? right : width;
+    enum status status = STATUS_OK;
+
+    for (uint64_t r = 0; r < shape->kernel_height && status == STATUS_OK; r++) {
+        const uint64_t y = place.y + r * shape->dilation_y;
+
+        if (y < shape->height && begin < end)
+            status =
+                gemm_upload(&check->a, GEMM_A,
+                            ((place.image * shape->height + y) * shape->width + (uint64_t)begin) *
+                                shape->channels,
+                            (uint64_t)(end - begin) * shape->channels, layer->input, err);
+    }
+    return status;
 }
 
 static void filter(const struct gemm_check *check, uint64_t column, double *ret)
 {
     for (uint64_t p = 0; p < check->k; p++)
-        ret[p] = gemm_exact(&check->data, GEMM_B, column * check->k + p);
+        ret[p] = gemm_exact(&check->b, GEMM_B, column * check->k + p);
 }
 
 static struct gemm_check check_of(const struct workload_instance *base, size_t index)
@@ -39,12 +75,14 @@ static struct gemm_check check_of(const struct workload_instance *base, size_t i
     const struct convolution_instance *instance = (const struct convolution_instance *)base;
     const struct convolution_layer *layer = &instance->layers[index];
     const struct convolution_shape *shape = &layer->shape;
+    const struct gemm_data data = convolution_data_of(instance, index);
 
     return (struct gemm_check){
         .subject = "convolution",
         .precision = shape->precision,
         .implementation = instance->base.work.implementation,
-        .data = convolution_data_of(instance, index),
+        .a = data,
+        .b = data,
         .m = shape->batch * layer->out_height * layer->out_width,
         .n = shape->filters,
         .k = shape->kernel_height * shape->kernel_width * (shape->channels / shape->groups),
@@ -54,20 +92,35 @@ static struct gemm_check check_of(const struct workload_instance *base, size_t i
         .output = layer->name,
         .output_exact = layer->name_exact,
         .row = patch,
+        .upload_row = upload_patch,
         .column = filter,
         .context = layer,
     };
 }
 
+static struct gemm_outputs outputs_of(struct workload_instance *base)
+{
+    struct convolution_instance *instance = (struct convolution_instance *)base;
+
+    return (struct gemm_outputs){.base = base,
+                                 .count = instance->layer_count,
+                                 .unchecked = &instance->unchecked,
+                                 .iterate = convolution_iterate,
+                                 .check_of = check_of};
+}
+
 enum status convolution_verify(struct workload_instance *base, workload_check_fn *report,
                                void *context, struct error *err)
 {
-    struct convolution_instance *instance = (struct convolution_instance *)base;
-    const struct gemm_outputs outputs = {.base = base,
-                                         .count = instance->layer_count,
-                                         .unchecked = &instance->unchecked,
-                                         .iterate = convolution_iterate,
-                                         .check_of = check_of};
+    const struct gemm_outputs outputs = outputs_of(base);
 
     return gemm_outputs_verify(&outputs, report, context, err);
+}
+
+enum status convolution_spot_check(struct workload_instance *base, uint64_t secret,
+                                   workload_check_fn *report, void *context, struct error *err)
+{
+    const struct gemm_outputs outputs = outputs_of(base);
+
+    return gemm_outputs_spot_check(&outputs, secret, report, context, err);
 }

@@ -1,7 +1,7 @@
 /*
  * check - a product C (m, n) = A (m, k) B (k, n) on a device against fp64, whatever A and B are
  * made of: matrices, or the patches and filters of a convolution. The questions asked and their
- * bounds are at the head of check.c.
+ * bounds are at the head of compare.c.
  *
  * In a product of `groups` groups each column belongs to one, n / groups neighbours each, and is
  * summed over that group's k elements of a row.
@@ -15,7 +15,7 @@ struct gemm_check {
     const char *subject; /* "gemm": begins messages */
     enum precision precision;
     enum implementation implementation; /* our own text keeps closer bounds */
-    struct gemm_data data; /* how operands are stored, and the seed of the choice of rows */
+    struct gemm_data a, b; /* how operands are made; A's seed is another one in a spot check */
     uint64_t m, n, k;
     uint64_t groups;
     struct buffer *c; /* row by row, n elements each */
@@ -23,22 +23,17 @@ struct gemm_check {
     const char *output, *output_exact; /* names of the two checks */
     /* A row of A before it was rounded: groups * k elements. Called from one thread. */
     void (*row)(const struct gemm_check *check, uint64_t row, double *ret);
+    /* Uploads what that row is made of, as it is stored. */
+    enum status (*upload_row)(const struct gemm_check *check, uint64_t row, struct error *err);
     /* A column of B: k elements. Called from several threads. */
     void (*column)(const struct gemm_check *check, uint64_t column, double *ret);
     const void *context; /* theirs */
 };
 
-/*
- * Checks them all and reports each; CHECK_FAILED with the first that failed. When all passed, every
- * C holds NaN (or -1) again, so that what the next check sees was written since.
- */
-enum status gemm_checks_run(const struct gemm_check *checks, size_t count,
-                            workload_check_fn *report, void *context, struct error *err);
-
 /* workload_kind.tolerance: at 1 an output of zeros would pass, so it is less. */
 double gemm_tolerance(const struct workload_case *work, const char *output, const char *metric);
 
-/* A kind's instance as its verify sees it. */
+/* A kind's instance as its verify and spot_check see it. */
 struct gemm_outputs {
     struct workload_instance *base;
     size_t count;
@@ -55,5 +50,17 @@ struct gemm_outputs {
  */
 enum status gemm_outputs_verify(const struct gemm_outputs *outputs, workload_check_fn *report,
                                 void *context, struct error *err);
+
+/*
+ * workload_kind.spot_check, of all of an instance's outputs: for one iteration a few rows of A are
+ * made from another seed, and hold NaN (or -1) in C; then they are compared in the columns drawn.
+ * One check is reported for each output, of the elements against stored operands. On CHECK_FAILED,
+ * too, A is as before and C as an iteration writes it.
+ *
+ * The reference costs at most about 2^18 elements of B in all, but a row and a column of each
+ * output at least.
+ */
+enum status gemm_outputs_spot_check(const struct gemm_outputs *outputs, uint64_t secret,
+                                    workload_check_fn *report, void *context, struct error *err);
 
 #endif

@@ -8,6 +8,7 @@
 
 #define PI 3.14159265358979323846
 #define TILE_ELEMENTS ((uint64_t)1 << 20)
+#define TEAM_ELEMENTS 4096 /* fewer are faster by one thread */
 
 /* An odd number of 2^-53 parts: uniform in (0, 1), never 0. */
 static double unit(uint64_t bits)
@@ -42,9 +43,10 @@ double gemm_stored(const struct gemm_data *data, double exact)
     return element_decode(data->type, &cell, 0) * scale;
 }
 
-enum status gemm_upload(const struct gemm_data *data, enum gemm_input operand, uint64_t count,
-                        struct buffer *buffer, struct error *err)
+enum status gemm_upload(const struct gemm_data *data, enum gemm_input operand, uint64_t first,
+                        uint64_t count, struct buffer *buffer, struct error *err)
 {
+    const uint64_t end = first + count;
     const uint64_t element_bytes = dtype_bits(data->type) / 8;
     const uint64_t tile = count < TILE_ELEMENTS ? count : TILE_ELEMENTS;
     const double scale = gemm_scale(data);
@@ -53,10 +55,10 @@ enum status gemm_upload(const struct gemm_data *data, enum gemm_input operand, u
 
     if (!bytes)
         return error_set(err, STATUS_NO_MEMORY, "filling a matrix: out of memory");
-    for (uint64_t begin = 0; begin < count && status == STATUS_OK; begin += tile) {
-        const uint64_t part = count - begin < tile ? count - begin : tile;
+    for (uint64_t begin = first; begin < end && status == STATUS_OK; begin += tile) {
+        const uint64_t part = end - begin < tile ? end - begin : tile;
 
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (part >= TEAM_ELEMENTS)
         for (uint64_t i = 0; i < part; i++)
             element_encode(data->type, gemm_exact(data, operand, begin + i) / scale, bytes, i);
         status = device_upload(buffer, begin * element_bytes, bytes, part * element_bytes, err);
@@ -65,17 +67,17 @@ enum status gemm_upload(const struct gemm_data *data, enum gemm_input operand, u
     return status;
 }
 
-enum status gemm_poison(struct buffer *buffer, struct error *err)
+enum status gemm_poison(struct buffer *buffer, uint64_t offset, uint64_t count, struct error *err)
 {
-    const uint64_t tile = buffer->bytes < TILE_ELEMENTS ? buffer->bytes : TILE_ELEMENTS;
+    const uint64_t tile = count < TILE_ELEMENTS ? count : TILE_ELEMENTS, end = offset + count;
     void *bytes = malloc(tile);
     enum status status = STATUS_OK;
 
     if (!bytes)
         return error_set(err, STATUS_NO_MEMORY, "poisoning a matrix: out of memory");
     memset(bytes, 0xff, tile);
-    for (uint64_t begin = 0; begin < buffer->bytes && status == STATUS_OK; begin += tile) {
-        const uint64_t part = buffer->bytes - begin < tile ? buffer->bytes - begin : tile;
+    for (uint64_t begin = offset; begin < end && status == STATUS_OK; begin += tile) {
+        const uint64_t part = end - begin < tile ? end - begin : tile;
 
         status = device_upload(buffer, begin, bytes, part, err);
     }

@@ -52,9 +52,9 @@ static enum status allocate_layer(struct gemm_instance *instance, size_t index, 
         status = device_buffer_alloc(device, layer->m * layer->n * out, BUFFER_READ_WRITE,
                                      &layer->c, err);
     if (status == STATUS_OK)
-        status = gemm_upload(&data, GEMM_A, layer->m * layer->k, layer->a, err);
+        status = gemm_upload(&data, GEMM_A, 0, layer->m * layer->k, layer->a, err);
     if (status == STATUS_OK)
-        status = gemm_upload(&data, GEMM_B, layer->n * layer->k, layer->b, err);
+        status = gemm_upload(&data, GEMM_B, 0, layer->n * layer->k, layer->b, err);
     return status;
 }
 
@@ -98,7 +98,7 @@ static enum status prepare(struct gemm_instance *instance, struct error *err)
     if (status == STATUS_OK)
         status = device_synchronize(instance->base.device, err);
     for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++)
-        status = gemm_poison(instance->layers[i].c, err);
+        status = gemm_poison(instance->layers[i].c, 0, instance->layers[i].c->bytes, err);
     return status;
 }
 
@@ -210,6 +210,7 @@ const struct workload_kind workload_gemm = {
     .init = init,
     .iterate = gemm_iterate,
     .verify = gemm_verify,
+    .spot_check = gemm_spot_check,
     .tolerance = gemm_tolerance,
     .artifacts = artifacts,
     .choices = choices,

@@ -4,50 +4,77 @@
 static void row_of_a(const struct gemm_check *check, uint64_t row, double *ret)
 {
     for (uint64_t p = 0; p < check->k; p++)
-        ret[p] = gemm_exact(&check->data, GEMM_A, row * check->k + p);
+        ret[p] = gemm_exact(&check->a, GEMM_A, row * check->k + p);
+}
+
+static enum status upload_row(const struct gemm_check *check, uint64_t row, struct error *err)
+{
+    const struct gemm_layer *layer = check->context;
+
+    return gemm_upload(&check->a, GEMM_A, row * check->k, check->k, layer->a, err);
 }
 
 static void column_of_b(const struct gemm_check *check, uint64_t column, double *ret)
 {
-    const struct gemm_instance *instance = check->context;
-    const bool plain = instance->parameters->weights == GEMM_PLAIN;
-
     for (uint64_t p = 0; p < check->k; p++)
-        ret[p] =
-            gemm_exact(&check->data, GEMM_B, plain ? p * check->n + column : column * check->k + p);
+        ret[p] = gemm_exact(&check->b, GEMM_B, column * check->k + p);
+}
+
+static void column_of_plain_b(const struct gemm_check *check, uint64_t column, double *ret)
+{
+    for (uint64_t p = 0; p < check->k; p++)
+        ret[p] = gemm_exact(&check->b, GEMM_B, p * check->n + column);
 }
 
 static struct gemm_check check_of(const struct workload_instance *base, size_t index)
 {
     const struct gemm_instance *instance = (const struct gemm_instance *)base;
     const struct gemm_layer *layer = &instance->layers[index];
+    const struct gemm_data data = gemm_data_of(instance, index);
 
-    return (struct gemm_check){.subject = "gemm",
-                               .precision = instance->base.work.precision,
-                               .implementation = instance->base.work.implementation,
-                               .data = gemm_data_of(instance, index),
-                               .m = layer->m,
-                               .n = layer->n,
-                               .k = layer->k,
-                               .groups = 1,
-                               .c = layer->c,
-                               .result_type = instance->result_type,
-                               .output = layer->output,
-                               .output_exact = layer->output_exact,
-                               .row = row_of_a,
-                               .column = column_of_b,
-                               .context = instance};
+    return (struct gemm_check){
+        .subject = "gemm",
+        .precision = instance->base.work.precision,
+        .implementation = instance->base.work.implementation,
+        .a = data,
+        .b = data,
+        .m = layer->m,
+        .n = layer->n,
+        .k = layer->k,
+        .groups = 1,
+        .c = layer->c,
+        .result_type = instance->result_type,
+        .output = layer->output,
+        .output_exact = layer->output_exact,
+        .row = row_of_a,
+        .upload_row = upload_row,
+        .column = instance->parameters->weights == GEMM_PLAIN ? column_of_plain_b : column_of_b,
+        .context = layer};
+}
+
+static struct gemm_outputs outputs_of(struct workload_instance *base)
+{
+    struct gemm_instance *instance = (struct gemm_instance *)base;
+
+    return (struct gemm_outputs){.base = base,
+                                 .count = instance->layer_count,
+                                 .unchecked = &instance->unchecked,
+                                 .iterate = gemm_iterate,
+                                 .check_of = check_of};
 }
 
 enum status gemm_verify(struct workload_instance *base, workload_check_fn *report, void *context,
                         struct error *err)
 {
-    struct gemm_instance *instance = (struct gemm_instance *)base;
-    const struct gemm_outputs outputs = {.base = base,
-                                         .count = instance->layer_count,
-                                         .unchecked = &instance->unchecked,
-                                         .iterate = gemm_iterate,
-                                         .check_of = check_of};
+    const struct gemm_outputs outputs = outputs_of(base);
 
     return gemm_outputs_verify(&outputs, report, context, err);
+}
+
+enum status gemm_spot_check(struct workload_instance *base, uint64_t secret,
+                            workload_check_fn *report, void *context, struct error *err)
+{
+    const struct gemm_outputs outputs = outputs_of(base);
+
+    return gemm_outputs_spot_check(&outputs, secret, report, context, err);
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/random.h"
 #include "workloads/memory_bound/memory_bound.h"
 
 #define RATE 1e-4
@@ -23,6 +24,7 @@
 #define TILE_ELEMENTS ((uint64_t)1 << 20)
 #define SAMPLE_TILES 16
 #define SAMPLE_TILE_ELEMENTS ((uint64_t)1 << 16)
+#define SPOT_TILE_ELEMENTS 256
 
 enum { G, W, M, V };
 
@@ -151,16 +153,10 @@ static enum status check_history(struct memory_instance *instance, int array,
 /* ---- one step by itself ---- */
 
 struct sample {
-    uint64_t tile, tiles; /* elements of a tile; tiles spread evenly over the array */
+    uint64_t tile, tiles; /* elements of a tile */
+    uint64_t begins[SAMPLE_TILES];
     float *before[4], *after[4];
 };
-
-static uint64_t sample_begin(const struct sample *sample, uint64_t count, uint64_t tile)
-{
-    if (sample->tiles < 2)
-        return 0;
-    return (count - sample->tile) / (sample->tiles - 1) * tile;
-}
 
 static void sample_finish(struct sample *sample)
 {
@@ -170,11 +166,18 @@ static void sample_finish(struct sample *sample)
     }
 }
 
-static enum status sample_init(struct sample *sample, uint64_t count, struct error *err)
+/* Tiles of at most `tile` elements: drawn by the secret, or spread evenly where it is NULL. */
+static enum status sample_init(struct sample *sample, uint64_t count, uint64_t tile,
+                               const uint64_t *secret, struct error *err)
 {
     memset(sample, 0, sizeof(*sample));
-    sample->tile = count < SAMPLE_TILE_ELEMENTS ? count : SAMPLE_TILE_ELEMENTS;
+    sample->tile = count < tile ? count : tile;
     sample->tiles = count / sample->tile < SAMPLE_TILES ? count / sample->tile : SAMPLE_TILES;
+    for (uint64_t i = 0; i < sample->tiles; ++i)
+        if (secret != NULL)
+            sample->begins[i] = random_at(*secret, 1, i) % (count - sample->tile + 1);
+        else if (sample->tiles > 1)
+            sample->begins[i] = (count - sample->tile) / (sample->tiles - 1) * i;
     for (int i = W; i <= V; ++i) {
         sample->before[i] = malloc(sample->tile * sample->tiles * sizeof(float));
         sample->after[i] = malloc(sample->tile * sample->tiles * sizeof(float));
@@ -193,10 +196,9 @@ static enum status sample_download(const struct sample *sample, struct memory_in
 
     for (int i = W; i <= V; ++i)
         for (uint64_t tile = 0; tile < sample->tiles && status == STATUS_OK; ++tile)
-            status = device_download(
-                instance->arrays[i],
-                sample_begin(sample, instance->data.sizes.elements, tile) * sizeof(float),
-                arrays[i] + tile * sample->tile, sample->tile * sizeof(float), err);
+            status =
+                device_download(instance->arrays[i], sample->begins[tile] * sizeof(float),
+                                arrays[i] + tile * sample->tile, sample->tile * sizeof(float), err);
     return status;
 }
 
@@ -226,7 +228,7 @@ static enum status check_step(struct memory_instance *instance, const struct sam
     struct memory_worst worst = {0};
 
     for (uint64_t tile = 0; tile < sample->tiles; ++tile) {
-        const uint64_t begin = sample_begin(sample, instance->data.sizes.elements, tile);
+        const uint64_t begin = sample->begins[tile];
 
         for (uint64_t i = 0; i < sample->tile; ++i) {
             const uint64_t at = tile * sample->tile + i;
@@ -256,6 +258,41 @@ double memory_adamw_tolerance(const char *output)
     return -1.0;
 }
 
+/* One more step, checked at the sample's places. After a failed check the others are reported, too.
+ */
+static enum status run_step(struct memory_instance *instance, struct sample *sample,
+                            workload_check_fn *report, void *context, struct error *err)
+{
+    struct error check_error = ERROR_INIT;
+    bool failed = false;
+    enum status status = sample_download(sample, instance, sample->before, err);
+
+    if (status == STATUS_OK)
+        status = memory_iterate(&instance->base, err);
+    if (status == STATUS_OK)
+        status = device_synchronize(instance->base.device, err);
+    if (status == STATUS_OK)
+        status = sample_download(sample, instance, sample->after, err);
+    for (int i = W; i <= V && status == STATUS_OK; ++i)
+        failed |= check_step(instance, sample, i, report, context, failed ? NULL : &check_error) !=
+                  STATUS_OK;
+    return failed ? error_set(err, STATUS_CHECK_FAILED, "%s", check_error.message) : status;
+}
+
+enum status memory_spot_check_adamw(struct memory_instance *instance, uint64_t secret,
+                                    workload_check_fn *report, void *context, struct error *err)
+{
+    struct sample sample;
+    enum status status =
+        sample_init(&sample, instance->data.sizes.elements, SPOT_TILE_ELEMENTS, &secret, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = run_step(instance, &sample, report, context, err);
+    sample_finish(&sample);
+    return status;
+}
+
 enum status memory_verify_adamw(struct memory_instance *instance, workload_check_fn *report,
                                 void *context, struct error *err)
 {
@@ -272,23 +309,10 @@ enum status memory_verify_adamw(struct memory_instance *instance, workload_check
         else if (status != STATUS_OK)
             return error_set(err, status, "%s", failed ? "checking adamw" : check_error.message);
     }
-    status = sample_init(&sample, instance->data.sizes.elements, err);
+    status = sample_init(&sample, instance->data.sizes.elements, SAMPLE_TILE_ELEMENTS, NULL, err);
     if (status != STATUS_OK)
         return status;
-    status = sample_download(&sample, instance, sample.before, err);
-    if (status == STATUS_OK)
-        status = memory_iterate(&instance->base, err);
-    if (status == STATUS_OK)
-        status = device_synchronize(instance->base.device, err);
-    if (status == STATUS_OK)
-        status = sample_download(&sample, instance, sample.after, err);
-    if (status == STATUS_OK)
-        for (int i = W; i <= V; ++i)
-            if (check_step(instance, &sample, i, report, context, failed ? NULL : &check_error) !=
-                STATUS_OK)
-                failed = true;
+    status = run_step(instance, &sample, report, context, failed ? NULL : err);
     sample_finish(&sample);
-    if (status == STATUS_OK && failed)
-        status = error_set(err, STATUS_CHECK_FAILED, "%s", check_error.message);
-    return status;
+    return failed ? error_set(err, STATUS_CHECK_FAILED, "%s", check_error.message) : status;
 }

@@ -30,6 +30,11 @@ void memory_decode(enum memory_type type, enum dtype storage, const void *bytes,
 
 /* ---- generated data ---- */
 
+static uint64_t seed_of(const struct memory_data *data, size_t array)
+{
+    return data->changed_arrays >> array & 1 ? data->changed_seed : data->seed;
+}
+
 static bool is_storage(const struct memory_data *data, size_t array)
 {
     return data->kernel->arrays[array].type == MEMORY_STORAGE;
@@ -39,7 +44,7 @@ static bool is_storage(const struct memory_data *data, size_t array)
 static double raw_value(const struct memory_data *data, size_t array, uint64_t index)
 {
     const struct memory_array *what = &data->kernel->arrays[array];
-    const uint64_t bits = random_at(data->seed, array, index);
+    const uint64_t bits = random_at(seed_of(data, array), array, index);
     const double unit = ((double)(bits >> 12) * 2.0 + 1.0) * 0x1p-53;
 
     return what->low + (what->high - what->low) * unit;
@@ -64,7 +69,7 @@ double memory_value(const struct memory_data *data, size_t array, uint64_t index
 uint32_t memory_index(const struct memory_data *data, size_t array, uint64_t index, uint64_t bound)
 {
     /* The high half of a 32 by 32 bit product: below `bound`, even enough for rows to look up. */
-    return (uint32_t)(((random_at(data->seed, array, index) >> 32) * bound) >> 32);
+    return (uint32_t)(((random_at(seed_of(data, array), array, index) >> 32) * bound) >> 32);
 }
 
 static void fill(const struct memory_data *data, size_t array, uint64_t begin, uint64_t count,
@@ -94,13 +99,12 @@ static void fill(const struct memory_data *data, size_t array, uint64_t begin, u
     }
 }
 
-/* Uploads generated data, or NaN where `data` is NULL. */
-static enum status upload(struct memory_instance *instance, size_t array, bool poison,
-                          struct error *err)
+enum status memory_upload(struct memory_instance *instance, const struct memory_data *data,
+                          size_t array, uint64_t begin, uint64_t count, struct error *err)
 {
     const struct memory_array *what = &instance->data.kernel->arrays[array];
     const uint64_t element_bytes = memory_element_bytes(what, instance->data.storage);
-    const uint64_t count = instance->arrays[array]->bytes / element_bytes;
+    const uint64_t end = begin + count;
     const uint64_t tile = count < TILE_ELEMENTS ? count : TILE_ELEMENTS;
     void *bytes = malloc(tile * element_bytes);
     enum status status = STATUS_OK;
@@ -108,11 +112,11 @@ static enum status upload(struct memory_instance *instance, size_t array, bool p
     if (bytes == NULL)
         return error_set(err, STATUS_NO_MEMORY, "filling array %s: out of memory", what->name);
     memset(bytes, 0xff, tile * element_bytes);
-    for (uint64_t begin = 0; begin < count && status == STATUS_OK; begin += tile) {
-        const uint64_t part = count - begin < tile ? count - begin : tile;
+    for (; begin < end && status == STATUS_OK; begin += tile) {
+        const uint64_t part = end - begin < tile ? end - begin : tile;
 
-        if (!poison)
-            fill(&instance->data, array, begin, part, bytes);
+        if (data != NULL)
+            fill(data, array, begin, part, bytes);
         status = device_upload(instance->arrays[array], begin * element_bytes, bytes,
                                part * element_bytes, err);
     }
@@ -120,9 +124,15 @@ static enum status upload(struct memory_instance *instance, size_t array, bool p
     return status;
 }
 
+static uint64_t count_of(const struct memory_instance *instance, size_t array)
+{
+    return instance->arrays[array]->bytes /
+           memory_element_bytes(&instance->data.kernel->arrays[array], instance->data.storage);
+}
+
 enum status memory_upload_array(struct memory_instance *instance, size_t array, struct error *err)
 {
-    return upload(instance, array, false, err);
+    return memory_upload(instance, &instance->data, array, 0, count_of(instance, array), err);
 }
 
 enum status memory_poison_outputs(struct memory_instance *instance, struct error *err)
@@ -132,7 +142,7 @@ enum status memory_poison_outputs(struct memory_instance *instance, struct error
 
     for (size_t i = 0; i < kernel->array_count && status == STATUS_OK; ++i)
         if (kernel->arrays[i].role == MEMORY_OUTPUT)
-            status = upload(instance, i, true, err);
+            status = memory_upload(instance, NULL, i, 0, count_of(instance, i), err);
     if (status == STATUS_OK)
         instance->unchecked = 0;
     return status;

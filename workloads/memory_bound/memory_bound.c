@@ -220,6 +220,7 @@ const struct workload_kind workload_memory_bound = {
     .init = init,
     .iterate = memory_iterate,
     .verify = memory_verify,
+    .spot_check = memory_spot_check,
     .tolerance = memory_tolerance,
     .recheck = memory_recheck,
     .artifacts = artifacts,

@@ -110,6 +110,8 @@ struct memory_data {
     struct memory_sizes sizes;
     enum dtype storage;
     uint64_t seed;
+    uint32_t changed_arrays; /* a bit each: these are made from `changed_seed` */
+    uint64_t changed_seed;
 };
 
 struct memory_instance {
@@ -119,8 +121,10 @@ struct memory_instance {
     char *text; /* kernel texts joined */
     struct module *module;
     uint32_t lanes, groups;
-    uint64_t step;      /* iterations since the state was uploaded */
-    uint64_t unchecked; /* iterations since the outputs were poisoned */
+    uint64_t step;              /* iterations since the state was uploaded */
+    uint64_t unchecked;         /* iterations since the outputs were poisoned */
+    bool has_sum;               /* of a kernel with one result: `sum` is what it comes to */
+    struct memory_expected sum; /* of all inputs as they were made */
     json_t *candidates; /* what was tried, with its best time; empty: nothing was measured */
 };
 
@@ -148,11 +152,23 @@ uint32_t memory_index(const struct memory_data *data, size_t array, uint64_t ind
 /* Storage to double; `type` as the array's. */
 void memory_decode(enum memory_type type, enum dtype storage, const void *bytes, uint64_t count,
                    double *ret);
+/*
+ * Uploads elements [begin, begin + count) of an array as `data` makes them; NULL: NaN (all bits
+ * set).
+ */
+enum status memory_upload(struct memory_instance *instance, const struct memory_data *data,
+                          size_t array, uint64_t begin, uint64_t count, struct error *err);
 enum status memory_upload_array(struct memory_instance *instance, size_t array, struct error *err);
 /* Fills every output with NaN (all bits set), so that what is not written is detected. */
 enum status memory_poison_outputs(struct memory_instance *instance, struct error *err);
 
-/* ---- verify.c, adamw.c ---- */
+/* ---- verify.c, spot_check.c, adamw.c ---- */
+/* Worst element of a comparison, over any number of tiles. */
+struct memory_worst {
+    double error, got, expected;
+    uint64_t index;
+    uint64_t compared;
+};
 enum status memory_verify(struct workload_instance *base, workload_check_fn *report, void *context,
                           struct error *err);
 double memory_tolerance(const struct workload_case *work, const char *output, const char *metric);
@@ -162,12 +178,17 @@ enum status memory_recheck(struct workload_instance *base, const char *expected,
                            struct workload_recheck *ret, struct error *err);
 enum status memory_verify_adamw(struct memory_instance *instance, workload_check_fn *report,
                                 void *context, struct error *err);
-/* Worst element of a comparison, over any number of tiles. */
-struct memory_worst {
-    double error, got, expected;
-    uint64_t index;
-    uint64_t compared;
-};
+enum status memory_spot_check(struct workload_instance *base, uint64_t secret,
+                              workload_check_fn *report, void *context, struct error *err);
+/* One step by itself, at places that the secret draws. */
+enum status memory_spot_check_adamw(struct memory_instance *instance, uint64_t secret,
+                                    workload_check_fn *report, void *context, struct error *err);
+/* Which array is the output; and elements [begin, begin + count) of it against `expected`. */
+size_t memory_output_of(const struct memory_kernel *kernel);
+enum status memory_compare_part(struct memory_instance *instance, size_t output, uint64_t begin,
+                                uint64_t count, struct memory_expected *expected,
+                                struct memory_worst *worst, struct error *err);
+double memory_tolerance_of(const struct memory_instance *instance, size_t output);
 void memory_compare(struct memory_worst *worst, uint64_t begin, uint64_t count, const double *got,
                     const struct memory_expected *expected);
 /* Reports, and CHECK_FAILED with place and values when the error is over the tolerance. */

@@ -78,7 +78,7 @@ enum status memory_conclude(const struct memory_instance *instance, const char *
     return STATUS_CHECK_FAILED;
 }
 
-static size_t output_of(const struct memory_kernel *kernel)
+size_t memory_output_of(const struct memory_kernel *kernel)
 {
     size_t i = 0;
 
@@ -91,7 +91,7 @@ static size_t output_of(const struct memory_kernel *kernel)
  * fp32's roundings, and those of a shorter storage type. In fp64 the reference rounds as often as
  * the device.
  */
-static double tolerance_of(const struct memory_instance *instance, size_t output)
+double memory_tolerance_of(const struct memory_instance *instance, size_t output)
 {
     const struct memory_kernel *kernel = instance->data.kernel;
     double tolerance = kernel->roundings(instance) *
@@ -122,12 +122,12 @@ double memory_tolerance(const struct workload_case *work, const char *output, co
     (void)metric;
     if (kernel->reference == NULL)
         return memory_adamw_tolerance(output);
-    i = output_of(kernel);
+    i = memory_output_of(kernel);
     if (strcmp(output, kernel->arrays[i].name) != 0)
         return -1.0;
     for (instance.lanes = 1; instance.lanes <= MEMORY_LANES_MAX; instance.lanes *= 2)
         for (instance.groups = 1; instance.groups <= MEMORY_GROUPS_MAX; instance.groups *= 2)
-            largest = fmax(largest, tolerance_of(&instance, i));
+            largest = fmax(largest, memory_tolerance_of(&instance, i));
     return largest;
 }
 
@@ -140,6 +140,31 @@ static void raise_magnitudes(enum dtype storage, struct memory_expected *expecte
         expected[i].magnitude = fmax(expected[i].magnitude, 0x1p-14);
 }
 
+enum status memory_compare_part(struct memory_instance *instance, size_t output, uint64_t begin,
+                                uint64_t count, struct memory_expected *expected,
+                                struct memory_worst *worst, struct error *err)
+{
+    const struct memory_data *data = &instance->data;
+    const struct memory_array *what = &data->kernel->arrays[output];
+    const uint64_t element_bytes = memory_element_bytes(what, data->storage);
+    double *got = malloc(count * sizeof(*got));
+    void *bytes = malloc(count * element_bytes);
+    enum status status =
+        got != NULL && bytes != NULL
+            ? device_download(instance->arrays[output], begin * element_bytes, bytes,
+                              count * element_bytes, err)
+            : error_set(err, STATUS_NO_MEMORY, "checking %s: out of memory", what->name);
+
+    if (status == STATUS_OK) {
+        memory_decode(what->type, data->storage, bytes, count, got);
+        raise_magnitudes(what->type == MEMORY_STORAGE ? data->storage : DTYPE_F32, expected, count);
+        memory_compare(worst, begin, count, got, expected);
+    }
+    free(bytes);
+    free(got);
+    return status;
+}
+
 static enum status compare_output(struct memory_instance *instance, size_t output,
                                   struct memory_worst *worst, struct error *err)
 {
@@ -147,34 +172,25 @@ static enum status compare_output(struct memory_instance *instance, size_t outpu
     const struct memory_array *what = &data->kernel->arrays[output];
     const uint64_t count = memory_array_elements(what, &data->sizes, 1);
     const uint64_t unit = data->kernel->by_row ? data->sizes.columns : 1;
-    const uint64_t element_bytes = memory_element_bytes(what, data->storage);
     uint64_t tile = unit < TILE_ELEMENTS ? TILE_ELEMENTS / unit * unit : unit;
     struct memory_expected *expected;
-    double *got;
-    void *bytes;
     enum status status = STATUS_OK;
 
     if (tile > count)
         tile = count;
     expected = malloc(tile * sizeof(*expected));
-    got = malloc(tile * sizeof(*got));
-    bytes = malloc(tile * element_bytes);
-    if (expected == NULL || got == NULL || bytes == NULL)
-        status = error_set(err, STATUS_NO_MEMORY, "checking %s: out of memory", what->name);
+    if (expected == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "checking %s: out of memory", what->name);
     for (uint64_t begin = 0; begin < count && status == STATUS_OK; begin += tile) {
         const uint64_t part = count - begin < tile ? count - begin : tile;
 
-        status = device_download(instance->arrays[output], begin * element_bytes, bytes,
-                                 part * element_bytes, err);
-        if (status != STATUS_OK)
-            break;
-        memory_decode(what->type, data->storage, bytes, part, got);
         data->kernel->reference(data, begin, part, expected);
-        raise_magnitudes(what->type == MEMORY_STORAGE ? data->storage : DTYPE_F32, expected, part);
-        memory_compare(worst, begin, part, got, expected);
+        status = memory_compare_part(instance, output, begin, part, expected, worst, err);
     }
-    free(bytes);
-    free(got);
+    if (what->extent == MEMORY_EXTENT_ONE) {
+        instance->sum = expected[0];
+        instance->has_sum = true;
+    }
     free(expected);
     return status;
 }
@@ -205,12 +221,12 @@ enum status memory_verify(struct workload_instance *base, workload_check_fn *rep
         return status;
     if (kernel->reference == NULL)
         return memory_verify_adamw(instance, report, context, err);
-    output = output_of(kernel);
+    output = memory_output_of(kernel);
     status = compare_output(instance, output, &worst, err);
     if (status == STATUS_OK)
-        status =
-            memory_conclude(instance, kernel->arrays[output].name, &worst,
-                            tolerance_of(instance, output), kernel->reason, report, context, err);
+        status = memory_conclude(instance, kernel->arrays[output].name, &worst,
+                                 memory_tolerance_of(instance, output), kernel->reason, report,
+                                 context, err);
     if (status == STATUS_OK)
         status = memory_poison_outputs(instance, err);
     return status;
@@ -229,7 +245,7 @@ enum status memory_recheck(struct workload_instance *base, const char *expected,
 
     if (kernel->reference == NULL)
         return STATUS_OK;
-    output = output_of(kernel);
+    output = memory_output_of(kernel);
     what = &kernel->arrays[output];
     ret->compared = memory_array_elements(what, &instance->data.sizes, 1);
     fingerprint_init(&fingerprint);

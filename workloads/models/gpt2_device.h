@@ -85,6 +85,13 @@ struct gpt2_device_plan {
 typedef enum status gpt2_observe_fn(void *observer, uint64_t site, struct operand x, uint64_t count,
                                     struct error *err);
 
+/*
+ * Called where what `buffer` holds has been read for the last time and will be written in full
+ * before it is read again by another part of the same pass, of the backward pass when training; may
+ * write to it, and wait for the device.
+ */
+typedef enum status gpt2_retire_fn(void *observer, enum gpt2_buffer buffer, struct error *err);
+
 /* Asks the device's library for the plan's attention (ops_fuse_attention), and sets `fused`. */
 enum status gpt2_device_fuse(struct gpt2_device_plan *plan, struct ops *ops, struct error *err);
 
@@ -115,7 +122,8 @@ struct gpt2_device {
     struct buffer *buffers[GPT2_BUFFERS];
     struct op_tokens tokens;  /* the batch that is set */
     gpt2_observe_fn *observe; /* set by the caller; NULL: none */
-    void *observer;
+    gpt2_retire_fn *retire;   /* likewise */
+    void *observer;           /* given to both */
 };
 
 /*

@@ -79,6 +79,8 @@ static enum status attention(struct gpt2_device *model, uint64_t layer, struct e
         status = op_int8_quantise(model->ops, gpt2_layer_at(model, GPT2_VALUES, layer, d),
                                   model->buffers[GPT2_INPUT8], rows * d, out.scale, err);
     if (status == STATUS_OK)
+        status = gpt2_retire(model, GPT2_VALUES, err);
+    if (status == STATUS_OK)
         status = gemm(model, GPT2_ATTN_PROJ_W, layer, d, d, err);
     if (status == STATUS_OK)
         status = op_int8_dequantise(model->ops, &out, residual, residual, err);

@@ -60,6 +60,18 @@ struct op_norm gpt2_norm_of(const struct gpt2_device *model, uint64_t index, enu
     };
 }
 
+enum status gpt2_retire(struct gpt2_device *model, enum gpt2_buffer buffer, struct error *err)
+{
+    return model->retire ? model->retire(model->observer, buffer, err) : STATUS_OK;
+}
+
+/* Of an array that the next layer uses again, unless each has its own. */
+static enum status retire_shared(struct gpt2_device *model, enum gpt2_buffer buffer,
+                                 struct error *err)
+{
+    return model->plan.training ? STATUS_OK : gpt2_retire(model, buffer, err);
+}
+
 static enum status norm_forward(struct gpt2_device *model, uint64_t index, struct error *err)
 {
     const struct op_norm norm = gpt2_norm_of(model, index, GPT2_PARAMETERS);
@@ -72,10 +84,11 @@ static enum status norm_backward(struct gpt2_device *model, uint64_t index, bool
                                  struct error *err)
 {
     const struct op_norm norm = gpt2_norm_of(model, index, GPT2_PARAMETERS);
+    enum status status =
+        op_norm_backward(model->ops, &norm, model->buffers[GPT2_D_NARROW],
+                         model->buffers[GPT2_D_RESIDUAL], add, model->buffers[GPT2_GRADIENTS], err);
 
-    return op_norm_backward(model->ops, &norm, model->buffers[GPT2_D_NARROW],
-                            model->buffers[GPT2_D_RESIDUAL], add, model->buffers[GPT2_GRADIENTS],
-                            err);
+    return status == STATUS_OK ? gpt2_retire(model, GPT2_D_NARROW, err) : status;
 }
 
 static enum status gpt2_observe(struct gpt2_device *model, uint64_t site, struct operand x,
@@ -280,9 +293,12 @@ static enum status gemms_forward(struct gpt2_device *model, uint64_t layer, stru
 enum status gpt2_attention_forward(struct gpt2_device *model, uint64_t layer, struct error *err)
 {
     const struct op_attention fused = fused_of(model, layer);
+    enum status status = model->plan.fused ? op_attention_forward(model->ops, &fused, err)
+                                           : gemms_forward(model, layer, err);
 
-    return model->plan.fused ? op_attention_forward(model->ops, &fused, err)
-                             : gemms_forward(model, layer, err);
+    if (status == STATUS_OK)
+        status = retire_shared(model, GPT2_QKV, err);
+    return status == STATUS_OK ? retire_shared(model, GPT2_SCORES, err) : status;
 }
 
 static enum status gemms_backward(struct gpt2_device *model, uint64_t layer, struct error *err)
@@ -336,23 +352,31 @@ static enum status layer_forward(struct gpt2_device *model, uint64_t layer, stru
         status = linear_forward(model, &qkv, gpt2_half(model, GPT2_NORM, first, d),
                                 gpt2_layer_at(model, GPT2_QKV, layer, 3 * d), none, err);
     if (status == STATUS_OK)
+        status = retire_shared(model, GPT2_NORM, err);
+    if (status == STATUS_OK)
         status = gpt2_attention_forward(model, layer, err);
     if (status == STATUS_OK)
         status = linear_forward(model, &projection, gpt2_layer_at(model, GPT2_VALUES, layer, d),
                                 gpt2_half(model, GPT2_RESIDUAL, second, d),
                                 gpt2_half(model, GPT2_RESIDUAL, first, d), err);
     if (status == STATUS_OK)
+        status = retire_shared(model, GPT2_VALUES, err);
+    if (status == STATUS_OK)
         status = norm_forward(model, second, err);
     if (status == STATUS_OK)
         status =
             linear_forward(model, &fc, gpt2_half(model, GPT2_NORM, second, d), wide, none, err);
     if (status == STATUS_OK)
+        status = retire_shared(model, GPT2_NORM, err);
+    if (status == STATUS_OK)
         status = op_gelu(model->ops, wide, model->buffers[GPT2_GELU], model->tokens.rows * m, err);
+    if (status == STATUS_OK)
+        status = retire_shared(model, GPT2_FC, err);
     if (status == STATUS_OK)
         status = linear_forward(model, &fc_projection, gpt2_layer_at(model, GPT2_GELU, layer, m),
                                 gpt2_half(model, GPT2_RESIDUAL, second + 1, d),
                                 gpt2_half(model, GPT2_RESIDUAL, second, d), err);
-    return status;
+    return status == STATUS_OK ? retire_shared(model, GPT2_GELU, err) : status;
 }
 
 static enum status layer_backward(struct gpt2_device *model, uint64_t layer, struct error *err)
@@ -376,6 +400,8 @@ static enum status layer_backward(struct gpt2_device *model, uint64_t layer, str
         status =
             linear_backward(model, &fc, gpt2_half(model, GPT2_NORM, second, d), wide, narrow, err);
     if (status == STATUS_OK)
+        status = gpt2_retire(model, GPT2_D_FC, err);
+    if (status == STATUS_OK)
         status = norm_backward(model, second, true, err);
     if (status == STATUS_OK)
         status = linear_backward(model, &projection, gpt2_layer_at(model, GPT2_VALUES, layer, d),
@@ -383,8 +409,14 @@ static enum status layer_backward(struct gpt2_device *model, uint64_t layer, str
     if (status == STATUS_OK)
         status = attention_backward(model, layer, err);
     if (status == STATUS_OK)
+        status = gpt2_retire(model, GPT2_D_NARROW, err);
+    if (status == STATUS_OK)
+        status = gpt2_retire(model, GPT2_D_SCORES, err);
+    if (status == STATUS_OK)
         status = linear_backward(model, &qkv, gpt2_half(model, GPT2_NORM, first, d),
                                  gpt2_at(model, GPT2_D_QKV, 0), narrow, err);
+    if (status == STATUS_OK)
+        status = gpt2_retire(model, GPT2_D_QKV, err);
     if (status == STATUS_OK)
         status = norm_backward(model, first, true, err);
     return status;

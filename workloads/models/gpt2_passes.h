@@ -16,6 +16,8 @@ struct operand gpt2_layer_at(const struct gpt2_device *model, enum gpt2_buffer b
                              uint64_t layer, uint64_t columns);
 struct op_norm gpt2_norm_of(const struct gpt2_device *model, uint64_t index,
                             enum gpt2_buffer array);
+/* Calls the caller's `retire`, where there is one. */
+enum status gpt2_retire(struct gpt2_device *model, enum gpt2_buffer buffer, struct error *err);
 /* From QKV to VALUES. */
 enum status gpt2_attention_forward(struct gpt2_device *model, uint64_t layer, struct error *err);
 

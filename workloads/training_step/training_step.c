@@ -169,7 +169,7 @@ void training_count_step(struct training_instance *instance, uint64_t first_sequ
     instance->steps++;
 }
 
-static enum status iterate(struct workload_instance *base, struct error *err)
+enum status training_iterate(struct workload_instance *base, struct error *err)
 {
     struct training_instance *instance = (struct training_instance *)base;
     struct gpt2_instance *gpt2 = &instance->gpt2;
@@ -235,9 +235,10 @@ const struct workload_kind workload_training_step = {
     .describe = describe,
     .instance_size = sizeof(struct training_instance),
     .init = init,
-    .iterate = iterate,
+    .iterate = training_iterate,
     .stages = gpt2_instance_stages,
     .verify = training_verify,
+    .spot_check = training_spot_check,
     .tolerance = training_tolerance,
     .recheck = training_recheck,
     .artifacts = gpt2_instance_artifacts,

@@ -7,6 +7,8 @@
 #ifndef ASSAY_WORKLOADS_TRAINING_STEP_TRAINING_STEP_H
 #define ASSAY_WORKLOADS_TRAINING_STEP_TRAINING_STEP_H
 
+#include "harness/core/random.h"
+#include "workloads/models/compare.h"
 #include "workloads/models/declaration.h"
 #include "workloads/models/gpt2_instance.h"
 #include "workloads/models/gpt2_precision.h"
@@ -25,8 +27,9 @@ struct training_parameters {
 
 enum { STAGE_DATA, STAGE_UPLOAD, STAGE_FORWARD, STAGE_BACKWARD, STAGE_OPTIMIZER, STAGES };
 
-#define LOSS_HEAD 64    /* first steps, whose losses are never overwritten */
-#define LOSS_AVERAGED 8 /* losses at either end that are averaged */
+#define LOSS_HEAD 64             /* first steps, whose losses are never overwritten */
+#define LOSS_AVERAGED 8          /* losses at either end that are averaged */
+#define TRAINING_BACKOFFS_MAX 24 /* from the largest loss scale to 1 */
 
 /* What a step was trained on. */
 struct training_batch {
@@ -63,6 +66,8 @@ enum status training_next_batch(struct training_instance *instance, struct error
 /* Notes that the step was done, on what. */
 void training_count_step(struct training_instance *instance, uint64_t first_sequence,
                          uint64_t sequences);
+/* One step (hook `iterate`). */
+enum status training_iterate(struct workload_instance *base, struct error *err);
 struct gpt2_device_plan training_plan(const struct workload_case *work);
 
 /* fp32.c */
@@ -89,11 +94,74 @@ enum status training_take_subset(struct training_instance *instance, struct trai
  */
 enum status training_run_passes(struct training_instance *instance,
                                 const struct training_subset *subset, struct error *err);
+/*
+ * "loss": that of step `step` (from 0); "grad.TENSOR" and "grad.blocks": all gradients times
+ * `inverse`, which takes the loss scale out; against the reference's.
+ */
+enum status training_check_loss(struct training_instance *instance, uint64_t step, double expected,
+                                struct check_sink *sink, struct error *err);
+enum status training_check_gradients(struct training_instance *instance, float inverse,
+                                     const double *expected, struct check_sink *sink,
+                                     struct error *err);
 double training_tolerance(const struct workload_case *work, const char *output, const char *metric);
 enum status training_verify(struct workload_instance *instance, workload_check_fn *report,
                             void *context, struct error *err);
 enum status training_recheck(struct workload_instance *instance, const char *expected,
                              struct workload_recheck *ret, struct error *err);
+
+/* update.c: an AdamW step against the formula, in windows of the optimizer's arrays */
+#define TRAINING_UPDATE_TOLERANCE 4e-6 /* the largest */
+struct training_window {
+    uint64_t offset, count;
+    bool decay;
+};
+struct training_update {
+    const struct training_window *windows; /* the caller's */
+    size_t count;
+    uint64_t room; /* elements of all windows */
+    /* The step that the formula counts, and what takes the loss scale out of its gradients. */
+    struct adamw adamw;
+    uint64_t step;
+    double inverse;
+    float *before; /* arrays one after another, `room` each */
+};
+/* Before the step: fetches weights and moments. training_update_finish follows, also on failure. */
+enum status training_update_begin(struct training_instance *instance,
+                                  const struct training_window *windows, size_t count,
+                                  struct training_update *ret, struct error *err);
+/* Fetches the gradients that the step takes, before it or after it. */
+enum status training_update_gradients(struct training_instance *instance,
+                                      struct training_update *update, struct error *err);
+/* Of those that were fetched: the first of all windows', one window after the other. */
+const float *training_update_gradient(const struct training_update *update);
+/*
+ * After the step: "adamw.parameters", "adamw.m" and "adamw.v", the arrays against the formula;
+ * "adamw.still", windows that the formula moves and that are as before; "adamw.copy", the narrow
+ * parameters against the master weights.
+ */
+enum status training_update_check(struct training_instance *instance,
+                                  const struct training_update *update, struct check_sink *sink,
+                                  struct error *err);
+void training_update_finish(struct training_update *update);
+
+/* ends.c: the two ends of the backward pass */
+/*
+ * "grad.logits": each row of them adds up to 0, and has the size of a softmax's. "grad.embedding":
+ * gradients of the embeddings of all tokens of a batch (`indices`, in the form of op_tokens) and of
+ * drawn positions, in drawn columns, against sums in fp64 of what the device added up: the logits'
+ * gradients times the head's inputs, and the residual stream's gradients. All of them are still on
+ * the device after a backward pass. No rounding on the way there counts, so the bounds are narrow.
+ * `inverse` takes the loss scale out of the gradients.
+ */
+enum status training_check_ends(struct training_instance *instance, const int32_t *indices,
+                                double inverse, struct random *random, struct check_sink *sink,
+                                struct error *err);
+
+/* spot_check.c */
+/* Tolerance of "loss.floor", in nats. */
+double training_floor_tolerance(const struct workload_case *work);
+enum status training_spot_check(struct workload_instance *base, uint64_t secret,
+                                workload_check_fn *report, void *context, struct error *err);
 
 /* loss.c */
 /* Losses against those in fp32, over the first `steps`; up to the first skipped one. */

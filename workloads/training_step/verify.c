@@ -4,29 +4,17 @@
  * with the fp64 reference at the device's own parameters, then one AdamW step is compared element
  * by element. That step counts like any other.
  */
-#include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/models/compare.h"
 #include "workloads/models/gpt2_reference.h"
-#include "workloads/storage.h"
+#include "workloads/models/gpt2_spot.h"
 #include "workloads/training_step/training_step.h"
 
-#define UPDATE_TOLERANCE 2e-6
-#define SCALED_TOLERANCE                                                                           \
-    4e-6                    /* bias corrections carried on in fp32, kernels/transformer_scaling.h */
-#define BACKOFFS_MAX 24     /* from the largest scale to 1 */
-#define SMALLEST 1e-31      /* below this, squares and products leave fp32's normal range */
+#define STREAM_CHECKED 0x636865u
 #define UPDATE_WINDOW 65536 /* elements of each tensor whose update is checked */
 #define UPDATE_PIECES 16    /* that they lie in, spread over the tensor */
-
-static const char update_reason[] =
-    "a dozen fp32 roundings (2^-24 each) of the terms that a value is made of";
-static const char scaled_reason[] = "a dozen fp32 roundings of the terms that a value is made of, "
-                                    "and those of the bias corrections";
 
 /* For the batch that is set. */
 static struct gpt2_tolerance tolerance_of(const struct training_instance *instance)
@@ -44,8 +32,15 @@ double training_tolerance(const struct workload_case *work, const char *output, 
         work->precision, precision_dtype(work->precision), &parameters->task.shape, 1);
 
     (void)metric;
-    if (!strcmp(output, "loss"))
+    if (!strcmp(output, "loss") || !strcmp(output, "loss.prefix"))
         return tolerance.loss;
+    if (!strcmp(output, "loss.floor"))
+        return training_floor_tolerance(work);
+    if (!strcmp(output, "norm.statistics") || !strcmp(output, "grad.embedding") ||
+        !strcmp(output, "grad.logits"))
+        return 1.0;
+    if (!strcmp(output, "grad.live") || !strcmp(output, "adamw.still"))
+        return 0.0;
     if (!strcmp(output, "loss.fall"))
         return 1.0 - parameters->loss_margin;
     if (!strcmp(output, "grad.blocks"))
@@ -54,7 +49,7 @@ double training_tolerance(const struct workload_case *work, const char *output, 
         return tolerance.gradient;
     if (!strcmp(output, "adamw.copy"))
         return 0.0;
-    return strncmp(output, "adamw.", strlen("adamw.")) ? -1.0 : SCALED_TOLERANCE;
+    return strncmp(output, "adamw.", strlen("adamw.")) ? -1.0 : TRAINING_UPDATE_TOLERANCE;
 }
 
 enum status training_take_subset(struct training_instance *instance, struct training_subset *ret,
@@ -88,15 +83,15 @@ enum status training_take_subset(struct training_instance *instance, struct trai
     return status;
 }
 
-static enum status check_loss(struct training_instance *instance, double expected,
-                              struct check_sink *sink, struct error *err)
+enum status training_check_loss(struct training_instance *instance, uint64_t step, double expected,
+                                struct check_sink *sink, struct error *err)
 {
     const struct gpt2_tolerance tolerance = tolerance_of(instance);
     struct comparison comparison = {0};
     float loss;
-    enum status status = device_download(instance->gpt2.model->buffers[GPT2_LOSSES],
-                                         training_loss_slot(instance->steps) * sizeof(loss), &loss,
-                                         sizeof(loss), err);
+    enum status status =
+        device_download(instance->gpt2.model->buffers[GPT2_LOSSES],
+                        training_loss_slot(step) * sizeof(loss), &loss, sizeof(loss), err);
 
     if (status != STATUS_OK)
         return status;
@@ -105,30 +100,15 @@ static enum status check_loss(struct training_instance *instance, double expecte
     return STATUS_OK;
 }
 
-/* What takes the loss scale out of the gradients as they lie now; 1 without one. */
-static enum status loss_scale_inverse(struct training_instance *instance, float *ret,
-                                      struct error *err)
-{
-    struct op_scaling_state state;
-    enum status status;
-
-    if (instance->gpt2.model->plan.scale == 0.0)
-        return STATUS_OK;
-    status = gpt2_device_scaling(instance->gpt2.model, &state, err);
-    if (status == STATUS_OK)
-        *ret = 1.0f / state.scale;
-    return status;
-}
-
-static enum status check_gradients(struct training_instance *instance, const double *expected,
-                                   struct check_sink *sink, struct error *err)
+enum status training_check_gradients(struct training_instance *instance, float inverse,
+                                     const double *expected, struct check_sink *sink,
+                                     struct error *err)
 {
     const struct gpt2_shape *shape = &instance->parameters->task.shape;
     const struct gpt2_tolerance tolerance = tolerance_of(instance);
     struct block_finding blocks = {0};
-    float inverse = 1.0f;
     float *got = NULL;
-    enum status status = loss_scale_inverse(instance, &inverse, err);
+    enum status status = STATUS_OK;
 
     for (size_t i = 0; i < gpt2_tensor_count(shape) && status == STATUS_OK; i++) {
         const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
@@ -162,7 +142,7 @@ enum status training_run_passes(struct training_instance *instance,
     const uint64_t first = instance->next_sequence - instance->sequences;
     enum status status = STATUS_OK;
 
-    for (int i = 0; i <= BACKOFFS_MAX && status == STATUS_OK; i++) {
+    for (int i = 0; i <= TRAINING_BACKOFFS_MAX && status == STATUS_OK; i++) {
         const struct adamw adamw = training_adamw(instance->parameters, instance->steps + 1);
         bool finite = true;
 
@@ -179,6 +159,21 @@ enum status training_run_passes(struct training_instance *instance,
     return status == STATUS_OK ? device_synchronize(instance->gpt2.base.device, err) : status;
 }
 
+/* What takes the loss scale out of the gradients as they lie now; 1 without one. */
+static enum status loss_scale_inverse(struct training_instance *instance, float *ret,
+                                      struct error *err)
+{
+    struct op_scaling_state state;
+    enum status status;
+
+    if (instance->gpt2.model->plan.scale == 0.0)
+        return STATUS_OK;
+    status = gpt2_device_scaling(instance->gpt2.model, &state, err);
+    if (status == STATUS_OK)
+        *ret = 1.0f / state.scale;
+    return status;
+}
+
 /* Forward and backward on the device and in the reference, at the same (master) weights. */
 static enum status check_passes(struct training_instance *instance,
                                 const struct training_subset *subset, struct check_sink *sink,
@@ -189,7 +184,8 @@ static enum status check_passes(struct training_instance *instance,
     const int32_t *tokens = subset->indices;
     const int32_t *targets = tokens + subset->sequences * task->length;
     struct gpt2_reference *reference = NULL;
-    float *parameters = malloc(bytes);
+    struct random random;
+    float inverse = 1.0f, *parameters = malloc(bytes);
     enum status status;
 
     if (!parameters)
@@ -204,224 +200,66 @@ static enum status check_passes(struct training_instance *instance,
     if (status == STATUS_OK)
         status = gpt2_reference_forward(reference, parameters, tokens, targets, err);
     if (status == STATUS_OK)
-        status = check_loss(instance, reference->loss, sink, err);
+        status = training_check_loss(instance, instance->steps, reference->loss, sink, err);
     if (status == STATUS_OK)
         status = gpt2_reference_backward(reference, parameters, tokens, targets, err);
     if (status == STATUS_OK)
-        status = check_gradients(instance, reference->gradients, sink, err);
+        status = loss_scale_inverse(instance, &inverse, err);
+    if (status == STATUS_OK)
+        status = training_check_gradients(instance, inverse, reference->gradients, sink, err);
+    random_init(&random, instance->gpt2.base.work.seed, STREAM_CHECKED);
+    if (status == STATUS_OK)
+        status = gpt2_check_norms(instance->gpt2.model, &random, sink, err);
+    if (status == STATUS_OK)
+        status =
+            training_check_ends(instance, subset->indices, (double)inverse, &random, sink, err);
     gpt2_reference_destroy(reference);
     free(parameters);
     return status;
 }
 
-/* A window of one tensor in the four arrays of the optimizer. */
-enum { WEIGHT, GRADIENT, MOMENT1, MOMENT2, ARRAYS };
-
-static uint64_t window_length(const struct gpt2_tensor *tensor)
-{
-    return tensor->count < UPDATE_WINDOW ? tensor->count : UPDATE_WINDOW;
-}
-
-/* A small tensor whole; of another so many pieces, from its first element to its last. */
-static enum status fetch_window(struct training_instance *instance, enum gpt2_buffer buffer,
-                                const struct gpt2_tensor *tensor, float *ret, struct error *err)
+/* Of a tensor up to UPDATE_WINDOW elements: a small one whole, of another so many pieces, from its
+ * first element to its last. */
+static uint64_t windows_of(const struct gpt2_tensor *tensor, struct training_window *ret)
 {
     const uint64_t pieces = tensor->count > UPDATE_WINDOW ? UPDATE_PIECES : 1;
-    const uint64_t size = window_length(tensor) / pieces;
-    enum status status = STATUS_OK;
+    const uint64_t size = pieces > 1 ? UPDATE_WINDOW / pieces : tensor->count;
 
-    for (uint64_t i = 0; i < pieces && status == STATUS_OK; i++) {
-        const uint64_t at = pieces > 1 ? (tensor->count - size) * i / (pieces - 1) : 0;
-
-        status = gpt2_device_fetch(instance->gpt2.model, buffer, tensor->offset + at, size,
-                                   ret + i * size, err);
-    }
-    return status;
-}
-
-static enum status fetch_windows(struct training_instance *instance, float *ret, uint64_t room,
-                                 struct error *err)
-{
-    const enum gpt2_buffer buffers[ARRAYS] = {gpt2_device_weights(instance->gpt2.model),
-                                              GPT2_GRADIENTS, GPT2_MOMENT1, GPT2_MOMENT2};
-    const struct gpt2_shape *shape = &instance->parameters->task.shape;
-    enum status status = STATUS_OK;
-
-    for (size_t a = 0; a < ARRAYS; a++) {
-        float *out = ret + a * room;
-
-        for (size_t i = 0; i < gpt2_tensor_count(shape) && status == STATUS_OK; i++) {
-            const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
-
-            status = fetch_window(instance, buffers[a], &tensor, out, err);
-            out += window_length(&tensor);
-        }
-    }
-    return status;
-}
-
-/* Largest relative errors of the three arrays that a step writes. */
-struct update_errors {
-    double error[ARRAYS];
-    uint64_t at[ARRAYS], compared;
-};
-
-static void note_error(struct update_errors *errors, int array, double got, double wanted,
-                       double scale, uint64_t at)
-{
-    const double error = got == wanted ? 0.0 : fabs(got - wanted) / scale;
-
-    if (error > errors->error[array] || (isnan(error) && !isnan(errors->error[array]))) {
-        errors->error[array] = error;
-        errors->at[array] = at;
-    }
-}
-
-/* The step that AdamW's formula counts, and what takes the loss scale out of the gradients. */
-struct update_step {
-    struct adamw adamw;
-    uint64_t step;
-    double inverse;
-};
-
-static void compare_update(const struct update_step *taken, bool decays, const float *before,
-                           const float *after, uint64_t room, uint64_t count,
-                           struct update_errors *errors)
-{
-    const struct adamw *adamw = &taken->adamw;
-    const uint64_t step = taken->step;
-    const double first = 1.0 - pow(adamw->beta1, (double)step);
-    const double second = 1.0 - pow(adamw->beta2, (double)step);
-    const double decay = decays ? adamw->decay : 0.0;
-
-    for (uint64_t i = 0; i < count; i++) {
-        const double w = before[WEIGHT * room + i];
-        const double g = before[GRADIENT * room + i] * taken->inverse;
-        double m = before[MOMENT1 * room + i], v = before[MOMENT2 * room + i];
-        /* Sums of absolute terms: those of m may cancel, and w carries their rounding on. */
-        const double m_terms = adamw->beta1 * fabs(m) + (1.0 - adamw->beta1) * fabs(g);
-        const double wanted = adamw_reference(adamw, step, decay, w, g, &m, &v);
-        const double w_terms =
-            fabs(w) +
-            adamw->rate * (m_terms / first / (sqrt(v / second) + adamw->epsilon) + decay * fabs(w));
-
-        note_error(errors, WEIGHT, after[WEIGHT * room + i], wanted, w_terms, errors->compared + i);
-        note_error(errors, MOMENT1, after[MOMENT1 * room + i], m, m_terms + SMALLEST,
-                   errors->compared + i);
-        note_error(errors, MOMENT2, after[MOMENT2 * room + i], v, v + SMALLEST,
-                   errors->compared + i);
-    }
-    errors->compared += count;
-}
-
-static void report_update(const struct update_errors *errors, bool scaled, struct check_sink *sink)
-{
-    static const char *const names[ARRAYS] = {"adamw.parameters", NULL, "adamw.m", "adamw.v"};
-    char detail[64];
-
-    for (size_t a = 0; a < ARRAYS; a++) {
-        const struct workload_check check = {
-            .output = names[a],
-            .error = errors->error[a],
-            .tolerance = scaled ? SCALED_TOLERANCE : UPDATE_TOLERANCE,
-            .metric = "max_scaled",
-            .reason = scaled ? scaled_reason : update_reason,
-            .compared = errors->compared,
-        };
-
-        if (!names[a])
-            continue;
-        snprintf(detail, sizeof(detail), "worst at element %llu of those compared",
-                 (unsigned long long)errors->at[a]);
-        check_sink_report(sink, check, detail);
-    }
-}
-
-/* The parameters are the master weights in `after`, rounded. */
-static enum status check_copy(struct training_instance *instance, const float *after,
-                              struct check_sink *sink, struct error *err)
-{
-    const struct gpt2_shape *shape = &instance->parameters->task.shape;
-    const enum dtype storage = instance->gpt2.model->plan.storage;
-    struct workload_check check = {
-        .output = "adamw.copy",
-        .metric = "max_absolute",
-        .reason = "the narrow parameters are the master weights, rounded to nearest even",
-    };
-    enum status status = STATUS_OK;
-
-    for (size_t i = 0; i < gpt2_tensor_count(shape) && status == STATUS_OK; i++) {
-        const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
-        const uint64_t count = window_length(&tensor);
-        float *got = malloc(count * sizeof(*got)), *wanted = malloc(count * sizeof(*wanted));
-
-        status = got && wanted ? fetch_window(instance, GPT2_PARAMETERS, &tensor, got, err)
-                               : error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
-        for (uint64_t j = 0; j < count && status == STATUS_OK; j++) {
-            uint16_t narrow;
-
-            storage_encode(storage, &after[j], 1, &narrow);
-            storage_decode(storage, &narrow, 1, &wanted[j]);
-            check.error = fmax(check.error, fabs((double)got[j] - (double)wanted[j]));
-            if (isnan(got[j]) != isnan(wanted[j]))
-                check.error = DBL_MAX;
-        }
-        free(got);
-        free(wanted);
-        check.compared += count;
-        after += count;
-    }
-    if (status == STATUS_OK)
-        check_sink_report(sink, check, "a parameter is not its master weight, rounded");
-    return status;
+    for (uint64_t i = 0; i < pieces; i++)
+        ret[i] = (struct training_window){
+            tensor->offset + (pieces > 1 ? (tensor->count - size) * i / (pieces - 1) : 0), size,
+            tensor->decay};
+    return pieces;
 }
 
 static enum status check_update(struct training_instance *instance, uint64_t sequences,
                                 struct check_sink *sink, struct error *err)
 {
     const struct gpt2_shape *shape = &instance->parameters->task.shape;
-    struct update_step step = {training_adamw(instance->parameters, instance->steps + 1),
-                               instance->steps + 1, 1.0};
-    const bool scaled = instance->gpt2.model->plan.scale > 0.0;
-    struct op_scaling_state state;
-    struct update_errors errors = {0};
-    uint64_t room = 0, at = 0;
-    float *before, *after;
+    const size_t tensors = gpt2_tensor_count(shape);
+    struct training_window *windows = calloc(tensors * UPDATE_PIECES, sizeof(*windows));
+    struct training_update update = {0};
+    uint64_t count = 0;
     enum status status;
 
-    for (size_t i = 0; i < gpt2_tensor_count(shape); i++) {
+    if (!windows)
+        return error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
+    for (size_t i = 0; i < tensors; i++) {
         const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
 
-        room += window_length(&tensor);
+        count += windows_of(&tensor, windows + count);
     }
-    before = malloc(ARRAYS * room * sizeof(*before));
-    after = malloc(ARRAYS * room * sizeof(*after));
-    status = before && after ? fetch_windows(instance, before, room, err)
-                             : error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
-    if (status == STATUS_OK && scaled) {
-        status = gpt2_device_scaling(instance->gpt2.model, &state, err);
-        step.step = state.taken + 1;
-        step.inverse = 1.0 / (double)state.scale;
-    }
+    status = training_update_begin(instance, windows, count, &update, err);
     if (status == STATUS_OK)
-        status = gpt2_device_update(instance->gpt2.model, &step.adamw, instance->steps + 1, err);
+        status = training_update_gradients(instance, &update, err);
+    if (status == STATUS_OK)
+        status = gpt2_device_update(instance->gpt2.model, &update.adamw, instance->steps + 1, err);
     if (status == STATUS_OK) {
         training_count_step(instance, instance->next_sequence - instance->sequences, sequences);
-        status = fetch_windows(instance, after, room, err);
+        status = training_update_check(instance, &update, sink, err);
     }
-    for (size_t i = 0; i < gpt2_tensor_count(shape) && status == STATUS_OK; i++) {
-        const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
-        const uint64_t count = window_length(&tensor);
-
-        compare_update(&step, tensor.decay, before + at, after + at, room, count, &errors);
-        at += count;
-    }
-    if (status == STATUS_OK)
-        report_update(&errors, scaled, sink);
-    if (status == STATUS_OK && instance->gpt2.model->buffers[GPT2_MASTER])
-        status = check_copy(instance, after, sink, err);
-    free(before);
-    free(after);
+    training_update_finish(&update);
+    free(windows);
     return status;
 }
 

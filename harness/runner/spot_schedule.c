@@ -1,0 +1,87 @@
+#include "harness/runner/spot_schedule.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/random.h"
+
+/* Nobody else has these bits: they come from the system's entropy each time. */
+static uint64_t draw(void)
+{
+    char bits[65], word[17];
+
+    random_identifier(bits);
+    snprintf(word, sizeof(word), "%.16s", bits);
+    return strtoull(word, NULL, 16);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+enum status spot_schedule_draw(struct spot_schedule *schedule, const struct protocol *protocol,
+                               int64_t now_ns, struct error *err)
+{
+    *schedule = (struct spot_schedule){.count = protocol->spot_checks,
+                                       .least = protocol->spot_checks_least,
+                                       .budget_ns = protocol->spot_checks_ns};
+    schedule->at_ns = calloc((size_t)schedule->count + 1, sizeof(*schedule->at_ns));
+    if (!schedule->at_ns)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the times of spot checks");
+    for (int64_t i = 0; i < schedule->count; i++)
+        schedule->at_ns[i] = now_ns + (int64_t)(random_unit(draw()) * (double)protocol->window_ns);
+    qsort(schedule->at_ns, (size_t)schedule->count, sizeof(*schedule->at_ns), ascending);
+    return STATUS_OK;
+}
+
+void spot_schedule_finish(struct spot_schedule *schedule)
+{
+    free(schedule->at_ns);
+    memset(schedule, 0, sizeof(*schedule));
+}
+
+static bool is_over(const struct spot_schedule *schedule)
+{
+    return schedule->asked >= schedule->count ||
+           (schedule->asked >= schedule->least && schedule->spent_ns >= schedule->budget_ns);
+}
+
+int64_t spot_schedule_next_ns(const struct spot_schedule *schedule)
+{
+    if (!schedule->at_ns || schedule->asked > schedule->made || is_over(schedule))
+        return INT64_MAX;
+    return schedule->closing ? 0 : schedule->at_ns[schedule->asked];
+}
+
+bool spot_schedule_done(const struct spot_schedule *schedule)
+{
+    return schedule->asked == schedule->made && is_over(schedule);
+}
+
+json_t *spot_schedule_ask(struct spot_schedule *schedule)
+{
+    char secret[17];
+
+    snprintf(secret, sizeof(secret), "%016llx", (unsigned long long)draw());
+    return json_pack("{s:s, s:I, s:s}", "type", "spot_check", "number",
+                     (json_int_t)schedule->asked++, "secret", secret);
+}
+
+enum status spot_schedule_take(struct spot_schedule *schedule, const struct message *message,
+                               struct error *err)
+{
+    if (schedule->asked != schedule->made + 1 || message->number != schedule->made)
+        return error_set(err, STATUS_PROTOCOL,
+                         "the worker answers spot check %lld, which was not asked for",
+                         (long long)message->number);
+    schedule->made++;
+    if (message->took_ns > INT64_MAX - schedule->spent_ns)
+        schedule->spent_ns = INT64_MAX;
+    else
+        schedule->spent_ns += message->took_ns;
+    return STATUS_OK;
+}

@@ -1,0 +1,42 @@
+/*
+ * spot_schedule - when the harness asks for spot checks (`spot_checks` of a protocol): at times
+ * that it draws when the window begins and that the worker learns one by one.
+ */
+#ifndef ASSAY_RUNNER_SPOT_SCHEDULE_H
+#define ASSAY_RUNNER_SPOT_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "harness/core/status.h"
+#include "harness/runner/message.h"
+#include "protocols/protocol.h"
+
+struct spot_schedule {
+    int64_t *at_ns; /* CLOCK_MONOTONIC, ascending; heap */
+    int64_t count, least, budget_ns;
+    int64_t asked, made;
+    int64_t spent_ns; /* as the worker says */
+    bool closing;     /* the window is over: what is left is asked for at once */
+};
+
+/* Draws times in the window of `protocol` that begins at `now_ns`. Finish with
+ * spot_schedule_finish. */
+enum status spot_schedule_draw(struct spot_schedule *schedule, const struct protocol *protocol,
+                               int64_t now_ns, struct error *err);
+void spot_schedule_finish(struct spot_schedule *schedule);
+
+/* When the next is to be asked for; INT64_MAX: none, or not before the one asked for is made. */
+int64_t spot_schedule_next_ns(const struct spot_schedule *schedule);
+/* True when all is made that will be asked for. */
+bool spot_schedule_done(const struct spot_schedule *schedule);
+
+/* The message that asks for the next; new reference, NULL: no memory. */
+json_t *spot_schedule_ask(struct spot_schedule *schedule);
+/* Takes the answer. PROTOCOL: it is to nothing that was asked. */
+enum status spot_schedule_take(struct spot_schedule *schedule, const struct message *message,
+                               struct error *err);
+
+#endif

@@ -1,0 +1,140 @@
+/* Spot checks of the window: iterations at times that only the harness knows beforehand. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/random.h"
+#include "harness/runner/worker_internal.h"
+
+#define PARITY_STREAM 0x70617269 /* "pari" */
+
+static struct spot_output *find_output(struct worker *worker, const struct workload_check *check)
+{
+    struct spot_output *spot;
+
+    for (size_t i = 0; i < worker->spot_count; i++)
+        if (!strcmp(worker->spots[i].output, check->output) &&
+            !strcmp(worker->spots[i].metric, check->metric))
+            return &worker->spots[i];
+    if (!worker->spots)
+        worker->spots = calloc(SPOT_OUTPUTS_MAX, sizeof(*worker->spots));
+    if (!worker->spots || worker->spot_count == SPOT_OUTPUTS_MAX)
+        return NULL;
+    spot = &worker->spots[worker->spot_count];
+    spot->output = strdup(check->output);
+    spot->metric = strdup(check->metric);
+    spot->reason = strdup(check->reason ? check->reason : "");
+    spot->passed = true;
+    spot->error = -1.0;
+    if (!spot->output || !spot->metric || !spot->reason)
+        return NULL;
+    worker->spot_count++;
+    return spot;
+}
+
+/* Of several the worst is kept: the largest part of its tolerance, and any that did not pass. */
+static void note(void *context, const struct workload_check *check)
+{
+    struct worker *worker = context;
+    struct spot_output *spot = find_output(worker, check);
+    bool worse;
+
+    if (!spot) {
+        error_set(&worker->check_error, STATUS_NO_MEMORY, "no memory for the spot checks");
+        return;
+    }
+    worse =
+        spot->error < 0.0 || !(check->error * spot->tolerance <= spot->error * check->tolerance);
+    if (spot->passed && (!check->passed || worse)) {
+        spot->error = check->error;
+        spot->tolerance = check->tolerance;
+    }
+    spot->passed &= check->passed;
+    spot->compared += check->compared;
+}
+
+enum status worker_spot_check(struct worker *worker, const struct message *message,
+                              struct error *err)
+{
+    const int64_t begin_ns = clock_monotonic_ns();
+    const struct workload_kind *kind = worker->workload.kind;
+    enum status status = STATUS_OK;
+    int64_t took_ns;
+
+    /*
+     * One iteration before it or none: samples of an even number of iterations would else let a
+     * spot check meet the same half of what leaves out every second one, each time.
+     */
+    if (random_at(message->secret, PARITY_STREAM, 0) & 1)
+        status = kind->iterate(worker->instance, err);
+    if (status == STATUS_OK)
+        status = kind->spot_check(worker->instance, message->secret, note, worker, err);
+    if (status != STATUS_OK)
+        return error_prefix(err, "spot check %lld of the window", (long long)message->number + 1);
+    if (worker->check_error.code != STATUS_OK) {
+        if (err)
+            *err = worker->check_error;
+        return worker->check_error.code;
+    }
+    took_ns = clock_monotonic_ns() - begin_ns;
+    worker->spot_ns += took_ns;
+    return worker_link_send(&worker->link,
+                            json_pack("{s:s, s:I, s:I}", "type", "spot_checked", "number",
+                                      (json_int_t)message->number, "took_ns", (json_int_t)took_ns),
+                            err);
+}
+
+enum status worker_send_spots(struct worker *worker, struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < worker->spot_count && status == STATUS_OK; i++) {
+        const struct spot_output *spot = &worker->spots[i];
+        const struct workload_check check = {
+            .output = spot->output,
+            .metric = spot->metric,
+            .reason = spot->reason,
+            .error = spot->error,
+            .tolerance = spot->tolerance,
+            .compared = spot->compared,
+            .passed = spot->passed,
+        };
+
+        status = worker_link_send_check(&worker->link, "spot_check", &check, err);
+    }
+    worker_finish_spots(worker);
+    return status;
+}
+
+void worker_finish_spots(struct worker *worker)
+{
+    for (size_t i = 0; i < SPOT_OUTPUTS_MAX && worker->spots; i++) {
+        free(worker->spots[i].output);
+        free(worker->spots[i].metric);
+        free(worker->spots[i].reason);
+    }
+    free(worker->spots);
+    worker->spots = NULL;
+    worker->spot_count = 0;
+}
+
+enum status worker_sync(struct worker *worker, const char *at, struct error *err)
+{
+    enum status status = worker_link_sync(&worker->link, at, err);
+
+    while (status == STATUS_OK) {
+        struct message message;
+        bool go;
+
+        status = worker_link_hear(&worker->link, true, &message, err);
+        if (status != STATUS_OK)
+            return status;
+        go = message.type == MESSAGE_GO;
+        if (!go)
+            status = worker_spot_check(worker, &message, err);
+        message_finish(&message);
+        if (go)
+            break;
+    }
+    return status;
+}

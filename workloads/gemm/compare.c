@@ -1,0 +1,329 @@
+/*
+ * Two questions about C, each element by element over the rows that are checked:
+ *
+ * 1. Is it the product of the operands as they are stored? Error in units of its bound, the lesser
+ *    of two for the sum, and u_C |c| + underflow for rounding it to C. i8 has no error at all.
+ *    - Whatever the data and the order: (k + 1) u sum |a b| (Higham, "Accuracy and Stability of
+ *      Numerical Algorithms", 2nd ed., equation 3.5). It grows as k^2, and from some k on would let
+ *      a narrower precision pass, or zeros.
+ *    - For this data: operands are symmetric about 0 and independent, so partial sums s are random
+ *      walks of length |ab| = sqrt(sum (a b)^2), and errors of rounding to nearest are independent
+ *      of sign (Higham and Mary, "A new approach to probabilistic rounding error analysis", 2019):
+ *      sum d s with |d| <= u. For a walk, sum s^2 > x k |ab|^2 has a probability of about
+ *      exp(-pi^2 x / 8) (Cameron and Martin), sum d s given s one of exp(-t^2 / 2): together
+ *      12 u sqrt(k + 1) |ab| is exceeded with less than 1e-8, were every |d| as large as u.
+ *      Units that truncate always err to one side: 4 u |ab| a step more, since the mean of |s|
+ *      exceeds 4 |ab| with less than 1e-8, too.
+ * 2. How far is it from the product of the operands before they were rounded? That is what the
+ *    precision costs. The bound is the first, and how far rounding these very operands moved it.
+ *
+ * u by precision: fp64 2^-53, fp32 2^-24. Matrix units may truncate where they align and add (Fasi
+ * et al., "Numerical behavior of NVIDIA tensor cores", 2021): 2^-23 for bf16, fp16 and tf32. Of
+ * tf32's operands they keep 10 bits, perhaps cut off: 2^-10 each, half of which on the average, the
+ * same for all and so in proportion to c; the rest, uniform, has the sign of its term: the sum of
+ * two has a standard deviation of 2^-10 / sqrt(6), six of which are exceeded with 3e-8. Those of
+ * fp8 keep as few as 14 bits of a sum of 32 products (DeepSeek-V3 technical report, 2024,
+ * section 3.3.2): 2^-13, a step for 32 products. Our own text computes all of them in
+ * true fp32, and is checked against that.
+ */
+#include "workloads/gemm/compare.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "harness/core/random.h"
+#include "workloads/gemm/element.h"
+
+#define WALK 12.0     /* of errors of either sign over a random walk, see above */
+#define WALK_MEAN 4.0 /* of the walk's own size */
+#define CUT 2.45      /* 6 / sqrt(6): of what is cut off, about its mean */
+
+/* Sums in `steps` steps that truncate, of k products, each with a rounding of either sign. */
+static void bound_truncating(struct gemm_bounds *bounds, double u, double steps, double k)
+{
+    bounds->any = (k + 1.0) * u;
+    bounds->chance = u * (WALK_MEAN * steps + WALK * sqrt(k + 1.0));
+}
+
+static void bound_nearest(struct gemm_bounds *bounds, double u, double k)
+{
+    bounds->any = (k + 1.0) * u;
+    bounds->chance = u * WALK * sqrt(k + 1.0);
+}
+
+static struct gemm_bounds bounds_of(const struct gemm_comparison *task)
+{
+    enum precision precision = task->check->precision;
+    const double k = (double)task->check->k;
+    struct gemm_bounds bounds = {
+        .result = element_unit_roundoff(task->check->result_type),
+        .underflow = element_underflow(task->check->result_type),
+    };
+
+    if (task->check->implementation == IMPLEMENTATION_PORTABLE &&
+        gemm_sum_type(precision) == DTYPE_F32)
+        precision = PRECISION_FP32;
+    switch (precision) {
+    case PRECISION_INT8:
+        break;
+    case PRECISION_FP64:
+        bound_nearest(&bounds, 0x1p-53, k);
+        break;
+    case PRECISION_FP32:
+        bound_nearest(&bounds, 0x1p-24, k);
+        break;
+    case PRECISION_FP8_E4M3:
+    case PRECISION_FP8_E5M2:
+        bound_truncating(&bounds, 0x1p-13, k / 32.0 + 1.0, k);
+        break;
+    case PRECISION_TF32:
+        bounds.operands = 0x1p-10;
+        bound_truncating(&bounds, 0x1p-23, k + 1.0, k);
+        break;
+    default:
+        bound_truncating(&bounds, 0x1p-23, k + 1.0, k);
+        break;
+    }
+    return bounds;
+}
+
+uint64_t *gemm_draw(uint64_t total, uint64_t count, uint64_t seed, uint64_t stream)
+{
+    uint64_t *numbers = calloc(count, sizeof(*numbers));
+
+    for (uint64_t i = 0; i < count && numbers; i++) {
+        const uint64_t begin = total * i / count, end = total * (i + 1) / count;
+
+        numbers[i] = begin + random_at(seed, stream, i) % (end - begin);
+    }
+    return numbers;
+}
+
+uint64_t gemm_share(uint64_t work, uint64_t each, uint64_t least, uint64_t most)
+{
+    const uint64_t count = work / (each ? each : 1) > least ? work / (each ? each : 1) : least;
+
+    return count < most ? count : most;
+}
+
+enum status gemm_comparison_prepare(struct gemm_comparison *task, struct error *err)
+{
+    const uint64_t elements = task->row_count * task->check->groups * task->check->k;
+
+    task->bounds = bounds_of(task);
+    task->stored = calloc(elements, sizeof(double));
+    task->exact = calloc(elements, sizeof(double));
+    task->got = calloc(task->row_count * task->column_count, sizeof(double));
+    task->outcomes = calloc(task->column_count, sizeof(*task->outcomes));
+    if (!task->rows || !task->columns || !task->stored || !task->exact || !task->got ||
+        !task->outcomes)
+        return error_set(err, STATUS_NO_MEMORY, "checking a GEMM: out of memory");
+    return STATUS_OK;
+}
+
+void gemm_comparison_finish(struct gemm_comparison *task)
+{
+    free(task->rows);
+    free(task->columns);
+    free(task->stored);
+    free(task->exact);
+    free(task->got);
+    free(task->outcomes);
+}
+
+static enum status fetch(struct gemm_comparison *task, struct error *err)
+{
+    const struct gemm_check *check = task->check;
+    const enum dtype type = check->result_type;
+    const uint64_t count = task->column_count, width = check->groups * check->k;
+    const uint64_t bytes = check->n * dtype_bits(type) / 8;
+    const double scale = gemm_scale(&check->a), unit = scale * scale;
+    void *row = malloc(bytes);
+    enum status status = STATUS_OK;
+
+    if (!row)
+        return error_set(err, STATUS_NO_MEMORY, "checking a GEMM: out of memory");
+    for (uint64_t i = 0; i < task->row_count && status == STATUS_OK; i++) {
+        double *exact = task->exact + i * width, *stored = task->stored + i * width;
+
+        status = device_download(check->c, task->rows[i] * bytes, row, bytes, err);
+        for (uint64_t j = 0; j < count && status == STATUS_OK; j++)
+            task->got[i * count + j] = element_decode(type, row, task->columns[j]) * unit;
+        if (status == STATUS_OK)
+            check->row(check, task->rows[i], exact);
+        for (uint64_t p = 0; p < width && status == STATUS_OK; p++)
+            stored[p] = gemm_stored(&check->a, exact[p]);
+    }
+    free(row);
+    return status;
+}
+
+/* A NaN is the worst of all; the first of equals counts. */
+static void note_worst(struct gemm_outcome *outcome, double error, uint64_t row, uint64_t column,
+                       double got, double expected)
+{
+    if (isnan(error))
+        error = INFINITY;
+    if (error <= outcome->worst)
+        return;
+    outcome->worst = error;
+    outcome->row = row;
+    outcome->column = column;
+    outcome->got = got;
+    outcome->expected = expected;
+}
+
+/* Sums over one column of C in one row: the product as stored and exact, and its terms' sizes. */
+struct sums {
+    double stored, exact, magnitude, root;
+};
+
+static struct sums sums_of(const double *a, const double *a_exact, const double *b,
+                           const double *b_exact, uint64_t k)
+{
+    double stored = 0.0, exact = 0.0, magnitude = 0.0, squares = 0.0;
+
+#pragma omp simd reduction(+ : stored, exact, magnitude, squares)
+    for (uint64_t p = 0; p < k; p++) {
+        const double term = a[p] * b[p];
+
+        stored += term;
+        exact += a_exact[p] * b_exact[p];
+        magnitude += fabs(term);
+        squares += term * term;
+    }
+    return (struct sums){stored, exact, magnitude, sqrt(squares)};
+}
+
+static double bound_of(const struct gemm_bounds *bounds, const struct sums *sums, uint64_t k)
+{
+    const double size = fabs(sums->stored);
+    /* The reference rounds, too: scaled operands, products and sums. */
+    const double steps = (double)(k + 8);
+    const double own = 0x1p-53 * fmin(steps * sums->magnitude, WALK * sqrt(steps) * sums->root);
+    const double sum = fmin(bounds->any * sums->magnitude, bounds->chance * sums->root);
+    const double cut = bounds->operands *
+                       fmin((2.0 + bounds->operands) * sums->magnitude, size + CUT * sums->root);
+
+    return own + sum + cut + bounds->result * (size + sum + cut) + bounds->underflow;
+}
+
+static struct gemm_outcome compare_column(const struct gemm_comparison *task, uint64_t index,
+                                          const double *b, const double *b_exact)
+{
+    const uint64_t k = task->check->k, groups = task->check->groups, j = task->columns[index];
+    const uint64_t group = j / (task->check->n / groups) * k;
+    struct gemm_outcome outcome = {.worst = -1.0};
+
+    for (uint64_t i = 0; i < task->row_count; i++) {
+        const uint64_t at = i * groups * k + group;
+        const struct sums sums = sums_of(task->stored + at, task->exact + at, b, b_exact, k);
+        const double got = task->got[i * task->column_count + index];
+        const double bound = bound_of(&task->bounds, &sums, k);
+        const double error = fabs(got - sums.stored);
+        const double total = bound + fabs(sums.stored - sums.exact);
+
+        note_worst(&outcome, error == 0.0 ? 0.0 : error / bound, task->rows[i], j, got,
+                   sums.stored);
+        if (sums.stored != 0.0)
+            outcome.zeros = fmax(outcome.zeros, fabs(sums.stored) / bound);
+        outcome.error2 += (got - sums.exact) * (got - sums.exact);
+        outcome.norm2 += sums.exact * sums.exact;
+        outcome.bound2 += total * total;
+    }
+    return outcome;
+}
+
+static enum status compare(const struct gemm_comparison *task, struct error *err)
+{
+    const struct gemm_check *check = task->check;
+    const uint64_t k = check->k;
+    bool failed = false;
+
+#pragma omp parallel
+    {
+        double *b = malloc(2 * k * sizeof(*b));
+
+        if (!b) {
+#pragma omp atomic write
+            failed = true;
+        }
+#pragma omp for schedule(dynamic, 8)
+        for (uint64_t i = 0; i < task->column_count; i++) {
+            if (!b)
+                continue;
+            check->column(check, task->columns[i], b + k);
+            for (uint64_t p = 0; p < k; p++)
+                b[p] = gemm_stored(&check->b, b[k + p]);
+            task->outcomes[i] = compare_column(task, i, b, b + k);
+        }
+        free(b);
+    }
+    return failed ? error_set(err, STATUS_NO_MEMORY, "checking a GEMM: out of memory") : STATUS_OK;
+}
+
+/* In order, so that the same C always gives the same error. */
+static struct gemm_outcome fold(const struct gemm_comparison *task)
+{
+    struct gemm_outcome all = {.worst = -1.0};
+
+    for (uint64_t i = 0; i < task->column_count; i++) {
+        const struct gemm_outcome *column = &task->outcomes[i];
+
+        note_worst(&all, column->worst, column->row, column->column, column->got, column->expected);
+        all.zeros = fmax(all.zeros, column->zeros);
+        all.error2 += column->error2;
+        all.norm2 += column->norm2;
+        all.bound2 += column->bound2;
+    }
+    return all;
+}
+
+enum status gemm_comparison_run(struct gemm_comparison *task, struct gemm_outcome *ret,
+                                struct error *err)
+{
+    enum status status = fetch(task, err);
+
+    if (status == STATUS_OK)
+        status = compare(task, err);
+    if (status == STATUS_OK)
+        *ret = fold(task);
+    return status;
+}
+
+double gemm_reportable(double error)
+{
+    return isnan(error) ? DBL_MAX : fmin(error, DBL_MAX);
+}
+
+struct workload_check gemm_answer(const struct gemm_comparison *task,
+                                  const struct gemm_outcome *all)
+{
+    return (struct workload_check){
+        .output = task->check->output,
+        .error = gemm_reportable(all->worst),
+        .tolerance = 1.0,
+        .metric = "max_of_bound",
+        .reason = task->check->precision == PRECISION_INT8
+                      ? "sums of integers are exact"
+                      : "bound of a sum of k products of random sign in any order, and of rounding "
+                        "it to C",
+        .compared = task->row_count * task->column_count,
+        .passed = all->worst <= 1.0,
+    };
+}
+
+enum status gemm_judge(const struct gemm_comparison *task, const struct gemm_outcome *all,
+                       const struct workload_check *answer, struct error *err)
+{
+    if (answer->passed)
+        return STATUS_OK;
+    return error_set(err, STATUS_CHECK_FAILED,
+                     "%s in %s: output %s[%llu, %llu]: got %.9g%s, expected %.9g: the error is "
+                     "%.3g times its bound (%s)",
+                     task->check->subject, precision_name(task->check->precision), answer->output,
+                     (unsigned long long)all->row, (unsigned long long)all->column, all->got,
+                     isnan(all->got) ? " (never written?)" : "", all->expected, all->worst,
+                     answer->reason);
+}

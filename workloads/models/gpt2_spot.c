@@ -1,0 +1,210 @@
+#include "workloads/models/gpt2_spot.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/storage.h"
+
+#define PREFIX_MIN 2
+#define SPAN 256 /* elements */
+#define PLACES 2 /* of each part */
+#define NORM_ROWS 4
+
+uint64_t gpt2_spot_prefix(const struct gpt2_shape *shape, uint64_t length)
+{
+    uint64_t ret = GPT2_SPOT_WORK / gpt2_parameter_count(shape);
+
+    ret = ret < PREFIX_MIN ? PREFIX_MIN : ret > GPT2_SPOT_PREFIX ? GPT2_SPOT_PREFIX : ret;
+    return ret < length ? ret : length;
+}
+
+enum status gpt2_poison(const struct gpt2_device *model, enum gpt2_buffer buffer, uint64_t offset,
+                        uint64_t count, struct error *err)
+{
+    const enum dtype type = gpt2_device_type(&model->plan, buffer);
+    const uint64_t size = dtype_bits(type) / 8;
+    const float nan = NAN;
+    unsigned char element[sizeof(nan)] = {0xff};
+    unsigned char *bytes = malloc(count * size);
+    enum status status;
+
+    if (!bytes)
+        return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
+    if (type != DTYPE_I8)
+        storage_encode(type, &nan, 1, element);
+    for (uint64_t i = 0; i < count; i++)
+        memcpy(bytes + i * size, element, size);
+    status = device_upload(model->buffers[buffer], offset * size, bytes, count * size, err);
+    free(bytes);
+    return status;
+}
+
+/* Parts of (rows, columns) elements, rows `stride` and parts `distance` elements apart. */
+struct layout {
+    uint64_t parts, distance, rows, columns, stride;
+};
+
+static struct layout layout_of(const struct gpt2_device_plan *plan, enum gpt2_buffer buffer)
+{
+    const struct gpt2_shape *shape = &plan->shape;
+    const uint64_t rows = plan->sequences * plan->length, d = shape->width, m = shape->mlp_width;
+    const uint64_t layers = plan->training ? shape->layers : 1;
+    const uint64_t halves = plan->training ? 2 * shape->layers + 1 : 1;
+    struct layout ret = {1, 0, rows, 0, 0};
+
+    switch (buffer) {
+    case GPT2_RESIDUAL:
+    case GPT2_NORM:
+        ret.parts = halves;
+        ret.columns = d;
+        break;
+    case GPT2_MEAN:
+    case GPT2_RSTD:
+        ret.parts = halves;
+        ret.columns = 1;
+        break;
+    case GPT2_QKV:
+        ret.parts = layers;
+        ret.columns = 3 * d;
+        break;
+    case GPT2_VALUES:
+        ret.parts = layers;
+        ret.columns = d;
+        break;
+    case GPT2_FC:
+    case GPT2_GELU:
+        ret.parts = layers;
+        ret.columns = m;
+        break;
+    case GPT2_SCORES:
+    case GPT2_D_SCORES: /* of each row the first, since what lies above the diagonal is 0 anyway */
+        ret.parts = buffer == GPT2_SCORES ? layers : 1;
+        ret.rows = rows * shape->heads;
+        ret.columns = 1;
+        ret.stride = plan->length;
+        break;
+    case GPT2_STATISTICS:
+        ret.parts = layers;
+        ret.distance = gpt2_statistics_length(plan);
+        ret.rows = rows * shape->heads;
+        ret.columns = 1;
+        break;
+    case GPT2_LOGITS:
+        ret.columns = shape->vocabulary;
+        ret.stride = gpt2_logits_stride(plan);
+        break;
+    case GPT2_INPUT8:
+    case GPT2_D_RESIDUAL:
+    case GPT2_D_NARROW:
+        ret.columns = d;
+        break;
+    case GPT2_TOTAL:
+    case GPT2_ROW_LOSS:
+        ret.columns = 1;
+        break;
+    case GPT2_D_QKV:
+        ret.columns = 3 * d;
+        break;
+    case GPT2_D_FC:
+        ret.columns = m;
+        break;
+    default:
+        ret.parts = 0;
+    }
+    ret.stride = ret.stride ? ret.stride : ret.columns;
+    ret.distance = ret.distance ? ret.distance : ret.rows * ret.stride;
+    return ret;
+}
+
+enum status gpt2_poison_drawn(const struct gpt2_device *model, enum gpt2_buffer buffer,
+                              struct random *random, struct error *err)
+{
+    const struct layout layout = layout_of(&model->plan, buffer);
+    const uint64_t count = layout.columns < SPAN ? layout.columns : SPAN;
+    enum status status = STATUS_OK;
+
+    for (uint64_t i = 0; model->buffers[buffer] && i < PLACES * layout.parts; i++) {
+        const uint64_t at = i / PLACES * layout.distance +
+                            random_next_below(random, layout.rows) * layout.stride +
+                            random_next_below(random, layout.columns - count + 1);
+
+        status = gpt2_poison(model, buffer, at, count, err);
+        if (status != STATUS_OK)
+            break;
+    }
+    return status;
+}
+
+enum status gpt2_poison_all(const struct gpt2_device *model, struct random *random,
+                            struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    for (int i = 0; i < GPT2_BUFFERS && status == STATUS_OK; i++)
+        status = gpt2_poison_drawn(model, (enum gpt2_buffer)i, random, err);
+    return status;
+}
+
+/* ---- layer norms ---- */
+
+/*
+ * Errors over their bounds. Sums of `width` terms in f32, in whatever order, are off by at most
+ * width u of the sum of absolute terms; 1 / sqrt halves what is relative to the variance, and has
+ * a few roundings of its own (3 ulp of a square root and 2.5 of a division are allowed to OpenCL).
+ */
+static double statistics_error(const float *x, uint64_t width, double mean, double rstd)
+{
+    const double n = (double)width, u = 0x1p-24;
+    double sum = 0.0, absolute = 0.0, square = 0.0, wanted, shift, bound, error;
+
+    for (uint64_t i = 0; i < width; i++) {
+        sum += (double)x[i];
+        absolute += fabs((double)x[i]);
+    }
+    sum /= n;
+    for (uint64_t i = 0; i < width; i++)
+        square += ((double)x[i] - sum) * ((double)x[i] - sum);
+    square = square / n + GPT2_NORM_EPSILON;
+    wanted = 1.0 / sqrt(square);
+    shift = (n + 4.0) * u * absolute / n; /* a mean that is off moves all deviations */
+    bound = wanted * ((0.5 * n + 8.0) * u + 0.5 * shift * shift / square);
+    error = fmax(fabs(mean - sum) / (shift + FLT_MIN), fabs(rstd - wanted) / bound);
+    return isnan(mean) || isnan(rstd) ? DBL_MAX : error;
+}
+
+enum status gpt2_check_norms(const struct gpt2_device *model, struct random *random,
+                             struct check_sink *sink, struct error *err)
+{
+    const struct gpt2_device_plan *plan = &model->plan;
+    const uint64_t width = plan->shape.width, rows = model->tokens.rows;
+    const uint64_t halves = plan->training ? 2 * plan->shape.layers + 1 : 1;
+    struct workload_check check = {
+        .output = "norm.statistics",
+        .tolerance = 1.0,
+        .metric = "max_of_bound",
+        .reason = "sums of a row in f32, and a few roundings of the square root and the division",
+    };
+    float *x = malloc(width * sizeof(*x)), mean, rstd;
+    enum status status = STATUS_OK;
+
+    if (!x)
+        return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
+    for (uint64_t i = 0; !plan->quantised && i < NORM_ROWS * halves && status == STATUS_OK; i++) {
+        const uint64_t row = i / NORM_ROWS * rows + random_next_below(random, rows);
+
+        status = gpt2_device_fetch(model, GPT2_RESIDUAL, row * width, width, x, err);
+        if (status == STATUS_OK)
+            status = gpt2_device_fetch(model, GPT2_MEAN, row, 1, &mean, err);
+        if (status == STATUS_OK)
+            status = gpt2_device_fetch(model, GPT2_RSTD, row, 1, &rstd, err);
+        if (status == STATUS_OK)
+            check.error = fmax(check.error, statistics_error(x, width, (double)mean, (double)rstd));
+        check.compared += 2;
+    }
+    free(x);
+    if (status == STATUS_OK && check.compared > 0)
+        check_sink_report(sink, check, "mean or reciprocal deviation of a row");
+    return status;
+}
