@@ -55,7 +55,7 @@ def self_test():
                          "enum status a_unused(int x);\nvoid a_tested(void);\n",
         "protocols/a.c": "int a_called(void)\n{\n    return 1;\n}\n"
                          "enum status a_unused(int x)\n{\n    return x;\n}\nvoid a_tested(void)\n{\n}\n",
-        "results/b.c": '/* a_unused() */\nstatic int (*const table[])(int) = {a_in_table};\n'
+        "results/store/b.c": '/* a_unused() */\nstatic int (*const table[])(int) = {a_in_table};\n'
                        'static int f(void)\n{\n    puts("a_unused(1)");\n    return a_called();\n}\n',
         "tests/unit/t.c": "int main(void)\n{\n    a_tested();\n}\n",
     }
