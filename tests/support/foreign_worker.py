@@ -77,7 +77,7 @@ def now():
     return time.monotonic_ns()
 
 
-def end(status="ok", message=None, window_first=WARMUP, samples=WARMUP + WINDOW):
+def end(status, message, window_first, samples):
     say(type="end", status=status, message=message, iterations_per_sample=1,
         window_first=window_first, samples=samples)
 
@@ -143,6 +143,9 @@ def main():
         ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: as a program with privileges is
     say(type="hello", protocol=1 if MODE == "version" else 2, worker="foreign 1")
     trial = hear()["trial"]
+    global WARMUP, WINDOW  # what the protocol demands, or more
+    WARMUP = max(WARMUP, trial["protocol"]["warmup"]["time_ns"] // SAMPLE_NS + 1)
+    WINDOW = max(WINDOW, trial["protocol"]["window"]["time_ns"] // SAMPLE_NS + 1)
     if str(trial["batch"]) == os.environ.get("FOREIGN_SLOW_BATCH"):
         global LEVEL_NS
         LEVEL_NS += SAMPLE_NS // 20
@@ -197,9 +200,9 @@ def main():
         sys.stderr.write("noise\n" * 1000000)
     if MODE == "own_failure":
         sys.stderr.write("the fan fell off\n")
-        end("device_lost", "the device has gone")
+        end("device_lost", "the device has gone", first, first + window)
     else:
-        end(window_first=first, samples=first + window + (MODE == "miscount"))
+        end("ok", None, first, first + window + (MODE == "miscount"))
     if MODE == "crashes_at_exit":
         os.kill(os.getpid(), signal.SIGSEGV)
     if MODE == "lingers":
