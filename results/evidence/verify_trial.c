@@ -118,7 +118,8 @@ static const struct rule {
      " t.id = v.trial JOIN cell c ON c.id = t.cell JOIN content p ON p.digest = c.protocol WHERE"
      " v.metric = 'same_bits') v WHERE NOT first_only OR NOT EXISTS (SELECT 1 FROM trial b JOIN"
      " trial_end x ON x.trial = b.id AND x.status = 'ok' JOIN verification r ON r.trial = b.id AND"
-     " r.metric <> 'same_bits' WHERE b.cell = v.cell AND b.id < v.trial)"},
+     " r.metric <> 'same_bits' AND r.phase <> 'spot_check' WHERE b.cell = v.cell AND b.id <"
+     " v.trial)"},
     {"verification",
      "SELECT id, 'trial ' || trial || ' has the same bits as an earlier one, with the error ' ||"
      " coalesce(error, error_text) || ', tolerance ' || tolerance FROM verification WHERE metric ="

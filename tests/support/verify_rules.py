@@ -301,7 +301,8 @@ class Trials:
                     if error != 0 or tolerance != 0 or cell_of.get(number) not in compared or \
                             (protocol or {}).get("verification") == "each_trial":
                         self.wrong("verification", check["id"], "no earlier trial explains it")
-            if ok and any(check["metric"] != "same_bits" for check in self.checks[number]):
+            if ok and any(check["metric"] != "same_bits" and check["phase"] in CHECKED
+                          for check in self.checks[number]):
                 compared.add(cell_of.get(number))
 
     def others(self):
