@@ -222,7 +222,7 @@ FALSE_WORKER = """#!/usr/bin/env python3
 import json, os
 def say(**words):
     os.write(4, (json.dumps(words) + "\\n").encode())
-say(type="hello", protocol=1, worker="false")
+say(type="hello", protocol=2, worker="false")
 os.read(3, 1 << 20)
 say(type="samples", series="telemetry:device.power_mw", first=0, values=[1, 2])
 os.read(3, 1)
