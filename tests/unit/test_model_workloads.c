@@ -116,8 +116,8 @@ static void test_training_learns(void **state)
     ASSERT_OK(workload.kind->verify(instance, note_check, &after, err));
     assert_true(after.loss_fall);
     assert_int_equal(after.failed, 0);
-    /* loss, gradients of 2 + 2 * 12 + 2 tensors, their worst block, norms, logits, embedding, three arrays
-     * of the update and what stood still, the fall */
+    /* loss, gradients of 2 + 2 * 12 + 2 tensors, their worst block, norms, logits, embedding, three
+     * arrays of the update and what stood still, the fall */
     assert_int_equal(after.count, 1 + 28 + 1 + 3 + 4 + 1);
     facts = workload.kind->facts(instance);
     assert_true(real_at(facts, "loss", "first_nats") >
