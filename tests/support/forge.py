@@ -305,7 +305,7 @@ def token(root, time=b"20261120190000Z"):
                 wrap(0x30, wrap(0x30, b"\6\x09\x60\x86\x48\1\x65\3\4\2\1", b"\5\0"), wrap(4, root)),
                 b"\2\1\7", wrap(0x18, time))
     content = wrap(0x30, b"\6\x0b\x2a\x86\x48\x86\xf7\x0d\1\x09\x10\1\4", wrap(0xA0, wrap(4, info)))
-    signed = wrap(0x30, b"\2\1\3", b"\x31\0", content)
+    signed = wrap(0x30, b"\2\1\3", b"\x31\0", content, b"\x31\0")
     return wrap(0x30, b"\6\x09\x2a\x86\x48\x86\xf7\x0d\1\7\2", wrap(0xA0, signed))
 
 
