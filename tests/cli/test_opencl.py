@@ -98,7 +98,7 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
         self.assertLessEqual({"wall_ns", "gap_ns", "stage:forward", "stage:backward",
                               "stage:optimizer"}, series)
         checks = self.query("SELECT phase, count(*), min(passed) FROM verification GROUP BY phase")
-        self.assertEqual([row[0] for row in checks], ["verify_after", "verify_before"])
+        self.assertEqual([row[0] for row in checks], ["spot_check", "verify_after", "verify_before"])
         self.assertTrue(all(row[1] > 4 and row[2] == 1 for row in checks))
         # Choices were made once per cell, and used by every trial.
         chosen = self.query("SELECT c.ordinal, b.body FROM choice x JOIN cell c ON c.id = x.cell"
