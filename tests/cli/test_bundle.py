@@ -260,7 +260,7 @@ class Bundle(CliTest):
                 "event.detail": "put away for good", "import.file": "secret-bench",
                 "claim.body": "7100.25", "device.name": "null device", "device.uuid": "null-00000000",
                 "campaign.command": "--quiet", "comparison.body": '"gate":{',
-                "trial.facts": '"facts":{}',
+                "trial.facts": '"facts":{"conduct":',
                 "stack.path": "/bin/assay", "dump.output": '"lscpu": ['}
 
     def test_every_member_can_be_withheld(self):
