@@ -1,6 +1,7 @@
 #include "protocols/conduct.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* What two processes may differ by in reading the same clock around a message. */
 #define CLOCK_SLACK_NS INT64_C(1000000)
@@ -11,6 +12,25 @@
 #define CLOCK_RATE_PART 1000
 /* More of a window than this between samples is no window of samples. */
 #define GAP_PART 2
+
+struct conduct_part *conduct_part_of(struct conduct *conduct, const char *name)
+{
+    return !strcmp(name, "warmup")   ? &conduct->warmup
+           : !strcmp(name, "window") ? &conduct->window
+                                     : NULL;
+}
+
+bool conduct_note_check(struct conduct *conduct, const char *phase)
+{
+    bool *checked = !strcmp(phase, "verify_before")  ? &conduct->checked_before
+                    : !strcmp(phase, "spot_check")   ? &conduct->checked_within
+                    : !strcmp(phase, "verify_after") ? &conduct->checked_after
+                                                     : NULL;
+
+    if (checked)
+        *checked = true;
+    return checked != NULL;
+}
 
 static int64_t span(const struct conduct_part *part)
 {

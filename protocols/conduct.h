@@ -34,6 +34,12 @@ struct conduct {
     int64_t kernel_ns;
 };
 
+/* The part of the worker's phase `name`; NULL: it is of neither. */
+struct conduct_part *conduct_part_of(struct conduct *conduct, const char *name);
+
+/* Notes a check of the phase; false: no check is of such a phase. */
+bool conduct_note_check(struct conduct *conduct, const char *phase);
+
 /*
  * INVALID: it breaks the clause that begins the message ("window.min_samples: 25 samples ..."), or
  * its clocks contradict each other ("clock.window: ...").

@@ -166,13 +166,7 @@ static enum status add_check(struct trial_record *record, const struct message *
         .passed = message->passed,
     };
 
-    if (!strcmp(message->phase, "verify_before"))
-        record->conduct.checked_before = true;
-    else if (!strcmp(message->phase, "spot_check"))
-        record->conduct.checked_within = true;
-    else if (!strcmp(message->phase, "verify_after"))
-        record->conduct.checked_after = true;
-    else
+    if (!conduct_note_check(&record->conduct, message->phase))
         return error_set(err, STATUS_PROTOCOL, "worker message \"check\": its phase is \"%s\"",
                          message->phase);
     if (message->passed && (!(message->error <= message->tolerance) || message->compared == 0))
@@ -188,9 +182,7 @@ static enum status add_check(struct trial_record *record, const struct message *
 
 static void note_phase(struct trial_record *record, const struct message *message)
 {
-    struct conduct_part *part = !strcmp(message->name, "warmup")   ? &record->conduct.warmup
-                                : !strcmp(message->name, "window") ? &record->conduct.window
-                                                                   : NULL;
+    struct conduct_part *part = conduct_part_of(&record->conduct, message->name);
 
     if (!part)
         return;

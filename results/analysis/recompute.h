@@ -1,4 +1,4 @@
-/* recompute - a stored comparison worked out again from the stored samples. */
+/* recompute - a stored comparison, recomputed from the stored samples. */
 #ifndef ASSAY_RESULTS_ANALYSIS_RECOMPUTE_H
 #define ASSAY_RESULTS_ANALYSIS_RECOMPUTE_H
 

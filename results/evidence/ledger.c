@@ -281,7 +281,7 @@ static enum status insert_row(struct store *store, const char *kind, const int64
     return statement_single(&statement, ret, err);
 }
 
-static struct note note_of(const struct ledger_checkpoint *checkpoint)
+struct note ledger_note_of(const struct ledger_checkpoint *checkpoint)
 {
     return (struct note){.origin = checkpoint->origin,
                          .size = checkpoint->size,
@@ -311,7 +311,7 @@ enum status ledger_insert_signature(struct store *store, int64_t checkpoint,
 static enum status sign(struct store *store, const struct ledger_checkpoint *checkpoint,
                         const char *role, const struct key *key, struct error *err)
 {
-    struct note note = note_of(checkpoint);
+    struct note note = ledger_note_of(checkpoint);
     uint8_t signature[KEY_SIGNATURE_SIZE];
     enum status status = note_sign(&note, key, signature, err);
 
@@ -508,7 +508,7 @@ enum status ledger_add_timestamp(struct store *store, int64_t id, const void *to
 enum status ledger_note(struct store *store, const struct ledger_checkpoint *checkpoint, char **ret,
                         struct error *err)
 {
-    struct note note = note_of(checkpoint);
+    struct note note = ledger_note_of(checkpoint);
     struct statement statement;
     struct text out;
     bool row = false;

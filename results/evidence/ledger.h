@@ -18,6 +18,7 @@
 #include "harness/core/status.h"
 #include "results/evidence/key.h"
 #include "results/evidence/merkle.h"
+#include "results/evidence/note.h"
 #include "results/store/store.h"
 
 #define LEDGER_ORIGIN_SIZE 64
@@ -92,6 +93,9 @@ enum status ledger_add_signature(struct store *store, int64_t checkpoint, const 
 /* Keeps an RFC 3161 token. INVALID when its imprint is not the checkpoint's root. */
 enum status ledger_add_timestamp(struct store *store, int64_t checkpoint, const void *token,
                                  size_t length, struct error *err);
+
+/* What is signed of the checkpoint, whose strings it borrows. */
+struct note ledger_note_of(const struct ledger_checkpoint *checkpoint);
 
 /* The checkpoint as a signed note (note.h), with the signatures it has; heap. */
 enum status ledger_note(struct store *store, const struct ledger_checkpoint *checkpoint, char **ret,

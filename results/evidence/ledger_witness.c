@@ -16,19 +16,9 @@
 
 #define CLOCKS_APART_NS INT64_C(60000000000) /* largest difference of two honest clocks */
 
-static struct note note_of(const struct ledger_checkpoint *checkpoint)
-{
-    return (struct note){.origin = checkpoint->origin,
-                         .size = checkpoint->size,
-                         .root = checkpoint->root,
-                         .kind = checkpoint->kind,
-                         .utc_ns = checkpoint->utc_ns,
-                         .campaign = checkpoint->uid[0] ? checkpoint->uid : NULL};
-}
-
 void ledger_append_body(struct text *out, const struct ledger_checkpoint *checkpoint)
 {
-    const struct note note = note_of(checkpoint);
+    const struct note note = ledger_note_of(checkpoint);
 
     note_append_body(out, &note);
 }
@@ -154,7 +144,7 @@ static enum status take_line(struct store *store, const struct ledger_checkpoint
     if (cosigned) {
         good = cosignature_verify(key->key.bytes, body->data, body->length, line->signature);
     } else {
-        const struct note note = note_of(checkpoint);
+        const struct note note = ledger_note_of(checkpoint);
 
         good = note_verify(&note, key->key.bytes, line->signature);
     }

@@ -34,10 +34,7 @@ struct judge {
 static void take_phases(struct judge *judge, struct conduct *conduct)
 {
     while (sqlite3_step(judge->phases) == SQLITE_ROW) {
-        const char *name = text_at(judge->phases, 0);
-        struct conduct_part *part = !strcmp(name, "warmup")   ? &conduct->warmup
-                                    : !strcmp(name, "window") ? &conduct->window
-                                                              : NULL;
+        struct conduct_part *part = conduct_part_of(conduct, text_at(judge->phases, 0));
 
         if (part) {
             part->begin_ns = sqlite3_column_int64(judge->phases, 1);
@@ -45,13 +42,8 @@ static void take_phases(struct judge *judge, struct conduct *conduct)
         }
     }
     sqlite3_reset(judge->phases);
-    while (sqlite3_step(judge->checks) == SQLITE_ROW) {
-        const char *phase = text_at(judge->checks, 0);
-
-        conduct->checked_before |= !strcmp(phase, "verify_before");
-        conduct->checked_within |= !strcmp(phase, "spot_check");
-        conduct->checked_after |= !strcmp(phase, "verify_after");
-    }
+    while (sqlite3_step(judge->checks) == SQLITE_ROW)
+        conduct_note_check(conduct, text_at(judge->checks, 0));
     sqlite3_reset(judge->checks);
 }
 

@@ -360,6 +360,24 @@ static enum status fill_cell(struct store *store, int64_t cell, json_t *object, 
     return status;
 }
 
+/* Takes `object`, a row of the `kind`, or null where there is none; `fill` adds what is of it. */
+static enum status complete(struct store *store, int64_t row, const char *kind,
+                            enum status (*fill)(struct store *store, int64_t row, json_t *object,
+                                                struct error *err),
+                            json_t *object, json_t **ret, struct error *err)
+{
+    enum status status = json_is_null(object)
+                             ? error_set(err, STATUS_NOT_FOUND, "%s: there is no %s %lld",
+                                         store->path, kind, (long long)row)
+                             : fill(store, row, object, err);
+
+    if (status == STATUS_OK)
+        *ret = object;
+    else
+        json_decref(object);
+    return status;
+}
+
 static enum status read_cell(struct store *store, int64_t cell, json_t **ret, struct error *err)
 {
     json_t *object = NULL;
@@ -374,16 +392,8 @@ static enum status read_cell(struct store *store, int64_t cell, json_t **ret, st
                                 " JOIN content p ON p.digest = c.protocol WHERE c.id = ?1",
                                 cell, &object, err);
 
-    if (status == STATUS_OK && json_is_null(object))
-        return error_set(err, STATUS_NOT_FOUND, "%s: there is no cell %lld", store->path,
-                         (long long)cell);
-    if (status == STATUS_OK)
-        status = fill_cell(store, cell, object, err);
-    if (status == STATUS_OK)
-        *ret = object;
-    else
-        json_decref(object);
-    return status;
+    return status == STATUS_OK ? complete(store, cell, "cell", fill_cell, object, ret, err)
+                               : status;
 }
 
 static enum status fill_campaign(struct store *store, int64_t campaign, json_t *object,
@@ -443,16 +453,9 @@ static enum status read_campaign(struct store *store, int64_t campaign, json_t *
                                 " JOIN content p ON p.digest = g.plan WHERE g.id = ?1",
                                 campaign, &object, err);
 
-    if (status == STATUS_OK && json_is_null(object))
-        return error_set(err, STATUS_NOT_FOUND, "%s: there is no campaign %lld", store->path,
-                         (long long)campaign);
-    if (status == STATUS_OK)
-        status = fill_campaign(store, campaign, object, err);
-    if (status == STATUS_OK)
-        *ret = object;
-    else
-        json_decref(object);
-    return status;
+    return status == STATUS_OK
+               ? complete(store, campaign, "campaign", fill_campaign, object, ret, err)
+               : status;
 }
 
 /* All SELECTs of one record see one state of the database. */
