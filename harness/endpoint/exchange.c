@@ -1,0 +1,313 @@
+#include "harness/endpoint/exchange.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "harness/core/clock.h"
+#include "harness/endpoint/event.h"
+
+static void keep(struct exchange *exchange, const char *bytes, size_t length)
+{
+    size_t room = sizeof(exchange->kept) - exchange->kept_length;
+
+    if (length > room)
+        length = room;
+    memcpy(exchange->kept + exchange->kept_length, bytes, length);
+    exchange->kept_length += length;
+}
+
+/* False, for callbacks that stop. */
+static bool refuse(struct exchange *exchange, const char *why, const char *bytes, size_t length)
+{
+    snprintf(exchange->why, sizeof(exchange->why), "%s", why);
+    exchange->kept_length = 0;
+    keep(exchange, bytes, length);
+    return false;
+}
+
+static void take_output(struct exchange *exchange)
+{
+    struct request *request = exchange->request;
+    int64_t gap = exchange->now_ns - exchange->last_ns;
+
+    if (exchange->outputs++ == 0)
+        request->first_ns = exchange->now_ns;
+    else if (request->worst_gap_ns == REQUEST_NEVER || gap > request->worst_gap_ns)
+        request->worst_gap_ns = gap;
+    exchange->last_ns = exchange->now_ns;
+}
+
+static bool on_event(void *context, const char *data, size_t length)
+{
+    struct exchange *exchange = context;
+    struct event event;
+
+    if (exchange->is_ended)
+        return true;
+    ++exchange->stats->events;
+    if (++exchange->events > exchange->client->options->limits.events)
+        return refuse(exchange, "more events than the limit", "", 0);
+    if (!event_read(data, length, &event))
+        return refuse(exchange, "an event that is no completion's JSON", data, length);
+    if (event.is_error)
+        return refuse(exchange, "an error in the stream", event.error, strlen(event.error));
+    if (event.has_usage) {
+        exchange->has_usage = true;
+        exchange->usage_prompt = event.prompt_tokens;
+        exchange->usage_output = event.output_tokens;
+    }
+    exchange->is_finished |= event.is_finished;
+    exchange->is_ended = event.is_end;
+    if (event.has_content)
+        take_output(exchange);
+    return true;
+}
+
+static long http_status(const struct exchange *exchange)
+{
+    long code = 0;
+
+    curl_easy_getinfo(exchange->handle, CURLINFO_RESPONSE_CODE, &code);
+    return code;
+}
+
+static size_t on_header(char *bytes, size_t size, size_t count, void *context)
+{
+    static const char encoding[] = "content-encoding:";
+    struct exchange *exchange = context;
+    size_t length = size * count;
+
+    exchange->header_bytes += length;
+    if (exchange->header_bytes > exchange->client->options->limits.header_bytes)
+        return refuse(exchange, "more bytes of headers than the limit", bytes, length);
+    if (length >= sizeof(encoding) - 1 && !strncasecmp(bytes, encoding, sizeof(encoding) - 1) &&
+        !memmem(bytes, length, "identity", 8))
+        return refuse(exchange, "an encoded answer, which was not asked for", bytes, length);
+    return length;
+}
+
+static bool is_event_stream(const struct exchange *exchange)
+{
+    static const char wanted[] = "text/event-stream";
+    char *type = NULL;
+
+    curl_easy_getinfo(exchange->handle, CURLINFO_CONTENT_TYPE, &type);
+    return type && !strncasecmp(type, wanted, sizeof(wanted) - 1);
+}
+
+static bool take_bytes(struct exchange *exchange, const char *bytes, size_t length)
+{
+    exchange->body_bytes += length;
+    exchange->stats->bytes += length;
+    if (exchange->body_bytes > exchange->client->options->limits.body_bytes)
+        return exchange->is_ended ? false : refuse(exchange, "more bytes than the limit", "", 0);
+    if (!exchange->is_stream && http_status(exchange) != 200) {
+        keep(exchange, bytes, length);
+        return exchange->kept_length < sizeof(exchange->kept);
+    }
+    if (!exchange->is_stream && !is_event_stream(exchange))
+        return refuse(exchange, "the answer is no event stream", bytes, length);
+    exchange->is_stream = true;
+    switch (sse_feed(&exchange->sse, bytes, length)) {
+    case SSE_OK:
+        return true;
+    case SSE_TOO_LONG:
+        return refuse(exchange, "a line longer than the limit", "", 0);
+    case SSE_NO_MEMORY:
+        return refuse(exchange, "assay is out of memory", "", 0);
+    case SSE_STOPPED:
+        break;
+    }
+    return false;
+}
+
+static size_t on_bytes(char *bytes, size_t size, size_t count, void *context)
+{
+    struct exchange *exchange = context;
+
+    exchange->now_ns = clock_monotonic_ns() - exchange->start_ns;
+    return take_bytes(exchange, bytes, size * count) ? size * count : CURL_WRITEFUNC_ERROR;
+}
+
+/* Now, but not before the request's time. */
+static int64_t now_at_last(const struct exchange *exchange)
+{
+    int64_t now;
+
+    do
+        now = clock_monotonic_ns() - exchange->start_ns;
+    while (now < exchange->request->scheduled_ns);
+    return now;
+}
+
+/* The connection is there, the request about to be written. */
+static int on_send(void *context, char *remote, char *local, int remote_port, int local_port)
+{
+    struct exchange *exchange = context;
+
+    (void)remote;
+    (void)local;
+    (void)remote_port;
+    (void)local_port;
+    if (exchange->sends++ == 0)
+        exchange->request->sent_ns = now_at_last(exchange);
+    return CURL_PREREQFUNC_OK;
+}
+
+enum status exchange_init(struct exchange *ret, const struct client *client,
+                          struct endpoint_stats *stats, int64_t start_ns, struct error *err)
+{
+    ret->client = client;
+    ret->stats = stats;
+    ret->start_ns = start_ns;
+    text_init(&ret->body);
+    sse_init(&ret->sse, client->options->limits.line_bytes, on_event, ret);
+    ret->handle = client_handle(client);
+    if (!ret->handle)
+        return error_set(err, STATUS_NO_MEMORY, "preparing connections: out of memory");
+    curl_easy_setopt(ret->handle, CURLOPT_URL, client->target);
+    curl_easy_setopt(ret->handle, CURLOPT_HTTPHEADER, client->headers);
+    curl_easy_setopt(ret->handle, CURLOPT_POST, 1L);
+    curl_easy_setopt(ret->handle, CURLOPT_PRIVATE, ret);
+    curl_easy_setopt(ret->handle, CURLOPT_ERRORBUFFER, ret->curl_error);
+    curl_easy_setopt(ret->handle, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(ret->handle, CURLOPT_HEADERDATA, ret);
+    curl_easy_setopt(ret->handle, CURLOPT_WRITEFUNCTION, on_bytes);
+    curl_easy_setopt(ret->handle, CURLOPT_WRITEDATA, ret);
+    curl_easy_setopt(ret->handle, CURLOPT_PREREQFUNCTION, on_send);
+    curl_easy_setopt(ret->handle, CURLOPT_PREREQDATA, ret);
+    return STATUS_OK;
+}
+
+void exchange_finish(struct exchange *exchange)
+{
+    curl_easy_cleanup(exchange->handle);
+    sse_finish(&exchange->sse);
+    text_finish(&exchange->body);
+}
+
+void exchange_begin(struct exchange *exchange, struct request *request, uint32_t asked,
+                    struct text *body)
+{
+    struct text used = exchange->body;
+
+    exchange->body = *body;
+    *body = used;
+    sse_reset(&exchange->sse);
+    exchange->request = request;
+    exchange->asked = asked;
+    exchange->begun_ns = clock_monotonic_ns() - exchange->start_ns;
+    if (exchange->begun_ns < request->scheduled_ns)
+        exchange->begun_ns = request->scheduled_ns;
+    exchange->outputs = exchange->sends = 0;
+    exchange->events = exchange->header_bytes = exchange->body_bytes = 0;
+    exchange->is_stream = exchange->is_finished = exchange->is_ended = exchange->has_usage = false;
+    exchange->why[0] = exchange->curl_error[0] = '\0';
+    exchange->kept_length = 0;
+    curl_easy_setopt(exchange->handle, CURLOPT_POSTFIELDS, exchange->body.data);
+    curl_easy_setopt(exchange->handle, CURLOPT_POSTFIELDSIZE, (long)exchange->body.length);
+}
+
+/* All of its output has arrived, whatever became of the connection afterwards. */
+static bool is_whole(const struct exchange *exchange)
+{
+    return exchange->outputs > 0 && !exchange->why[0] &&
+           (exchange->is_finished || exchange->is_ended);
+}
+
+static void count_success(struct exchange *exchange)
+{
+    struct endpoint_stats *stats = exchange->stats;
+
+    stats->without_end += !exchange->is_ended;
+    stats->without_usage += !exchange->has_usage;
+    if (exchange->has_usage) {
+        stats->usage_above_events += exchange->usage_output > exchange->outputs;
+        stats->usage_below_events += exchange->usage_output < exchange->outputs;
+        stats->prompt_asked += exchange->request->prompt_tokens;
+        stats->prompt_told += exchange->usage_prompt;
+    }
+}
+
+static void write_tokens(struct exchange *exchange)
+{
+    struct request *request = exchange->request;
+
+    request->output_tokens = exchange->outputs;
+    if (exchange->has_usage) {
+        request->output_tokens = exchange->usage_output;
+        request->prompt_tokens = exchange->usage_prompt;
+    }
+    if (request->status == REQUEST_OK)
+        exchange->stats->output_not_as_asked += request->output_tokens != exchange->asked;
+}
+
+static void count_sends(struct exchange *exchange)
+{
+    long opened = 0;
+
+    curl_easy_getinfo(exchange->handle, CURLINFO_NUM_CONNECTS, &opened);
+    exchange->stats->connections_opened += (uint64_t)opened;
+    exchange->stats->retried += exchange->sends > 1;
+}
+
+static enum request_status explain(struct exchange *exchange, CURLcode code)
+{
+    enum request_status status = REQUEST_FAILED;
+    const char *bytes = exchange->kept, *reason = exchange->why;
+    size_t length = exchange->kept_length;
+    long http = http_status(exchange);
+    char number[32];
+
+    if (exchange->why[0]) {
+        ;
+    } else if (http == 429 || http == 503) {
+        status = REQUEST_REFUSED;
+    } else if (code == CURLE_OPERATION_TIMEDOUT) {
+        status = REQUEST_TIMED_OUT;
+        reason = exchange->sends ? "request timeout" : "connect timeout";
+    } else if (code != CURLE_OK && (http == 0 || http == 200)) {
+        reason = curl_easy_strerror(code);
+        bytes = exchange->curl_error;
+        length = strlen(bytes);
+    } else if (http == 200) {
+        reason = exchange->outputs ? "the stream ended without finish_reason and [DONE]"
+                                   : "an answer without output";
+    }
+    if (!*reason) {
+        snprintf(number, sizeof(number), "HTTP %ld", http);
+        reason = number;
+    }
+    reasons_add(&exchange->stats->reasons, reason, bytes, length, exchange->client->key);
+    return status;
+}
+
+void exchange_end(struct exchange *exchange, CURLcode code)
+{
+    struct request *request = exchange->request;
+
+    count_sends(exchange);
+    if (is_whole(exchange)) {
+        request->status = REQUEST_OK;
+        request->done_ns = exchange->last_ns;
+        count_success(exchange);
+    } else {
+        if (request->sent_ns == REQUEST_NEVER)
+            request->sent_ns = exchange->begun_ns;
+        request->done_ns = now_at_last(exchange);
+        request->status = explain(exchange, code);
+    }
+    write_tokens(exchange);
+}
+
+void exchange_abandon(struct exchange *exchange)
+{
+    if (is_whole(exchange)) {
+        exchange_end(exchange, CURLE_OK);
+        return;
+    }
+    count_sends(exchange);
+    write_tokens(exchange);
+}

@@ -1,0 +1,274 @@
+"""A served endpoint as a cell: its requests are recorded, judged and shown, and its answers are not."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest, child_of, wait_until  # noqa: E402
+
+SUPPORT = os.path.join(os.path.dirname(__file__), "..", "support")
+VERIFIER, SERVER = (os.path.abspath(os.path.join(SUPPORT, name)) for name in ("verify.py", "endpoint_server.py"))
+OK, UNFINISHED, FAILED, REFUSED, TIMED_OUT = range(5)
+REQUESTS = 60
+
+DECLARED = """workload: served
+version: 1
+kind: endpoint
+description: A server of the test
+scenario: server
+endpoint:
+  url: "http://127.0.0.1:%(port)s/v1"
+  model: %(mode)s
+%(more)sload:
+  arrivals: {process: poisson}
+  rates: [%(rates)s]
+  lengths: {prompt: {law: fixed, mean: 5}, output: {law: uniform, min: 2, max: 8}}
+slo: {e2e: 1s, attain: 0.9}
+"""
+PLAIN = {"port": 1, "mode": "honest", "more": "", "rates": "100"}
+STARTED = '  server: {command: [%s, %s, --port, "{port}"], ready: 100s}\n' % (sys.executable, SERVER)
+
+PROTOCOL = """extends: serving_look
+name: few
+version: 1
+trials: 2
+warmup: {iterations: 2, time: 1ms}
+spot_checks: {count: 4, least: 2}
+serving: {requests: %d, drain: 20s}
+telemetry: {interval: 0s}
+required: [device.memory, host.os]
+trial_timeout: 200s
+""" % REQUESTS
+OUTSIDE = 1 + 1 + 2 + 1  # set up, checked before, warmed up, checked after
+
+
+class Endpoint(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.served = os.path.join(self.folder, "served.log")
+        self.process = subprocess.Popen([sys.executable, SERVER, "--port", "0", "--gap", "0.001", "--log",
+                                         self.served], stdout=subprocess.PIPE, text=True)
+        self.port = self.process.stdout.readline().split()[2].rstrip(",")
+
+    def tearDown(self):
+        self.process.kill()
+        self.process.communicate()
+        super().tearDown()
+
+    def measure(self, *words, status=0, **changes):
+        call = self.assay("run", self.write("served.yaml", DECLARED % {**PLAIN, "port": self.port, **changes}),
+                          "--protocol", self.write("few.yaml", PROTOCOL), "--db", self.db, *words)
+        self.assertEqual(call.status, status, call.err)
+        self.assert_sound()
+        return call
+
+    def log(self, trial):
+        """The requests of a trial: {"sent_ns": [...], ...}."""
+        found = {}
+        for name, value in self.query("SELECT series, value FROM samples WHERE trial = ? AND series"
+                                      " LIKE 'request:%' ORDER BY series, number", trial):
+            found.setdefault(name.removeprefix("request:"), []).append(value)
+        return found
+
+    def facts(self):
+        return [json.loads(facts) for facts, in self.query("SELECT facts FROM trial_end ORDER BY trial")]
+
+    def estimate(self):
+        (body,), = self.query("SELECT body FROM estimate")
+        return json.loads(body)
+
+    def findings(self):
+        return {entry["code"] for entry in self.estimate()["findings"]}
+
+    def assert_verified(self):
+        call = self.assay("verify", self.db)
+        self.assertEqual(call.status, 0, call.out)
+        done = subprocess.run([sys.executable, VERIFIER, self.db], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_what_the_server_saw_agrees(self):
+        self.measure()
+        with open(self.served, encoding="utf-8") as file:
+            lines = sorted((json.loads(line) for line in file), key=lambda line: line["received"])
+        self.assertEqual(len(lines), 2 * (REQUESTS + OUTSIDE))
+        prompts = {line["body"]["prompt"] for line in lines}
+        self.assertEqual(len(prompts), len(lines), "a prompt was sent twice")
+        for i, trial in enumerate((1, 2)):
+            log, mine = self.log(trial), lines[i * len(lines) // 2:][OUTSIDE - 1:OUTSIDE - 1 + REQUESTS]
+            self.assertEqual(set(log["status"]), {OK})
+            self.assertEqual(set(log["admitted_ns"]), {-1})
+            self.assertEqual(set(log["prompt_tokens"]), {5})
+            self.assertEqual(sorted(log["output_tokens"]), sorted(line["body"]["max_tokens"] for line in mine))
+            self.assertTrue(all(at <= sent for at, sent in zip(log["scheduled_ns"], log["sent_ns"])))
+            # One time of the window's start explains all: sent before received, read after it was sent.
+            latest = min(line["received"] - sent for line, sent in zip(mine, sorted(log["sent_ns"])))
+            for name, token in (("first_ns", 0), ("done_ns", -1)):
+                sent = sorted(line["sent"][token] for line in mine)
+                self.assertLessEqual(max(at - seen for at, seen in zip(sent, sorted(log[name]))), latest)
+        for facts in self.facts():
+            self.assertEqual(facts["endpoint"]["told"]["version"], "1.2.3")
+            self.assertEqual(facts["endpoint"]["requests_outside"], OUTSIDE)
+            self.assertEqual(facts["endpoint"]["stats"]["reasons"], [])
+            self.assertEqual(facts["conduct"]["spot_checks"], 0)
+        self.assertEqual(self.query("SELECT backend, type, simulated FROM device"), [("endpoint", "endpoint", 0)])
+        self.assert_verified()
+
+    def test_every_output_has_it(self):
+        self.measure("--json", rates="50, 100")
+        rows = self.assay("results", "--json", "--db", self.db).json()
+        # What its server computes with, and in which batches, is not known.
+        self.assertEqual([row["implementation"] for row in rows], ["unknown"] * len(rows))
+        shown = [line.split() for line in self.assay("show", rows[0]["id"], "--db", self.db).out.splitlines()]
+        self.assertIn(["implementation", "unknown"], shown)
+        self.assertNotIn(["batch", "1"], shown)
+        self.assertEqual([(row["scenario"], row["precision"], row["backend"]) for row in rows],
+                         [("server@50", "unknown", "endpoint"), ("server@100", "unknown", "endpoint")])
+        shown = self.assay("show", rows[0]["id"], "--json", "--db", self.db).json()
+        self.assertEqual(shown["device"]["name"], f"honest at http://127.0.0.1:{self.port}/v1")
+        self.assertEqual(shown["device"]["readings"]["endpoint.version"]["value"], "1.2.3")
+        self.assertIn("outputs_not_checked", {entry["code"] for entry in shown["estimate"]["findings"]})
+        self.assertEqual({check["output"] for check in shown["trials"][0]["checks"]}, {"answer", "usage"})
+        self.assertIn("endpoint.version", self.assay("show", rows[0]["id"], "--db", self.db).out)
+        for words in (("results",), ("export", "csv", rows[0]["id"])):
+            self.assertNotIn("imulated,true", self.assay(*words, "--db", self.db).out)
+        self.assertIn("Under load: served", self.assay("results", "--db", self.db).out)
+        page = os.path.join(self.folder, "page.html")
+        self.assertEqual(self.assay("report", "--html", page, "--db", self.db).status, 0)
+        with open(page, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("served under load", text)
+        self.assertNotIn("simulated", text.lower())
+        # Another rate is another scenario; the same declaration, measured again, compares.
+        call = self.assay("compare", rows[0]["id"], rows[1]["id"], "--db", self.db)
+        self.assertIn("identity.scenario differs", call.out)
+        self.measure(rates="50, 100")
+        again = self.assay("results", "--json", "--db", self.db).json()
+        self.assertEqual(len(again), 4)
+        call = self.assay("compare", again[0]["id"], again[2]["id"], "--db", self.db)
+        self.assertNotIn("not comparable", call.out.lower())
+
+    def test_stalls_show_in_latency_and_attainment(self):
+        self.measure(mode="third_stall")
+        slow = [sum(done - at > 2e9 for done, at in zip(log["done_ns"], log["scheduled_ns"]))
+                for log in (self.log(1), self.log(2))]
+        self.assertGreaterEqual(min(slow), REQUESTS // 3)
+        estimate = self.estimate()
+        self.assertLess(estimate["metrics"]["attainment"]["value"], 0.75)
+        self.assertFalse({"limits_met", "certificate_not_checked"} & self.findings())
+        self.assertGreater(estimate["metrics"]["e2e_p99"]["value"], 2e9)
+        self.assert_verified()
+
+    def test_what_is_refused_counts(self):
+        self.measure(mode="third_429", more="  verify_tls: false\n")
+        log = self.log(1)
+        self.assertEqual(set(log["status"]), {OK, REFUSED})
+        self.assertEqual(log["status"].count(REFUSED), REQUESTS // 3)
+        self.assertLessEqual({"requests_refused", "certificate_not_checked"}, self.findings())
+        self.assertIn("HTTP 429", {entry["reason"] for entry in self.facts()[0]["endpoint"]["stats"]["reasons"]})
+        self.assertLess(self.estimate()["metrics"]["attainment"]["value"], 0.75)
+        self.assert_verified()
+
+    def test_a_usage_below_what_came_fails_the_check(self):
+        self.measure(mode="wrong_usage", status=1)
+        self.assertEqual({row for row in self.query("SELECT status FROM trial_end")}, {("check_failed",)})
+        self.assert_verified()
+
+    def test_a_started_server_is_recorded_and_ended(self):
+        self.measure(port="{port}", more=STARTED)
+        with open(f"/proc/{self.process.pid}/maps", encoding="utf-8") as maps:
+            mapped = {line.split()[5] for line in maps if " r-xp " in line and "/" in line}
+        recorded = {path for path, in self.query("SELECT path FROM component WHERE kind = 'server'")}
+        self.assertTrue(recorded)
+        (campaign,), = self.query("SELECT substr(uid, 1, 8) FROM campaign")
+        shown = self.assay("show", campaign + "/1", "--json", "--db", self.db).json()
+        self.assertEqual(shown["device"]["readings"]["device.memory"]["status"], "not_applicable")
+        self.assertLessEqual({path for path in mapped if "python" in os.path.basename(path)}, recorded)
+        # What assay starts has this test's folder in its environment.
+        self.assertEqual([pid for pid in os.listdir("/proc") if pid.isdigit() and self.is_of_this_test(pid)], [])
+        self.assert_verified()
+
+    def test_a_killed_worker_leaves_no_server(self):
+        self.write("served.yaml", DECLARED % {**PLAIN, "port": "{port}", "more": STARTED, "rates": "1"})
+        self.write("few.yaml", PROTOCOL.replace("trials: 2", "trials: 1"))
+        harness = self.start("run", "./served.yaml", "--protocol", "./few.yaml", "--db", self.db)
+        worker = wait_until(lambda: child_of(harness.pid, "worker"), harness)
+        server = wait_until(lambda: self.server_of(worker), harness)
+        os.kill(worker, signal.SIGKILL)
+        _, err = harness.communicate()
+        self.assertEqual(harness.returncode, 1, err)
+        wait_until(lambda: not os.path.exists(f"/proc/{server}"))
+        self.assertEqual(self.query("SELECT status FROM trial_end"), [("crashed",)])
+        self.assert_verified()
+
+    def server_of(self, worker):
+        with open(f"/proc/{worker}/task/{worker}/children", encoding="ascii") as file:
+            return next(iter(file.read().split()), None)
+
+    def is_of_this_test(self, pid):
+        try:
+            with open(f"/proc/{pid}/environ", encoding="utf-8", errors="replace") as file:
+                return self.folder in file.read()
+        except OSError:
+            return False
+
+    def test_a_server_that_ends_ends_its_trial_alone(self):
+        self.measure(port="{port}", more=STARTED, mode="quit_later", status=1)
+        ends = self.query("SELECT status, message FROM trial_end")
+        self.assertEqual(len(ends), 2, "the campaign did not go on")
+        for status, message in ends:
+            self.assertEqual(status, "crashed")
+            self.assertIn("the server ended with exit status 7", message)
+        for trial in (1, 2):
+            statuses = self.log(trial)["status"]
+            self.assertEqual(len(statuses), REQUESTS)
+            self.assertGreater(statuses.count(FAILED), 0)
+            self.assertGreater(statuses.count(OK), 0)
+        self.assert_verified()
+
+    def test_nobody_there(self):
+        self.process.kill()
+        self.process.wait()
+        self.measure(status=1)
+        for status, message in self.query("SELECT status, message FROM trial_end"):
+            self.assertEqual(status, "unavailable")
+            self.assertIn("is the server there?", message)
+        self.assert_verified()
+
+    def test_what_is_declared_wrongly_is_named_with_its_line(self):
+        plain = DECLARED % PLAIN
+        for text, words in (
+                (plain.replace("scenario: server\n", ""), "`scenario: server`"),
+                (plain.replace("slo:", "batching: {policy: deadline, max_batch: 4}\nslo:"),
+                 "served.yaml:13: an endpoint forms its batches itself"),
+                (plain.replace("  lengths: {prompt: {law: fixed, mean: 5}, output: {law: uniform, min: 2, max: 8}}\n",
+                               ""), "served.yaml:9: requests of an endpoint need `lengths`"),
+                (plain.replace("law: fixed, mean: 5", "law: none"), "served.yaml:12: a request has a prompt"),
+                (plain.replace("http://", "ftp://"), "served.yaml:7: "),
+                (plain.replace("scenario: server", "scenario: server\nprecisions: [bf16, fp16]"),
+                 "served.yaml:6: an endpoint computes in what it was started with"),
+                (plain.replace("kind: endpoint", "kind: synthetic"), "endpoint"),
+                (plain.replace("  model: honest\n", ""), "served.yaml:6: ")):
+            with self.subTest(words=words):
+                call = self.assay("describe", self.write("served.yaml", text))
+                self.assertNotEqual(call.status, 0)
+                self.assertIn(words, call.err)
+
+    def test_an_implementation_is_not_chosen(self):
+        call = self.assay("run", self.write("served.yaml", DECLARED % PLAIN), "--protocol",
+                          self.write("few.yaml", PROTOCOL), "--implementation", "vendor", "--db", self.db)
+        self.assertEqual(call.status, 2, call.err)
+        self.assertIn("its server chooses the implementation; leave it out", call.err)
+
+    def test_a_device_is_not_chosen(self):
+        call = self.assay("run", self.write("served.yaml", DECLARED % PLAIN), "--protocol", "serving_look",
+                          "--device", "cpu:0", "--db", self.db)
+        self.assertNotEqual(call.status, 0)
+        self.assertIn("leave --device out", call.err)
+
+
+if __name__ == "__main__":
+    unittest.main()

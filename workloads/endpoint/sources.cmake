@@ -1,0 +1,1 @@
+list(APPEND ASSAY_WORKLOAD_SOURCES endpoint/endpoint.c)
