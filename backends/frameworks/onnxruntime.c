@@ -1,0 +1,177 @@
+#include "backends/frameworks/onnxruntime.h"
+
+#include <stdio.h>
+
+#include "backends/frameworks/frameworks.h"
+
+struct functions {
+    const struct ort_base *(*OrtGetApiBase)(void);
+};
+
+/* Arrays in the form that a run takes. */
+struct bound {
+    const char *names[FRAMEWORK_ARRAYS_MAX];
+    struct ort_value *values[FRAMEWORK_ARRAYS_MAX];
+    size_t count;
+};
+
+struct onnxruntime {
+    struct framework base;
+    const struct ort_api *api;
+    struct ort_env *env;
+    struct ort_options *options;
+    struct ort_memory *memory;
+    struct ort_session *session;
+    struct bound inputs, outputs;
+};
+
+static struct onnxruntime *self_of(struct framework *framework)
+{
+    return (struct onnxruntime *)framework;
+}
+
+/* Takes what a call answered. */
+static enum status check(const struct onnxruntime *self, const char *call,
+                         struct ort_status *answer, struct error *err)
+{
+    enum status status;
+
+    if (!answer)
+        return STATUS_OK;
+    status = error_set(err, STATUS_DEVICE, "ONNX Runtime: %s: %s", call,
+                       self->api->get_error_message(answer));
+    self->api->release_status(answer);
+    return status;
+}
+
+static enum status open_library(struct framework *framework, const char *const *sonames,
+                                struct error *err)
+{
+    static const struct dynlib_symbol symbols[] = {
+        DYNLIB_REQUIRED(struct functions, OrtGetApiBase)};
+    const struct dynlib_spec spec = {"onnxruntime", sonames, symbols, 1};
+    struct onnxruntime *self = self_of(framework);
+    struct functions functions = {0};
+    const struct ort_base *base;
+    enum status status = dynlib_open(&spec, &framework->library, &functions, err);
+
+    if (status != STATUS_OK)
+        return status;
+    base = functions.OrtGetApiBase();
+    snprintf(framework->info.version, sizeof(framework->info.version), "%s", base->get_version());
+    self->api = base->get_api(ORT_TABLE_VERSION);
+    if (!self->api)
+        return error_set(err, STATUS_UNAVAILABLE,
+                         "ONNX Runtime %s has no interface of 1.%d: install a later one",
+                         framework->info.version, ORT_TABLE_VERSION);
+    return STATUS_OK;
+}
+
+static enum status bind(const struct onnxruntime *self, const struct framework_array *arrays,
+                        size_t count, void *const *memory, struct bound *ret, struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        const struct framework_array *array = &arrays[i];
+        const int type = array->type == DTYPE_F32   ? ORT_FLOAT
+                         : array->type == DTYPE_I32 ? ORT_INT32
+                                                    : ORT_INT64;
+
+        ret->names[i] = array->name;
+        status =
+            check(self, "CreateTensorWithDataAsOrtValue",
+                  self->api->create_tensor(self->memory, memory[i], framework_array_bytes(array),
+                                           array->shape, array->rank, type, &ret->values[i]),
+                  err);
+        ret->count = i + 1;
+    }
+    return status;
+}
+
+static enum status prepare(struct framework *framework, const struct framework_model *model,
+                           const struct framework_memory *memory, struct error *err)
+{
+    struct onnxruntime *self = self_of(framework);
+    const struct ort_api *api = self->api;
+    const int threads = (int)model->threads;
+    enum status status;
+
+    if (model->precision != PRECISION_FP32)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "ONNX Runtime computes a model in the types that it is written in, and "
+                         "has no %s for one of fp32",
+                         precision_name(model->precision));
+    status = check(self, "CreateEnv", api->create_env(ORT_LOG_WARNING, "assay", &self->env), err);
+    if (status == STATUS_OK)
+        status = check(self, "CreateSessionOptions", api->create_options(&self->options), err);
+    if (status == STATUS_OK)
+        status = check(self, "SetIntraOpNumThreads",
+                       api->set_threads_within(self->options, threads), err);
+    if (status == STATUS_OK)
+        status =
+            check(self, "SetInterOpNumThreads", api->set_threads_between(self->options, 1), err);
+    if (status == STATUS_OK)
+        status = check(self, "SetSessionGraphOptimizationLevel",
+                       api->set_optimisation(self->options, ORT_OPTIMISE_ALL), err);
+    if (status == STATUS_OK)
+        status = check(self, "CreateSessionFromArray",
+                       api->create_session(self->env, model->onnx, model->length, self->options,
+                                           &self->session),
+                       err);
+    if (status == STATUS_OK)
+        status =
+            check(self, "CreateCpuMemoryInfo",
+                  api->create_memory(ORT_ARENA_ALLOCATOR, ORT_MEMORY_DEFAULT, &self->memory), err);
+    if (status == STATUS_OK)
+        status = bind(self, model->inputs, model->input_count, memory->inputs, &self->inputs, err);
+    if (status == STATUS_OK)
+        status =
+            bind(self, model->outputs, model->output_count, memory->outputs, &self->outputs, err);
+    framework->info.threads = model->threads;
+    return status;
+}
+
+static enum status run(struct framework *framework, struct error *err)
+{
+    struct onnxruntime *self = self_of(framework);
+    struct bound *in = &self->inputs, *out = &self->outputs;
+
+    return check(self, "Run",
+                 self->api->run(self->session, NULL, in->names,
+                                (const struct ort_value *const *)in->values, in->count, out->names,
+                                out->count, out->values),
+                 err);
+}
+
+static void finish(struct framework *framework)
+{
+    struct onnxruntime *self = self_of(framework);
+    const struct ort_api *api = self->api;
+
+    if (!api)
+        return;
+    for (size_t i = 0; i < self->outputs.count; i++)
+        if (self->outputs.values[i])
+            api->release_value(self->outputs.values[i]);
+    for (size_t i = 0; i < self->inputs.count; i++)
+        if (self->inputs.values[i])
+            api->release_value(self->inputs.values[i]);
+    if (self->memory)
+        api->release_memory(self->memory);
+    if (self->session)
+        api->release_session(self->session);
+    if (self->options)
+        api->release_options(self->options);
+    if (self->env)
+        api->release_env(self->env);
+}
+
+const struct framework_ops framework_onnxruntime = {
+    .name = "onnxruntime",
+    .size = sizeof(struct onnxruntime),
+    .open = open_library,
+    .prepare = prepare,
+    .run = run,
+    .finish = finish,
+};

@@ -1,0 +1,79 @@
+/* Inputs as workloads/data/GENERATOR.md says them, or out of a file. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/random.h"
+#include "workloads/gemm/element.h"
+#include "workloads/onnx/onnx.h"
+
+#define PI 3.14159265358979323846
+#define STREAMS 4 /* an input has so many streams of the seed, and uses two */
+
+static double unit(uint64_t bits)
+{
+    return ((double)(bits >> 12) * 2.0 + 1.0) * 0x1p-53;
+}
+
+static double value_at(const struct onnx_declared *input, uint64_t seed, uint64_t stream,
+                       uint64_t index)
+{
+    const uint64_t bits = random_at(seed, stream, index);
+
+    switch (input->values) {
+    case ONNX_UNIFORM:
+        return 2.0 * unit(bits) - 1.0;
+    case ONNX_NORMAL:
+        return sqrt(-2.0 * log(unit(bits))) *
+               cos(2.0 * PI * unit(random_at(seed, stream + 1, index)));
+    default:
+        return (double)(input->min + (int64_t)(bits % (uint64_t)(input->max - input->min + 1)));
+    }
+}
+
+static enum status read_input(const struct onnx_declared *input, uint64_t bytes, void *ret,
+                              struct error *err)
+{
+    struct tensors file = {0};
+    const struct tensor *tensor = NULL;
+    enum status status = onnx_file_tensors(&input->file, "an input's file", &file, err);
+
+    if (status == STATUS_OK)
+        status = tensors_find(&file, input->name, input->type, input->type, input->rank,
+                              input->shape, &tensor, err);
+    if (status == STATUS_OK)
+        memcpy(ret, tensor->data, bytes);
+    tensors_close(&file);
+    return status;
+}
+
+enum status onnx_input(const struct onnx_instance *instance, size_t number, const uint64_t *secret,
+                       void **ret, struct error *err)
+{
+    const struct onnx_parameters *parameters = instance->parameters;
+    const struct onnx_declared *input = &parameters->inputs[number];
+    const uint64_t seed = secret                 ? *secret
+                          : parameters->has_seed ? parameters->seed
+                                                 : instance->base.work.seed;
+    const uint64_t bytes = input->elements * (dtype_bits(input->type) / 8);
+    void *values = malloc(bytes);
+    enum status status = STATUS_OK;
+
+    if (!values)
+        return error_set(err, STATUS_NO_MEMORY, "onnx: out of memory");
+    if (input->has_file)
+        status = read_input(input, bytes, values, err);
+    for (uint64_t i = 0; i < input->elements && !input->has_file; i++) {
+        const double value = value_at(input, seed, STREAMS * (uint64_t)number, i);
+
+        if (input->type == DTYPE_I64)
+            ((int64_t *)values)[i] = (int64_t)value;
+        else
+            element_encode(input->type, value, values, i);
+    }
+    if (status == STATUS_OK)
+        *ret = values;
+    else
+        free(values);
+    return status;
+}

@@ -1,0 +1,92 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/core/file.h"
+#include "workloads/onnx/onnx.h"
+
+char *onnx_file_noted(const struct digest *digest)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char hex[DIGEST_HEX_SIZE];
+
+    digest_hex(digest, hex);
+    return cache && *cache == '/' ? text_format("%s/assay/files/%s", cache, hex)
+           : home && *home == '/' ? text_format("%s/.cache/assay/files/%s", home, hex)
+                                  : NULL;
+}
+
+void onnx_file_note(const struct digest *digest, const char *path)
+{
+    char *noted = onnx_file_noted(digest), *full = realpath(path, NULL), *draft = NULL;
+    char *folder = noted ? text_format("%.*s", (int)(strrchr(noted, '/') - noted), noted) : NULL;
+
+    if (noted && full && folder && file_make_directories(folder, 0700, NULL) == STATUS_OK)
+        draft = text_format("%s.%ld", noted, (long)getpid());
+    /* Where it cannot be noted, the trial that looks for it says so. */
+    if (draft && (symlink(full, draft) < 0 || rename(draft, noted) < 0))
+        unlink(draft);
+    free(draft);
+    free(folder);
+    free(full);
+    free(noted);
+}
+
+/* Where the file is, checked, without symbolic links; heap. */
+static enum status find(const struct digest *digest, const char *what, char **ret,
+                        struct error *err)
+{
+    char hex[DIGEST_HEX_SIZE], *noted = onnx_file_noted(digest);
+    char *path = noted ? realpath(noted, NULL) : NULL;
+    struct digest found;
+    enum status status;
+
+    if (!path)
+        status =
+            error_set(err, STATUS_NOT_FOUND, "%s, the file of SHA-256 %s, is not known here: %s",
+                      what, digest_hex(digest, hex),
+                      noted ? "`assay describe` of its declaration, beside which it lies, "
+                              "makes it known"
+                            : "set XDG_CACHE_HOME or HOME");
+    else
+        status = digest_file(path, &found, NULL, err);
+    if (status == STATUS_OK && !digest_equal(digest, &found))
+        status = error_set(err, STATUS_INVALID,
+                           "%s was changed since the campaign was planned: %s has no longer the "
+                           "SHA-256 %s",
+                           what, path, digest_hex(digest, hex));
+    free(noted);
+    if (status == STATUS_OK)
+        *ret = path;
+    else
+        free(path);
+    return status;
+}
+
+enum status onnx_file_read(const struct digest *digest, const char *what, struct text *ret,
+                           struct error *err)
+{
+    char *path = NULL, *bytes = NULL;
+    size_t length = 0;
+    enum status status = find(digest, what, &path, err);
+
+    if (status == STATUS_OK)
+        status = file_read(path, ONNX_FILE_MAX, &bytes, &length, err);
+    if (status == STATUS_OK)
+        *ret = (struct text){.data = bytes, .length = length, .capacity = length + 1};
+    free(path);
+    return status;
+}
+
+enum status onnx_file_tensors(const struct digest *digest, const char *what, struct tensors *ret,
+                              struct error *err)
+{
+    char *path = NULL;
+    enum status status = find(digest, what, &path, err);
+
+    if (status == STATUS_OK)
+        status = tensors_open(path, ret, err);
+    free(path);
+    return status;
+}

@@ -1,0 +1,465 @@
+/*
+ * Protocol Buffers (protobuf.dev, "Encoding"): a field is its number and kind, then a
+ * variable-length integer, four or eight bytes, or a length and as many bytes. A message is read
+ * twice, once to count what repeats.
+ */
+#include "workloads/onnx/model.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/text.h"
+
+#define NAME_MAX_BYTES 1024
+#define LIST_MAX 4096 /* whole numbers in an attribute */
+
+enum { VARINT, FIXED64, BYTES, FIXED32 = 5 };
+
+/* What was allocated, to be freed together. */
+struct block {
+    struct block *next;
+};
+
+/* A message, or what is left of it. */
+struct reader {
+    struct onnx_bytes rest;
+    struct onnx_model *model;
+    bool *failed; /* no memory */
+    bool *broken; /* not the format */
+};
+
+struct field {
+    int number, kind;
+    uint64_t value; /* VARINT */
+    struct onnx_bytes bytes;
+};
+
+static void *allocate(struct reader *reader, size_t count, size_t size)
+{
+    struct block *block =
+        count < SIZE_MAX / 2 / size ? calloc(1, sizeof(*block) + count * size) : NULL;
+
+    if (!block) {
+        *reader->failed = true;
+        return NULL;
+    }
+    block->next = reader->model->memory;
+    reader->model->memory = block;
+    return block + 1;
+}
+
+static bool take_varint(struct onnx_bytes *from, uint64_t *ret)
+{
+    uint64_t value = 0;
+
+    for (int shift = 0; shift < 64 && from->length > 0; shift += 7) {
+        const uint8_t byte = *from->at++;
+
+        from->length--;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80)) {
+            *ret = value;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* False at the end, and where what follows is no field. */
+static bool next_field(struct reader *reader, struct field *ret)
+{
+    struct onnx_bytes *rest = &reader->rest;
+    uint64_t key = 0, length = 0;
+    bool whole;
+
+    if (rest->length == 0 || *reader->broken || *reader->failed)
+        return false;
+    *ret = (struct field){0};
+    whole = take_varint(rest, &key) && key >> 3 > 0 && key >> 3 < 1 << 29;
+    ret->number = whole ? (int)(key >> 3) : 0;
+    ret->kind = (int)(key & 7);
+    switch (whole ? ret->kind : -1) {
+    case VARINT:
+        whole = take_varint(rest, &ret->value);
+        break;
+    case BYTES:
+        whole = take_varint(rest, &length);
+        break;
+    case FIXED32:
+        length = 4;
+        break;
+    case FIXED64:
+        length = 8;
+        break;
+    default:
+        whole = false;
+    }
+    if (!whole || length > rest->length) {
+        *reader->broken = true;
+        return false;
+    }
+    ret->bytes = (struct onnx_bytes){rest->at, (size_t)length};
+    rest->at += length;
+    rest->length -= (size_t)length;
+    return true;
+}
+
+static struct reader inside(const struct reader *reader, const struct field *field)
+{
+    struct reader inner = *reader;
+
+    inner.rest = field->bytes;
+    if (field->kind != BYTES)
+        *reader->broken = true;
+    return inner;
+}
+
+static size_t count_fields(struct reader reader, int number)
+{
+    struct field field;
+    size_t count = 0;
+
+    while (next_field(&reader, &field))
+        count += field.number == number;
+    return count;
+}
+
+static const char *copy_name(struct reader *reader, const struct field *field)
+{
+    const bool fits = field->bytes.length <= NAME_MAX_BYTES;
+    char *name = fits ? allocate(reader, field->bytes.length + 1, 1) : NULL;
+
+    /* Names are shown to people. */
+    for (size_t i = 0; i < field->bytes.length && fits; i++)
+        *reader->broken |= field->bytes.at[i] < ' ' || field->bytes.at[i] == 0x7f;
+    *reader->broken |= !fits || !text_is_utf8(field->bytes.at, field->bytes.length);
+    if (name)
+        memcpy(name, field->bytes.at, field->bytes.length);
+    return name ? name : "";
+}
+
+/* A repeated integer: packed, or one a field. */
+static void take_whole(struct reader *reader, const struct field *field, int64_t *list,
+                       size_t capacity, size_t *count)
+{
+    struct onnx_bytes rest = field->bytes;
+    uint64_t value = field->value;
+
+    do {
+        if (field->kind == BYTES && (rest.length == 0 || !take_varint(&rest, &value))) {
+            *reader->broken |= rest.length > 0;
+            return;
+        }
+        if (*count == capacity) {
+            *reader->broken = true;
+            return;
+        }
+        list[(*count)++] = (int64_t)value;
+    } while (field->kind == BYTES);
+}
+
+static struct onnx_tensor read_tensor(struct reader reader)
+{
+    struct onnx_tensor tensor = {.name = "", .elements = 1};
+    int64_t shape[ONNX_RANK_MAX];
+    struct field field;
+
+    while (next_field(&reader, &field))
+        switch (field.number) {
+        case 1:
+            take_whole(&reader, &field, shape, ONNX_RANK_MAX, &tensor.rank);
+            break;
+        case 2:
+            tensor.type = (int)field.value;
+            break;
+        case 4:
+            tensor.floats = field.bytes;
+            break;
+        case 5:
+        case 7:
+            tensor.ints = field.bytes;
+            break;
+        case 8:
+            tensor.name = copy_name(&reader, &field);
+            break;
+        case 9:
+            tensor.raw = field.bytes;
+            break;
+        case 14:
+            tensor.unread = field.value ? "its values lie in another file" : tensor.unread;
+            break;
+        }
+    for (size_t i = 0; i < tensor.rank; i++) {
+        if (shape[i] < 0 || (shape[i] > 0 && tensor.elements > ONNX_FILE_MAX / (uint64_t)shape[i]))
+            *reader.broken = true;
+        tensor.shape[i] = (uint64_t)shape[i];
+        tensor.elements *= *reader.broken ? 0 : tensor.shape[i];
+    }
+    return tensor;
+}
+
+static struct onnx_attribute read_attribute(struct reader reader)
+{
+    struct onnx_attribute attribute = {.name = "", .word = ""};
+    /* A packed list has fewer numbers than bytes. */
+    const size_t capacity = reader.rest.length < LIST_MAX ? reader.rest.length : LIST_MAX;
+    struct field field;
+
+    while (next_field(&reader, &field))
+        switch (field.number) {
+        case 1:
+            attribute.name = copy_name(&reader, &field);
+            break;
+        case 2:
+            if (field.bytes.length == sizeof(attribute.number))
+                memcpy(&attribute.number, field.bytes.at, sizeof(attribute.number));
+            break;
+        case 3:
+            attribute.whole = (int64_t)field.value;
+            break;
+        case 4:
+            attribute.word = copy_name(&reader, &field);
+            break;
+        case 5:
+            attribute.tensor = allocate(&reader, 1, sizeof(*attribute.tensor));
+            if (attribute.tensor)
+                *attribute.tensor = read_tensor(inside(&reader, &field));
+            break;
+        case 8:
+            if (!attribute.list)
+                attribute.list = allocate(&reader, capacity, sizeof(*attribute.list));
+            if (attribute.list)
+                take_whole(&reader, &field, attribute.list, capacity, &attribute.count);
+            break;
+        }
+    return attribute;
+}
+
+static struct onnx_node read_node(struct reader reader)
+{
+    struct onnx_node node = {.operator= "", .name = "", .domain = ""};
+    struct field field;
+
+    node.inputs = allocate(&reader, count_fields(reader, 1) + 1, sizeof(*node.inputs));
+    node.outputs = allocate(&reader, count_fields(reader, 2) + 1, sizeof(*node.outputs));
+    node.attributes = allocate(&reader, count_fields(reader, 5) + 1, sizeof(*node.attributes));
+    while (next_field(&reader, &field))
+        switch (field.number) {
+        case 1:
+            node.inputs[node.input_count++] = copy_name(&reader, &field);
+            break;
+        case 2:
+            node.outputs[node.output_count++] = copy_name(&reader, &field);
+            break;
+        case 3:
+            node.name = copy_name(&reader, &field);
+            break;
+        case 4:
+            node.operator= copy_name(&reader, &field);
+            break;
+        case 5:
+            node.attributes[node.attribute_count++] = read_attribute(inside(&reader, &field));
+            break;
+        case 7:
+            node.domain = copy_name(&reader, &field);
+            break;
+        }
+    return node;
+}
+
+/* ValueInfoProto: name, and type -> tensor -> element type, shape -> dimension -> value. */
+static struct onnx_value read_value(struct reader reader)
+{
+    struct onnx_value value = {.name = ""};
+    struct field field;
+
+    while (next_field(&reader, &field)) {
+        if (field.number == 1)
+            value.name = copy_name(&reader, &field);
+        if (field.number != 2)
+            continue;
+        for (struct reader of = inside(&reader, &field); next_field(&of, &field);)
+            for (struct reader type = inside(&of, &field); next_field(&type, &field);) {
+                if (field.number == 1 && field.kind == VARINT)
+                    value.type = (int)field.value;
+                if (field.number != 2)
+                    continue;
+                for (struct reader shape = inside(&type, &field); next_field(&shape, &field);) {
+                    struct reader dimension = inside(&shape, &field);
+
+                    if (value.rank == ONNX_RANK_MAX) {
+                        *reader.broken = true;
+                        break;
+                    }
+                    while (next_field(&dimension, &field))
+                        if (field.number == 1 && (int64_t)field.value > 0)
+                            value.shape[value.rank] = field.value;
+                    value.rank++;
+                }
+            }
+    }
+    return value;
+}
+
+static void read_graph(struct reader reader)
+{
+    struct onnx_model *model = reader.model;
+    struct field field;
+
+    model->nodes = allocate(&reader, count_fields(reader, 1) + 1, sizeof(*model->nodes));
+    model->tensors = allocate(&reader, count_fields(reader, 5) + 1, sizeof(*model->tensors));
+    model->inputs = allocate(&reader, count_fields(reader, 11) + 1, sizeof(*model->inputs));
+    model->outputs = allocate(&reader, count_fields(reader, 12) + 1, sizeof(*model->outputs));
+    while (next_field(&reader, &field))
+        switch (field.number) {
+        case 1:
+            model->nodes[model->node_count++] = read_node(inside(&reader, &field));
+            break;
+        case 5:
+            model->tensors[model->tensor_count++] = read_tensor(inside(&reader, &field));
+            break;
+        case 11:
+            model->inputs[model->input_count++] = read_value(inside(&reader, &field));
+            break;
+        case 12:
+            model->outputs[model->output_count++] = read_value(inside(&reader, &field));
+            break;
+        }
+}
+
+/* An initializer may be listed as an input, too, whose default it is. */
+static void leave_defaults_out(struct onnx_model *model)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < model->input_count; i++)
+        if (!onnx_model_tensor(model, model->inputs[i].name))
+            model->inputs[kept++] = model->inputs[i];
+    model->input_count = kept;
+}
+
+enum status onnx_model_read(const void *bytes, size_t length, struct onnx_model *ret,
+                            struct error *err)
+{
+    struct onnx_model model = {0};
+    bool failed = false, broken = false;
+    struct reader reader = {{bytes, length}, &model, &failed, &broken};
+    struct field field;
+
+    while (next_field(&reader, &field)) {
+        if (field.number == 7 && model.nodes)
+            broken = true;
+        else if (field.number == 7)
+            read_graph(inside(&reader, &field));
+        else if (field.number == 8) {
+            struct reader set = inside(&reader, &field);
+            bool own = true;
+            int64_t version = 0;
+
+            while (next_field(&set, &field)) {
+                own &= field.number != 1 || field.bytes.length == 0;
+                version = field.number == 2 ? (int64_t)field.value : version;
+            }
+            model.operators = own ? version : model.operators;
+        }
+    }
+    if (failed || broken || model.node_count == 0 || model.output_count == 0) {
+        onnx_model_finish(&model);
+        return failed
+                   ? error_set(err, STATUS_NO_MEMORY, "no memory for the graph of a model")
+                   : error_set(err, STATUS_CORRUPT, "it is no ONNX file, or one that is cut off");
+    }
+    leave_defaults_out(&model);
+    *ret = model;
+    return STATUS_OK;
+}
+
+void onnx_model_finish(struct onnx_model *model)
+{
+    struct block *block = model->memory;
+
+    while (block) {
+        struct block *next = block->next;
+
+        free(block);
+        block = next;
+    }
+    *model = (struct onnx_model){0};
+}
+
+const struct onnx_tensor *onnx_model_tensor(const struct onnx_model *model, const char *name)
+{
+    for (size_t i = 0; i < model->tensor_count; i++)
+        if (!strcmp(model->tensors[i].name, name))
+            return &model->tensors[i];
+    return NULL;
+}
+
+const struct onnx_attribute *onnx_node_attribute(const struct onnx_node *node, const char *name)
+{
+    for (size_t i = 0; i < node->attribute_count; i++)
+        if (!strcmp(node->attributes[i].name, name))
+            return &node->attributes[i];
+    return NULL;
+}
+
+static double raw_value(int type, const uint8_t *at)
+{
+    union {
+        float f32;
+        double f64;
+        int32_t i32;
+        int64_t i64;
+    } value;
+
+    switch (type) {
+    case ONNX_FLOAT:
+        memcpy(&value, at, sizeof(value.f32));
+        return (double)value.f32;
+    case ONNX_DOUBLE:
+        memcpy(&value, at, sizeof(value.f64));
+        return value.f64;
+    case ONNX_INT32:
+        memcpy(&value, at, sizeof(value.i32));
+        return value.i32;
+    case ONNX_INT64:
+        memcpy(&value, at, sizeof(value.i64));
+        return (double)value.i64;
+    default:
+        return *at;
+    }
+}
+
+enum status onnx_tensor_values(const struct onnx_tensor *tensor, double *ret, struct error *err)
+{
+    const size_t size = tensor->type == ONNX_BOOL                                   ? 1
+                        : tensor->type == ONNX_FLOAT || tensor->type == ONNX_INT32  ? 4
+                        : tensor->type == ONNX_DOUBLE || tensor->type == ONNX_INT64 ? 8
+                                                                                    : 0;
+    struct onnx_bytes ints = tensor->ints;
+    bool whole = size > 0 && !tensor->unread;
+
+    if (whole && tensor->raw.length > 0) {
+        whole = tensor->raw.length == tensor->elements * size;
+        for (uint64_t i = 0; i < tensor->elements && whole; i++)
+            ret[i] = raw_value(tensor->type, tensor->raw.at + i * size);
+    } else if (whole && tensor->type == ONNX_FLOAT) {
+        whole = tensor->floats.length == tensor->elements * size;
+        for (uint64_t i = 0; i < tensor->elements && whole; i++)
+            ret[i] = raw_value(tensor->type, tensor->floats.at + i * size);
+    } else if (whole) {
+        whole = tensor->type != ONNX_DOUBLE || tensor->elements == 0;
+        for (uint64_t i = 0; i < tensor->elements && whole; i++) {
+            uint64_t value = 0;
+
+            whole = take_varint(&ints, &value);
+            ret[i] = (double)(int64_t)value;
+        }
+    }
+    if (whole)
+        return STATUS_OK;
+    return error_set(err, STATUS_UNSUPPORTED, "the tensor \"%s\" cannot be read: %s", tensor->name,
+                     tensor->unread ? tensor->unread
+                                    : "its values are of another type or number than is known");
+}

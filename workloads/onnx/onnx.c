@@ -1,0 +1,125 @@
+#include "workloads/onnx/onnx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "workloads/kinds.h"
+
+static void finish(struct workload_instance *base)
+{
+    struct onnx_instance *instance = (struct onnx_instance *)base;
+
+    for (size_t i = 0; i < ONNX_ARRAYS_MAX; i++) {
+        device_buffer_free(instance->inputs[i]);
+        device_buffer_free(instance->outputs[i]);
+        free(instance->expected[i]);
+    }
+    onnx_reference_destroy(instance->reference);
+    onnx_model_finish(&instance->model);
+    text_finish(&instance->file);
+}
+
+static enum status read_model(struct onnx_instance *instance, struct error *err)
+{
+    enum status status =
+        onnx_file_read(&instance->parameters->model, "the model", &instance->file, err);
+
+    if (status == STATUS_OK)
+        status = onnx_model_read(instance->file.data, instance->file.length, &instance->model, err);
+    if (status == STATUS_OK && !instance->parameters->has_reference)
+        status = onnx_reference_create(&instance->model, &instance->reference, err);
+    return status;
+}
+
+static enum status bind(struct onnx_instance *instance, const struct onnx_declared *declared,
+                        struct buffer **buffer, struct framework_array *ret, struct error *err)
+{
+    *ret = (struct framework_array){
+        .name = declared->name, .type = declared->type, .rank = declared->rank};
+    for (size_t i = 0; i < declared->rank; i++)
+        ret->shape[i] = (int64_t)declared->shape[i];
+    const enum status status = device_buffer_alloc(
+        instance->base.device, declared->elements * (dtype_bits(declared->type) / 8),
+        BUFFER_READ_WRITE, buffer, err);
+
+    ret->buffer = *buffer;
+    return status;
+}
+
+static enum status init(struct workload_instance *base, struct error *err)
+{
+    struct onnx_instance *instance = (struct onnx_instance *)base;
+    const struct onnx_parameters *parameters = base->work.workload->parameters;
+    struct framework_array inputs[ONNX_ARRAYS_MAX], outputs[ONNX_ARRAYS_MAX];
+    struct framework_model wanted = {
+        .threads = base->work.framework_threads ? base->work.framework_threads
+                                                : framework_threads(base->device),
+        .precision = base->work.precision,
+        .own_precision = base->work.own_precision,
+        .inputs = inputs,
+        .outputs = outputs,
+        .input_count = parameters->input_count,
+        .output_count = parameters->output_count,
+    };
+    enum status status;
+
+    instance->parameters = parameters;
+    text_init(&instance->file);
+    if (!base->work.framework)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "assay's own backends do not run ONNX files: a worker does, such as "
+                         "--worker onnxruntime");
+    status = read_model(instance, err);
+    for (size_t i = 0; i < parameters->input_count && status == STATUS_OK; i++)
+        status = bind(instance, &parameters->inputs[i], &instance->inputs[i], &inputs[i], err);
+    for (size_t i = 0; i < parameters->output_count && status == STATUS_OK; i++)
+        status = bind(instance, &parameters->outputs[i], &instance->outputs[i], &outputs[i], err);
+    if (status == STATUS_OK)
+        status = onnx_fill(instance, NULL, err);
+    wanted.onnx = instance->file.data;
+    wanted.length = instance->file.length;
+    return status == STATUS_OK ? framework_prepare(base->work.framework, &wanted, err) : status;
+}
+
+static json_t *facts(struct workload_instance *base)
+{
+    const struct onnx_instance *instance = (const struct onnx_instance *)base;
+    char hex[DIGEST_HEX_SIZE];
+
+    return json_pack(
+        "{s:o, s:{s:s, s:I, s:I, s:I, s:s}}", "framework", workload_framework_json(&base->work),
+        "model", "sha256", digest_hex(&instance->parameters->model, hex), "bytes",
+        (json_int_t)instance->file.length, "nodes", (json_int_t)instance->model.node_count,
+        "operators", (json_int_t)instance->model.operators, "reference",
+        instance->reference ? "fp64" : "declared");
+}
+
+static void files(const struct workload_case *work, struct backend_file_list *ret)
+{
+    const struct onnx_parameters *parameters = work->workload->parameters;
+    char *path = onnx_file_noted(&parameters->model);
+
+    if (path)
+        backend_file_list_add(ret, "model", path, NULL);
+    free(path);
+}
+
+const struct workload_kind workload_onnx = {
+    .name = "onnx",
+    .summary = "a model in an ONNX file, run by a framework",
+    .load = onnx_load,
+    .cost = onnx_cost,
+    .describe = onnx_describe,
+    .instance_size = sizeof(struct onnx_instance),
+    .init = init,
+    .iterate = onnx_iterate,
+    .runs_frameworks = true,
+    .needs_framework = true,
+    .verify = onnx_verify,
+    .spot_check = onnx_spot_check,
+    .tolerance = onnx_tolerance,
+    .recheck = onnx_recheck,
+    .facts = facts,
+    .files = files,
+    .finish = finish,
+};

@@ -1,0 +1,97 @@
+/*
+ * onnx - a model that somebody brings as an ONNX file, run by a framework: declared inputs in,
+ * declared outputs out, compared with the fp64 reference of this folder or with outputs that the
+ * declaration names. For this folder.
+ */
+#ifndef ASSAY_WORKLOADS_ONNX_ONNX_H
+#define ASSAY_WORKLOADS_ONNX_ONNX_H
+
+#include "harness/core/digest.h"
+#include "harness/core/tensors.h"
+#include "workloads/onnx/model.h"
+#include "workloads/onnx/reference.h"
+#include "workloads/workload.h"
+
+#define ONNX_ARRAYS_MAX 32 /* inputs, and outputs */
+#define ONNX_ELEMENTS_MAX ((uint64_t)1 << 28)
+
+enum onnx_values { ONNX_NORMAL, ONNX_UNIFORM, ONNX_RANGE };
+
+/* An input or an output, as declared. */
+struct onnx_declared {
+    char name[TENSOR_NAME_MAX];
+    enum dtype type;
+    size_t rank;
+    uint64_t shape[TENSOR_RANK_MAX];
+    uint64_t elements;
+    /* Of an input: what it is generated from, or the file that has it. */
+    enum onnx_values values;
+    int64_t min, max;
+    bool has_file;
+    struct digest file;
+    double tolerance; /* of an output; 0: the precision's */
+};
+
+struct onnx_parameters {
+    struct digest model, reference;
+    bool has_reference, has_seed;
+    uint64_t seed;
+    int64_t items; /* per iteration */
+    struct onnx_declared inputs[ONNX_ARRAYS_MAX], outputs[ONNX_ARRAYS_MAX];
+    size_t input_count, output_count;
+};
+
+struct onnx_instance {
+    struct workload_instance base;
+    const struct onnx_parameters *parameters;
+    struct text file; /* the model's bytes */
+    struct onnx_model model;
+    struct onnx_reference *reference; /* NULL: the declaration names outputs */
+    struct buffer *inputs[ONNX_ARRAYS_MAX], *outputs[ONNX_ARRAYS_MAX];
+    double *expected[ONNX_ARRAYS_MAX]; /* of the declared inputs; NULL until needed */
+    uint64_t iterations;
+};
+
+/* declare.c */
+enum status onnx_load(struct workload *workload, const char *origin, const char *yaml,
+                      size_t length, struct error *err);
+void onnx_describe(const struct workload *workload, struct text *ret);
+struct workload_cost;
+enum status onnx_cost(const struct workload_case *work, struct workload_cost *ret,
+                      struct error *err);
+/* By which an output is judged where it declares none. */
+double onnx_default_tolerance(enum precision precision);
+double onnx_tolerance(const struct workload_case *work, const char *output, const char *metric);
+
+/*
+ * files.c: files are found by their digest. A declaration's are looked at where it is read from a
+ * file, and noted, by a link, in the folder assay/files of the cache (XDG_CACHE_HOME, else
+ * ~/.cache), where trials and later campaigns of the stored declaration find them.
+ */
+/* Where it was noted, heap; NULL: there is no cache. */
+char *onnx_file_noted(const struct digest *digest);
+void onnx_file_note(const struct digest *digest, const char *path);
+/* Reads it. NOT_FOUND, INVALID: what is there is another file by now. */
+enum status onnx_file_read(const struct digest *digest, const char *what, struct text *ret,
+                           struct error *err);
+/* Opens a file of tensors. As onnx_file_read; CORRUPT. */
+enum status onnx_file_tensors(const struct digest *digest, const char *what, struct tensors *ret,
+                              struct error *err);
+
+/* data.c */
+/* The values of input number `number` as they lie in memory; heap. `secret`: other ones. */
+enum status onnx_input(const struct onnx_instance *instance, size_t number, const uint64_t *secret,
+                       void **ret, struct error *err);
+
+/* verify.c */
+enum status onnx_iterate(struct workload_instance *base, struct error *err);
+enum status onnx_verify(struct workload_instance *base, workload_check_fn *report, void *context,
+                        struct error *err);
+enum status onnx_spot_check(struct workload_instance *base, uint64_t secret,
+                            workload_check_fn *report, void *context, struct error *err);
+enum status onnx_recheck(struct workload_instance *base, const char *expected,
+                         struct workload_recheck *ret, struct error *err);
+/* Uploads the inputs; `secret` as for onnx_input. */
+enum status onnx_fill(struct onnx_instance *instance, const uint64_t *secret, struct error *err);
+
+#endif
