@@ -1,0 +1,319 @@
+#include "workloads/generation/generation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/clock.h"
+#include "workloads/kinds.h"
+
+static const char *const request_names[] = {"upload", "prefill", "decode"};
+static const char *const decode_names[] = {"upload", "decode"};
+static const struct gpt2_stages stages_of[] = {
+    [GENERATION_REQUEST] = {request_names, 3, 1},
+    [GENERATION_PREFILL] = {request_names, 2, 1},
+    [GENERATION_DECODE] = {decode_names, 2, 1},
+};
+enum { UPLOAD, FIRST, SECOND };
+
+int32_t *generation_prompts(const struct generation_instance *instance, uint64_t index)
+{
+    return instance->inference.pool + index * instance->count * instance->parameters->prompt;
+}
+
+uint64_t generation_outputs(const struct generation_parameters *parameters)
+{
+    return parameters->measure == GENERATION_PREFILL ? 1 : parameters->output;
+}
+
+static void finish(struct workload_instance *base)
+{
+    struct generation_instance *instance = (struct generation_instance *)base;
+    struct inference_instance *inference = &instance->inference;
+
+    gpt2_instance_finish(&inference->gpt2);
+    token_source_destroy(inference->source);
+    free(inference->weights);
+    free(inference->inputs);
+    free(inference->input_scales);
+    free(inference->weight_noise);
+    free(inference->pool);
+    generation_server_destroy(instance->server);
+    free(instance->left);
+    free(instance->blocks);
+    free(instance->parts);
+}
+
+static enum status fill_pool(struct generation_instance *instance, struct error *err)
+{
+    struct inference_instance *inference = &instance->inference;
+    const struct gpt2_device_plan *plan = &inference->gpt2.model->plan;
+    const uint64_t prompt = instance->parameters->prompt, count = INFERENCE_POOL * instance->count;
+    int32_t *targets = malloc(prompt * sizeof(*targets));
+    enum status status =
+        gpt2_task_open_source(&instance->parameters->inference.task, inference->gpt2.base.work.seed,
+                              &inference->source, err);
+
+    inference->pool = malloc(count * prompt * sizeof(*inference->pool));
+    instance->blocks = calloc(plan->slots * plan->pages, sizeof(*instance->blocks));
+    instance->left = calloc(plan->slots, sizeof(*instance->left));
+    instance->parts = calloc(plan->slots, sizeof(*instance->parts));
+    if (status == STATUS_OK &&
+        !(targets && inference->pool && instance->blocks && instance->parts && instance->left))
+        status = error_set(err, STATUS_NO_MEMORY, "generation: out of memory");
+    for (uint64_t i = 0; i < count && status == STATUS_OK; i++)
+        token_source_sequence(inference->source, i, prompt, inference->pool + i * prompt, targets);
+    /* Blocks of a sequence lie apart, as they do in a server that has run for a while. */
+    for (uint64_t i = 0; i < instance->count * plan->pages && status == STATUS_OK; i++)
+        instance->blocks[instance->first * plan->pages + i] =
+            (int32_t)(plan->blocks - instance->count * plan->pages +
+                      i % plan->pages * instance->count + i / plan->pages);
+    free(targets);
+    return status;
+}
+
+/* Slots [first, first + count): prompts, where there are any, and else what no step would choose.
+ */
+static enum status fill_tokens(const struct generation_instance *instance, uint64_t first,
+                               uint64_t count, const int32_t *prompts, struct error *err)
+{
+    const struct gpt2_device *model = generation_model(instance);
+    const uint64_t stride = gpt2_token_stride(&model->plan), prompt = instance->parameters->prompt;
+    const uint64_t bytes = stride * sizeof(int32_t);
+    int32_t *tokens = malloc(count * bytes);
+    enum status status;
+
+    if (!tokens)
+        return error_set(err, STATUS_NO_MEMORY, "generation: out of memory");
+    for (uint64_t i = 0; i < count * stride; i++)
+        tokens[i] = (int32_t)model->plan.shape.vocabulary - 1; /* rare, and leads nowhere */
+    for (uint64_t s = 0; prompts && s < count; s++)
+        memcpy(tokens + s * stride, prompts + s * prompt, prompt * sizeof(*tokens));
+    status = device_upload(model->buffers[GPT2_TOKENS], first * bytes, tokens, count * bytes, err);
+    free(tokens);
+    return status;
+}
+
+static enum status init(struct workload_instance *base, struct error *err)
+{
+    const struct workload_case *work = &base->work;
+    struct generation_instance *instance = (struct generation_instance *)base;
+    struct inference_instance *inference = &instance->inference;
+    struct gpt2_device_plan plan = generation_plan(work);
+    enum status status;
+
+    instance->parameters = work->workload->parameters;
+    instance->first = instance->parameters->is_server ? (uint64_t)work->batch : 0;
+    instance->count = plan.slots - instance->first;
+    plan.padded = instance->parameters->is_server && work->implementation == IMPLEMENTATION_VENDOR;
+    inference->parameters = &instance->parameters->inference;
+    gpt2_instance_init(&inference->gpt2, &stages_of[instance->parameters->measure]);
+    status = ops_create(base->device, work, plan.storage, &inference->gpt2.ops, err);
+    if (status == STATUS_OK && plan.quantised)
+        status = inference_calibrate(inference, err);
+    if (status == STATUS_OK)
+        status = gpt2_device_fuse(&plan, inference->gpt2.ops, err);
+    plan.input_scales = inference->input_scales;
+    if (status == STATUS_OK)
+        status = gpt2_device_create(&plan, inference->gpt2.ops, base->device, work->seed,
+                                    &inference->gpt2.model, err);
+    if (status == STATUS_OK)
+        status = fill_pool(instance, err);
+    if (status == STATUS_OK)
+        status = fill_tokens(instance, 0, plan.slots, NULL, err);
+    if (status == STATUS_OK && instance->parameters->is_server)
+        status = generation_server_create(instance, err);
+    return status == STATUS_OK ? gpt2_instance_add_events(&inference->gpt2, err) : status;
+}
+
+enum status generation_begin(struct generation_instance *instance, const int32_t *prompts,
+                             struct error *err)
+{
+    instance->outputs = 0;
+    return fill_tokens(instance, instance->first, instance->count, prompts, err);
+}
+
+static enum status set_step(struct generation_instance *instance, uint64_t first, uint64_t count,
+                            uint64_t output, struct error *err)
+{
+    struct gpt2_device *model = generation_model(instance);
+
+    instance->served = 0;
+    for (uint64_t s = 0; s < instance->count; s++)
+        instance->parts[s] = (struct gpt2_part){instance->first + s, first, count, output};
+    return gpt2_device_set_step(model, instance->parts, instance->count, instance->blocks, err);
+}
+
+enum status generation_set_prefill(struct generation_instance *instance, uint64_t from,
+                                   uint64_t last, struct error *err)
+{
+    const uint64_t rest = instance->parameters->prompt - from;
+    const uint64_t chunk = instance->parameters->chunk < rest ? instance->parameters->chunk : rest;
+
+    return set_step(instance, from, chunk,
+                    last >= from && last < from + chunk ? last : GPT2_NO_OUTPUT, err);
+}
+
+enum status generation_set_decode(struct generation_instance *instance, uint64_t position,
+                                  struct error *err)
+{
+    return set_step(instance, position, 1, position, err);
+}
+
+enum status generation_run(struct generation_instance *instance, struct error *err)
+{
+    return gpt2_device_forward(generation_model(instance), 0, err);
+}
+
+static enum status prefill(struct generation_instance *instance, struct error *err)
+{
+    const uint64_t prompt = instance->parameters->prompt;
+    enum status status = STATUS_OK;
+
+    for (uint64_t at = 0; at < prompt && status == STATUS_OK; at += instance->parameters->chunk) {
+        status = generation_set_prefill(instance, at, prompt - 1, err);
+        if (status == STATUS_OK)
+            status = generation_run(instance, err);
+    }
+    if (status == STATUS_OK)
+        instance->outputs = 1;
+    return status;
+}
+
+static enum status decode(struct generation_instance *instance, struct error *err)
+{
+    enum status status = generation_run(instance, err);
+
+    if (status == STATUS_OK)
+        instance->outputs++;
+    return status;
+}
+
+static enum status set_next(struct generation_instance *instance, struct error *err)
+{
+    return generation_set_decode(instance, instance->parameters->prompt + instance->outputs - 1,
+                                 err);
+}
+
+enum status generation_replay(struct generation_instance *instance, uint64_t outputs,
+                              struct error *err)
+{
+    enum status status = prefill(instance, err);
+
+    while (status == STATUS_OK && instance->outputs < outputs) {
+        status = set_next(instance, err);
+        if (status == STATUS_OK)
+            status = decode(instance, err);
+    }
+    return status;
+}
+
+static enum status iterate_decode(struct generation_instance *instance, struct error *err)
+{
+    struct gpt2_instance *gpt2 = &instance->inference.gpt2;
+    enum status status = STATUS_OK;
+    int64_t start_ns;
+
+    if (instance->outputs == 0) {
+        status = generation_begin(instance, generation_prompts(instance, 0), err);
+        if (status == STATUS_OK)
+            status = prefill(instance, err);
+    } else if (instance->outputs == instance->parameters->output) {
+        instance->outputs = 1; /* the prompt's keys and values, and the first token, are there */
+    }
+    start_ns = clock_monotonic_ns();
+    if (status == STATUS_OK)
+        status = set_next(instance, err);
+    gpt2->host_ns[UPLOAD] = clock_monotonic_ns() - start_ns;
+    if (status == STATUS_OK)
+        status = gpt2_instance_mark(gpt2, UPLOAD, err);
+    if (status == STATUS_OK)
+        status = decode(instance, err);
+    return status == STATUS_OK ? gpt2_instance_mark(gpt2, FIRST, err) : status;
+}
+
+static enum status iterate_requests(struct generation_instance *instance, struct error *err)
+{
+    struct inference_instance *inference = &instance->inference;
+    const int64_t start_ns = clock_monotonic_ns();
+    enum status status;
+
+    inference->current = inference->iterations % INFERENCE_POOL;
+    status = generation_begin(instance, generation_prompts(instance, inference->current), err);
+    inference->gpt2.host_ns[UPLOAD] = clock_monotonic_ns() - start_ns;
+    if (status == STATUS_OK)
+        status = gpt2_instance_mark(&inference->gpt2, UPLOAD, err);
+    if (status == STATUS_OK)
+        status = prefill(instance, err);
+    if (status == STATUS_OK)
+        status = gpt2_instance_mark(&inference->gpt2, FIRST, err);
+    if (status != STATUS_OK || instance->parameters->measure == GENERATION_PREFILL)
+        return status;
+    while (status == STATUS_OK && instance->outputs < instance->parameters->output) {
+        status = set_next(instance, err);
+        if (status == STATUS_OK)
+            status = decode(instance, err);
+    }
+    return status == STATUS_OK ? gpt2_instance_mark(&inference->gpt2, SECOND, err) : status;
+}
+
+enum status generation_iterate(struct workload_instance *base, struct error *err)
+{
+    struct generation_instance *instance = (struct generation_instance *)base;
+    const enum status status = instance->parameters->measure == GENERATION_DECODE
+                                   ? iterate_decode(instance, err)
+                                   : iterate_requests(instance, err);
+
+    if (status == STATUS_OK)
+        instance->inference.iterations++;
+    return status;
+}
+
+static json_t *facts(struct workload_instance *base)
+{
+    const struct generation_instance *instance = (struct generation_instance *)base;
+    const struct inference_instance *inference = &instance->inference;
+    const struct gpt2_device_plan *plan = &inference->gpt2.model->plan;
+    json_t *ret = gpt2_instance_facts(base);
+
+    if (!ret)
+        return NULL;
+    json_object_set_new(ret, "recipe", gpt2_recipe_json(base->work.precision, plan));
+    if (inference->inputs)
+        json_object_set_new(ret, "int8", inference_int8_json(inference));
+    json_object_set_new(ret, "data", gpt2_source_json(inference->source));
+    json_object_set_new(ret, "cache",
+                        json_pack("{s:I, s:I, s:I}", "page", (json_int_t)plan->page, "blocks",
+                                  (json_int_t)plan->blocks, "bytes",
+                                  (json_int_t)inference->gpt2.model->buffers[GPT2_CACHE]->bytes));
+    if (inference->top1_positions > 0)
+        json_object_set_new(
+            ret, "top1",
+            json_pack("{s:I, s:I, s:f}", "positions", (json_int_t)inference->top1_positions,
+                      "agreed", (json_int_t)inference->top1_agreed, "agreement",
+                      (double)inference->top1_agreed / (double)inference->top1_positions));
+    return ret;
+}
+
+const struct workload_kind workload_generation = {
+    .name = "generation",
+    .summary = "prefill and token after token of GPT-2 over a cache of keys and values",
+    .load = generation_load,
+    .unload = gpt2_task_unload,
+    .cost = generation_cost,
+    .describe = generation_describe,
+    .instance_size = sizeof(struct generation_instance),
+    .init = init,
+    .iterate = generation_iterate,
+    .serve = generation_serve,
+    .serves_tokens = true,
+    .admit = generation_admit,
+    .stages = gpt2_instance_stages,
+    .verify = generation_verify,
+    .spot_check = generation_spot_check,
+    .tolerance = generation_tolerance,
+    .recheck = generation_recheck,
+    .artifacts = gpt2_instance_artifacts,
+    .choices = gpt2_instance_choices,
+    .facts = facts,
+    .finish = finish,
+};

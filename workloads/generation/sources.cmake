@@ -1,0 +1,2 @@
+list(APPEND ASSAY_WORKLOAD_SOURCES
+    generation/generation.c generation/server.c generation/declare.c generation/verify.c generation/spot_check.c)
