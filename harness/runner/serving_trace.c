@@ -1,0 +1,117 @@
+#include "harness/runner/serving_trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/canonical.h"
+#include "harness/core/file.h"
+#include "harness/core/text.h"
+#include "protocols/serving/arrivals.h"
+#include "workloads/serving.h"
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+static enum status read_file(const struct workload *workload, const json_t *arrivals,
+                             struct trace *ret, struct error *err)
+{
+    const json_t *columns = json_object_get(arrivals, "columns"),
+                 *first = json_object_get(arrivals, "requests");
+    const struct trace_columns names = {text_of(columns, "time"), text_of(columns, "prompt"),
+                                        text_of(columns, "output")};
+    const char *path = text_of(arrivals, "path"), *slash = strrchr(workload->origin, '/');
+    char *resolved =
+        path[0] == '/' || !slash
+            ? strdup(path)
+            : text_format("%.*s/%s", (int)(slash - workload->origin), workload->origin, path);
+    FILE *file = NULL;
+    enum status status =
+        resolved ? file_open_stream(resolved, &file, err)
+                 : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", workload->name);
+
+    if (status == STATUS_OK)
+        status = trace_read(file, resolved, &names, ret, err);
+    if (file)
+        fclose(file);
+    free(resolved);
+    if (status == STATUS_OK && first)
+        status = trace_cut(ret, (size_t)json_integer_value(first), err);
+    return status;
+}
+
+/* The rate that `scale` comes to names the cell; rounded, since it is the scale that is played. */
+static enum status set_rates(struct workload *workload, json_t *load, const struct trace *trace,
+                             struct error *err)
+{
+    json_t *scale = json_object_get(json_object_get(load, "arrivals"), "scale");
+    const struct arrivals arrivals = {
+        .process = ARRIVAL_TRACE, .trace = trace, .scale = scale ? json_number_value(scale) : 1};
+    struct serving_load *own = &workload->serving->load;
+    char text[SCENARIO_TEXT_SIZE];
+
+    if (own->rates_count > 0 && scale)
+        return error_set(err, STATUS_INVALID,
+                         "%s: a trace has either a `scale` or `rates`, which say what it is scaled "
+                         "to; remove one",
+                         workload->origin);
+    if (own->rates_count > 0)
+        return STATUS_OK;
+    snprintf(text, sizeof(text), "%.6g", arrivals_mean_rate(&arrivals, 0));
+    own->rates_count = 1;
+    own->rates[0] = strtod(text, NULL);
+    return json_object_set_new(load, "rates", json_pack("[f]", own->rates[0])) == 0
+               ? STATUS_OK
+               : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", workload->name);
+}
+
+static enum status set_trace(struct workload *workload, const struct trace *trace,
+                             struct error *err)
+{
+    json_t *load = json_object_get(workload->json, "load");
+    json_t *arrivals = json_object_get(load, "arrivals");
+    const char *named = text_of(arrivals, "sha256");
+    struct digest digest;
+    char hex[DIGEST_HEX_SIZE];
+    enum status status;
+
+    workload->trace = trace_to_json(trace);
+    if (!workload->trace)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", workload->name);
+    status = canonical_digest(workload->trace, &digest, err);
+    if (status == STATUS_OK && named && strcmp(named, digest_hex(&digest, hex)) != 0)
+        return error_set(err, STATUS_INVALID,
+                         "%s: %s has the SHA-256 %s as a trace, and the declaration names another",
+                         workload->origin, text_of(arrivals, "path"), hex);
+    if (status == STATUS_OK &&
+        (json_object_set_new(arrivals, "sha256", json_string(digest_hex(&digest, hex))) ||
+         json_object_set_new(arrivals, "requests", json_integer((json_int_t)trace->count))))
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", workload->name);
+    if (status == STATUS_OK)
+        status = set_rates(workload, load, trace, err);
+    return status == STATUS_OK ? canonical_digest(workload->json, &workload->digest, err) : status;
+}
+
+enum status serving_trace_find(const char *name_or_path, struct workload *ret, struct error *err)
+{
+    struct workload workload;
+    struct trace trace = {0};
+    enum status status = workload_find(name_or_path, &workload, err);
+
+    if (status != STATUS_OK)
+        return status;
+    if (workload.serving && workload.serving->load.arrivals.process == SERVING_TRACE) {
+        status = read_file(&workload,
+                           json_object_get(json_object_get(workload.json, "load"), "arrivals"),
+                           &trace, err);
+        if (status == STATUS_OK)
+            status = set_trace(&workload, &trace, err);
+        trace_finish(&trace);
+    }
+    if (status == STATUS_OK)
+        *ret = workload;
+    else
+        workload_finish(&workload);
+    return status;
+}

@@ -1,0 +1,482 @@
+#include "harness/runner/worker_serve.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/clock.h"
+#include "harness/runner/generator.h"
+#include "harness/runner/serving_plan.h"
+#include "protocols/serving/arrivals.h"
+#include "protocols/serving/request_log.h"
+#include "workloads/serving.h"
+
+/* Between looks at the channel, and at whether the generator lives: each is a system call. */
+#define LISTEN_NS INT64_C(1000000)
+
+/* A request that is worked on. */
+struct serving {
+    uint32_t index;
+    uint32_t left; /* tokens to make; 1 where a step makes all of it */
+};
+
+struct worker_server {
+    struct schedule schedule;
+    struct generator *generator;
+    struct request *requests;
+    struct serving *active; /* max_batch */
+    uint32_t active_count, max_batch;
+    int64_t *begin_ns, *batch, *tokens; /* of the steps, as many as the sampler may hold */
+    int64_t *prefill, *kv_used;         /* likewise; NULL: the kind's requests have no prompts */
+    struct workload_served served;      /* of the latest step, of such a kind */
+    int64_t *last_ns;                   /* of each request's latest output */
+    int64_t heard_ns;                   /* CLOCK_MONOTONIC of the latest look */
+    bool own_processor, sent;
+};
+
+/* ---- before the device is opened ---- */
+
+static enum status receive(struct worker *worker, struct schedule *schedule, struct error *err)
+{
+    size_t had[SERVING_PLAN_SERIES] = {0};
+
+    while (had[0] < schedule->count || had[1] < schedule->count || had[2] < schedule->count) {
+        struct message message;
+        enum status status = worker_link_hear_samples(&worker->link, &message, err);
+        size_t s = 0;
+
+        if (status != STATUS_OK)
+            return status;
+        while (s < SERVING_PLAN_SERIES && strcmp(message.name, serving_plan_series[s]) != 0)
+            s++;
+        if (s == SERVING_PLAN_SERIES || message.first != had[s] ||
+            message.count > schedule->count - had[s])
+            status = error_set(err, STATUS_PROTOCOL,
+                               "the schedule's series \"%s\" is no part of it", message.name);
+        for (size_t i = 0; i < message.count && status == STATUS_OK; i++) {
+            struct scheduled_request *request = &schedule->requests[message.first + i];
+
+            if (s == 0)
+                request->at_ns = message.values[i];
+            else if (s == 1)
+                request->prompt_tokens = (uint32_t)message.values[i];
+            else
+                request->output_tokens = (uint32_t)message.values[i];
+        }
+        if (status == STATUS_OK)
+            had[s] += message.count;
+        message_finish(&message);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+static enum status check_digest(const struct schedule *schedule, const json_t *serving,
+                                struct error *err)
+{
+    const char *told = json_string_value(json_object_get(serving, "schedule"));
+    const struct digest digest = schedule_digest(schedule);
+    char hex[DIGEST_HEX_SIZE];
+
+    if (told && !strcmp(told, digest_hex(&digest, hex)))
+        return STATUS_OK;
+    return error_set(err, STATUS_PROTOCOL,
+                     "the schedule that came is not the one that was told of");
+}
+
+enum status worker_serve_receive(struct worker *worker, const json_t *trial, struct schedule *ret,
+                                 struct error *err)
+{
+    const json_t *serving = json_object_get(trial, "serving");
+    const json_int_t count = json_integer_value(json_object_get(serving, "requests"));
+    enum status status;
+
+    if (!worker->workload.serving || count < 1 || count > SCHEDULE_COUNT_MAX)
+        return error_set(err, STATUS_PROTOCOL, "trial message: a server needs `serving`");
+    ret->requests = calloc((size_t)count, sizeof(*ret->requests));
+    if (!ret->requests)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for %" JSON_INTEGER_FORMAT " requests",
+                         count);
+    ret->count = (size_t)count;
+    ret->window_ns = json_integer_value(json_object_get(serving, "window_ns"));
+    status = receive(worker, ret, err);
+    return status == STATUS_OK ? check_digest(ret, serving, err) : status;
+}
+
+enum status worker_serve_prepare(struct worker *worker, const json_t *trial, struct error *err)
+{
+    const struct serving_batching *batching;
+    const size_t steps = (size_t)worker->protocol.max_samples;
+    const size_t series = worker->workload.kind->admit ? 5 : 3;
+    struct worker_server *server;
+    enum status status;
+    size_t count;
+
+    if (worker->protocol.cache == PROTOCOL_CACHE_COLD)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "a server is not measured with a cold cache: use a protocol with "
+                         "`cache: {state: hot}`");
+    worker->server = server = calloc(1, sizeof(*server));
+    if (!server)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a server");
+    status = worker_serve_receive(worker, trial, &server->schedule, err);
+    if (status != STATUS_OK)
+        return status;
+    batching = &worker->workload.serving->batching;
+    count = server->schedule.count;
+    server->max_batch = (uint32_t)batching->max_batch;
+    server->requests = calloc(count, sizeof(*server->requests));
+    server->last_ns = calloc(count, sizeof(*server->last_ns));
+    server->active = calloc(server->max_batch, sizeof(*server->active));
+    server->begin_ns = calloc(series * steps, sizeof(*server->begin_ns));
+    if (!server->requests || !server->last_ns || !server->active || !server->begin_ns)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for %zu requests", count);
+    server->batch = server->begin_ns + steps;
+    server->tokens = server->batch + steps;
+    if (worker->workload.kind->admit) {
+        server->prefill = server->tokens + steps;
+        server->kv_used = server->prefill + steps;
+    }
+    memset(server->begin_ns, 1, series * steps * sizeof(*server->begin_ns)); /* touched here */
+    for (size_t i = 0; i < count; i++)
+        server->requests[i] =
+            (struct request){.scheduled_ns = server->schedule.requests[i].at_ns,
+                             .sent_ns = REQUEST_NEVER,
+                             .admitted_ns = REQUEST_NEVER,
+                             .first_ns = REQUEST_NEVER,
+                             .done_ns = REQUEST_NEVER,
+                             .worst_gap_ns = REQUEST_NEVER,
+                             .prompt_tokens = server->schedule.requests[i].prompt_tokens,
+                             .status = REQUEST_UNFINISHED};
+    return generator_start(&server->schedule, (uint32_t)batching->queue, &server->generator, err);
+}
+
+/* ---- steps ---- */
+
+static enum status run_step(struct worker *worker, uint32_t batch, bool in_window,
+                            struct error *err)
+{
+    struct worker_server *server = worker->server;
+    const size_t index = worker->sampler.count;
+    struct workload_step step = {
+        .number = index, .batch = batch, .at_ns = -1, .served = &server->served};
+    enum status status;
+
+    if (sampler_full(&worker->sampler))
+        return error_set(err, STATUS_INVALID,
+                         "the server made all of the %" PRId64 " steps that the protocol's "
+                         "window.max_samples allows: raise it, or serving.requests is too high",
+                         worker->protocol.max_samples);
+    sampler_begin(&worker->sampler);
+    step.begin_ns = worker->sampler.started_ns;
+    if (in_window)
+        step.at_ns = generator_time_ns(server->generator, step.begin_ns);
+    server->begin_ns[index] = step.at_ns;
+    server->batch[index] = batch;
+    server->tokens[index] = worker->workload.kind->serves_tokens ? batch : 0;
+    status = worker->workload.kind->serve(worker->instance, &step, err);
+    if (status != STATUS_OK)
+        return status;
+    sampler_end(&worker->sampler);
+    if (server->prefill) { /* a request in the midst of its prompt has no output in the step */
+        server->batch[index] = server->tokens[index] = server->served.put_out_count;
+        server->prefill[index] = server->served.prefill_tokens;
+        server->kv_used[index] = server->served.kv_used;
+    }
+    return STATUS_OK;
+}
+
+/* How many of the first `count` waiting requests there is room for; those are taken in there. */
+static enum status find_room(struct worker *worker, uint32_t *count, struct error *err)
+{
+    struct worker_server *server = worker->server;
+    bool room = true;
+    uint32_t taken = 0;
+    enum status status = STATUS_OK;
+
+    if (!worker->workload.kind->admit)
+        return STATUS_OK;
+    while (taken < *count && room && status == STATUS_OK) {
+        const uint32_t index = generator_peek(server->generator, taken);
+        const struct scheduled_request *request = &server->schedule.requests[index];
+
+        status = worker->workload.kind->admit(worker->instance, index, request->prompt_tokens,
+                                              request->output_tokens, &room, err);
+        taken += status == STATUS_OK && room;
+    }
+    *count = taken;
+    return status;
+}
+
+/* Takes waiting requests in, at `now_ns`. */
+static void admit(struct worker_server *server, uint32_t count, bool by_token, int64_t now_ns)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t index = generator_peek(server->generator, i);
+        const uint32_t tokens = server->schedule.requests[index].output_tokens;
+        struct request *request = &server->requests[index];
+
+        request->sent_ns = generator_sent_ns(server->generator, index);
+        request->admitted_ns = now_ns;
+        server->active[server->active_count++] =
+            (struct serving){index, by_token && tokens > 1 ? tokens : 1};
+    }
+    generator_take(server->generator, count);
+}
+
+static bool has_output(const struct worker_server *server, uint32_t index)
+{
+    for (uint32_t i = 0; server->prefill && i < server->served.put_out_count; i++)
+        if (server->served.put_out[i] == index)
+            return true;
+    return !server->prefill;
+}
+
+/* A step ended: its requests have one more output each, and those with their last one leave. */
+static void put_out(struct worker_server *server, int64_t end_ns)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < server->active_count; i++) {
+        struct serving *serving = &server->active[i];
+        struct request *request = &server->requests[serving->index];
+        int64_t *last_ns = &server->last_ns[serving->index];
+
+        if (!has_output(server, serving->index)) {
+            server->active[kept++] = *serving;
+            continue;
+        }
+        if (request->first_ns == REQUEST_NEVER)
+            request->first_ns = end_ns;
+        else if (end_ns - *last_ns > request->worst_gap_ns)
+            request->worst_gap_ns = end_ns - *last_ns;
+        *last_ns = end_ns;
+        request->output_tokens++;
+        if (--serving->left > 0) {
+            server->active[kept++] = *serving;
+            continue;
+        }
+        request->done_ns = end_ns;
+        request->status = REQUEST_OK;
+        /* Where a step makes the whole output, there is nothing between its tokens. */
+        if (server->schedule.requests[serving->index].output_tokens > request->output_tokens)
+            request->output_tokens = server->schedule.requests[serving->index].output_tokens;
+    }
+    server->active_count = kept;
+}
+
+/* How many requests the next step may take in now; 0: none, or it waits for more. */
+static uint32_t admissible(const struct worker_server *server,
+                           const struct serving_batching *batching, int64_t now_ns)
+{
+    const uint32_t waiting = generator_waiting(server->generator);
+    const uint32_t room = server->max_batch - server->active_count;
+    uint32_t oldest;
+
+    if (waiting == 0 || batching->policy == SERVING_CONTINUOUS || waiting >= room)
+        return waiting < room ? waiting : room;
+    oldest = generator_peek(server->generator, 0);
+    return now_ns - generator_sent_ns(server->generator, oldest) >= batching->max_wait_ns ? waiting
+                                                                                          : 0;
+}
+
+/* The spot checks that were asked for by now: the window's clock stands still meanwhile. */
+static enum status listen(struct worker *worker, struct error *err)
+{
+    struct worker_server *server = worker->server;
+    enum status status = generator_check(server->generator, err);
+
+    while (status == STATUS_OK) {
+        struct message message;
+
+        status = worker_link_hear(&worker->link, false, &message, err);
+        if (status != STATUS_OK) {
+            status = status == STATUS_TIMEOUT ? STATUS_OK : status;
+            break;
+        }
+        if (message.type == MESSAGE_SPOT_CHECK) {
+            generator_pause(server->generator);
+            status = worker_spot_check(worker, &message, err);
+            generator_resume(server->generator);
+        } else {
+            status = error_set(err, STATUS_PROTOCOL, "the harness said go inside the window");
+        }
+        message_finish(&message);
+    }
+    server->heard_ns = clock_monotonic_ns();
+    return status;
+}
+
+static enum status serve_window(struct worker *worker, struct error *err)
+{
+    struct worker_server *server = worker->server;
+    const struct serving_batching *batching = &worker->workload.serving->batching;
+    const bool by_token = batching->policy == SERVING_CONTINUOUS;
+    const int64_t end_ns = server->schedule.window_ns + worker->protocol.serving_drain_ns;
+    enum status status = STATUS_OK;
+
+    generator_begin(server->generator);
+    server->heard_ns = clock_monotonic_ns();
+    while (status == STATUS_OK) {
+        const int64_t monotonic_ns = clock_monotonic_ns();
+        const int64_t now_ns = generator_time_ns(server->generator, monotonic_ns);
+        const bool all_sent = generator_is_done(server->generator);
+        uint32_t count = admissible(server, batching, now_ns);
+
+        if (now_ns >= end_ns)
+            break;
+        status = find_room(worker, &count, err);
+        if (status != STATUS_OK)
+            break;
+        if (count > 0) /* read after the ring: nothing is admitted before it was sent */
+            admit(server, count, by_token, generator_now_ns(server->generator));
+        if (server->active_count > 0) {
+            status = run_step(worker, server->active_count, true, err);
+            if (status == STATUS_OK)
+                put_out(server,
+                        generator_time_ns(server->generator, worker->sampler.previous_end_ns));
+        } else if (all_sent && generator_waiting(server->generator) == 0) {
+            break;
+        } else if (!server->own_processor) {
+            sched_yield();
+        }
+        if (status == STATUS_OK && monotonic_ns - server->heard_ns > LISTEN_NS)
+            status = listen(worker, err);
+    }
+    return status;
+}
+
+static enum status warm_up(struct worker *worker, struct error *err)
+{
+    const struct protocol *protocol = &worker->protocol;
+    const int64_t begin_ns = clock_monotonic_ns();
+    enum status status = STATUS_OK;
+
+    int64_t first_ns = 0, elapsed_ns = 0;
+
+    while ((int64_t)worker->sampler.count < protocol->warmup_iterations ||
+           elapsed_ns < protocol->warmup_ns) {
+        status = run_step(worker, worker->server->max_batch, false, err);
+        if (status != STATUS_OK)
+            return status;
+        if (worker->sampler.count == 1)
+            first_ns = worker->sampler.started_ns;
+        elapsed_ns = worker->sampler.previous_end_ns - first_ns;
+    }
+    return worker_send_phase(worker, "warmup", begin_ns, err);
+}
+
+enum status worker_serve(struct worker *worker, struct error *err)
+{
+    int64_t begin_ns;
+    enum status status = warm_up(worker, err);
+
+    worker->server->own_processor = worker->device->info.type != DEVICE_CPU;
+    if (status == STATUS_OK)
+        status = worker_send_samples(worker, err);
+    if (status == STATUS_OK)
+        status = generator_prepare(worker->server->generator, worker->server->own_processor, err);
+    if (status == STATUS_OK)
+        status = worker_sync(worker, "window_start", err);
+    if (status != STATUS_OK)
+        return status;
+    worker->window_first = (int64_t)worker->sampler.count;
+    begin_ns = clock_monotonic_ns();
+    status = serve_window(worker, err);
+    if (status == STATUS_OK)
+        status = worker_send_phase(worker, "window", begin_ns, err);
+    if (status == STATUS_OK)
+        status = worker_send_samples(worker, err);
+    if (status == STATUS_OK)
+        status = worker_serve_send(worker, err);
+    if (status == STATUS_OK)
+        status = worker_sync(worker, "window_end", err);
+    return status == STATUS_OK ? worker_send_spots(worker, err) : status;
+}
+
+/* ---- what is known of the requests ---- */
+
+/* What the server did not see: refused, or still waiting. */
+static void complete(struct worker_server *server)
+{
+    for (uint32_t i = 0; i < server->schedule.count; i++) {
+        struct request *request = &server->requests[i];
+
+        request->sent_ns = generator_sent_ns(server->generator, i);
+        if (generator_refused(server->generator, i))
+            request->status = REQUEST_REFUSED;
+    }
+}
+
+enum status worker_serve_send(struct worker *worker, struct error *err)
+{
+    struct worker_server *server = worker->server;
+
+    if (server->sent || !server->generator)
+        return STATUS_OK;
+    server->sent = true;
+    complete(server);
+    return worker_serve_send_log(worker, server->requests, server->schedule.count, err);
+}
+
+enum status worker_serve_send_log(struct worker *worker, const struct request *requests,
+                                  size_t count, struct error *err)
+{
+    int64_t *values = malloc(count * sizeof(*values));
+    enum status status = STATUS_OK;
+
+    if (!values)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the log of requests");
+    for (size_t c = 0; c < REQUEST_COLUMNS && status == STATUS_OK; c++) {
+        for (size_t i = 0; i < count; i++)
+            values[i] = request_column(&requests[i], c);
+        status = worker_link_send_samples(&worker->link, request_columns[c], values, 0, count, err);
+    }
+    free(values);
+    return status;
+}
+
+enum status worker_serve_send_steps(struct worker *worker, size_t first, size_t count,
+                                    struct error *err)
+{
+    const struct worker_server *server = worker->server;
+    enum status status = worker_link_send_samples(&worker->link, "step:begin_ns", server->begin_ns,
+                                                  first, count, err);
+
+    if (status == STATUS_OK)
+        status =
+            worker_link_send_samples(&worker->link, "step:batch", server->batch, first, count, err);
+    if (status == STATUS_OK)
+        status = worker_link_send_samples(&worker->link, "step:tokens", server->tokens, first,
+                                          count, err);
+    if (status == STATUS_OK && server->prefill)
+        status = worker_link_send_samples(&worker->link, "step:prefill_tokens", server->prefill,
+                                          first, count, err);
+    if (status == STATUS_OK && server->prefill)
+        status = worker_link_send_samples(&worker->link, "step:kv_used", server->kv_used, first,
+                                          count, err);
+    return status;
+}
+
+json_t *worker_serve_facts(const struct worker *worker)
+{
+    return generator_facts(worker->server->generator);
+}
+
+void worker_serve_finish(struct worker *worker)
+{
+    struct worker_server *server = worker->server;
+
+    if (!server)
+        return;
+    generator_destroy(server->generator);
+    schedule_finish(&server->schedule);
+    free(server->requests);
+    free(server->last_ns);
+    free(server->active);
+    free(server->begin_ns);
+    free(server);
+    worker->server = NULL;
+}

@@ -1,0 +1,115 @@
+#include "protocols/serving/change.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "protocols/stats/distribution.h"
+
+static bool is_known(const struct served_figure *f)
+{
+    return isfinite(f->value) && isfinite(f->lo) && isfinite(f->hi);
+}
+
+static struct served_figure logs(const struct served_figure *f)
+{
+    return (struct served_figure){log(f->value), log(f->lo), log(f->hi)};
+}
+
+static struct served_figure subtract(const struct served_figure *a, const struct served_figure *b)
+{
+    const double change = b->value - a->value;
+
+    if (!is_known(a) || !is_known(b))
+        return (struct served_figure){change, b->lo - a->hi, b->hi - a->lo};
+    return (struct served_figure){change, change - hypot(b->value - b->lo, a->hi - a->value),
+                                  change + hypot(b->hi - b->value, a->value - a->lo)};
+}
+
+/*
+ * By the distance of the margin's edge in standard errors, which the upper half of the interval
+ * has. Without a value only on which side of the edge the upper end lies is known.
+ */
+static double worse(const struct served_figure *change, double edge, double confidence)
+{
+    const double z = normal_quantile(0.5 + confidence / 2), half = change->hi - change->value;
+
+    if (isnan(change->hi))
+        return NAN;
+    if (isnan(half))
+        return change->hi < edge ? 0.5 * (1 - confidence) : 1;
+    if (half <= 0)
+        return change->value < edge ? 0 : 1;
+    return normal_cdf(z * (change->value - edge) / half);
+}
+
+struct served_change served_change_make(enum compare_figure figure, const struct served_figure *a,
+                                        const struct served_figure *b,
+                                        const struct compare_options *options)
+{
+    const bool relative = figure == COMPARE_CAPACITY;
+    const struct served_figure x = relative ? logs(a) : *a, y = relative ? logs(b) : *b;
+    const double edge = relative ? log1p(-options->margin) : -options->margin;
+    struct served_change made = {.a = *a,
+                                 .b = *b,
+                                 .change = subtract(&x, &y),
+                                 .margin = options->margin,
+                                 .confidence = options->confidence,
+                                 .p_worse_family = NAN};
+
+    made.p_worse = worse(&made.change, edge, options->confidence);
+    if (relative)
+        made.change = (struct served_figure){exp(made.change.value), exp(made.change.lo),
+                                             exp(made.change.hi)};
+    return made;
+}
+
+int served_change_verdict(enum compare_figure figure, const struct served_change *change)
+{
+    const double edge = figure == COMPARE_CAPACITY ? 1 - change->margin : -change->margin;
+    const double p = isnan(change->p_worse_family) ? change->p_worse : change->p_worse_family;
+
+    if (change->change.lo >= edge)
+        return 1;
+    return p <= 0.5 * (1 - change->confidence) ? -1 : 0;
+}
+
+const char *served_change_verdict_name(int verdict)
+{
+    return verdict > 0 ? "not_worse" : verdict < 0 ? "worse" : "inconclusive";
+}
+
+enum status served_change_family(struct served_change *const *list, size_t count, struct error *err)
+{
+    double *p = malloc((count + 1) * sizeof(*p));
+    enum status status =
+        p ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for %zu comparisons", count);
+
+    for (size_t i = 0; i < count && p; i++)
+        p[i] = list[i] ? list[i]->p_worse : NAN;
+    if (p)
+        status = family_holm(p, count, p, err);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        if (list[i])
+            list[i]->p_worse_family = p[i];
+    free(p);
+    return status;
+}
+
+static json_t *real_or_null(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *figure_json(const struct served_figure *f)
+{
+    return json_pack("{s:o, s:o, s:o}", "value", real_or_null(f->value), "lo", real_or_null(f->lo),
+                     "hi", real_or_null(f->hi));
+}
+
+json_t *served_change_to_json(const struct served_change *c)
+{
+    return json_pack("{s:o, s:o, s:o, s:f, s:f, s:o, s:o}", "a", figure_json(&c->a), "b",
+                     figure_json(&c->b), "change", figure_json(&c->change), "margin", c->margin,
+                     "confidence", c->confidence, "p_worse", real_or_null(c->p_worse),
+                     "p_worse_family", real_or_null(c->p_worse_family));
+}

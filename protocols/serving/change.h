@@ -1,0 +1,61 @@
+/*
+ * change - did attainment or capacity of a server change between a baseline a and a candidate b?
+ *
+ * Each of both comes with an interval of its own. The interval of the change is made of them as
+ * Newcombe does for shares (method 10 of "Interval estimation for the difference between
+ * independent proportions", Statistics in Medicine 17 (1998)) and Zou and Donner for anything else
+ * ("Construction of confidence limits about effect measures", Statistics in Medicine 27 (2008)):
+ *     lo = change - sqrt((b - b.lo)^2 + (a.hi - a)^2), hi = change + sqrt((b.hi - b)^2 + (a -
+ *     a.lo)^2)
+ * of attainment on b - a, of capacity on log b - log a. Both are taken for independent; arms that
+ * had the same arrivals differ by less. Where one has no value (a capacity of "at least"), the ends
+ * themselves are subtracted, b.lo - a.hi and b.hi - a.lo, which is never narrower.
+ */
+#ifndef ASSAY_PROTOCOLS_SERVING_CHANGE_H
+#define ASSAY_PROTOCOLS_SERVING_CHANGE_H
+
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "protocols/compare.h"
+
+/* One figure with its interval; NaN: not known. */
+struct served_figure {
+    double value, lo, hi;
+};
+
+struct served_change {
+    struct served_figure a, b;
+    /* Attainment: b - a. Capacity: b / a. An end that is not known is NaN. */
+    struct served_figure change;
+    /*
+     * How much lower than a is still allowed: of attainment in shares of all requests, of capacity
+     * relative to a.
+     */
+    double margin, confidence;
+    double p_worse; /* one-sided, of b being lower by no more than the margin; NaN: unknown */
+    double p_worse_family; /* adjusted by Holm; NaN: judged alone */
+};
+
+/*
+ * The change of `figure` (COMPARE_ATTAINMENT or COMPARE_CAPACITY); both intervals are at the
+ * confidence of the options, whose margin counts.
+ */
+struct served_change served_change_make(enum compare_figure figure, const struct served_figure *a,
+                                        const struct served_figure *b,
+                                        const struct compare_options *options);
+
+/* 1: b is no lower than the margin allows; -1: it is surely lower; 0: neither is shown. */
+int served_change_verdict(enum compare_figure figure, const struct served_change *change);
+/* "not_worse", "worse", "inconclusive". */
+const char *served_change_verdict_name(int verdict);
+
+/* Sets p_worse_family of several that are judged together; unknown p count as 1. NO_MEMORY. */
+enum status served_change_family(struct served_change *const *list, size_t count,
+                                 struct error *err);
+
+/* New object {a, b, change, margin, confidence, p_worse, p_worse_family}; NaN is null. */
+json_t *served_change_to_json(const struct served_change *change);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * power - how many requests, and how long, a declared load takes for a wanted precision of
+ * attainment and of percentiles, before anything is measured. Formulas: plan.h.
+ */
+#ifndef ASSAY_PROTOCOLS_SERVING_POWER_H
+#define ASSAY_PROTOCOLS_SERVING_POWER_H
+
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "harness/core/status.h"
+
+struct serving_power_options {
+    double capacity;  /* requests/s offline; 0: that of the declaration, load.capacity */
+    double precision; /* half-width of the 95 % interval of a share, relative to it; 0: 0.5 */
+    int64_t trials;   /* 0: 5 */
+};
+
+/*
+ * New object in `ret`, of the stored declaration `workload` with rates:
+ *   {"workload", "capacity", "precision", "confidence", "trials",
+ *    "rates": [{"rate", "load", "relaxation_s": null where nothing can be planned,
+ *               "needs": [{"figure": "attainment" | "p50" ...,
+ *                          "tail": the share that misses or lies above,
+ *                          "least": {"requests": of a trial, with its warmup,
+ *                                    "total_s": of all trials}: from which an interval is given,
+ *                          "wanted": the same for the precision}]}]}
+ * INVALID: no server, a trace (its length is given), no capacity, or an option out of range.
+ */
+enum status serving_power(const json_t *workload, const struct serving_power_options *options,
+                          json_t **ret, struct error *err);
+
+#endif

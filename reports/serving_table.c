@@ -1,0 +1,269 @@
+#include "reports/serving_table.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "protocols/serving/analysis.h"
+#include "protocols/serving/declared.h"
+#include "reports/escape.h"
+
+#define SERVER "server@"
+#define RATES_MAX 64
+
+/* What a row shows of a cell, in this order, after its rate. */
+static const struct {
+    enum metric_id metric;
+    const char *heading;
+    int width;
+} shown[] = {
+    {METRIC_ATTAINMENT, "in limits", 9}, {METRIC_GOODPUT, "good/s", 8},
+    {METRIC_TTFT_P99, "first p99", 9},   {METRIC_E2E_P50, "p50", 8},
+    {METRIC_E2E_P99, "p99", 8},          {METRIC_LAG_P999, "lag p99.9", 9},
+};
+#define SHOWN (sizeof(shown) / sizeof(*shown))
+
+static bool is_saturated(const struct view_cell *cell)
+{
+    return !strcmp(cell->scenario, SERVER "saturated");
+}
+
+bool serving_is_cell(const struct view_cell *cell, char ret_rate[SERVING_RATE_SIZE])
+{
+    double rate;
+
+    if (!cell->scenario || strncmp(cell->scenario, SERVER, strlen(SERVER)) != 0)
+        return false;
+    if (ret_rate)
+        snprintf(ret_rate, SERVING_RATE_SIZE, "%.36s%s", cell->scenario + strlen(SERVER),
+                 serving_rate_of(cell->scenario, &rate) && isfinite(rate) && rate > 0 ? "/s" : "");
+    return true;
+}
+
+/* "end to end 10 ms, for 90 % of the requests" */
+static void append_limits(struct text *out, const struct view_cell *cell)
+{
+    static const char *const keys[] = {"ttft", "tpot", "e2e"};
+    static const char *const words[] = {"first output", "per output", "end to end"};
+    const json_t *slo = json_object_get(json_object_get(cell->root, "workload"), "slo");
+    const char *between = "";
+
+    for (size_t i = 0; i < 3; i++) {
+        const char *value = json_string_value(json_object_get(slo, keys[i]));
+        char human[TEXT_HUMAN_SIZE];
+        int64_t ns;
+
+        if (!value || !text_parse_duration_ns(value, &ns))
+            continue;
+        text_append_format(out, "%s%s %s", between, words[i],
+                           text_human_duration((double)ns, human));
+        between = ", ";
+    }
+    if (*between)
+        text_append_format(out, ", for %g %% of the requests",
+                           100 * json_number_value(json_object_get(slo, "attain")));
+    else
+        text_append(out, "not known");
+}
+
+bool serving_same_server(const struct view_cell *a, const struct view_cell *b)
+{
+    const char *const x[] = {a->workload, a->device_spec, a->precision, a->arm};
+    const char *const y[] = {b->workload, b->device_spec, b->precision, b->arm};
+
+    for (size_t i = 0; i < sizeof(x) / sizeof(*x); i++)
+        if (strcmp(x[i] ? x[i] : "", y[i] ? y[i] : "") != 0)
+            return false;
+    return a->campaign == b->campaign && serving_is_cell(b, NULL);
+}
+
+/* "Shares of 155 requests/s ...: 0.5x is 77.6/s", where the campaign measured the capacity. */
+static void append_shares(struct text *out, const struct view *view, size_t index,
+                          const char *before_it, const char *line, const char *after_it)
+{
+    size_t count = 0;
+    double rate;
+
+    for (size_t k = index; k < view->cell_count; k++) {
+        const struct view_cell *cell = &view->cells[k];
+        const json_t *serving = cell->estimate ? cell->estimate->serving : NULL;
+        const double made = json_number_value(json_object_get(serving, "rate"));
+
+        if (!serving_same_server(&view->cells[index], cell) || !serving ||
+            !serving_rate_of(cell->scenario, &rate) || rate > 0)
+            continue;
+        if (count == 0)
+            text_append_format(
+                out, "%sShares of %.4g requests/s, the saturated server's first trial:", before_it,
+                made / -rate);
+        text_append_format(out, "%s%s%.15gx is %.6g/s", count ? "," : "", count % 3 ? " " : line,
+                           -rate, made);
+        count++;
+    }
+    if (count > 0)
+        text_append(out, after_it);
+}
+
+bool serving_is_first(const struct view *view, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (serving_is_cell(&view->cells[i], NULL) &&
+            serving_same_server(&view->cells[i], &view->cells[index]))
+            return false;
+    return serving_is_cell(&view->cells[index], NULL);
+}
+
+static const char *field(const struct view_cell *cell, size_t column, struct view_figure *figure)
+{
+    if (!view_figure_of(shown[column].metric, view_metric(cell, shown[column].metric), figure))
+        return "-";
+    return shown[column].metric == METRIC_GOODPUT ? figure->number : figure->value;
+}
+
+/* "meets", "misses, queue growing": of the load, the queue and the limits, what a reader must know
+ */
+static void append_verdict(struct text *out, const struct view_cell *cell)
+{
+    const json_t *result = cell->estimate ? cell->estimate->serving : NULL;
+    static const char *const parts[][2] = {{"slo", ""}, {"load", "delivered"}, {"queue", "stable"}};
+    const char *between = "";
+
+    for (size_t i = 0; i < 3; i++) {
+        const char *verdict =
+            json_string_value(json_object_get(json_object_get(result, parts[i][0]), "verdict"));
+
+        if (!verdict || !strcmp(verdict, parts[i][1]) || !strcmp(verdict, "undetermined"))
+            continue;
+        text_append_format(out, "%s%s%.20s", between, i == 2 ? "queue " : "", verdict);
+        between = ", ";
+    }
+}
+
+/*
+ * "carries 93 to 110 requests/s within the limits": over the rates of a table, in ascending order.
+ * Nothing where too little is known.
+ */
+static void append_capacity(struct text *out, const struct view *view, size_t index,
+                            const char *before_it, const char *after_it)
+{
+    const struct view_cell *first = &view->cells[index];
+    struct serving_declared declared;
+    struct serving_result results[RATES_MAX];
+    struct capacity_result capacity;
+    double before = 0;
+    size_t count = 0;
+
+    for (size_t k = index; k < view->cell_count && count < RATES_MAX; k++) {
+        const struct view_cell *cell = &view->cells[k];
+
+        if (!serving_is_cell(cell, NULL) || !serving_same_server(first, cell) || !cell->estimate ||
+            !cell->estimate->serving ||
+            serving_result_from_json(cell->estimate->serving, &results[count], NULL) != STATUS_OK ||
+            results[count].rate <= before)
+            continue;
+        before = results[count].rate;
+        count++;
+    }
+    if (count < 2 ||
+        serving_declared_read(json_object_get(first->root, "workload"), &declared, NULL) !=
+            STATUS_OK ||
+        serving_capacity(results, count, &declared.limits, &capacity, NULL) != STATUS_OK)
+        return;
+    if (capacity.state == CAPACITY_INCONCLUSIVE)
+        return;
+    text_append(out, before_it);
+    if (capacity.state == CAPACITY_WITHIN)
+        text_append_format(out, "It carries %.3g to %.3g requests/s within the limits.",
+                           capacity.lo, capacity.hi);
+    else if (capacity.state == CAPACITY_AT_LEAST)
+        text_append_format(out, "It carries at least %.3g requests/s within the limits.",
+                           capacity.lo);
+    else
+        text_append_format(out, "It carries at most %.3g requests/s within the limits.",
+                           capacity.hi);
+    text_append(out, after_it);
+}
+
+void serving_table_text(struct text *out, const struct view *view)
+{
+    for (size_t i = 0; i < view->cell_count; i++) {
+        const struct view_cell *first = &view->cells[i];
+
+        if (!serving_is_first(view, i))
+            continue;
+        text_append(out, "\nUnder load: ");
+        escape_terminal_short(out, first->workload ? first->workload : "?", 40);
+        text_append(out, ", limits: ");
+        append_limits(out, first);
+        text_append_format(out, "\n%10s", "rate");
+        for (size_t c = 0; c < SHOWN; c++)
+            text_append_format(out, " %*s", shown[c].width, shown[c].heading);
+        text_append(out, "  limits\n");
+        for (size_t k = i; k < view->cell_count; k++) {
+            const struct view_cell *cell = &view->cells[k];
+            char rate[SERVING_RATE_SIZE];
+
+            if (!serving_is_cell(cell, rate) || !serving_same_server(first, cell) ||
+                is_saturated(cell))
+                continue;
+            text_append_format(out, "%10s", rate);
+            for (size_t c = 0; c < SHOWN; c++) {
+                struct view_figure figure;
+                const char *value = field(cell, c, &figure);
+                const int width = (int)text_columns(value);
+
+                text_append_format(out, " %*s%s",
+                                   width < shown[c].width ? shown[c].width - width : 0, "", value);
+            }
+            text_append(out, "  ");
+            append_verdict(out, cell);
+            text_append_char(out, '\n');
+        }
+        append_shares(out, view, i, "  ", "\n  ", "\n");
+        append_capacity(out, view, i, "  ", "\n");
+    }
+}
+
+void serving_table_html(struct text *out, const struct view *view)
+{
+    for (size_t i = 0; i < view->cell_count; i++) {
+        const struct view_cell *first = &view->cells[i];
+
+        if (!serving_is_first(view, i))
+            continue;
+        text_append(out, "<div class=\"scroll\"><table class=\"results\"><caption>");
+        escape_html(out, first->workload ? first->workload : "?");
+        text_append(out, " under load. Limits: ");
+        append_limits(out, first);
+        text_append(out, ". All latencies count from the scheduled time.</caption><thead><tr>"
+                         "<th scope=\"col\" class=\"num\">Rate</th>");
+        for (size_t c = 0; c < SHOWN; c++)
+            text_append_format(out, "<th scope=\"col\" class=\"num\">%s</th>",
+                               metrics[shown[c].metric].label);
+        text_append(out, "<th scope=\"col\">Limits</th></tr></thead><tbody>\n");
+        for (size_t k = i; k < view->cell_count; k++) {
+            const struct view_cell *cell = &view->cells[k];
+            char rate[SERVING_RATE_SIZE];
+
+            if (!serving_is_cell(cell, rate) || !serving_same_server(first, cell) ||
+                is_saturated(cell))
+                continue;
+            text_append(out, "<tr><th scope=\"row\" class=\"num\">");
+            escape_html(out, rate);
+            text_append(out, "</th>");
+            for (size_t c = 0; c < SHOWN; c++) {
+                struct view_figure figure;
+
+                text_append(out, "<td class=\"num\">");
+                escape_html(out, field(cell, c, &figure));
+                text_append(out, "</td>");
+            }
+            text_append(out, "<td>");
+            append_verdict(out, cell);
+            text_append(out, "</td></tr>\n");
+        }
+        text_append(out, "</tbody></table></div>\n");
+        append_shares(out, view, i, "<p>", "\n", "</p>\n");
+        append_capacity(out, view, i, "<p>", "</p>\n");
+    }
+}

@@ -1,0 +1,21 @@
+/* serving_table - servers under load: latency over rate, with the declared limits. */
+#ifndef ASSAY_REPORTS_SERVING_TABLE_H
+#define ASSAY_REPORTS_SERVING_TABLE_H
+
+#include "harness/core/text.h"
+#include "reports/view.h"
+
+/* True for a server's cell; `ret_rate` (may be NULL): "8/s". */
+#define SERVING_RATE_SIZE 40
+bool serving_is_cell(const struct view_cell *cell, char ret_rate[SERVING_RATE_SIZE]);
+
+/* Nothing where the view has no server. */
+void serving_table_text(struct text *out, const struct view *view);
+void serving_table_html(struct text *out, const struct view *view);
+
+/* Cells of one campaign, workload, device, precision and arm are one server. */
+bool serving_same_server(const struct view_cell *a, const struct view_cell *b);
+/* Whether the cell is the first of its server in the view. */
+bool serving_is_first(const struct view *view, size_t index);
+
+#endif

@@ -1,0 +1,160 @@
+#include "results/analysis/serving_change.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocols/serving/declared.h"
+
+#define RATES_MAX 64
+
+static const char *word(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text ? text : "";
+}
+
+/* What makes results of one campaign rates of one server. */
+static bool same_server(const json_t *a, const json_t *b)
+{
+    static const char *const names[] = {"workload_digest", "precision", "batch", "implementation"};
+    const json_t *x = json_object_get(a, "identity"), *y = json_object_get(b, "identity");
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (!json_equal(json_object_get(x, names[i]), json_object_get(y, names[i])))
+            return false;
+    return !strcmp(word(a, "device_spec"), word(b, "device_spec")) &&
+           !strcmp(word(a, "arm"), word(b, "arm"));
+}
+
+struct rates {
+    struct serving_result results[RATES_MAX];
+    size_t count;
+    int64_t first; /* row of the first cell; 0: none yet */
+};
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = ((const struct serving_result *)a)->rate,
+                 y = ((const struct serving_result *)b)->rate;
+
+    return (x > y) - (x < y);
+}
+
+static enum status add_rate(struct store *store, int64_t cell, const json_t *first,
+                            struct rates *rates, struct error *err)
+{
+    json_t *record = NULL;
+    enum status status = store_cell_json(store, cell, &record, err);
+    const json_t *serving = json_object_get(json_object_get(record, "estimate"), "serving");
+
+    if (status == STATUS_OK && json_is_object(serving) && same_server(first, record) &&
+        rates->count < RATES_MAX) {
+        rates->first = rates->first ? rates->first : cell;
+        status = serving_result_from_json(serving, &rates->results[rates->count++], err);
+    }
+    json_decref(record);
+    return status;
+}
+
+enum status serving_capacity_of(struct store *store, const json_t *record,
+                                struct capacity_result *ret, int64_t *ret_first, struct error *err)
+{
+    const json_t *campaign = json_object_get(record, "campaign");
+    struct rates *rates = calloc(1, sizeof(*rates));
+    struct serving_declared declared;
+    json_t *all = NULL;
+    const json_t *cells;
+    enum status status =
+        rates ? store_campaign_json(store, json_integer_value(json_object_get(campaign, "id")),
+                                    &all, err)
+              : error_set(err, STATUS_NO_MEMORY, "no memory for the rates");
+
+    cells = json_object_get(all, "cells");
+    for (size_t i = 0; i < json_array_size(cells) && status == STATUS_OK; i++)
+        status =
+            add_rate(store, json_integer_value(json_object_get(json_array_get(cells, i), "cell")),
+                     record, rates, err);
+    if (status == STATUS_OK && rates->count == 0)
+        status =
+            error_set(err, STATUS_INVALID,
+                      "%s is of no server under load: capacity comes from rates within limits, "
+                      "never from a peak (assay run with scenario: server)",
+                      word(record, "id"));
+    if (status == STATUS_OK)
+        status = serving_declared_read(json_object_get(record, "workload"), &declared, err);
+    if (status == STATUS_OK) {
+        qsort(rates->results, rates->count, sizeof(*rates->results), ascending);
+        status = serving_capacity(rates->results, rates->count, &declared.limits, ret, err);
+    }
+    if (status == STATUS_OK && ret_first)
+        *ret_first = rates->first;
+    json_decref(all);
+    free(rates);
+    return status;
+}
+
+static enum status attainment_of(const json_t *record, struct served_figure *ret, struct error *err)
+{
+    struct serving_result result;
+    const json_t *serving = json_object_get(json_object_get(record, "estimate"), "serving");
+    enum status status;
+
+    if (!json_is_object(serving))
+        return error_set(err, STATUS_INVALID, "%s is of no server under load, or not measured yet",
+                         word(record, "id"));
+    status = serving_result_from_json(serving, &result, err);
+    if (status != STATUS_OK)
+        return status;
+    *ret = (struct served_figure){result.slo.attainment, result.slo.lo, result.slo.hi};
+    if (result.slo.reason == SLO_REASON_GROWING)
+        *ret = (struct served_figure){0, 0, 0};
+    else if (result.slo.verdict == SLO_INCONCLUSIVE && result.slo.reason != SLO_REASON_SHARE)
+        return error_set(err, STATUS_INVALID,
+                         "%s has no interval of its attainment: its load was not delivered, or its "
+                         "windows are shorter than planned for (assay show)",
+                         word(record, "id"));
+    return STATUS_OK;
+}
+
+static enum status figure_of(struct store *store, int64_t cell, enum compare_figure figure,
+                             struct served_figure *ret, int64_t *ret_first, struct error *err)
+{
+    struct capacity_result capacity;
+    json_t *record = NULL;
+    enum status status = store_cell_json(store, cell, &record, err);
+
+    if (status == STATUS_OK && figure == COMPARE_ATTAINMENT)
+        status = attainment_of(record, ret, err);
+    else if (status == STATUS_OK)
+        status = serving_capacity_of(store, record, &capacity, ret_first, err);
+    if (status == STATUS_OK && figure == COMPARE_CAPACITY) {
+        *ret = (struct served_figure){capacity.value, capacity.lo, capacity.hi};
+        if (capacity.state == CAPACITY_INCONCLUSIVE)
+            status = error_set(err, STATUS_INVALID,
+                               "the rates of %s show no capacity: measure other rates, or longer",
+                               word(record, "id"));
+    }
+    json_decref(record);
+    return status;
+}
+
+enum status serving_change_of(struct store *store, const int64_t cells[2],
+                              const struct compare_options *options, struct served_change *ret,
+                              int64_t ret_servers[2], struct error *err)
+{
+    struct served_figure a, b;
+    enum status status = figure_of(store, cells[0], options->figure, &a, &ret_servers[0], err);
+
+    if (status == STATUS_OK)
+        status = figure_of(store, cells[1], options->figure, &b, &ret_servers[1], err);
+    if (status == STATUS_OK)
+        *ret = served_change_make(options->figure, &a, &b, options);
+    if (status == STATUS_OK && isnan(ret->change.lo) && isnan(ret->change.hi))
+        status = error_set(err, STATUS_INVALID,
+                           "both are within the limits at every rate, or both at none: declare %s "
+                           "rates, which tell them apart",
+                           isnan(a.hi) ? "higher" : "lower");
+    return status;
+}

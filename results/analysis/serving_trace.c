@@ -1,0 +1,28 @@
+#include "results/analysis/serving_trace.h"
+
+#include "protocols/serving/declared.h"
+
+enum status serving_trace_json(struct store *store, const json_t *workload, json_t **ret,
+                               struct error *err)
+{
+    struct digest digest;
+
+    if (serving_trace_digest(workload, &digest))
+        return store_get_json(store, &digest, ret, err);
+    *ret = NULL;
+    return STATUS_OK;
+}
+
+enum status serving_trace_load(struct store *store, const json_t *workload, struct trace *ret,
+                               struct error *err)
+{
+    json_t *json = NULL;
+    enum status status = serving_trace_json(store, workload, &json, err);
+
+    if (status == STATUS_OK && !json)
+        *ret = (struct trace){0};
+    else if (status == STATUS_OK)
+        status = trace_from_json(json, ret, err);
+    json_decref(json);
+    return status;
+}

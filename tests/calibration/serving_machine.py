@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""The whole tool under load, against theory: queues with declared service times on the null backend.
+
+    ASSAY=build/release/bin/assay tests/calibration/serving_machine.py [--service 1ms] [--loads 0.5,0.8,0.9]
+
+M/M/1 and M/D/1: the mean and p90 of the time from the scheduled moment, and the share of requests within the
+exact p90, which is 0.9. Each row is one campaign of five trials, as long as the plan asks for (100 relaxation
+times). What the machine adds is in the figures: `late` and a mean above theory are its doing where processors are
+taken away. Exit status 1: a row's interval does not cover, and its load was delivered.
+"""
+
+import argparse
+import json
+import math
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from decimal import Decimal, getcontext
+
+ASSAY = os.path.abspath(os.environ.get("ASSAY", "assay"))
+TRIALS = 5
+SHARE = 0.9
+WORKLOAD = """workload: queue
+version: 1
+kind: synthetic
+description: A queue whose latencies are known
+scenario: server
+synthetic: {launches: 1, elements: 64}
+service: {base: %(service)dns, distribution: %(law)s}
+load: {arrivals: {process: poisson}, capacity: %(capacity).9g, rates: [%(load)gx]}
+batching: {policy: deadline, max_batch: 1, queue: 100000}
+slo: {e2e: %(limit)dns, attain: %(share)g, failures: 0}
+"""
+PROTOCOL = """extends: serving_look
+name: queue
+version: 1
+trials: %(trials)d
+serving: {requests: %(requests)d, drain: 30s}
+window: {max_samples: 10000000}
+telemetry: {interval: 0s}
+trial_timeout: 600s
+"""
+
+
+def waits_deterministic(load, at):
+    """P(wait <= at services) of M/D/1 (Erlang 1909; Tijms, A First Course in Stochastic Models (2003), 9.2)."""
+    total, x, rho = Decimal(0), Decimal(at), Decimal(load)
+    for k in range(int(at) + 1):
+        u = rho * (k - x)
+        total += u ** k * (-u).exp() / math.factorial(k) if k or u else Decimal(1)
+    return (1 - rho) * total
+
+
+def theory(law, load):
+    """Mean and p90 of the time in the system, in services."""
+    if law == "exponential":
+        return 1 / (1 - load), -math.log(1 - SHARE) / (1 - load)
+    low, high = 0.0, 100.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (middle, high) if waits_deterministic(load, middle) < SHARE else (low, middle)
+    return 1 + load / (2 * (1 - load)), 1 + high
+
+
+def requests(law, load, relaxations):
+    """Of a trial: the warmup of five relaxation times, and its part of the window, with a tenth to spare."""
+    relaxation = (1 + (law == "exponential")) / 2 / (1 - math.sqrt(load)) ** 2 + 1
+    return math.ceil(1.1 * (relaxations / TRIALS + 10) * relaxation * load)
+
+
+def measure(law, load, service_ns, folder, relaxations):
+    mean, p90 = (value * service_ns for value in theory(law, load))
+    names = dict(law=law, load=load, service=service_ns, capacity=1e9 / service_ns, limit=round(p90), share=SHARE,
+                 trials=TRIALS, requests=requests(law, load, relaxations))
+    for name, text in ("queue.yaml", WORKLOAD), ("protocol.yaml", PROTOCOL):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(text % names)
+    database = os.path.join(folder, f"{law}-{load}.db")
+    done = subprocess.run([ASSAY, "run", "./queue.yaml", "--protocol", "./protocol.yaml", "--device", "null:0",
+                           "--db", database, "--json", "--quiet"], cwd=folder, capture_output=True, text=True,
+                          check=False)
+    if done.returncode:
+        sys.exit(done.stderr)
+    with sqlite3.connect(database) as db:
+        body = json.loads(db.execute("SELECT body FROM estimate").fetchone()[0])
+    serving, means = body["serving"], [trial["mean_ns"] for trial in body["trials"]]
+    return {"law": law, "load": load, "requests": names["requests"], "mean": (mean, sum(means) / len(means)),
+            "p90": (p90, serving["percentiles"]["e2e"]["p90"]), "slo": serving["slo"], "plan": serving["plan"],
+            "delivered": serving["load"]["verdict"], "queue": serving["queue"]["verdict"],
+            "lag": serving["load"]["lag_p999_ns"]}
+
+
+def covers(interval, value):
+    return None if interval["lo"] is None or interval["hi"] is None else interval["lo"] <= value <= interval["hi"]
+
+
+def row(found):
+    words = {True: "covers", False: "**does not cover**", None: "refused"}
+    p90, measured = found["p90"]
+    slo = found["slo"]
+    said = [words[covers(measured, p90)], words[covers(slo, SHARE)]]
+    spread = lambda i, unit: "-" if i["lo"] is None or i["hi"] is None else \
+        f"{i['lo'] / unit:.3g} to {i['hi'] / unit:.3g}"  # noqa: E731
+    queue = {"exponential": "M/M/1", "deterministic": "M/D/1"}[found["law"]]
+    print(f"| {queue}, load {found['load']:g}, {TRIALS} x {found['requests']} requests | {found['mean'][0] / 1e6:.3f} |"
+          f" {found['mean'][1] / 1e6:.3f} | {p90 / 1e6:.3f} | {measured['value'] / 1e6:.3f} ({spread(measured, 1e6)})"
+          f" {said[0]} | {slo['attainment']:.4f} ({spread(slo, 1)}) {said[1]} | {found['delivered']},"
+          f" {found['queue']} | {found['lag'] / 1e3:.3g} |", flush=True)
+    return found["delivered"] != "delivered" or "**does not cover**" not in said
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--service", type=float, default=1, help="mean service time in ms (default: 1)")
+    parser.add_argument("--loads", default="0.5,0.8,0.9")
+    parser.add_argument("--laws", default="exponential,deterministic")
+    parser.add_argument("--relaxations", type=float, default=10 / (1 - SHARE), help="of all trials of a row")
+    options = parser.parse_args()
+    getcontext().prec = 80
+    good = True
+    print("| case | mean by theory, ms | measured | p90 by theory, ms | measured | within the exact p90 | verdicts |"
+          " lag p99.9, us |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
+    with tempfile.TemporaryDirectory() as folder:
+        for law in options.laws.split(","):
+            for load in options.loads.split(","):
+                good &= row(measure(law, float(load), round(options.service * 1e6), folder, options.relaxations))
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""Gates by attainment and capacity of servers: in words, JSON, Markdown and JUnit, and recomputed."""
+
+import os
+import subprocess
+import sys
+import unittest
+import xml.etree.ElementTree
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest  # noqa: E402
+
+VERIFIER = os.path.join(os.path.dirname(__file__), "..", "support", "verify.py")
+
+# Limits and lags that no busy machine exceeds: what decides is how many requests find the queue full.
+SERVER = """workload: served
+version: 1
+kind: synthetic
+description: A server with declared service times
+scenario: server
+synthetic: {launches: 1, elements: 64}
+service: {base: 1ms, distribution: deterministic}
+load: {arrivals: {process: deterministic}, rates: [50, 100]}
+batching: {policy: deadline, max_batch: 1, queue: 16}
+slo: {e2e: 30s, attain: 0.9}
+"""
+PROTOCOL = """extends: serving
+name: few
+version: 1
+trials: 5
+warmup: {iterations: 2, time: 1ms}
+serving: {requests: 60, drain: 1s, lag: 10s}
+window: {max_samples: 1000000}
+telemetry: {interval: 0s}
+trial_timeout: 200s
+"""
+
+
+class ServingGate(CliTest):
+    def serve(self, launch_ns):
+        """A campaign over both rates: its id."""
+        for _ in range(10):  # on a busy machine a trial may be invalid
+            call = self.assay("run", self.write("served.yaml", SERVER), "--protocol", self.write("few.yaml", PROTOCOL),
+                              "--device", "null:0", "--db", self.db, "--json", ASSAY_NULL=f"launch_ns={launch_ns}")
+            if call.status == 0:
+                break
+        self.assertEqual(call.status, 0, call.err)
+        return call.json()["results"][0]["id"].split("/")[0]
+
+    def gate(self, status, *words):
+        call = self.assay("gate", *words, "--json", "--markdown", "gate.md", "--junit", "gate.xml", "--db", self.db)
+        self.assertEqual(call.status, status, [one.get("reason") for one in call.json()["comparisons"]])
+        with open(os.path.join(self.folder, "gate.md"), encoding="utf-8") as file:
+            return call.json(), file.read(), xml.etree.ElementTree.parse(os.path.join(self.folder, "gate.xml"))
+
+    def test_by_attainment_and_capacity(self):
+        for _ in range(10):  # a busy machine may not carry the rates, and then there is nothing to pass
+            self.new_db()
+            quick, again = self.serve(0), self.serve(0)
+            words = ("gate", quick, again, "--margin", "0.2", "--no-record", "--db", self.db, "--by")
+            if self.assay(*words, "attainment").status == 0 and \
+                    "declare higher rates" in self.assay(*words, "capacity").out:
+                break
+        slow = self.serve(100_000_000)
+        found, text, cases = self.gate(0, quick, again, "--by", "attainment", "--margin", "0.2")
+        self.assertEqual((found["decision"], found["family"]), ("passes", 2))
+        self.assertIn("2 of 2 comparisons pass: of the candidate (b) as large a share", text)
+        self.assertIn("by no more than 20 % of the requests", text)
+        self.assertEqual([list(case) for case in cases.iter("testcase")], [[], []])
+
+        found, text, cases = self.gate(1, quick, slow, "--by", "attainment", "--margin", "0.1")
+        self.assertEqual(found["decision"], "worse")
+        for one, rate in zip(found["comparisons"], (50, 100)):
+            self.assertEqual((one["verdict"], one["comparison"], one["gate"]["by"]), ("worse", None, "attainment"))
+            served = one["served"]
+            self.assertLess(served["change"]["hi"], -0.1)
+            self.assertAlmostEqual(served["change"]["value"], served["b"]["value"] - served["a"]["value"])
+            self.assertIn(f"| **worse** | served fp32 batch 1, {rate}/s | attainment 100.0 % -&#62; ", text)
+        self.assertEqual([[part.tag for part in case] for case in cases.iter("testcase")], [["failure"]] * 2)
+
+        # All rates of a server are one capacity.
+        found, text, _ = self.gate(1, quick, slow, "--by", "capacity")
+        (one,) = found["comparisons"]
+        self.assertEqual((one["served"]["a"]["lo"], one["served"]["b"]["hi"]), (100, 50))
+        self.assertAlmostEqual(one["served"]["change"]["hi"], 0.5)
+        self.assertIn("capacity at least 100.0 /s -&#62; at most 50.00 /s", text)
+        found, text, cases = self.gate(3, quick, again, "--by", "capacity")
+        self.assertEqual(found["decision"], "inconclusive")
+        self.assertIn("declare higher rates", text)
+        self.assertEqual([[part.tag for part in case] for case in cases.iter("testcase")], [["error"]])
+
+        # In words, of one rate; and in the dossier.
+        call = self.assay("gate", f"{quick}/1", f"{slow}/1", "--by", "attainment", "--db", self.db)
+        self.assertEqual(call.status, 1, call.err)
+        self.assertIn("b's attainment is lower by more than 1 % of the requests", call.out)
+        page = os.path.join(self.folder, "dossier.html")
+        self.assertEqual(self.assay("report", "--dossier", page, quick, "--db", self.db).status, 0)
+        with open(page, encoding="utf-8") as file:
+            html = file.read()
+        self.assertIn("as many requests within the limits as of", html)
+        self.assertIn("carry as high a rate within the limits as", html)
+
+        call = self.assay("verify", self.db)
+        self.assertEqual(call.status, 0, call.out)
+        self.assertIn("7 comparisons recomputed", call.out)
+        done = subprocess.run([sys.executable, VERIFIER, self.db], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_what_is_no_server_is_named(self):
+        call = self.assay("run", "synthetic", "--protocol", "quick", "--device", "null:0", "--db", self.db, "--json")
+        self.assertEqual(call.status, 0, call.err)
+        one = call.json()["results"][0]["id"]
+        call = self.assay("gate", one, one, "--by", "goodput", "--db", self.db)
+        self.assertEqual(call.status, 2)
+        self.assertIn("--by goodput: write time, attainment or capacity", call.err)
+
+
+if __name__ == "__main__":
+    unittest.main()

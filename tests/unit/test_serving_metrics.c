@@ -1,0 +1,185 @@
+#include "protocols/serving/serving_metrics.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "harness/core/random.h"
+
+#define NEVER REQUEST_NEVER
+
+/* Four output tokens: first after 40, then 30, 50, 40 ns. */
+static const struct request good = {100, 105, 120, 140, 260, 50, 7, 4, REQUEST_OK};
+/* Scheduled at 100, one token came, then the drain ended. */
+static const struct request unfinished = {100, 105, 120, 140, NEVER, 20, 7, 2, REQUEST_UNFINISHED};
+static const struct request unsent = {
+    100, NEVER, NEVER, NEVER, NEVER, NEVER, 7, 0, REQUEST_UNFINISHED};
+static const struct request failed = {100, 105, 120, 140, 200, 20, 7, 2, REQUEST_FAILED};
+static const struct request refused = {100, 105, NEVER, NEVER, NEVER, NEVER, 7, 0, REQUEST_REFUSED};
+/* Of an endpoint, which does not say when it admitted it; one token. */
+static const struct request single = {100, 105, NEVER, 260, 260, NEVER, 7, 1, REQUEST_OK};
+
+static void expect(const struct request *r, enum serving_metric metric, int64_t ns,
+                   enum value_state state)
+{
+    struct serving_value value = serving_value_of(r, metric, 1000);
+
+    if (value.ns != ns || value.state != state)
+        fail_msg("%s is %lld (%d), not %lld (%d)", serving_metric_name(metric), (long long)value.ns,
+                 (int)value.state, (long long)ns, (int)state);
+}
+
+static void test_values(void **state)
+{
+    (void)state;
+    expect(&good, SERVING_LAG, 5, VALUE_KNOWN);
+    expect(&good, SERVING_WAIT, 20, VALUE_KNOWN);
+    expect(&good, SERVING_TTFT, 40, VALUE_KNOWN);
+    expect(&good, SERVING_E2E, 160, VALUE_KNOWN);
+    expect(&good, SERVING_TPOT, 40, VALUE_KNOWN);
+    expect(&good, SERVING_GAP, 50, VALUE_KNOWN);
+    expect(&unfinished, SERVING_TTFT, 40, VALUE_KNOWN);
+    expect(&unfinished, SERVING_E2E, 900, VALUE_AT_LEAST);
+    expect(&unfinished, SERVING_TPOT, 0, VALUE_UNKNOWN);
+    expect(&unfinished, SERVING_GAP, 20, VALUE_AT_LEAST);
+    expect(&unsent, SERVING_LAG, 900, VALUE_AT_LEAST);
+    expect(&unsent, SERVING_WAIT, 900, VALUE_AT_LEAST);
+    expect(&unsent, SERVING_TTFT, 900, VALUE_AT_LEAST);
+    expect(&failed, SERVING_TTFT, 40, VALUE_KNOWN);
+    expect(&failed, SERVING_E2E, 0, VALUE_NONE);
+    expect(&failed, SERVING_TPOT, 0, VALUE_NONE);
+    expect(&refused, SERVING_TTFT, 0, VALUE_NONE);
+    expect(&single, SERVING_WAIT, 0, VALUE_UNKNOWN);
+    expect(&single, SERVING_TPOT, 0, VALUE_NONE);
+    expect(&single, SERVING_GAP, 0, VALUE_NONE);
+    assert_null(serving_metric_name(SERVING_METRIC_COUNT));
+}
+
+static void expect_score(const struct request *r, int64_t ttft, int64_t e2e, int64_t tpot,
+                         double least, double most)
+{
+    struct serving_limits limits = {.attain = 0.99};
+    double upper, score;
+
+    limits.ns[SERVING_TTFT] = ttft;
+    limits.ns[SERVING_E2E] = e2e;
+    limits.ns[SERVING_TPOT] = tpot;
+    score = serving_score(r, &limits, 1000, &upper);
+    assert_true(score == least && upper == most);
+}
+
+static void test_scores(void **state)
+{
+    (void)state;
+    expect_score(&good, 80, 0, 0, 0.5, 0.5);
+    expect_score(&good, 80, 160, 0, 1, 1); /* at the limit it is met */
+    expect_score(&good, 80, 100, 20, 2, 2);
+    expect_score(&failed, 1000, 0, 0, INFINITY, INFINITY);
+    expect_score(&refused, 1000, 0, 0, INFINITY, INFINITY);
+    expect_score(&unfinished, 80, 0, 0, 0.5, INFINITY);    /* unfinished: it may still fail */
+    expect_score(&unfinished, 80, 1800, 0, 0.5, INFINITY); /* undecided */
+    expect_score(&unfinished, 80, 450, 0, 2, INFINITY);    /* certainly too late */
+    expect_score(&unsent, 450, 0, 0, 2, INFINITY);
+    expect_score(&single, 320, 0, 1, 0.5, 0.5); /* tpot does not apply */
+}
+
+static struct serving_trial trial_of(struct schedule *s, const struct request *requests,
+                                     int64_t until_ns)
+{
+    for (size_t i = 0; i < s->count; i++)
+        s->requests[i].at_ns = requests[i].scheduled_ns;
+    return (struct serving_trial){.schedule = s, .requests = requests, .until_ns = until_ns};
+}
+
+static void test_totals(void **state)
+{
+    struct request requests[7] = {good, unfinished, failed, refused, single, unsent, good};
+    struct scheduled_request planned[7];
+    struct schedule schedule = {planned, 7, 500};
+    const struct serving_step steps[] = {
+        {0, 100, 1, 7, 1, 0}, {100, 200, 2, 0, 2, 0}, {400, 500, 2, 0, 2, 0}};
+    struct serving_limits limits = {.attain = 0.9};
+    struct serving_totals total = {0};
+    struct serving_trial trial;
+
+    (void)state;
+    requests[6].scheduled_ns = 50; /* before the warmup is over */
+    requests[4].done_ns = 240;     /* before its first output */
+    limits.ns[SERVING_TTFT] = 100;
+    trial = trial_of(&schedule, requests, 1000);
+    serving_totals_add(&trial, &limits, 100, &total);
+    assert_int_equal(total.requests, 6);
+    assert_int_equal(total.ok, 2);
+    assert_int_equal(total.unfinished, 2);
+    assert_int_equal(total.failed, 1);
+    assert_int_equal(total.refused, 1);
+    assert_int_equal(total.met, 1);       /* good */
+    assert_int_equal(total.undecided, 1); /* unfinished, but its first output came in time */
+    assert_int_equal(total.disordered, 1);
+    assert_int_equal(total.span_ns, 400);
+    assert_int_equal(total.prompt_tokens, 21);
+    assert_int_equal(total.output_tokens, 4 + 4 + 2 + 1);
+    trial.steps = steps;
+    trial.step_count = 3;
+    total = (struct serving_totals){0};
+    serving_totals_add(&trial, &limits, 100, &total);
+    assert_int_equal(total.prompt_tokens, 7);
+    assert_int_equal(total.output_tokens, 3);
+}
+
+/* Random requests: integral and sum are the same number; one that ends before it began shows. */
+static void test_audit(void **state)
+{
+    enum { COUNT = 500 };
+    static struct request requests[COUNT];
+    static struct scheduled_request planned[COUNT];
+    struct schedule schedule = {planned, COUNT, 1000000};
+    struct serving_trial trial;
+    struct random random;
+    bool equal = false;
+    double mean, sum = 0;
+    int64_t at = 0;
+
+    (void)state;
+    random_init(&random, 1, 1);
+    for (int i = 0; i < COUNT; i++) {
+        at += (int64_t)random_next_below(&random, 4000);
+        requests[i] = (struct request){.scheduled_ns = at, .status = REQUEST_OK};
+        requests[i].done_ns = at + (int64_t)random_next_below(&random, 50000);
+        if (i % 50 == 7) {
+            requests[i].status = REQUEST_UNFINISHED;
+            requests[i].done_ns = NEVER;
+        }
+        if (i % 50 == 9) {
+            requests[i].status = REQUEST_REFUSED;
+            requests[i].done_ns = NEVER;
+        }
+    }
+    trial = trial_of(&schedule, requests, 900000); /* some were scheduled after it */
+    for (int i = 0; i < COUNT; i++) {
+        int64_t end = requests[i].status == REQUEST_UNFINISHED ? 900000
+                      : requests[i].done_ns == NEVER           ? requests[i].scheduled_ns
+                                                               : requests[i].done_ns;
+
+        end = end < 900000 ? end : 900000;
+        sum += end > requests[i].scheduled_ns ? (double)(end - requests[i].scheduled_ns) : 0;
+    }
+    assert_int_equal(serving_audit(&trial, &equal, &mean, NULL), STATUS_OK);
+    assert_true(equal);
+    assert_true(fabs(mean * 900000 - sum) < 1e-3);
+    requests[100].done_ns = requests[100].scheduled_ns - 1;
+    assert_int_equal(serving_audit(&trial, &equal, &mean, NULL), STATUS_OK);
+    assert_false(equal);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_scores),
+                                       cmocka_unit_test(test_totals), cmocka_unit_test(test_audit)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
