@@ -1,0 +1,237 @@
+/*
+ * OpenVINO by its C interface (docs.openvino.ai, "OpenVINO Runtime C API"), of which the part that
+ * is used is declared anew. Element types are those of 2024.4 and later.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/frameworks/frameworks.h"
+
+enum { OV_F32 = 4, OV_I32 = 9, OV_I64 = 10 };
+
+struct ov_shape {
+    int64_t rank, *dims;
+};
+
+struct ov_version {
+    const char *build, *description;
+};
+
+struct functions {
+    int (*ov_get_openvino_version)(struct ov_version *);
+    void (*ov_version_free)(struct ov_version *);
+    const char *(*ov_get_error_info)(int status);
+    const char *(*ov_get_last_err_msg)(void);
+    void (*ov_free)(const char *);
+    int (*ov_core_create)(void **core);
+    void (*ov_core_free)(void *);
+    int (*ov_core_read_model_from_memory_buffer)(const void *core, const char *model, size_t length,
+                                                 const void *weights, void **ret);
+    /* `count` texts follow: names and values of properties in turn. */
+    int (*ov_core_compile_model)(const void *core, const void *model, const char *device,
+                                 size_t count, void **ret, ...);
+    int (*ov_compiled_model_get_property)(const void *compiled, const char *key, char **ret);
+    int (*ov_compiled_model_create_infer_request)(const void *compiled, void **ret);
+    int (*ov_shape_create)(int64_t rank, const int64_t *dims, struct ov_shape *ret);
+    int (*ov_shape_free)(struct ov_shape *);
+    int (*ov_tensor_create_from_host_ptr)(int type, struct ov_shape shape, void *memory,
+                                          void **ret);
+    int (*ov_infer_request_set_tensor)(void *request, const char *name, const void *tensor);
+    int (*ov_infer_request_infer)(void *request);
+    void (*ov_tensor_free)(void *);
+    void (*ov_infer_request_free)(void *);
+    void (*ov_compiled_model_free)(void *);
+    void (*ov_model_free)(void *);
+};
+
+static const struct dynlib_symbol symbols[] = {
+    DYNLIB_REQUIRED(struct functions, ov_get_openvino_version),
+    DYNLIB_REQUIRED(struct functions, ov_version_free),
+    DYNLIB_REQUIRED(struct functions, ov_get_error_info),
+    DYNLIB_REQUIRED(struct functions, ov_get_last_err_msg),
+    DYNLIB_REQUIRED(struct functions, ov_free),
+    DYNLIB_REQUIRED(struct functions, ov_core_create),
+    DYNLIB_REQUIRED(struct functions, ov_core_free),
+    DYNLIB_REQUIRED(struct functions, ov_core_read_model_from_memory_buffer),
+    DYNLIB_REQUIRED(struct functions, ov_core_compile_model),
+    DYNLIB_REQUIRED(struct functions, ov_compiled_model_get_property),
+    DYNLIB_REQUIRED(struct functions, ov_compiled_model_create_infer_request),
+    DYNLIB_REQUIRED(struct functions, ov_shape_create),
+    DYNLIB_REQUIRED(struct functions, ov_shape_free),
+    DYNLIB_REQUIRED(struct functions, ov_tensor_create_from_host_ptr),
+    DYNLIB_REQUIRED(struct functions, ov_infer_request_set_tensor),
+    DYNLIB_REQUIRED(struct functions, ov_infer_request_infer),
+    DYNLIB_REQUIRED(struct functions, ov_tensor_free),
+    DYNLIB_REQUIRED(struct functions, ov_infer_request_free),
+    DYNLIB_REQUIRED(struct functions, ov_compiled_model_free),
+    DYNLIB_REQUIRED(struct functions, ov_model_free),
+};
+
+struct openvino {
+    struct framework base;
+    struct functions api;
+    void *core, *model, *compiled, *request;
+    void *tensors[2 * FRAMEWORK_ARRAYS_MAX]; /* inputs, then outputs */
+    size_t count;
+};
+
+static struct openvino *self_of(struct framework *framework)
+{
+    return (struct openvino *)framework;
+}
+
+static enum status check(const struct openvino *self, const char *call, int answer,
+                         struct error *err)
+{
+    const char *words;
+    enum status status;
+
+    if (answer == 0)
+        return STATUS_OK;
+    words = self->api.ov_get_last_err_msg();
+    status = error_set(err, STATUS_DEVICE, "OpenVINO: %s: %s (%d): %s", call,
+                       self->api.ov_get_error_info(answer), answer, words ? words : "");
+    self->api.ov_free(words);
+    return status;
+}
+
+static enum status open_library(struct framework *framework, const char *const *sonames,
+                                struct error *err)
+{
+    const struct dynlib_spec spec = {"openvino", sonames, symbols,
+                                     sizeof(symbols) / sizeof(symbols[0])};
+    struct openvino *self = self_of(framework);
+    struct ov_version version = {0};
+    enum status status = dynlib_open(&spec, &framework->library, &self->api, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status =
+        check(self, "ov_get_openvino_version", self->api.ov_get_openvino_version(&version), err);
+    if (status != STATUS_OK)
+        return status;
+    snprintf(framework->info.version, sizeof(framework->info.version), "%s",
+             version.build ? version.build : "");
+    self->api.ov_version_free(&version);
+    return check(self, "ov_core_create", self->api.ov_core_create(&self->core), err);
+}
+
+/* What the compiled model says of itself; "" where it has no such property. */
+static void ask(const struct openvino *self, const char *key, char ret[FRAMEWORK_WORD_MAX])
+{
+    char *value = NULL;
+
+    ret[0] = '\0';
+    if (self->api.ov_compiled_model_get_property(self->compiled, key, &value) != 0 || !value)
+        return;
+    snprintf(ret, FRAMEWORK_WORD_MAX, "%s", value);
+    self->api.ov_free(value);
+}
+
+static enum status compile(struct openvino *self, const struct framework_model *model,
+                           struct error *err)
+{
+    static const char device[] = "CPU", hint[] = "PERFORMANCE_HINT", latency[] = "LATENCY";
+    static const char streams[] = "NUM_STREAMS", threads[] = "INFERENCE_NUM_THREADS";
+    static const char precision[] = "INFERENCE_PRECISION_HINT";
+    const char *const type = dtype_name(precision_dtype(model->precision));
+    char number[16], said[FRAMEWORK_WORD_MAX];
+    int answer;
+    enum status status;
+
+    snprintf(number, sizeof(number), "%u", model->threads);
+    answer =
+        model->own_precision
+            ? self->api.ov_core_compile_model(self->core, self->model, device, 6, &self->compiled,
+                                              hint, latency, streams, "1", threads, number)
+            : self->api.ov_core_compile_model(self->core, self->model, device, 8, &self->compiled,
+                                              hint, latency, streams, "1", threads, number,
+                                              precision, type);
+    status = check(self, "ov_core_compile_model", answer, err);
+    if (status != STATUS_OK)
+        return status;
+    ask(self, precision, self->base.info.precision);
+    ask(self, threads, said);
+    self->base.info.threads = (uint32_t)strtoul(said, NULL, 10);
+    return STATUS_OK;
+}
+
+static enum status bind(struct openvino *self, const struct framework_array *array, void *memory,
+                        struct error *err)
+{
+    const int type = array->type == DTYPE_F32 ? OV_F32 : array->type == DTYPE_I32 ? OV_I32 : OV_I64;
+    struct ov_shape shape = {0};
+    void *tensor = NULL;
+    enum status status =
+        check(self, "ov_shape_create",
+              self->api.ov_shape_create((int64_t)array->rank, array->shape, &shape), err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = check(self, "ov_tensor_create_from_host_ptr",
+                   self->api.ov_tensor_create_from_host_ptr(type, shape, memory, &tensor), err);
+    self->api.ov_shape_free(&shape);
+    if (status != STATUS_OK)
+        return status;
+    self->tensors[self->count++] = tensor;
+    return check(self, array->name,
+                 self->api.ov_infer_request_set_tensor(self->request, array->name, tensor), err);
+}
+
+static enum status prepare(struct framework *framework, const struct framework_model *model,
+                           const struct framework_memory *memory, struct error *err)
+{
+    struct openvino *self = self_of(framework);
+    const struct functions *api = &self->api;
+    enum status status = check(self, "ov_core_read_model_from_memory_buffer",
+                               api->ov_core_read_model_from_memory_buffer(
+                                   self->core, model->onnx, model->length, NULL, &self->model),
+                               err);
+
+    if (status == STATUS_OK)
+        status = compile(self, model, err);
+    if (status == STATUS_OK)
+        status =
+            check(self, "ov_compiled_model_create_infer_request",
+                  api->ov_compiled_model_create_infer_request(self->compiled, &self->request), err);
+    for (size_t i = 0; i < model->input_count && status == STATUS_OK; i++)
+        status = bind(self, &model->inputs[i], memory->inputs[i], err);
+    for (size_t i = 0; i < model->output_count && status == STATUS_OK; i++)
+        status = bind(self, &model->outputs[i], memory->outputs[i], err);
+    return status;
+}
+
+static enum status run(struct framework *framework, struct error *err)
+{
+    struct openvino *self = self_of(framework);
+
+    return check(self, "ov_infer_request_infer", self->api.ov_infer_request_infer(self->request),
+                 err);
+}
+
+static void finish(struct framework *framework)
+{
+    struct openvino *self = self_of(framework);
+    const struct functions *api = &self->api;
+
+    for (size_t i = 0; i < self->count; i++)
+        api->ov_tensor_free(self->tensors[i]);
+    if (self->request)
+        api->ov_infer_request_free(self->request);
+    if (self->compiled)
+        api->ov_compiled_model_free(self->compiled);
+    if (self->model)
+        api->ov_model_free(self->model);
+    if (self->core)
+        api->ov_core_free(self->core);
+}
+
+const struct framework_ops framework_openvino = {
+    .name = "openvino",
+    .size = sizeof(struct openvino),
+    .open = open_library,
+    .prepare = prepare,
+    .run = run,
+    .finish = finish,
+};

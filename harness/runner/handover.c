@@ -1,0 +1,385 @@
+#include "harness/runner/handover.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/core/canonical.h"
+#include "harness/core/clock.h"
+#include "harness/core/file.h"
+#include "harness/core/random.h"
+#include "harness/core/tensors.h"
+#include "harness/core/text.h"
+#include "harness/runner/trial.h"
+#include "harness/runner/worker_process.h"
+
+#define STOP_GRACE_NS ((int64_t)2000000000)
+#define SEND_NS ((int64_t)10000000000)
+#define FILES_VERSION 1 /* of what the generator writes */
+#define SECRET_SIZE 17
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no memory for what is handed over");
+}
+
+/* ---- assay's own worker, for one task ---- */
+
+struct call {
+    const struct trial_request *request;
+    json_t *message; /* the trial's, with the task */
+    handover_check_fn *check;
+    void *context;
+    bool over;
+};
+
+static enum status listen_once(struct worker_process *worker, struct call *call, struct error *err)
+{
+    struct message message;
+    char *line;
+    size_t length;
+    enum status status =
+        channel_read_line(&worker->channel, clock_monotonic_ns() + call->request->silence_ns,
+                          call->request->wake_fd, &line, &length, err);
+
+    worker_process_forget_words(worker);
+    if (status == STATUS_NOT_FOUND)
+        return error_set(err, STATUS_CRASHED,
+                         "the process that compares outputs ended without a word");
+    if (status == STATUS_OK)
+        status = message_parse(line, length, &message, err);
+    if (status != STATUS_OK)
+        return status;
+    if (message.type == MESSAGE_HELLO) {
+        status = channel_write_json(&worker->channel, call->message, clock_monotonic_ns() + SEND_NS,
+                                    err);
+    } else if (message.type == MESSAGE_CHECK && call->check) {
+        status = call->check(call->context, &message, err);
+    } else if (message.type == MESSAGE_HANDED_OVER || message.type == MESSAGE_END) {
+        call->over = true;
+        if (message.type == MESSAGE_END)
+            status = error_set(err, message.status, "%s", message.text ? message.text : "");
+    }
+    message_finish(&message);
+    return status;
+}
+
+static enum status run_task(struct call *call, json_t *task, struct error *err)
+{
+    const struct worker_start start = {.own = true};
+    json_t *body = json_copy((json_t *)call->request->message);
+    struct worker_process worker;
+    struct process_exit exit;
+    enum status status = STATUS_OK;
+
+    if (!body || !task || json_object_set_new(body, "hand_over", task) < 0)
+        status = no_memory(err);
+    json_object_del(body, "framework");
+    call->message = json_pack("{s:s, s:o}", "type", "trial", "trial", body);
+    worker_process_init(&worker);
+    if (status == STATUS_OK)
+        status = worker_process_start(&worker, &start, err);
+    while (status == STATUS_OK && !call->over)
+        status = listen_once(&worker, call, err);
+    if (worker.process.pid != 0 &&
+        (!call->over ||
+         process_wait(&worker.process, clock_monotonic_ns() + SEND_NS, &exit, NULL) != STATUS_OK))
+        process_stop(&worker.process, STOP_GRACE_NS, &exit);
+    worker_process_finish(&worker);
+    json_decref(call->message);
+    return status;
+}
+
+/* ---- the files ---- */
+
+static const char *secret_text(uint64_t secret, char ret[SECRET_SIZE])
+{
+    snprintf(ret, SECRET_SIZE, "%016" PRIx64, secret);
+    return ret;
+}
+
+static uint64_t draw(void)
+{
+    char bits[65], word[SECRET_SIZE];
+
+    random_identifier(bits);
+    snprintf(word, sizeof(word), "%.16s", bits);
+    return strtoull(word, NULL, 16);
+}
+
+/* Where the file of a case is kept, by what it follows from; NULL: nowhere. */
+static char *cached_path(const struct trial_request *request)
+{
+    static const char *const keys[] = {"workload", "precision", "batch", "seed"};
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    json_t *identity = json_pack("{s:i}", "files", FILES_VERSION);
+    char hex[DIGEST_HEX_SIZE], *folder, *path = NULL;
+    struct digest digest;
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        json_object_set(identity, keys[i], json_object_get(request->message, keys[i]));
+    folder = cache && *cache == '/' ? text_format("%s/assay/handover", cache)
+             : home && *home == '/' ? text_format("%s/.cache/assay/handover", home)
+                                    : NULL;
+    if (folder && canonical_digest(identity, &digest, NULL) == STATUS_OK &&
+        file_make_directories(folder, 0700, NULL) == STATUS_OK)
+        path = text_format("%s/%s.safetensors", folder, digest_hex(&digest, hex));
+    json_decref(identity);
+    free(folder);
+    return path;
+}
+
+/* Whether the file is the one that was written, by the digest stored in a second file. */
+static bool is_whole(const char *path, struct digest *ret)
+{
+    char *beside = text_format("%s.sha256", path), *line = NULL;
+    struct digest wanted;
+    const bool whole = beside && file_read_line(beside, &line, NULL) == STATUS_OK &&
+                       digest_from_hex(line, &wanted) &&
+                       digest_file(path, ret, NULL, NULL) == STATUS_OK &&
+                       digest_equal(ret, &wanted);
+
+    free(line);
+    free(beside);
+    return whole;
+}
+
+/* Renames the file written at `from` to its name, read-only; a second file has its digest. */
+static enum status keep(struct handover *handover, const char *from, struct error *err)
+{
+    char hex[DIGEST_HEX_SIZE], *beside = text_format("%s.sha256", handover->file);
+    enum status status = beside ? digest_file(from, &handover->digest, NULL, err) : no_memory(err);
+
+    if (status == STATUS_OK && (chmod(from, 0444) < 0 || rename(from, handover->file) < 0))
+        status = error_set_errno(err, errno, "%s", handover->file);
+    if (status == STATUS_OK)
+        status = file_write_atomic(beside, digest_hex(&handover->digest, hex), DIGEST_HEX_SIZE - 1,
+                                   0444, err);
+    free(beside);
+    return status;
+}
+
+static json_t *task_of(const struct handover *handover, const char *first)
+{
+    char text[SECRET_SIZE];
+    json_t *files = json_array();
+
+    if (first)
+        json_array_append_new(files, json_pack("{s:s}", "path", first));
+    for (int64_t i = 0; i < handover->capacity; i++) {
+        char *path = text_format("%s/inputs.%" PRId64, handover->folder, i);
+
+        json_array_append_new(files, json_pack("{s:s, s:s}", "path", path ? path : "", "secret",
+                                               secret_text(handover->secrets[i], text)));
+        free(path);
+    }
+    return json_pack("{s:o}", "write", files);
+}
+
+/* Takes the names from the inputs: the worker learns of each when it is to take it. */
+static enum status take_inputs(struct handover *handover, struct error *err)
+{
+    for (int64_t i = 0; i < handover->capacity; i++) {
+        char *path = text_format("%s/inputs.%" PRId64, handover->folder, i);
+
+        handover->inputs[i] = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+        if (handover->inputs[i] < 0) {
+            free(path);
+            return error_set_errno(err, errno, "the inputs of a check");
+        }
+        unlink(path);
+        free(path);
+    }
+    return STATUS_OK;
+}
+
+static enum status prepare(struct handover *handover, const struct protocol *protocol,
+                           struct error *err)
+{
+    const char *temporary = getenv("TMPDIR");
+
+    handover->capacity = protocol->spot_checks + 2;
+    handover->inputs = calloc((size_t)handover->capacity, sizeof(*handover->inputs));
+    handover->secrets = calloc((size_t)handover->capacity, sizeof(*handover->secrets));
+    handover->entries = calloc((size_t)handover->capacity, sizeof(*handover->entries));
+    handover->folder = text_format("%s/assay-handover-XXXXXX",
+                                   temporary && *temporary == '/' ? temporary : "/tmp");
+    if (!handover->inputs || !handover->secrets || !handover->entries || !handover->folder)
+        return no_memory(err);
+    for (int64_t i = 0; i < handover->capacity; i++) {
+        handover->inputs[i] = -1;
+        handover->secrets[i] = draw();
+    }
+    if (!mkdtemp(handover->folder)) {
+        const int code = errno;
+        const enum status status = error_set_errno(err, code, "%s", handover->folder);
+
+        free(handover->folder);
+        handover->folder = NULL;
+        return status;
+    }
+    return STATUS_OK;
+}
+
+static enum status write_files(struct handover *handover, const struct trial_request *request,
+                               struct error *err)
+{
+    struct call call = {.request = request};
+    struct tensors tensors = {0};
+    char *first;
+    bool kept;
+    enum status status;
+
+    handover->file = cached_path(request);
+    if (!handover->file)
+        handover->file = text_format("%s/first.safetensors", handover->folder);
+    first = handover->file ? text_format("%s.%d", handover->file, (int)getpid()) : NULL;
+    if (!first)
+        return no_memory(err);
+    kept = is_whole(handover->file, &handover->digest);
+    status = run_task(&call, task_of(handover, kept ? NULL : first), err);
+    if (status == STATUS_OK && !kept)
+        status = keep(handover, first, err);
+    if (status != STATUS_OK && !kept)
+        unlink(first);
+    if (status == STATUS_OK)
+        status = tensors_open(handover->file, &tensors, err);
+    if (status == STATUS_OK)
+        handover->tensors = tensors_json(&tensors);
+    tensors_close(&tensors);
+    free(first);
+    return status == STATUS_OK ? take_inputs(handover, err) : status;
+}
+
+enum status handover_begin(struct handover *handover, const struct trial_request *request,
+                           const struct protocol *protocol, struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    *handover = (struct handover){0};
+    if (request->root || request->schedule)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "nothing is handed over to a server or into another root directory");
+    status = prepare(handover, protocol, err);
+    if (status == STATUS_OK)
+        status = write_files(handover, request, err);
+    handover->active = status == STATUS_OK;
+    return status;
+}
+
+void handover_finish(struct handover *handover)
+{
+    DIR *folder = handover->folder ? opendir(handover->folder) : NULL;
+    struct dirent *entry;
+
+    while (folder && (entry = readdir(folder)))
+        unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+    if (handover->folder)
+        rmdir(handover->folder);
+    for (int64_t i = 0; i < handover->capacity && handover->inputs; i++)
+        if (handover->inputs[i] >= 0)
+            close(handover->inputs[i]);
+    free(handover->folder);
+    free(handover->file);
+    free(handover->inputs);
+    free(handover->secrets);
+    free(handover->entries);
+    json_decref(handover->tensors);
+    *handover = (struct handover){0};
+}
+
+json_t *handover_message(const struct handover *handover)
+{
+    char hex[DIGEST_HEX_SIZE];
+
+    return json_pack("{s:s, s:s, s:s, s:O}", "path", handover->file, "format", "safetensors",
+                     "sha256", digest_hex(&handover->digest, hex), "tensors", handover->tensors);
+}
+
+/* ---- what is asked for ---- */
+
+static char *outputs_path(const struct handover *handover, int64_t number)
+{
+    return text_format("%s/outputs.%" PRId64, handover->folder, number);
+}
+
+json_t *handover_ask(struct handover *handover, const char *phase)
+{
+    const int64_t number = handover->asked;
+    char *path = outputs_path(handover, number), inputs[64];
+    json_t *message;
+
+    if (number >= handover->capacity) {
+        free(path);
+        return NULL;
+    }
+    handover->entries[number] = (struct handover_entry){
+        .phase = phase,
+        .secret = number > 0 ? handover->secrets[number - 1] : 0,
+        .drawn = number > 0,
+    };
+    handover->asked++;
+    snprintf(inputs, sizeof(inputs), "/proc/%d/fd/%d", (int)getpid(), handover->inputs[number]);
+    message =
+        json_pack("{s:s, s:I, s:s, s:s}", "type", message_type_name(MESSAGE_HAND_OVER), "number",
+                  (json_int_t)number, "outputs", path ? path : "", "inputs", inputs);
+    free(path);
+    return message;
+}
+
+enum status handover_take(struct handover *handover, const struct message *message,
+                          struct error *err)
+{
+    struct handover_entry *entry = &handover->entries[handover->made];
+
+    if (handover->asked != handover->made + 1 || message->number != handover->made)
+        return error_set(err, STATUS_PROTOCOL,
+                         "the worker hands over outputs %" PRId64 ", which were not asked for",
+                         message->number);
+    if (message->iteration <= (handover->made > 0 ? entry[-1].iteration : 0))
+        return error_set(err, STATUS_PROTOCOL,
+                         "the worker hands over the outputs of iteration %" PRId64
+                         ", and none has run since those before",
+                         message->iteration);
+    entry->iteration = message->iteration;
+    handover->made++;
+    return STATUS_OK;
+}
+
+enum status handover_judge(struct handover *handover, const struct trial_request *request,
+                           handover_check_fn *check, void *context, struct error *err)
+{
+    struct call call = {.request = request, .check = check, .context = context};
+    json_t *list = json_array();
+    char text[SECRET_SIZE];
+    enum status status;
+
+    for (int64_t i = handover->judged; i < handover->made; i++) {
+        const struct handover_entry *entry = &handover->entries[i];
+        char *path = outputs_path(handover, i);
+
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:I, s:b, s:s*}", "phase", entry->phase, "path",
+                                        path ? path : "", "iteration", (json_int_t)entry->iteration,
+                                        "whole", strcmp(entry->phase, "spot_check") != 0, "secret",
+                                        entry->drawn ? secret_text(entry->secret, text) : NULL));
+        free(path);
+    }
+    status = run_task(&call, json_pack("{s:o}", "judge", list), err);
+    for (; handover->judged < handover->made; handover->judged++) {
+        char *path = outputs_path(handover, handover->judged);
+
+        if (path)
+            unlink(path);
+        free(path);
+    }
+    return status;
+}

@@ -1,0 +1,505 @@
+#include "harness/runner/named_worker.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/core/file.h"
+#include "harness/core/text.h"
+#include "harness/runner/package_install.h"
+#include "results/store/foreign_worker.h"
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no memory for a worker");
+}
+
+void named_worker_destroy(struct named_worker *worker)
+{
+    if (!worker)
+        return;
+    worker_declared_finish(&worker->declared);
+    free(worker->from);
+    free(worker->version);
+    free(worker->mode);
+    free(worker->folder);
+    free(worker->program);
+    free(worker->python);
+    free(worker->library);
+    json_decref(worker->packages);
+    free(worker);
+}
+
+char *named_worker_store(void)
+{
+    const char *asked = getenv("ASSAY_WORKERS"), *data = getenv("XDG_DATA_HOME");
+    const char *home = getenv("HOME");
+
+    if (asked && *asked)
+        return strdup(asked);
+    if (data && *data == '/')
+        return text_format("%s/assay/workers", data);
+    return home && *home ? text_format("%s/.local/share/assay/workers", home) : NULL;
+}
+
+/* ---- what a person writes ---- */
+
+static void append_names(struct text *text, char *const *names, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        text_append_format(text, "%s%s", i ? ", " : "", names[i]);
+}
+
+static enum status has_not(const struct named_worker *worker, const char *what, const char *asked,
+                           char *const *names, uint32_t count, struct error *err)
+{
+    struct text text;
+    enum status status;
+
+    text_init(&text);
+    append_names(&text, names, count);
+    status = error_set(err, STATUS_INVALID, "the %s %s has no %s \"%s\"; it has %s",
+                       declared_form_name(worker->declared.form), worker->declared.values->name,
+                       what, asked, count && text_ok(&text) ? text.data : "none");
+    text_finish(&text);
+    return status;
+}
+
+/* "mode=compile" or "threads=1" */
+static enum status take_setting(struct named_worker *worker, const char *setting, struct error *err)
+{
+    const struct worker_values *values = worker->declared.values;
+
+    if (worker->declared.form == DECLARED_STACK)
+        return error_set(err, STATUS_INVALID, "\"%s\": a stack takes no settings", setting);
+    if (!strncmp(setting, "mode=", 5)) {
+        if (!worker_declared_has(values->modes, values->modes_count, setting + 5))
+            return has_not(worker, "mode", setting + 5, values->modes, values->modes_count, err);
+        free(worker->mode);
+        worker->mode = strdup(setting + 5);
+        return worker->mode ? STATUS_OK : no_memory(err);
+    }
+    if (!strncmp(setting, "threads=", 8) && text_parse_i64(setting + 8, &worker->threads) &&
+        worker->threads >= 1 && worker->threads <= 65536)
+        return STATUS_OK;
+    return error_set(
+        err, STATUS_INVALID,
+        "\"%s\": a worker takes mode=NAME and threads=N (1 to 65536); another setting of "
+        "an arm is written by itself, as in --a worker=%s --a implementation=vendor",
+        setting, worker->from);
+}
+
+/* The version, of which the first parts suffice where one alone begins so: 1.24 for 1.24.4. */
+static enum status take_version(struct named_worker *worker, const char *asked, struct error *err)
+{
+    const struct worker_values *values = worker->declared.values;
+    const size_t length = asked ? strlen(asked) : 0;
+    const char *found = asked ? NULL : values->versions[0];
+
+    for (uint32_t i = 0; i < values->versions_count && asked; i++) {
+        const char *version = values->versions[i];
+
+        if (!strcmp(version, asked) ||
+            (!strncmp(version, asked, length) && version[length] == '.' && !found))
+            found = version;
+        if (!strcmp(version, asked))
+            break;
+    }
+    if (!found)
+        return has_not(worker, "version", asked, values->versions, values->versions_count, err);
+    worker->version = strdup(found);
+    return worker->version ? STATUS_OK : no_memory(err);
+}
+
+/* Packages and hashes of the lock, as a list. */
+static json_t *packages_of(const char *lock)
+{
+    json_t *packages = json_array();
+
+    while (*lock) {
+        const size_t length = strcspn(lock, " \t\n");
+
+        if (*lock == '#')
+            lock += strcspn(lock, "\n");
+        else if (length == 0)
+            lock++;
+        else {
+            const size_t lead = strncmp(lock, "--hash=", 7) ? 0 : 7;
+
+            if (*lock != '\\')
+                json_array_append_new(packages, json_stringn(lock + lead, length - lead));
+            lock += length;
+        }
+    }
+    return packages;
+}
+
+static enum status read_lock(struct named_worker *worker, char **ret, size_t *ret_length,
+                             struct error *err)
+{
+    char *name = text_format("%s.lock", worker->version);
+    enum status status =
+        name ? worker_declared_read(&worker->declared, name, ret, ret_length, err) : no_memory(err);
+
+    free(name);
+    return status;
+}
+
+static enum status complete(struct named_worker *worker, struct error *err)
+{
+    const struct worker_values *values = worker->declared.values;
+    char *store = named_worker_store(), *lock = NULL;
+    size_t length = 0;
+    enum status status;
+
+    if (!store)
+        return error_set(err, STATUS_UNAVAILABLE,
+                         "no place for workers is known: set HOME, XDG_DATA_HOME or ASSAY_WORKERS");
+    worker->folder = text_format("%s/%s@%s", store, values->name, worker->version);
+    free(store);
+    if (!worker->mode && values->modes_count > 0)
+        worker->mode = strdup(values->modes[0]);
+    if (!worker->folder || (values->modes_count > 0 && !worker->mode))
+        return no_memory(err);
+    status = read_lock(worker, &lock, &length, err);
+    if (status != STATUS_OK)
+        return status;
+    worker->lock = digest_bytes(lock, length);
+    worker->packages = packages_of(lock);
+    free(lock);
+    return worker->packages ? STATUS_OK : no_memory(err);
+}
+
+enum status named_worker_read(enum declared_form form, const char *text, struct named_worker **ret,
+                              struct error *err)
+{
+    struct named_worker *worker = calloc(1, sizeof(*worker));
+    char *words = strdup(text), *settings = words ? strchr(words, ',') : NULL, *slash, *at, *next;
+    enum status status = worker && words ? STATUS_OK : no_memory(err);
+
+    if (status == STATUS_OK) {
+        if (settings)
+            *settings++ = '\0';
+        slash = strrchr(words, '/');
+        at = strchr(slash ? slash : words, '@');
+        if (at)
+            *at++ = '\0';
+        worker->from = strdup(words);
+        status = worker->from ? worker_declared_find(form, words, &worker->declared, err)
+                              : no_memory(err);
+        if (status == STATUS_OK) {
+            worker->threads = worker->declared.values->threads;
+            status = take_version(worker, at, err);
+        }
+    }
+    for (; status == STATUS_OK && settings; settings = next) {
+        next = strchr(settings, ',');
+        if (next)
+            *next++ = '\0';
+        status = take_setting(worker, settings, err);
+    }
+    if (status == STATUS_OK)
+        status = complete(worker, err);
+    free(words);
+    if (status != STATUS_OK) {
+        named_worker_destroy(worker);
+        return status;
+    }
+    *ret = worker;
+    return STATUS_OK;
+}
+
+/* ---- what is installed ---- */
+
+static enum status not_installed(const struct named_worker *worker, const char *why,
+                                 struct error *err)
+{
+    const char *form = declared_form_name(worker->declared.form);
+
+    return error_set(
+        err, STATUS_UNAVAILABLE, "the %s %s@%s %s; `assay %s install %s@%s` installs it", form,
+        worker->declared.values->name, worker->version, why, form, worker->from, worker->version);
+}
+
+static enum status check_lock(const struct named_worker *worker, struct error *err)
+{
+    char *path = text_format("%s/lock.txt", worker->folder);
+    struct digest digest;
+    enum status status = path ? STATUS_OK : no_memory(err);
+
+    if (status == STATUS_OK && access(path, F_OK) != 0)
+        status = not_installed(worker, "is not installed", err);
+    if (status == STATUS_OK)
+        status = digest_file(path, &digest, NULL, err);
+    if (status == STATUS_OK && !digest_equal(&digest, &worker->lock))
+        status = not_installed(worker, "is installed from another lock file", err);
+    free(path);
+    return status;
+}
+
+/* The file of that name in its folder, or the one whose name goes on after it (.so.1.32.0). */
+static enum status find_library(struct named_worker *worker, struct error *err)
+{
+    const char *library = worker->declared.values->library, *base = strrchr(library, '/');
+    const size_t folder_length = base ? (size_t)(base - library + 1) : 0;
+    const char *name = library + folder_length;
+    char *folder = text_format("%s/" PACKAGE_INSTALL_SITE "/%.*s", worker->folder,
+                               (int)folder_length, library);
+    DIR *directory = folder ? opendir(folder) : NULL;
+    struct dirent *entry;
+
+    while (directory && !worker->library && (entry = readdir(directory)))
+        if (!strncmp(entry->d_name, name, strlen(name)) &&
+            (!entry->d_name[strlen(name)] || entry->d_name[strlen(name)] == '.'))
+            worker->library = text_format("%s%s", folder, entry->d_name);
+    if (directory)
+        closedir(directory);
+    free(folder);
+    return worker->library ? STATUS_OK : not_installed(worker, "lacks its library", err);
+}
+
+/* One that is compiled in was written when it was installed; else the file beside worker.yaml. */
+static enum status find_program(struct named_worker *worker, struct error *err)
+{
+    const struct worker_values *values = worker->declared.values;
+    const char *origin = worker->declared.origin, *slash = strrchr(origin, '/');
+    char *path =
+        worker->declared.built_in
+            ? text_format("%s/%s", worker->folder, values->entry)
+            : text_format("%.*s%s", slash ? (int)(slash - origin + 1) : 0, origin, values->entry);
+    char *text = NULL;
+    size_t length;
+    struct digest declared, installed;
+    enum status status = path ? STATUS_OK : no_memory(err);
+
+    worker->program = path ? realpath(path, NULL) : NULL;
+    free(path);
+    if (status == STATUS_OK && !worker->program)
+        status = not_installed(worker, "lacks its program", err);
+    if (status == STATUS_OK && values->interpreter) {
+        worker->python = text_format("%s/" PACKAGE_INSTALL_PYTHON, worker->folder);
+        if (!worker->python)
+            status = no_memory(err);
+        else if (access(worker->python, X_OK) != 0)
+            status = not_installed(worker, "lacks its environment of Python", err);
+    }
+    if (status == STATUS_OK)
+        status = worker_declared_read(&worker->declared, values->entry, &text, &length, err);
+    if (status == STATUS_OK)
+        status = digest_file(worker->program, &installed, NULL, err);
+    if (status == STATUS_OK) {
+        declared = digest_bytes(text, length);
+        if (!digest_equal(&declared, &installed))
+            status = not_installed(worker, "has another program than this assay declares", err);
+    }
+    free(text);
+    return status;
+}
+
+static enum status find_installed(struct named_worker *worker, struct error *err)
+{
+    const bool own = worker->declared.values->library != NULL;
+    enum status status = check_lock(worker, err);
+
+    if (status == STATUS_OK)
+        status = own ? find_library(worker, err) : find_program(worker, err);
+    if (status == STATUS_OK)
+        status = digest_file(own ? worker->library : worker->program, &worker->source, NULL, err);
+    if (status == STATUS_OK)
+        digest_hex(&worker->source, worker->source_text);
+    return status;
+}
+
+enum status named_worker_find(const char *text, struct named_worker **ret, struct error *err)
+{
+    struct named_worker *worker = NULL;
+    enum status status = named_worker_read(DECLARED_WORKER, text, &worker, err);
+
+    if (status == STATUS_OK)
+        status = find_installed(worker, err);
+    if (status != STATUS_OK) {
+        named_worker_destroy(worker);
+        return status;
+    }
+    *ret = worker;
+    return STATUS_OK;
+}
+
+enum status named_stack_find(const char *text, struct named_worker **ret, struct error *err)
+{
+    struct named_worker *stack = NULL;
+    enum status status = named_worker_read(DECLARED_STACK, text, &stack, err);
+
+    if (status == STATUS_OK)
+        status = check_lock(stack, err);
+    if (status != STATUS_OK) {
+        named_worker_destroy(stack);
+        return status;
+    }
+    *ret = stack;
+    return STATUS_OK;
+}
+
+/* Names the driver of a stack that was installed. */
+static enum status write_icd(const struct named_worker *stack, struct error *err)
+{
+    char *icd = text_format("%s/" NAMED_WORKER_ICD, stack->folder), *line = NULL;
+    char *path = text_format("%s/" PACKAGE_INSTALL_VENV "/%s", stack->folder,
+                             stack->declared.values->library);
+    char *whole = path ? realpath(path, NULL) : NULL;
+    enum status status = icd && path ? STATUS_OK : no_memory(err);
+
+    if (status == STATUS_OK && !whole)
+        status = error_set(err, STATUS_CORRUPT, "%s@%s: its packages have no %s, the driver",
+                           stack->declared.values->name, stack->version,
+                           stack->declared.values->library);
+    line = whole ? text_format("%s\n", whole) : NULL;
+    if (status == STATUS_OK)
+        status = line ? file_write_atomic(icd, line, strlen(line), 0666, err) : no_memory(err);
+    if (status != STATUS_OK)
+        package_remove(stack->folder, NULL);
+    free(whole);
+    free(path);
+    free(line);
+    free(icd);
+    return status;
+}
+
+bool named_worker_is_installed(const struct named_worker *worker)
+{
+    return check_lock(worker, NULL) == STATUS_OK;
+}
+
+enum status named_worker_install(const struct named_worker *worker, const char *find_links,
+                                 bool quiet, int wake_fd, struct error *err)
+{
+    const struct worker_values *values = worker->declared.values;
+    char *name = text_format("%s@%s", values->name, worker->version), *lock = NULL;
+    char *path = text_format("%s/%s", worker->folder, values->entry ? values->entry : "");
+    char *program = NULL;
+    const bool is_stack = worker->declared.form == DECLARED_STACK;
+    size_t lock_length, length;
+    enum status status = name && path ? STATUS_OK : no_memory(err);
+
+    if (status == STATUS_OK)
+        status = read_lock((struct named_worker *)worker, &lock, &lock_length, err);
+    if (status == STATUS_OK) {
+        const struct package_install install = {.name = name,
+                                                .lock = lock,
+                                                .lock_length = lock_length,
+                                                .interpreter =
+                                                    is_stack ? "python3" : values->interpreter,
+                                                .find_links = find_links,
+                                                .quiet = quiet,
+                                                .wake_fd = wake_fd};
+
+        status = package_install(&install, worker->folder, err);
+    }
+    if (status == STATUS_OK && is_stack)
+        status = write_icd(worker, err);
+    if (status == STATUS_OK && !values->library && worker->declared.built_in)
+        status = worker_declared_read(&worker->declared, values->entry, &program, &length, err);
+    if (status == STATUS_OK && program)
+        status = file_write_atomic(path, program, length, 0777, err);
+    free(program);
+    free(path);
+    free(lock);
+    free(name);
+    return status;
+}
+
+bool named_worker_runs(const struct named_worker *worker, const char *kind,
+                       enum precision precision, const char *backend)
+{
+    const struct worker_runs *runs = worker_declared_runs(&worker->declared, kind);
+    bool known = false;
+
+    for (uint32_t i = 0; runs && i < runs->precisions_count; i++)
+        known |= runs->precisions[i] == precision;
+    return known && worker_declared_has(runs->devices, runs->devices_count, backend);
+}
+
+/* ---- in a plan, in a trial ---- */
+
+json_t *named_worker_json(const struct named_worker *worker)
+{
+    char declaration[DIGEST_HEX_SIZE], lock[DIGEST_HEX_SIZE];
+
+    return json_pack("{s:s, s:s, s:s, s:s*, s:I, s:s, s:s, s:s*, s:s*, s:O}", "from", worker->from,
+                     "name", worker->declared.values->name, "version", worker->version, "mode",
+                     worker->mode, "threads", (json_int_t)worker->threads, "declaration",
+                     digest_hex(&worker->declared.digest, declaration), "lock",
+                     digest_hex(&worker->lock, lock), "library",
+                     worker->library ? worker->source_text : NULL, "program",
+                     worker->program ? worker->source_text : NULL, "packages", worker->packages);
+}
+
+enum status named_worker_from_json(const json_t *json, struct named_worker **ret, struct error *err)
+{
+    const char *from = json_string_value(json_object_get(json, "from"));
+    const char *version = json_string_value(json_object_get(json, "version"));
+    const char *mode = json_string_value(json_object_get(json, "mode"));
+    const json_int_t threads = json_integer_value(json_object_get(json, "threads"));
+    struct named_worker *worker = NULL;
+    char *text, number[32] = "";
+    json_t *now;
+    enum status status;
+
+    if (!from || !version)
+        return error_set(err, STATUS_CORRUPT, "the plan's worker has no name and version");
+    if (threads > 0)
+        snprintf(number, sizeof(number), ",threads=%lld", (long long)threads);
+    text =
+        text_format("%s@%s%s%s%s", from, version, mode ? ",mode=" : "", mode ? mode : "", number);
+    status = text ? named_worker_find(text, &worker, err) : no_memory(err);
+    free(text);
+    if (status != STATUS_OK)
+        return status;
+    now = named_worker_json(worker);
+    if (!now)
+        status = no_memory(err);
+    else if (!json_equal(json, now))
+        status = error_set(err, STATUS_INVALID,
+                           "the worker %s@%s is another than the plan names (its declaration, lock "
+                           "file, library or program has changed): measure anew",
+                           from, version);
+    json_decref(now);
+    if (status != STATUS_OK) {
+        named_worker_destroy(worker);
+        return status;
+    }
+    *ret = worker;
+    return STATUS_OK;
+}
+
+void named_worker_add_readings(const struct named_worker *worker, struct reading_list *list)
+{
+    static const char how[] = "worker.yaml";
+    char hex[DIGEST_HEX_SIZE];
+
+    reading_add_text(list, "worker.name", worker->declared.values->name, how);
+    reading_add_text(list, "worker.version", worker->version, how);
+    if (worker->mode)
+        reading_add_text(list, "worker.mode", worker->mode, how);
+    reading_add_text(list, "worker.declaration", digest_hex(&worker->declared.digest, hex),
+                     "SHA-256 of worker.yaml");
+    reading_add_text(list, "worker.lock", digest_hex(&worker->lock, hex),
+                     "SHA-256 of the lock file");
+    reading_add_text(list, "worker.source", digest_hex(&worker->source, hex),
+                     worker->program ? "SHA-256 of the program" : "SHA-256 of the library");
+    if (worker->program) /* what it says of itself is not assay's own word */
+        reading_add_text(list, FOREIGN_WORKER_READING, worker->program, how);
+}
+
+json_t *named_worker_message(const struct named_worker *worker)
+{
+    const struct worker_values *values = worker->declared.values;
+
+    if (!worker->library)
+        return NULL;
+    return json_pack("{s:s, s:s, s:s*, s:I, s:o*}", "interface", values->interface, "library",
+                     worker->library, "mode", worker->mode, "threads", (json_int_t)worker->threads,
+                     "simulated", values->simulated ? json_true() : NULL);
+}

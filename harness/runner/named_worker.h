@@ -1,0 +1,82 @@
+/*
+ * named_worker - a declared worker or stack in one of its versions, as it is installed here: what
+ * is started or opened, and the digests by which a plan names it.
+ *
+ * A person writes "onnxruntime", "onnxruntime@1.24.4" or "pytorch@2.15,mode=compile,threads=1";
+ * in place of the name the path of a worker.yaml. "assay" is none of them: its own worker.
+ */
+#ifndef ASSAY_RUNNER_NAMED_WORKER_H
+#define ASSAY_RUNNER_NAMED_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "harness/core/reading.h"
+#include "harness/runner/worker_declared.h"
+
+struct named_worker {
+    struct worker_declared declared;
+    char *from;           /* as it was named, without version and settings */
+    char *version;        /* one of those declared */
+    char *mode;           /* NULL: it has none */
+    int64_t threads;      /* 0: as many as the device uses */
+    char *folder;         /* where it is installed, or would be */
+    char *program;        /* what is started, absolute; NULL: assay's own worker */
+    char *python;         /* of the environment that runs the program; NULL: none */
+    char *library;        /* of assay's own worker; NULL: it is a program */
+    struct digest lock;   /* of the lock file */
+    struct digest source; /* of the library or the program */
+    char source_text[DIGEST_HEX_SIZE];
+    json_t *packages; /* those of the lock: ["onnxruntime==1.32.0", "sha256:...", ...] */
+};
+
+/* The file of a stack's folder that names its driver to a loader of OpenCL. */
+#define NAMED_WORKER_ICD "driver.icd"
+
+/*
+ * As a person writes it, without a look at what is installed: `program`, `python`, `library` and
+ * `source` are not set. INVALID, NOT_FOUND: says what there is.
+ */
+enum status named_worker_read(enum declared_form form, const char *text, struct named_worker **ret,
+                              struct error *err);
+/*
+ * And what is installed of it. UNAVAILABLE: it is not, or from another lock file (says the command
+ * that installs).
+ */
+enum status named_worker_find(const char *text, struct named_worker **ret, struct error *err);
+/* The same of a stack; of it `folder` is set, which holds the ICD file. */
+enum status named_stack_find(const char *text, struct named_worker **ret, struct error *err);
+void named_worker_destroy(struct named_worker *worker); /* takes NULL */
+
+/*
+ * Installs it: package_install with the lock of its version, then its program, where that is
+ * compiled in, or the ICD file of a stack. `find_links`, `quiet` and `wake_fd` as there; errors
+ * likewise.
+ */
+enum status named_worker_install(const struct named_worker *worker, const char *find_links,
+                                 bool quiet, int wake_fd, struct error *err);
+bool named_worker_is_installed(const struct named_worker *worker);
+
+/* The folder of all that is installed so, heap: ASSAY_WORKERS, else by XDG_DATA_HOME or HOME. NULL:
+   none is known. */
+char *named_worker_store(void);
+
+/* Whether it runs the kind in the precision on devices of the backend. */
+bool named_worker_runs(const struct named_worker *worker, const char *kind,
+                       enum precision precision, const char *backend);
+
+/* As a plan keeps it: names and digests, no paths of this machine but that of a worker.yaml; new.
+ */
+json_t *named_worker_json(const struct named_worker *worker);
+/* And back, with what is installed. INVALID: that is another than the plan names. */
+enum status named_worker_from_json(const json_t *json, struct named_worker **ret,
+                                   struct error *err);
+/* The same of it as readings "worker.*". */
+void named_worker_add_readings(const struct named_worker *worker, struct reading_list *list);
+/* For assay's own worker, in the trial's message: {"interface", "library", ...}; new; NULL: it is a
+   program. */
+json_t *named_worker_message(const struct named_worker *worker);
+
+#endif

@@ -1,0 +1,391 @@
+#define _XOPEN_SOURCE 700 /* nftw */
+#include "harness/runner/package_install.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/file.h"
+#include "harness/core/process.h"
+#include "harness/core/text.h"
+#include "harness/core/words.h"
+#include "harness/runner/progress.h"
+
+#define TICK_NS ((int64_t)200000000)
+#define STOP_GRACE_NS ((int64_t)2000000000)
+#define OPEN_FOLDERS 16
+
+/* Of plain files. */
+#define PYTHON_VERSION "3.11"
+#define PYTHON_ABI "cp311"
+
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no memory to install packages");
+}
+
+/* ---- folders ---- */
+
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *at)
+{
+    (void)info;
+    (void)type;
+    (void)at;
+    return remove(path);
+}
+
+enum status package_remove(const char *folder, struct error *err)
+{
+    if (nftw(folder, remove_entry, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS) == 0)
+        return STATUS_OK;
+    return error_set_errno(err, errno, "removing %s", folder);
+}
+
+static uint64_t counted; /* nftw has no context */
+
+static int count_entry(const char *path, const struct stat *info, int type, struct FTW *at)
+{
+    (void)path;
+    (void)at;
+    if (type == FTW_F)
+        counted += (uint64_t)info->st_size;
+    return 0;
+}
+
+uint64_t package_installed_bytes(const char *folder)
+{
+    counted = 0;
+    nftw(folder, count_entry, OPEN_FOLDERS, FTW_PHYS);
+    return counted;
+}
+
+/* ---- the lock ---- */
+
+static bool is_digit_of_hash(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+static bool is_hash(const char *word, size_t length)
+{
+    static const char lead[] = "--hash=sha256:";
+
+    if (length != strlen(lead) + 64 || strncmp(word, lead, strlen(lead)) != 0)
+        return false;
+    for (size_t i = strlen(lead); i < length; i++)
+        if (!is_digit_of_hash(word[i]))
+            return false;
+    return true;
+}
+
+static bool is_package(const char *word, size_t length)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+!";
+    const char *equals = memchr(word, '=', length);
+    const size_t name = equals ? (size_t)(equals - word) : 0;
+
+    return name > 0 && length > name + 2 && equals[1] == '=' && word[0] != '-' &&
+           strspn(word, letters) == name && strspn(equals + 2, letters) >= length - name - 2;
+}
+
+/* How many packages it names, each with a hash. */
+static enum status check_lock(const struct package_install *install, size_t *ret, struct error *err)
+{
+    const char *text = install->lock, *end = text + install->lock_length;
+    size_t packages = 0, hashes = 1; /* of the latest package */
+    int line = 1;
+
+    while (text < end) {
+        size_t length = strcspn(text, " \t\n");
+
+        if (*text == '\n') {
+            line++;
+            text++;
+        } else if (*text == ' ' || *text == '\t') {
+            text++;
+        } else if (*text == '#') {
+            text += strcspn(text, "\n");
+        } else if (is_hash(text, length) && packages > 0) {
+            hashes++;
+            text += length;
+        } else if (is_package(text, length) && hashes > 0) {
+            packages++;
+            hashes = 0;
+            text += length;
+        } else if (length == 1 && *text == '\\') {
+            text++;
+        } else {
+            return error_set(err, STATUS_INVALID,
+                             "%s: line %d of its lock file: \"%.*s\": write NAME==VERSION, then "
+                             "--hash=sha256:HASH for it, and nothing else",
+                             install->name, line, (int)length, text);
+        }
+    }
+    if (packages == 0 || hashes == 0)
+        return error_set(err, STATUS_INVALID, "%s: its lock file %s", install->name,
+                         packages ? "has no hash for its last package" : "names no package");
+    *ret = packages;
+    return STATUS_OK;
+}
+
+/* ---- programs ---- */
+
+struct job {
+    const struct package_install *install;
+    struct progress progress;
+    char *stage; /* becomes the folder */
+};
+
+static bool is_asked_to_stop(int wake_fd)
+{
+    struct pollfd wake = {.fd = wake_fd, .events = POLLIN};
+
+    return wake_fd >= 0 && poll(&wake, 1, 0) > 0;
+}
+
+static void show(struct job *job, const char *what)
+{
+    char bytes[TEXT_HUMAN_SIZE], label[sizeof(job->progress.label)];
+
+    snprintf(label, sizeof(label), "%s: %s, %s", job->install->name, what,
+             text_human_bytes((double)package_installed_bytes(job->stage), bytes));
+    progress_set(&job->progress, label);
+}
+
+/* Says what pip said; a wrong hash is told apart, since it is no matter of network or versions. */
+static enum status explain(const struct job *job, const char *what, int words, struct error *err)
+{
+    struct text text;
+    enum status status;
+    bool changed;
+
+    text_init(&text);
+    words_append(words, &text);
+    changed = text_ok(&text) && strstr(text.data, "DO NOT MATCH THE HASHES");
+    status = error_set(err, changed ? STATUS_CORRUPT : STATUS_UNAVAILABLE, "%s: %s failed%s%s",
+                       job->install->name, what,
+                       changed ? ": a wheel is not the one that the lock file names" : "",
+                       text_ok(&text) ? text.data : "");
+    text_finish(&text);
+    return status;
+}
+
+/* Runs one program to its end; `what` is shown. */
+static enum status run(struct job *job, const char *what, char *const *argv, struct error *err)
+{
+    char *temporary = text_format("TMPDIR=%s", job->stage);
+    const char *const settings[] = {"PIP_DISABLE_PIP_VERSION_CHECK=1",
+                                    "PIP_NO_INPUT=1",
+                                    "PIP_ROOT_USER_ACTION=ignore",
+                                    "PYTHONNOUSERSITE=1",
+                                    "LC_ALL=C.UTF-8",
+                                    temporary,
+                                    NULL};
+    const int words = words_open("assay-pip");
+    const struct process_fd fds[] = {{words, STDOUT_FILENO}, {words, STDERR_FILENO}};
+    const struct process_options options = {
+        .argv = argv, .settings = settings, .fds = fds, .fd_count = 2};
+    struct process_exit end = {0};
+    struct process process;
+    enum status status = temporary ? STATUS_OK : no_memory(err);
+
+    if (status == STATUS_OK && words < 0)
+        status = error_set_errno(err, errno, "memory for the output of %s", argv[0]);
+    if (status == STATUS_OK)
+        status = process_spawn(&options, &process, err);
+    if (status == STATUS_OK) {
+        do {
+            show(job, what);
+            words_forget(words);
+            status = process_wait(&process, clock_monotonic_ns() + TICK_NS, &end, err);
+        } while (status == STATUS_TIMEOUT && !is_asked_to_stop(job->install->wake_fd));
+        if (status == STATUS_TIMEOUT) {
+            process_stop(&process, STOP_GRACE_NS, &end);
+            status = error_set(err, STATUS_INTERRUPTED, "%s: interrupted; nothing was installed",
+                               job->install->name);
+        } else if (status == STATUS_OK && !(end.exited && end.code == 0)) {
+            status = explain(job, what, words, err);
+        }
+    }
+    if (words >= 0)
+        close(words);
+    free(temporary);
+    return status;
+}
+
+static bool has_pip(void)
+{
+    char *argv[] = {(char *)"python3", (char *)"-m", (char *)"pip", (char *)"--version", NULL};
+    struct process_exit end;
+    char *output = NULL;
+    const bool ok =
+        process_capture(argv, (int64_t)30 * 1000000000, 4096, &output, &end, NULL) == STATUS_OK &&
+        end.exited && end.code == 0;
+
+    free(output);
+    return ok;
+}
+
+/* An environment of `python` at `path`. */
+static enum status make_environment(struct job *job, const char *python, const char *path,
+                                    struct error *err)
+{
+    const char *const words[] = {python, "-m", "venv", path, NULL};
+    char *const *argv = (char *const *)words;
+    char found[PATH_MAX];
+    enum status status;
+
+    if (!file_find_program(python, found))
+        return error_set(err, STATUS_UNAVAILABLE,
+                         "%s: there is no %s here, whose pip installs wheels: apt install "
+                         "python3-venv",
+                         job->install->name, python);
+    status = run(job, "making an environment of Python", argv, err);
+    if (status == STATUS_UNAVAILABLE)
+        error_prefix(err, "where venv is missing, install python3-venv");
+    return status;
+}
+
+/* pip with what is the same for all; `more` are options of this call, NULL-terminated. */
+static enum status run_pip(struct job *job, const char *python, const char *lock,
+                           const char *const *more, struct error *err)
+{
+    enum { OWN = 16, MORE = 32 };
+    const struct package_install *install = job->install;
+    const char *argv[OWN + MORE] = {python,
+                                    "-m",
+                                    "pip",
+                                    "install",
+                                    "--require-hashes",
+                                    "--only-binary",
+                                    ":all:",
+                                    "--no-deps",
+                                    "--no-compile",
+                                    "--progress-bar",
+                                    "off"};
+    size_t count = 11;
+
+    if (install->find_links) {
+        argv[count++] = "--no-index";
+        argv[count++] = "--find-links";
+        argv[count++] = install->find_links;
+    }
+    for (size_t i = 0; more[i] && i < MORE - 3; i++)
+        argv[count++] = more[i];
+    argv[count++] = "-r";
+    argv[count++] = lock;
+    return run(job, install->find_links ? "installing" : "downloading and installing",
+               (char *const *)argv, err);
+}
+
+/* Plain files of wheels for one Python, whichever is here. */
+static enum status install_plain(struct job *job, const char *lock, struct error *err)
+{
+    struct utsname system = {0};
+    const char *const machine = uname(&system) == 0 ? system.machine : "x86_64";
+    char *site = text_format("%s/" PACKAGE_INSTALL_SITE, job->stage);
+    char *tools = text_format("%s/tools", job->stage);
+    char *python = text_format("%s/tools/bin/python3", job->stage);
+    char *platforms[] = {
+        text_format("manylinux_2_28_%s", machine), text_format("manylinux_2_27_%s", machine),
+        text_format("manylinux_2_17_%s", machine), text_format("manylinux2014_%s", machine)};
+    const char *const more[] = {"--target",   site,         "--python-version", PYTHON_VERSION,
+                                "--abi",      PYTHON_ABI,   "--implementation", "cp",
+                                "--platform", platforms[0], "--platform",       platforms[1],
+                                "--platform", platforms[2], "--platform",       platforms[3],
+                                NULL};
+    const bool own = !has_pip();
+    enum status status = STATUS_OK;
+
+    if (!site || !tools || !python || !platforms[0] || !platforms[1] || !platforms[2] ||
+        !platforms[3])
+        status = no_memory(err);
+    if (status == STATUS_OK && own)
+        status = make_environment(job, "python3", tools, err);
+    if (status == STATUS_OK)
+        status = run_pip(job, own ? python : "python3", lock, more, err);
+    if (status == STATUS_OK && own)
+        status = package_remove(tools, err);
+    for (size_t i = 0; i < sizeof(platforms) / sizeof(platforms[0]); i++)
+        free(platforms[i]);
+    free(python);
+    free(tools);
+    free(site);
+    return status;
+}
+
+static enum status install_environment(struct job *job, const char *lock, struct error *err)
+{
+    static const char *const more[] = {NULL};
+    char *path = text_format("%s/venv", job->stage);
+    char *python = text_format("%s/" PACKAGE_INSTALL_PYTHON, job->stage);
+    enum status status = path && python
+                             ? make_environment(job, job->install->interpreter, path, err)
+                             : no_memory(err);
+
+    if (status == STATUS_OK)
+        status = run_pip(job, python, lock, more, err);
+    free(python);
+    free(path);
+    return status;
+}
+
+/* The stage takes the folder's place. */
+static enum status put_in_place(const struct job *job, const char *folder, struct error *err)
+{
+    char *old = text_format("%s.old", job->stage);
+    enum status status = old ? STATUS_OK : no_memory(err);
+
+    if (status == STATUS_OK && rename(folder, old) < 0 && errno != ENOENT)
+        status = error_set_errno(err, errno, "replacing %s", folder);
+    if (status == STATUS_OK && rename(job->stage, folder) < 0) {
+        status = error_set_errno(err, errno, "naming %s", folder);
+        if (rename(old, folder) < 0 && errno != ENOENT)
+            error_prefix(err, "%s", old);
+    }
+    if (status == STATUS_OK && access(old, F_OK) == 0)
+        status = package_remove(old, err);
+    free(old);
+    return status;
+}
+
+enum status package_install(const struct package_install *install, const char *folder,
+                            struct error *err)
+{
+    struct job job = {.install = install};
+    size_t packages;
+    char *lock = NULL;
+    enum status status = check_lock(install, &packages, err);
+
+    if (status != STATUS_OK)
+        return status;
+    job.stage = text_format("%s.part-%d", folder, (int)getpid());
+    lock = job.stage ? text_format("%s/lock.txt", job.stage) : NULL;
+    if (!lock) {
+        free(job.stage);
+        return no_memory(err);
+    }
+    progress_init(&job.progress, 1, install->quiet);
+    status = file_make_directories(job.stage, 0777, err);
+    if (status == STATUS_OK)
+        status = file_write_atomic(lock, install->lock, install->lock_length, 0666, err);
+    if (status == STATUS_OK)
+        status = install->interpreter ? install_environment(&job, lock, err)
+                                      : install_plain(&job, lock, err);
+    if (status == STATUS_OK)
+        status = put_in_place(&job, folder, err);
+    progress_finish(&job.progress);
+    if (status != STATUS_OK)
+        package_remove(job.stage, NULL);
+    free(lock);
+    free(job.stage);
+    return status;
+}

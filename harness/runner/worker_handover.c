@@ -1,0 +1,89 @@
+/*
+ * What assay's own worker does for another one: writes the files that are handed to it, and
+ * compares the outputs that come back. In place of a trial, and without a device (handover.h).
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "harness/runner/worker_internal.h"
+
+/* The secret of an entry; false: it has none, so that the inputs are the case's own. */
+static bool secret_of(const json_t *entry, uint64_t *ret)
+{
+    const char *text = json_string_value(json_object_get(entry, "secret"));
+
+    *ret = text ? strtoull(text, NULL, 16) : 0;
+    return text != NULL;
+}
+
+static void report(void *context, const struct workload_check *check)
+{
+    struct worker *worker = context;
+
+    if (worker->check_error.code == STATUS_OK)
+        worker_link_send_check(&worker->link, worker->verify_phase, check, &worker->check_error);
+}
+
+static enum status write_one(struct worker *worker, const json_t *entry, struct error *err)
+{
+    const char *path = json_string_value(json_object_get(entry, "path"));
+    uint64_t secret;
+    const bool drawn = secret_of(entry, &secret);
+
+    return worker->workload.kind->handover->write(&worker->work, drawn, drawn ? &secret : NULL,
+                                                  path ? path : "", err);
+}
+
+static enum status judge_one(struct worker *worker, const json_t *entry, struct error *err)
+{
+    const char *path = json_string_value(json_object_get(entry, "path"));
+    const json_int_t iteration = json_integer_value(json_object_get(entry, "iteration"));
+    uint64_t secret;
+    const bool drawn = secret_of(entry, &secret);
+    struct tensors outputs = {0};
+    enum status status = tensors_open(path ? path : "", &outputs, err);
+
+    worker->verify_phase = json_string_value(json_object_get(entry, "phase"));
+    if (status == STATUS_OK)
+        status = worker->workload.kind->handover->judge(
+            &worker->work, drawn ? &secret : NULL, &outputs, iteration,
+            json_is_true(json_object_get(entry, "whole")), report, worker, err);
+    tensors_close(&outputs);
+    if (status == STATUS_OK && worker->check_error.code != STATUS_OK) {
+        if (err)
+            *err = worker->check_error;
+        return worker->check_error.code;
+    }
+    return status == STATUS_OK
+               ? status
+               : error_prefix(err,
+                              "the outputs handed over (%s, iteration %" JSON_INTEGER_FORMAT ")",
+                              worker->verify_phase, iteration);
+}
+
+enum status worker_hand_over(struct worker *worker, const json_t *task, struct error *err)
+{
+    enum status status = STATUS_OK;
+    size_t i;
+    json_t *entry;
+
+    if (!worker->workload.kind->handover || worker->work.scenario == SCENARIO_SERVER)
+        return error_set(err, STATUS_UNSUPPORTED, "%s is not handed over to another program",
+                         worker->workload.kind->name);
+    json_array_foreach(json_object_get(task, "write"), i, entry)
+    {
+        if (status == STATUS_OK)
+            status = write_one(worker, entry, err);
+    }
+    json_array_foreach(json_object_get(task, "judge"), i, entry)
+    {
+        if (status == STATUS_OK)
+            status = judge_one(worker, entry, err);
+    }
+    return status == STATUS_OK
+               ? worker_link_send(&worker->link,
+                                  json_pack("{s:s, s:i, s:i, s:i}", "type", "handed_over", "number",
+                                            0, "iteration", 0, "took_ns", 0),
+                                  err)
+               : status;
+}

@@ -1,0 +1,111 @@
+"""Stacks: a driver in versions, installed from a lock file, named by an arm."""
+
+import hashlib
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest, run_tests  # noqa: E402
+from wheels import make_wheel  # noqa: E402
+
+DECLARATION = """stack: made-up
+description: a driver of no device
+versions: ["2.1.0", "1.0.0"]
+driver: lib/libmadeup.so
+"""
+
+
+class Stack(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.wheels = os.path.join(self.folder, "wheels")
+        for folder in ("wheels", "made-up"):
+            os.mkdir(os.path.join(self.folder, folder))
+        self.name = self.write("made-up/stack.yaml", DECLARATION)
+        for version in ("2.1.0", "1.0.0"):
+            self.lock(version, self.wheel(version, "lib/libmadeup.so"))
+
+    def wheel(self, version, library):
+        """As Intel's: the library lies in `data`, which goes into the environment itself."""
+        return make_wheel(self.wheels, "made_up", version, {f"made_up-{version}.data/data/{library}": b"no library"})
+
+    def lock(self, version, digest):
+        self.write(f"made-up/{version}.lock", f"made-up=={version} \\\n    --hash=sha256:{digest}\n")
+
+    def environment(self, **changes):
+        return super().environment(**{"ASSAY_WORKERS": os.path.join(self.folder, "installed"), **changes})
+
+    def install(self, name, *words):
+        return self.assay("stack", "install", name, "--find-links", self.wheels, *words)
+
+    def installed(self):
+        folder = os.path.join(self.folder, "installed")
+        return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+    def test_declared(self):
+        rows = self.assay("stack", "list", "--json").json()
+        self.assertGreaterEqual([row["name"] for row in rows].count("intel-opencl-rt"), 5)
+        for row in rows:
+            self.assertFalse(row["installed"])
+            names = [package.split("==") for package in row["packages"][::2]]
+            self.assertIn([row["name"], row["version"]], names)
+            self.assertIn("intel-cmplr-lib-rt", [name for name, _ in names])
+            for digest in row["packages"][1::2]:
+                self.assertRegex(digest, "^sha256:[0-9a-f]{64}$")
+        self.assertIn("there are intel-opencl-rt", self.assay("stack", "show", "openvino").err)
+        self.assertIn("there is no worker", self.assay("worker", "show", "intel-opencl-rt").err)
+        self.assertIn("takes no settings", self.assay("stack", "show", "intel-opencl-rt,mode=x").err)
+        for line, word in (("driver: ../x.so", "leads elsewhere"), ("stack: a/b", "`stack`")):
+            key = line.split(":")[0]
+            text = "".join(x for x in DECLARATION.splitlines(True) if not x.startswith(key)) + line + "\n"
+            self.assertIn(word, self.assay("stack", "show", self.write("made-up/wrong.yaml", text)).err)
+
+    def test_installed_and_named(self):
+        """Versions side by side, each with an ICD file; an arm that names one has its variables."""
+        folders = {}
+        for version in ("1.0.0", "2.1.0"):
+            call = self.install(f"{self.name}@{version}", "--json")
+            self.assertEqual(call.status, 0, call.err)
+            row, = call.json()
+            self.assertEqual((row["version"], row["installed"]), (version, True))
+            folders[version] = row["folder"]
+            with open(os.path.join(row["folder"], "driver.icd"), encoding="utf-8") as file:
+                driver = file.read().rstrip("\n")
+            self.assertTrue(os.path.samefile(driver, os.path.join(row["folder"], "venv", row["driver"])))
+        self.assertEqual(self.installed(), ["made-up@1.0.0", "made-up@2.1.0"])
+        call = self.assay("ab", "synthetic", "--device", "null:0", "--protocol", self.write("e.yaml", self.EVIDENCE),
+                          "--a", "driver=" + folders["1.0.0"], "--b", "driver=" + folders["2.1.0"],
+                          "--db", self.db, "--json")
+        self.assertIn(call.status, (0, 1, 2, 3), call.err)
+        shown = [self.assay("show", f"last/{number}", "--db", self.db, "--json").json() for number in (1, 2)]
+        self.assertEqual([cell["trials"][0]["environment"]["host"]["variable.OCL_ICD_VENDORS"]["value"] for cell in shown],
+                         [os.path.realpath(folders[version]) for version in ("1.0.0", "2.1.0")])
+        factor, = call.json()["comparability"]["factors"]
+        self.assertEqual(factor["factor"], "driver")
+        self.assertEqual(self.assay("stack", "remove", self.name).status, 0)
+        self.assertEqual(self.installed(), ["made-up@1.0.0"])
+        self.assertIn("made-up@2.1.0 is not installed", self.assay("stack", "remove", self.name).err)
+
+    def test_named_by_an_arm(self):
+        for name, word in (("intel-opencl-rt@2024", "`assay stack install intel-opencl-rt@2024.2.2`"),
+                           ("intel-opencl-rt@1", 'has no version "1"'), ("nowhere", "assay stack list")):
+            call = self.assay("ab", "triad", "--a", "driver=" + name, "--b", "env:A=1", "--db", self.db)
+            self.assertEqual(call.status, 2 if "install" not in word else call.status, call.err)
+            self.assertNotEqual(call.status, 0)
+            self.assertIn(word, call.err)
+
+    def test_refused(self):
+        """Another wheel than the lock's, and packages without the driver; nothing is left."""
+        self.wheel("2.1.0", "lib/other.so")
+        call = self.install(self.name)
+        self.assertIn("a wheel is not the one that the lock file names", call.err)
+        with open(os.path.join(self.wheels, "made_up-2.1.0-py3-none-any.whl"), "rb") as file:
+            self.lock("2.1.0", hashlib.sha256(file.read()).hexdigest())
+        call = self.install(self.name)
+        self.assertNotEqual(call.status, 0)
+        self.assertIn("its packages have no lib/libmadeup.so", call.err)
+        self.assertEqual(self.installed(), [])
+
+
+if __name__ == "__main__":
+    run_tests()

@@ -1,0 +1,238 @@
+"""Named workers: declared, installed from a lock file, chosen by name, recorded in the plan."""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest, run_tests, wait_until  # noqa: E402
+import forge  # noqa: E402
+from wheels import make_wheel  # noqa: E402
+
+FOREIGN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support", "foreign_worker.py")
+DECLARATION = """worker: probe
+description: a program that speaks the worker protocol
+versions: ["2.1.0", "1.0.0"]
+modes: [calm, busy]
+entry: probe.py
+runs:
+  - {kind: synthetic, precisions: [fp32], devices: ["null"]}
+"""
+
+
+class Worker(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.wheels, self.declared = os.path.join(self.folder, "wheels"), os.path.join(self.folder, "probe")
+        os.mkdir(self.wheels)
+        os.mkdir(self.declared)
+        for version in ("2.1.0", "1.0.0"):
+            self.lock(version, make_wheel(self.wheels, "probe", version, {"probe.py": b"probe = 1\n"}))
+        self.name = self.write("probe/worker.yaml", DECLARATION)
+        shutil.copy(FOREIGN, os.path.join(self.declared, "probe.py"))
+
+    def lock(self, version, digest):
+        self.write(f"probe/{version}.lock", f"# made here\nprobe=={version} \\\n    --hash=sha256:{digest}\n")
+
+    def environment(self, **changes):
+        return super().environment(**{"ASSAY_WORKERS": os.path.join(self.folder, "workers"), **changes})
+
+    def install(self, name, *words):
+        return self.assay("worker", "install", name, "--find-links", self.wheels, *words)
+
+    def installed(self):
+        try:
+            return sorted(os.listdir(os.path.join(self.folder, "workers")))
+        except FileNotFoundError:
+            return []
+
+    def run_worker(self, name, *words, **environment):
+        return self.run_synthetic("--worker", name, *words, **environment)
+
+    def trials(self):
+        try:
+            return self.query("SELECT count(*) FROM trial_end")[0][0]
+        except sqlite3.Error:
+            return 0
+
+    def test_declared(self):
+        """Those that are compiled in, with versions that lie side by side, and their packages by hash."""
+        rows = self.assay("worker", "list", "--json").json()
+        self.assertEqual([row["installed"] for row in rows], [False] * len(rows))
+        names = [row["name"] for row in rows]
+        self.assertGreaterEqual(names.count("onnxruntime"), 3)
+        self.assertIn("openvino", names)
+        for row in rows:
+            self.assertTrue(row["packages"] and row["runs"], row)
+            for package, digest in zip(row["packages"][::2], row["packages"][1::2]):
+                self.assertRegex(package, "^[^=]+==[^=]+$")
+                self.assertRegex(digest, "^sha256:[0-9a-f]{64}$")
+        self.assertIn(names[0], self.assay("worker", "list").out)
+        shown, = self.assay("worker", "show", self.name + "@1", "--json").json()
+        self.assertEqual((shown["version"], shown["modes"]), ("1.0.0", ["calm", "busy"]))
+
+    def test_installed_side_by_side(self):
+        call = self.run_worker(self.name)
+        self.assertNotEqual(call.status, 0)
+        self.assertIn("is not installed; `assay worker install", call.err)
+        for version in ("1.0.0", "2.1.0"):
+            call = self.install(f"{self.name}@{version}", "--json")
+            self.assertEqual(call.status, 0, call.err)
+            row, = call.json()
+            self.assertEqual((row["version"], row["installed"]), (version, True))
+            self.assertTrue(os.path.exists(os.path.join(row["folder"], "site-packages", "probe.py")))
+        self.assertEqual(self.installed(), ["probe@1.0.0", "probe@2.1.0"])
+        self.assertEqual(self.assay("worker", "remove", self.name).status, 0)
+        self.assertEqual(self.installed(), ["probe@1.0.0"])
+        call = self.assay("worker", "remove", self.name)
+        self.assertIn("probe@2.1.0 is not installed", call.err)
+
+    def test_a_changed_wheel_is_refused(self):
+        """And nothing is left of what was begun; what was installed before stays."""
+        self.assertEqual(self.install(self.name).status, 0)
+        make_wheel(self.wheels, "probe", "2.1.0", {"probe.py": b"probe = 'changed'\n"})
+        call = self.install(self.name)
+        self.assertNotEqual(call.status, 0)
+        self.assertIn("a wheel is not the one that the lock file names", call.err)
+        self.assertEqual(self.installed(), ["probe@2.1.0"])
+        # Another lock file is another worker, whatever is installed.
+        self.lock("2.1.0", "0" * 64)
+        call = self.run_worker(self.name)
+        self.assertIn("is installed from another lock file", call.err)
+
+    def test_locks_have_hashes(self):
+        for text, word in (("probe==2.1.0\n", "has no hash"), ("", "names no package"),
+                           ("--index-url http://x probe==1\n", "line 1"), ("probe>=2 --hash=sha256:0\n", "line 1"),
+                           ("probe==2.1.0\n  --hash=md5:00\n", "line 2")):
+            with self.subTest(text=text):
+                self.write("probe/2.1.0.lock", text)
+                call = self.install(self.name)
+                self.assertNotEqual(call.status, 0)
+                self.assertIn(word, call.err)
+                self.assertEqual(self.installed(), [])
+
+    def test_no_such(self):
+        self.assertIn("there are assay, onnxruntime, openvino", self.assay("worker", "show", "nowhere").err)
+        for name, word in (("@3", 'has no version "3"; it has 2.1.0, 1.0.0'),
+                           (",mode=wild", 'has no mode "wild"; it has calm, busy'), (",speed=9", "mode=NAME"),
+                           (",threads=0", "threads=N")):
+            self.assertIn(word, self.assay("worker", "show", self.name + name).err)
+        # What is no setting of a worker is one of an arm, and written by itself.
+        for text, word in (("assay,implementation=vendor", "--a worker=assay --a implementation=vendor"),
+                           ("assay@2", "has neither versions nor settings"),
+                           (f"{self.name},implementation=vendor", f"--a worker={self.name} --a implementation=vendor")):
+            call = self.assay("ab", "triad", "--a", "worker=" + text, "--b", "worker=assay", "--db", self.db)
+            self.assertEqual(call.status, 2, call.out)
+            self.assertIn(word, " ".join(call.err.split()))
+        for line, word in (("entry: assay", "`interface`"), ("entry: ../x", "leads elsewhere"),
+                           ("threads: -1", "`threads`"), ("worker: a/b", "`worker`")):
+            key = line.split(":")[0]
+            text = "".join(x for x in DECLARATION.splitlines(True) if not x.startswith(key)) + line + "\n"
+            path = self.write("probe/wrong.yaml", text)
+            call = self.assay("worker", "show", path)
+            self.assertIn(word, call.err)
+            self.assertRegex(call.err, r"wrong\.yaml:\d+: ")
+
+    def test_measures(self):
+        """The plan names it by digests, its results are marked, and a changed program is another one."""
+        self.assertEqual(self.install(self.name).status, 0)
+        call = self.run_worker(self.name, "--json", FOREIGN_MODE="good")
+        self.assertEqual(call.status, 0, call.err)
+        self.assertEqual(self.assay("verify", self.db).status, 0, self.assay("verify", self.db).out)
+        plan, = (json.loads(row[0]) for row in self.query(
+            "SELECT c.body FROM campaign g JOIN content c ON c.digest = g.plan"))
+        worker = plan["cells"][0]["worker"]
+        with open(FOREIGN, "rb") as file:
+            self.assertEqual(worker["program"], hashlib.sha256(file.read()).hexdigest())
+        self.assertEqual((worker["name"], worker["version"], worker["mode"]), ("probe", "2.1.0", "calm"))
+        self.assertEqual(plan["cells"][0]["implementation"], "vendor")
+        shown = self.assay("show", call.json()["results"][0]["id"], "--db", self.db, "--json").json()
+        readings = shown["trials"][0]["environment"]["host"]
+        self.assertEqual([readings["worker." + key]["value"] for key in ("name", "version", "mode", "source")],
+                         ["probe", "2.1.0", "calm", worker["program"]])
+        self.assertIn("variable.ASSAY_WORKER", readings)  # no word of assay's own
+        call = self.run_worker("assay", "--json")
+        self.assertEqual(call.status, 0, call.err)
+
+    def test_resume_with_another_program(self):
+        self.assertEqual(self.install(self.name).status, 0)
+        protocol = self.write("slow.yaml", CliTest.FAST.replace("trials: 2", "trials: 40"))
+        process = self.start("run", "synthetic", "--device", "null:0", "--protocol", protocol, "--db", self.db,
+                             "--quiet", "--worker", self.name)
+        wait_until(lambda: os.path.exists(self.db) and self.trials() >= 1, process)
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        if self.trials() == 40:
+            self.skipTest("the campaign ended before it was interrupted")
+        with open(os.path.join(self.declared, "probe.py"), "a", encoding="utf-8") as file:
+            file.write("# changed\n")
+        call = self.assay("run", "--resume", "last", "--db", self.db)
+        self.assertNotEqual(call.status, 0, call.err)
+        self.assertIn("is another than the plan names", call.err)
+
+    def test_checked_by_assay(self):
+        """Outputs that assay compared itself make a declared worker's results its own; others stay marked."""
+        os.mkdir(os.path.join(self.folder, "other"))
+        other = self.write("other/worker.yaml", DECLARATION.replace("worker: probe", "worker: other"))
+        for name in os.listdir(self.declared):
+            if name != "worker.yaml":
+                shutil.copy(os.path.join(self.declared, name), os.path.join(self.folder, "other"))
+        protocol = self.write("e.yaml", self.EVIDENCE)
+        for name in (self.name, other):
+            self.assertEqual(self.install(name).status, 0)
+        for handed, verdict, decision in (("good", "comparable_except", (0, 1, 3)), ("", "not_comparable", (2,))):
+            with self.subTest(handed=handed):
+                self.new_db()
+                words = {"FOREIGN_HANDOVER": handed, "FOREIGN_NS": "1000000"}
+                call = self.assay("run", "synthetic", "--device", "null:0", "--protocol", protocol, "--db", self.db,
+                                  "--json", "--worker", self.name, **words)
+                self.assertEqual(call.status, 0, call.err)
+                call = self.assay("run", "synthetic", "--device", "null:0", "--protocol", protocol, "--db", self.db,
+                                  "--json", "--worker", self.name, **words)
+                rows = self.assay("results", "--db", self.db, "--json").json()
+                self.assertEqual([row["foreign_worker"] is None for row in rows], [bool(handed)] * 2)
+                self.assertEqual(("foreign_worker",) in self.query("SELECT code FROM result_findings"), not handed)
+                gate = self.assay("gate", rows[0]["id"], rows[1]["id"], "--db", self.db)
+                self.assertIn(gate.status, decision, gate.err)
+                self.assertNotIn("--allow-foreign-worker", gate.out + gate.err)
+                call = self.assay("ab", "synthetic", "--device", "null:0", "--a", f"worker={self.name}", "--b",
+                                  f"worker={other}", "--pairs", "5", "--protocol", protocol, "--db", self.db, "--json",
+                                  **words)
+                self.assertEqual(call.status, 0, call.err)
+                self.assertEqual([arm["foreign_worker"] is None for arm in call.json()["arms"]], [bool(handed)] * 2)
+                shown = self.assay("show", rows[0]["id"], "--db", self.db).out
+                self.assertEqual("another program than assay's own worker" in " ".join(shown.split()), not handed)
+                judged = call.json()["comparability"]
+                self.assertEqual(judged["verdict"], verdict, judged["reasons"])
+                self.assertEqual(judged["except"].count("identity.origin"), 0)
+                if handed:
+                    self.assertEqual(judged["attribution"], "worker")
+                self.assertEqual(self.assay("verify", self.db).status, 0)
+        with forge.Forgery(self.db) as forgery:  # whose outputs nobody compared
+            forgery.edit("trial", lambda body: body["facts"]["conduct"].update(checks="assay"))
+            forgery.rewrite()
+        self.assertIn("its checks are said to be assay's own, of 0 outputs", self.assay("verify", self.db).out)
+
+    def test_arms(self):
+        """Two versions are two arms, whose difference is the worker's."""
+        for version in ("1.0.0", "2.1.0"):
+            self.assertEqual(self.install(f"{self.name}@{version}").status, 0)
+        call = self.assay("ab", "synthetic", "--device", "null:0", "--a", f"worker={self.name}@1", "--b",
+                          f"worker={self.name}@2", "--pairs", "5", "--protocol", self.write("e.yaml", self.EVIDENCE),
+                          "--db", self.db, "--json", FOREIGN_NS="1000000")
+        self.assertEqual(call.status, 0, call.err)
+        judged = call.json()["comparability"]
+        self.assertEqual([factor["factor"] for factor in judged["factors"]], ["worker"])
+        self.assertIn("worker.version", judged["factors"][0]["fields"])
+        call = self.assay("ab", "triad", "--a", f"worker={self.name}", "--b", "worker=assay", "--db", self.db)
+        self.assertIn("runs none of it in that precision on that device", call.err)
+        call = self.run_worker(self.name, ASSAY_WORKER=FOREIGN)
+        self.assertIn("unset it to measure with", call.err)
+
+
+if __name__ == "__main__":
+    run_tests()

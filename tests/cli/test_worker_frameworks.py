@@ -1,0 +1,225 @@
+"""ONNX Runtime and OpenVINO as workers, through a stand-in for both libraries
+(tests/support/frameworks), or, with --wheels, through the real ones from their lock files."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest, run_tests  # noqa: E402
+import forge  # noqa: E402
+from onnx_files import MAKE_MODEL, copies, write_tensors  # noqa: E402
+from wheels import make_wheel  # noqa: E402
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+DECLARED = os.path.join(ROOT, "backends", "workers")
+STAND_IN = os.environ.get("ASSAY_STAND_IN")
+WHEELS = "--wheels" in sys.argv
+MODEL = """workload: little
+version: 1
+kind: batched_inference
+description: a little transformer
+precisions: [fp32, bf16]
+batches: [1]
+scenario: offline
+model: {layers: 2, heads: 2, width: 32, context: 16, vocabulary: 96, mlp_ratio: 4}
+sequence_length: 16
+data: {source: markov, successors: 4}
+"""
+
+
+class Frameworks(CliTest):
+    """The same tests; what a stand-in is told to do wrong is skipped with the real ones."""
+
+    def setUp(self):
+        super().setUp()
+        self.model = self.write("little.yaml", MODEL)
+        self.names = {}
+        for name in ("onnxruntime", "openvino"):
+            if WHEELS:
+                self.names[name] = name
+                call = self.assay("worker", "install", name, "--quiet")
+                if call.status != 0 and re.search("resolve|connection|network|unreachable", call.err, re.I):
+                    self.skipTest(f"{name} is not installed, and there is no network: {call.err[-300:]}")
+            else:
+                self.names[name] = self.declare(name)
+                call = self.assay("worker", "install", self.names[name], "--find-links", self.folder)
+            self.assertEqual(call.status, 0, call.err)
+
+    def environment(self, **changes):
+        # Real wheels are installed once for all tests, and stay beside the build.
+        place = os.path.join(os.getcwd(), "test-workers") if WHEELS else os.path.join(self.folder, "workers")
+        return super().environment(**{"ASSAY_WORKERS": place, "XDG_CACHE_HOME": os.path.join(self.folder, "cache"),
+                                     **changes})
+
+    def declare(self, name):
+        """The worker's own declaration, of a version whose wheel has the stand-in as its library."""
+        folder = os.path.join(self.folder, name)
+        os.mkdir(folder)
+        with open(os.path.join(DECLARED, name, "worker.yaml"), encoding="utf-8") as file:
+            text = re.sub("(?m)^versions:.*$", 'versions: ["9.9"]', file.read())
+        with open(STAND_IN, "rb") as file:
+            library = re.search("(?m)^library: (.*)$", text).group(1) + ".9.9"
+            digest = make_wheel(self.folder, name, "9.9", {library: file.read()})
+        self.write(f"{name}/9.9.lock", f"{name}==9.9 --hash=sha256:{digest}\n")
+        return self.write(f"{name}/worker.yaml", text)
+
+    def measure(self, name, *words, mode="", **environment):
+        self.new_db()
+        return self.assay("run", self.model, "--worker", self.names[name] + mode, "--protocol", self.fast(), "--db",
+                          self.db, "--json", *words, **environment)
+
+    def test_measured_and_checked(self):
+        """Every declared precision, by the framework's own word, with our checks; no kernel of ours."""
+        for name, precisions in (("onnxruntime", {"fp32": None}), ("openvino", {"fp32": "f32", "bf16": "bf16"})):
+            call = self.measure(name)
+            if WHEELS and "reports f32" in call.err:
+                self.skipTest("this processor has no bf16")
+            self.assertEqual(call.status, 0, call.err)
+            results = call.json()["results"]
+            self.assertEqual({row["precision"] for row in results}, set(precisions))
+            self.assertEqual({row["simulated"] for row in results}, {not WHEELS})
+            self.assertEqual(self.assay("verify", self.db).status, 0)
+            for row in results:
+                shown = self.assay("show", row["id"], "--db", self.db, "--json").json()
+                framework = shown["trials"][0]["facts"]["framework"]
+                self.assertEqual((framework["name"], framework["precision"]), (name, precisions[row["precision"]]))
+                self.assertEqual(shown["worker"]["name"], name)
+                self.assertEqual(shown["trials"][0]["artifacts"], [])
+                package, = {c["package"] for c in shown["trials"][0]["components"] if f"/{name}@" in c["path"]}
+                self.assertEqual(package, name)
+            errors = self.query("SELECT DISTINCT c.precision, v.output, v.error FROM verification v JOIN trial t ON"
+                                " t.id = v.trial JOIN cell c ON c.id = t.cell WHERE v.output = 'logits.last'")
+            # What it computes in shows in the error: of bf16 it lies between its rounding and its bound.
+            for precision, _, error in errors:
+                self.assertLess(error, 1e-5 if precision == "fp32" else 0.1)
+                if precision == "bf16":
+                    self.assertGreater(error, 1e-3)
+
+    def test_its_own_precision_is_caught(self):
+        """Left to itself it computes fp32 models in bf16, which the comparison with fp64 finds."""
+        call = self.measure("openvino", "--precision", "fp32", mode=",mode=own_precision")
+        if WHEELS and call.status == 0:
+            self.skipTest("on this processor OpenVINO leaves fp32 as it is")
+        self.assertEqual(call.status, 1, call.err)
+        for status, message in self.query("SELECT status, message FROM trial_end"):
+            self.assertEqual(status, "check_failed", message)
+            self.assertIn("logits", message)
+
+    def test_arms(self):
+        """Frameworks against each other and against assay: put down to the worker, each package by name."""
+        for a, b in (("onnxruntime", "openvino"), ("assay", "openvino")):
+            call = self.assay("ab", self.model, "--a", f"worker={self.names.get(a, a)}", "--b",
+                              f"worker={self.names[b]}", "--batch", "1", "--precision", "fp32", "--device", "cpu",
+                              "--pairs", "5", "--protocol", self.write("evidence.yaml", self.EVIDENCE), "--db",
+                              self.db, "--json")
+            self.assertEqual(call.status, 0, call.err)
+            judged = call.json()["comparability"]
+            self.assertEqual(judged["verdict"], "comparable_except", judged["reasons"])
+            self.assertEqual(judged["attribution"], "worker")
+            self.assertIn("package openvino", [factor["factor"] for factor in judged["brought"]])
+
+    def make(self, name):
+        subprocess.run([sys.executable, MAKE_MODEL, name, "--folder", self.folder], check=True)
+        return os.path.join(self.folder, name + ".yaml")
+
+    def test_onnx_files(self):
+        """A file that somebody brings: whole outputs against fp64, the file itself in the record."""
+        for model in ("resnet_tiny", "bert_tiny") + (("resnet50",) if WHEELS else ()):
+            self.model = self.make(model)
+            with open(self.model, encoding="utf-8") as file:
+                digest = re.search("sha256: (.*)", file.read()).group(1)
+            for name in self.names:
+                call = self.measure(name, "--precision", "fp32")
+                self.assertEqual(call.status, 0, call.err)
+                self.assertEqual(self.assay("verify", self.db).status, 0)
+                checks = {(output, metric): error for output, metric, error in
+                          self.query("SELECT output, metric, max(error) FROM verification GROUP BY 1, 2")}
+                output = "rows_out" if model == "bert_tiny" else "logits"
+                self.assertLess(checks[output, "normalised_rms"], 1e-5)
+                self.assertLess(checks[output + ".blocks", "worst_block"], 1e-5)
+                self.assertEqual(checks[output + ".live", "count"], 0)
+                self.assertEqual(self.query("SELECT DISTINCT lower(hex(sha256)) FROM component WHERE kind = 'model'"),
+                                 [(digest,)])
+                row, = call.json()["results"]
+                shown = self.assay("show", row["id"], "--db", self.db, "--json").json()
+                self.assertEqual(shown["trials"][0]["facts"]["model"]["sha256"], digest)
+
+    def test_onnx_arms(self):
+        """Two runtimes on one file are compared, and put down to the worker."""
+        self.model = self.make("bert_tiny")
+        call = self.assay("ab", self.model, "--a", f"worker={self.names['onnxruntime']}", "--b",
+                          f"worker={self.names['openvino']}", "--precision", "fp32", "--device", "cpu", "--pairs", "5",
+                          "--protocol", self.write("evidence.yaml", self.EVIDENCE), "--db", self.db, "--json")
+        self.assertEqual(call.status, 0, call.err)
+        judged = call.json()["comparability"]
+        self.assertEqual((judged["verdict"], judged["attribution"]), ("comparable_except", "worker"))
+        self.assertEqual(self.query("SELECT DISTINCT passed FROM verification"), [(1,)])
+        # Another file is another workload, which verify sees in what was recorded.
+        with forge.Forgery(self.db) as forgery:
+            forgery.edit("stack", lambda body: [part.update(kind="icd") for part in body["components"]
+                                                if part["kind"] == "model"])
+            forgery.rewrite()
+        call = self.assay("verify", self.db)
+        self.assertNotEqual(call.status, 0)
+        self.assertIn("no file of its stack has the digest of the model", call.out)
+
+    def test_onnx_failures(self):
+        """What is wrong with a run of a file has its reason in the trial."""
+        self.model = self.make("resnet_tiny")
+        call = self.assay("run", self.model, "--db", self.db)
+        self.assertIn("which assay's own backends do not run", call.err)
+        call = self.measure("onnxruntime", "--precision", "bf16")
+        self.assertIn("runs none of it in that precision", call.err)
+        call = self.measure("openvino", "--precision", "fp32", mode=",mode=own_precision")
+        if not WHEELS or call.status != 0:
+            self.assertEqual(call.status, 1, call.err)
+            for status, message in self.query("SELECT status, message FROM trial_end"):
+                self.assertEqual((status, "logits" in message), ("check_failed", True), message)
+        if not WHEELS:
+            for told, status, word in (("wrong", "check_failed", "logits"), ("fails", "device", "told to fail")):
+                call = self.measure("onnxruntime", "--precision", "fp32", STAND_IN=told)
+                self.assertEqual(call.status, 1, call.err)
+                for got, message in self.query("SELECT status, message FROM trial_end"):
+                    self.assertEqual((got, word in message), (status, True), message)
+
+    def test_onnx_inputs_and_reference(self):
+        """Inputs by the published generator or from a file, and outputs that the declaration names."""
+        text, given, expected = copies(self.folder)
+        for values, status in ((expected, 0), ({**expected, "x_out": given}, 1)):
+            digest = write_tensors(os.path.join(self.folder, "expected.safetensors"), values)
+            self.model = self.write("copies.yaml", text + "reference:\n  path: expected.safetensors\n"
+                                    f"  sha256: {digest}\n")
+            for name in self.names:
+                call = self.measure(name)
+                self.assertEqual(call.status, status, call.err)
+                if status == 0:
+                    self.assertEqual(self.query("SELECT max(error) FROM verification"), [(0.0,)])
+
+    def test_failures_have_reasons(self):
+        if WHEELS:
+            self.skipTest("the real libraries are not told to fail")
+        for name in self.names:
+            for told, status, word in (("wrong", "check_failed", "logits"), ("fails", "device", "told to fail")):
+                call = self.measure(name, "--precision", "fp32", "--batch", "1", STAND_IN=told)
+                self.assertEqual(call.status, 1, call.err)
+                for got, message in self.query("SELECT status, message FROM trial_end"):
+                    self.assertEqual(got, status, message)
+                    self.assertIn(word, message)
+        call = self.measure("openvino", "--precision", "fp32", "--batch", "1", STAND_IN="bf16")
+        self.assertIn("was told to compute in f32 and reports bf16", call.err)
+        call = self.measure("onnxruntime", "--precision", "bf16")
+        self.assertIn("runs none of it in that precision", call.err)
+        for path in (os.path.join(self.folder, "workers", "openvino@9.9", "site-packages"),):
+            shutil.rmtree(path)
+        call = self.measure("openvino")
+        self.assertIn("lacks its library", call.err)
+
+
+if __name__ == "__main__":
+    if not WHEELS and not STAND_IN:
+        sys.exit("ASSAY_STAND_IN names no library")
+    sys.argv = [word for word in sys.argv if word != "--wheels"]
+    run_tests()
