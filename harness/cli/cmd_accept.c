@@ -1,0 +1,187 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/output.h"
+#include "harness/cli/with_store.h"
+#include "harness/core/log.h"
+#include "protocols/contract.h"
+#include "reports/view.h"
+#include "results/analysis/acceptance.h"
+
+#define CAMPAIGNS_MAX 128
+
+enum { KEY_NO_RECORD = 0x100 };
+
+static const char *word(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text ? text : "";
+}
+
+/* ---- the view ---- */
+
+static void append_figure(struct text *out, const json_t *object, const char *member,
+                          const struct number_unit *unit)
+{
+    const json_t *value = json_object_get(object, member);
+    char shown[NUMBER_SIZE];
+
+    text_append(out, json_is_number(value)
+                         ? number_format_digits(json_number_value(value) / unit->factor, 5, shown)
+                         : "?");
+}
+
+static struct number_unit unit_of(const json_t *item)
+{
+    struct metric_value value = {.value = json_number_value(json_object_get(item, "declared"))};
+
+    snprintf(value.unit, sizeof(value.unit), "%s", word(item, "unit"));
+    return view_metric_unit(metric_find(word(item, "metric")), &value);
+}
+
+static void append_item(struct text *out, const json_t *item, size_t index)
+{
+    const struct number_unit unit = unit_of(item);
+    size_t i;
+    const json_t *one;
+
+    text_append_format(out, "%zu. %s: %s\n   declared ", index + 1, word(item, "metric"),
+                       word(item, "verdict"));
+    append_figure(out, item, "declared", &unit);
+    text_append_format(out, " %s (alpha %g), limiting ", unit.name,
+                       json_number_value(json_object_get(item, "alpha")));
+    append_figure(out, item, "limiting", &unit);
+    text_append_format(out, " %s (beta %g)\n", unit.name,
+                       json_number_value(json_object_get(item, "beta")));
+    json_array_foreach(json_object_get(item, "units"), i, one)
+    {
+        text_append_format(out, "   %s  ", word(one, "result"));
+        append_figure(out, one, "value", &unit);
+        text_append_format(out, " %s, no better than ", unit.name);
+        append_figure(out, one, "best", &unit);
+        text_append(out, ", no worse than ");
+        append_figure(out, one, "worst", &unit);
+        text_append_format(out, ", %lld trials: %s%s%s\n",
+                           (long long)json_integer_value(json_object_get(one, "trials")),
+                           word(one, "verdict"), word(one, "reason")[0] ? ": " : "",
+                           word(one, "reason"));
+    }
+    if (word(item, "reason")[0])
+        text_append_format(out, "   %s\n", word(item, "reason"));
+}
+
+static int show(const struct command_line *line, const json_t *made)
+{
+    struct text out;
+    size_t i;
+    const json_t *entry;
+
+    if (command_has(line, KEY_JSON))
+        return output_json(json_incref((json_t *)made));
+    text_init(&out);
+    text_append_format(&out, "%s: the contract ",
+                       !strcmp(word(made, "verdict"), "accepted")   ? "Accepted"
+                       : !strcmp(word(made, "verdict"), "rejected") ? "Rejected"
+                                                                    : "Inconclusive");
+    entry = json_object_get(made, "contract");
+    text_append_printable(&out, word(entry, "contract"), strlen(word(entry, "contract")));
+    text_append(&out, " (every item must be accepted)\n");
+    json_array_foreach(json_object_get(made, "items"), i, entry) append_item(&out, entry, i);
+    json_array_foreach(json_object_get(made, "campaigns"), i, entry)
+    {
+        if (!json_is_true(json_object_get(entry, "planned")))
+            text_append_format(&out,
+                               "note: the plan of %.8s does not have this contract: it may have "
+                               "been written after the results were seen\n",
+                               word(entry, "campaign"));
+    }
+    return output_lines(&out);
+}
+
+/* ---- the command ---- */
+
+static int judge(const struct command_line *line, struct store *store, void *context)
+{
+    const struct contract *contract = context;
+    json_t *campaigns = json_array(), *made = NULL;
+    struct error err = ERROR_INIT;
+    const char *verdict;
+    enum status status;
+    int result;
+
+    for (size_t i = 1; i < line->argument_count; i++)
+        json_array_append_new(campaigns, json_pack("{s:s}", "campaign", line->arguments[i]));
+    if (line->argument_count == 1)
+        json_array_append_new(campaigns, json_pack("{s:s}", "campaign", "last"));
+    status = acceptance_make(store, contract->json, campaigns, &made, &err);
+    json_decref(campaigns);
+    if (status != STATUS_OK) {
+        contract_locate(contract, &err);
+        return err.code == STATUS_INVALID ? command_fail(&err) : command_fail_store(&err);
+    }
+    if (!command_has(line, KEY_NO_RECORD) && !line->bundle)
+        database_record(line, "accept", word(made, "verdict"), made, "the verdict is not recorded");
+    result = show(line, made);
+    verdict = word(made, "verdict");
+    if (result == ASSAY_EXIT_OK && strcmp(verdict, "accepted") != 0)
+        result = !strcmp(verdict, "rejected") ? ASSAY_EXIT_TRIALS : ASSAY_EXIT_DEVICE;
+    json_decref(made);
+    return result;
+}
+
+static int run(const struct command_line *line)
+{
+    struct contract contract;
+    struct error err = ERROR_INIT;
+    int result;
+
+    if (contract_load(line->arguments[0], &contract, &err) != STATUS_OK)
+        return command_fail(&err);
+    result = with_store(line, STORE_READ, judge, &contract);
+    contract_finish(&contract);
+    return result;
+}
+
+static const struct argp_option options[] = {
+    {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing, and leave the file as it is", 0}, {0}};
+
+const struct command command_accept = {
+    .name = "accept",
+    .arguments = "CONTRACT [CAMPAIGN]...",
+    .summary = "Judge results by a contract: accepted, rejected or inconclusive",
+    .text =
+        "Each item of the contract declares a figure of a cell, at_least or at_most, with the risk "
+        "alpha that a true claim is rejected, and a limiting level, with the risk beta that it is "
+        "accepted. Rejected: with confidence 1 - alpha the figure is worse than declared. "
+        "Accepted: with confidence 1 - beta it is better than limiting. Else inconclusive. Every "
+        "item must be accepted.\n"
+        "\n"
+        "Of a fleet (units) each unit is judged, and so many must conform that the share is shown; "
+        "29 without a failure show 90 % with a confidence of 95 %.\n"
+        "\n"
+        "`assay run --contract` puts the contract into the plan, before the first trial; of a "
+        "campaign without it, that is said. The verdict is stored, enters the log and is "
+        "recomputed by `assay verify`. Exit status: 0 accepted, 1 rejected, 3 inconclusive.\n"
+        "\n"
+        "  contract: tender_7\n"
+        "  version: 1\n"
+        "  items:\n"
+        "    - cell: {workload: gemm, precision: fp32, batch: 1}\n"
+        "      metric: op_rate\n"
+        "      limit: at_least\n"
+        "      declared: 950 GFLOP/s\n"
+        "      limiting: 900 GFLOP/s\n"
+        "      trials: 10\n"
+        "\n"
+        "  assay power tender.yaml --sd 0.01     # both parties' risks beforehand\n"
+        "  assay run --contract tender.yaml --protocol standard\n"
+        "  assay accept tender.yaml last",
+    .options = options,
+    .groups = GROUP_STORE | GROUP_JSON,
+    .arguments_min = 1,
+    .arguments_max = CAMPAIGNS_MAX,
+    .completes = "FILE",
+    .run = run,
+};

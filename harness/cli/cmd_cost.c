@@ -1,0 +1,271 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/output.h"
+#include "harness/cli/with_store.h"
+#include "harness/core/log.h"
+#include "harness/core/number.h"
+#include "results/analysis/cost.h"
+#include "results/formats/price_sheet.h"
+
+#define RESULTS_MAX 32
+
+enum {
+    KEY_PRICES = 0x100,
+    KEY_ITEM,
+    KEY_AS_OF,
+    KEY_DISCOUNT,
+    KEY_PUE,
+    KEY_UTILISATION,
+    KEY_NO_RECORD
+};
+
+struct request {
+    json_t *sheet, *assumptions;
+};
+
+static enum status read_number(const struct command_line *line, int key, const char *name,
+                               double least, double most, json_t *assumptions, struct error *err)
+{
+    const char *given = command_value(line, key);
+    double number = least > 0 ? 1 : 0;
+
+    if (given && (!text_parse_double(given, &number) || !(number >= least && number <= most)))
+        return error_set(err, STATUS_INVALID, "--%s %s: write a number from %g to %g", name, given,
+                         least, most);
+    json_object_set_new(assumptions, name, json_real(number));
+    return STATUS_OK;
+}
+
+/* The day of the figures: as given, else today in UTC. */
+static enum status read_day(const struct command_line *line, json_t *assumptions, struct error *err)
+{
+    const char *given = command_value(line, KEY_AS_OF);
+    const time_t now = time(NULL);
+    char today[32];
+    struct tm parts;
+    int64_t ns;
+
+    strftime(today, sizeof(today), "%Y-%m-%d", gmtime_r(&now, &parts));
+    if (given && (strlen(given) != 10 || !text_parse_moment_ns(given, 0, &ns)))
+        return error_set(err, STATUS_INVALID, "--as-of %s: write a day as YYYY-MM-DD", given);
+    json_object_set_new(assumptions, "as_of", json_string(given ? given : today));
+    return STATUS_OK;
+}
+
+static enum status read_request(const struct command_line *line, struct request *ret,
+                                struct error *err)
+{
+    const char *item = command_value(line, KEY_ITEM);
+    enum status status;
+
+    if (!command_value(line, KEY_PRICES))
+        return error_set(err, STATUS_INVALID,
+                         "--prices FILE is missing: no prices are shipped, since they age and "
+                         "depend on the buyer");
+    status = read_day(line, ret->assumptions, err);
+    if (status == STATUS_OK)
+        status = read_number(line, KEY_DISCOUNT, "discount", 0, 1, ret->assumptions, err);
+    if (status == STATUS_OK)
+        status = read_number(line, KEY_PUE, "pue", 1, 10, ret->assumptions, err);
+    if (status == STATUS_OK)
+        status =
+            read_number(line, KEY_UTILISATION, "utilisation", 0.0001, 1, ret->assumptions, err);
+    json_object_set_new(ret->assumptions, "item", item ? json_string(item) : json_null());
+    return status == STATUS_OK ? price_sheet_read(command_value(line, KEY_PRICES), &ret->sheet, err)
+                               : status;
+}
+
+/* ---- the view ---- */
+
+static const char *word(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text ? text : "";
+}
+
+static void append_printable(struct text *out, const char *string)
+{
+    text_append_printable(out, string, strlen(string));
+}
+
+static void append_number(struct text *out, const json_t *range, const char *member)
+{
+    const json_t *value = json_object_get(range, member);
+    char shown[NUMBER_SIZE];
+
+    text_append(out, json_is_number(value)
+                         ? number_format_digits(json_number_value(value), 4, shown)
+                         : "?");
+}
+
+/* "0.3121 EUR [0.30, 0.33]"; without bounds where they are the value or not known. */
+static void append_range(struct text *out, const json_t *range, const char *currency)
+{
+    append_number(out, range, "value");
+    text_append_format(out, " %s", currency);
+    if (json_is_number(json_object_get(range, "lo")) &&
+        !json_equal(json_object_get(range, "lo"), json_object_get(range, "hi"))) {
+        text_append(out, " [");
+        append_number(out, range, "lo");
+        text_append(out, ", ");
+        append_number(out, range, "hi");
+        text_append(out, "]");
+    }
+}
+
+static void append_option(struct text *out, const json_t *option, const char *currency)
+{
+    size_t i;
+    json_t *part;
+
+    text_append_format(out, "  %s \"", strcmp(word(option, "kind"), "cloud") ? "bought" : "rented");
+    append_printable(out, word(option, "item"));
+    text_append_format(out, "\" (line %lld)\n    an hour           ",
+                       (long long)json_integer_value(json_object_get(option, "line")));
+    append_range(out, json_object_get(option, "hourly"), currency);
+    text_append(out, "  = ");
+    json_array_foreach(json_object_get(option, "parts"), i, part)
+    {
+        text_append_format(out, "%s%s ", i ? " + " : "", word(part, "kind"));
+        append_number(out, json_object_get(part, "hourly"), "value");
+    }
+    text_append_char(out, '\n');
+    json_array_foreach(json_object_get(option, "figures"), i, part)
+    {
+        const json_t *share = json_object_get(part, "measured_share");
+
+        text_append_format(out, "    %-18s", word(part, "per"));
+        append_range(out, json_object_get(part, "cost"), currency);
+        if (json_is_number(share))
+            text_append_format(out, ", %.0f %% of the width measured",
+                               100 * json_number_value(share));
+        text_append_char(out, '\n');
+    }
+}
+
+static void append_cost(struct text *out, const json_t *cost)
+{
+    const char *currency = word(json_object_get(cost, "prices"), "currency");
+    size_t i;
+    json_t *entry;
+
+    text_append_format(out, "%s on ", word(cost, "a"));
+    append_printable(out, word(cost, "device"));
+    text_append_char(out, '\n');
+    json_array_foreach(json_object_get(cost, "options"), i, entry)
+        append_option(out, entry, currency);
+    json_array_foreach(json_object_get(cost, "notes"), i, entry)
+    {
+        text_append(out, "  note: ");
+        if (json_is_integer(json_object_get(entry, "line")))
+            text_append_format(
+                out, "line %lld: ", (long long)json_integer_value(json_object_get(entry, "line")));
+        append_printable(out, word(entry, "text"));
+        text_append_char(out, '\n');
+    }
+}
+
+static int show(const struct command_line *line, const struct request *request, json_t *costs)
+{
+    const json_t *given = request->assumptions;
+    struct text out;
+    size_t i;
+    json_t *cost;
+
+    if (command_has(line, KEY_JSON))
+        return output_json(json_incref(costs));
+    text_init(&out);
+    text_append_format(&out,
+                       "Cost at prices of %s: discount %g a year, PUE %g, at work %g of all hours, "
+                       "under the measured load while at work\n\n",
+                       word(given, "as_of"), json_number_value(json_object_get(given, "discount")),
+                       json_number_value(json_object_get(given, "pue")),
+                       json_number_value(json_object_get(given, "utilisation")));
+    json_array_foreach(costs, i, cost) append_cost(&out, cost);
+    return output_lines(&out);
+}
+
+/* ---- the command ---- */
+
+static int cost(const struct command_line *line, struct store *store, void *context)
+{
+    const struct request *request = context;
+    json_t *costs = json_array(), *made;
+    struct error err = ERROR_INIT;
+    int result;
+
+    for (size_t i = 0; i < line->argument_count; i++) {
+        if (cost_make(store, line->arguments[i], request->sheet, request->assumptions, &made,
+                      &err) != STATUS_OK) {
+            json_decref(costs);
+            return err.code == STATUS_INVALID ? command_fail(&err) : command_fail_store(&err);
+        }
+        json_array_append_new(costs, made);
+    }
+    if (!command_has(line, KEY_NO_RECORD) && !line->bundle)
+        database_record(line, "cost", "cost", costs, "the figures are not recorded");
+    result = show(line, request, costs);
+    json_decref(costs);
+    return result;
+}
+
+static int run(const struct command_line *line)
+{
+    struct request request = {.assumptions = json_object()};
+    struct error err = ERROR_INIT;
+    int result = read_request(line, &request, &err) == STATUS_OK
+                     ? with_store(line, STORE_READ, cost, &request)
+                     : command_fail(&err);
+
+    json_decref(request.sheet);
+    json_decref(request.assumptions);
+    return result;
+}
+
+static const struct argp_option options[] = {
+    {"prices", KEY_PRICES, "FILE", 0, "the price sheet, CSV", 0},
+    {"item", KEY_ITEM, "ITEM", 0,
+     "the item of the sheet that the results' device is (default: the one of its name)", 0},
+    {"as-of", KEY_AS_OF, "DAY", 0, "the day on which prices must be valid (default: today)", 0},
+    {"discount", KEY_DISCOUNT, "RATE", 0, "interest a year; 0.05 is 5 % (default: 0)", 0},
+    {"pue", KEY_PUE, "RATIO", 0, "power of the building over that of its machines (default: 1)", 0},
+    {"utilisation", KEY_UTILISATION, "SHARE", 0,
+     "share of all hours in which the device does this work (default: 1)", 0},
+    {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing, and leave the file as it is", 0},
+    {0}};
+
+const struct command command_cost = {
+    .name = "cost",
+    .arguments = "RESULT...",
+    .summary = "What work costs: results by a price sheet",
+    .text =
+        "Columns of the sheet, in any order: item, kind (device, host, network, cloud, energy, "
+        "colocation, staff, licence), currency, amount and unit (each, hour, kWh, month) must be "
+        "there; vendor, region, amount_lo, amount_hi, term_months, residual, covers_devices, "
+        "valid_from, valid_to, source, retrieved, quote_id and confidential (yes, no) may be. Each "
+        "row of kind device or cloud whose item is the result's device (or --item) is an option. "
+        "A bought device carries the rows of all other kinds, each divided by the devices that it "
+        "covers.\n"
+        "\n"
+        "What is bought costs amount (1 - residual / (1 + r)^y) CRF(r, y) a year, with the capital "
+        "recovery factor CRF = r (1 + r)^y / ((1 + r)^y - 1); energy is the mean power that was "
+        "measured, times PUE. Bounds combine the interval of the measurement with amount_lo and "
+        "amount_hi; which share of them is measured is said. A price that is missing is left out, "
+        "with a note, and is never 0.\n"
+        "\n"
+        "The figures are stored with the rows that they rest on, enter the log and are recomputed "
+        "by `assay verify`.\n"
+        "\n"
+        "  assay cost 9f2c41aa/1 b7d0e333/1 --prices prices.csv --discount 0.05 --pue 1.3",
+    .options = options,
+    .groups = GROUP_STORE | GROUP_JSON,
+    .arguments_min = 1,
+    .arguments_max = RESULTS_MAX,
+    .completes = "RESULT",
+    .run = run,
+};

@@ -1,0 +1,216 @@
+#include <string.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/output.h"
+#include "harness/cli/with_store.h"
+#include "protocols/decision.h"
+#include "reports/decision_words.h"
+#include "results/analysis/decision.h"
+#include "results/formats/peak_sheet.h"
+#include "results/formats/price_sheet.h"
+
+enum { KEY_NO_RECORD = 0x100 };
+
+struct request {
+    struct decision decision;
+    json_t *prices, *peaks;
+};
+
+static const char *word(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text ? text : "";
+}
+
+/* ---- the view ---- */
+
+/* Texts of a declaration are shown as they can be printed. */
+static void append_words(struct text *out, struct text *words)
+{
+    text_append_printable(out, text_ok(words) ? words->data : "", words->length);
+    out->failed |= words->failed;
+    text_clear(words);
+}
+
+static void append_option(struct text *out, const json_t *body, const json_t *option,
+                          struct text *words)
+{
+    const json_t *figures = json_object_get(body, "figures"), *entry;
+    const json_t *required = json_object_get(json_object_get(body, "decision"), "requirements");
+    size_t i;
+
+    text_append(words, word(option, "name"));
+    append_words(out, words);
+    text_append_format(out, " (%s, ", word(option, "result"));
+    text_append(words, word(option, "device"));
+    append_words(out, words);
+    text_append(out, "): ");
+    decision_spaced(out, word(option, "standing"));
+    json_array_foreach(json_object_get(option, "dominated_by"), i, entry)
+    {
+        text_append_format(words, "%s%s", i ? ", " : " by ", json_string_value(entry));
+        append_words(out, words);
+    }
+    text_append_char(out, '\n');
+    json_array_foreach(figures, i, entry)
+    {
+        const struct number_unit unit = decision_figure_unit(body, i);
+
+        text_append(out, "  ");
+        decision_figure_name(out, entry);
+        text_append(out, ": ");
+        decision_range_words(words, json_array_get(json_object_get(option, "figures"), i), &unit);
+        append_words(out, words);
+        text_append_char(out, '\n');
+    }
+    json_array_foreach(json_object_get(option, "requirements"), i, entry)
+    {
+        text_append(out, "  ");
+        decision_requirement_words(words, json_array_get(required, i));
+        text_append(words, ": ");
+        decision_met_words(words, entry);
+        append_words(out, words);
+        text_append_char(out, '\n');
+    }
+    json_array_foreach(json_object_get(option, "peaks"), i, entry)
+    {
+        text_append(out, "  ");
+        decision_peak_words(words, json_object_get(body, "peaks"), entry);
+        append_words(out, words);
+        text_append_char(out, '\n');
+    }
+}
+
+static int show(const struct command_line *line, const json_t *body)
+{
+    struct text out, words;
+    size_t i;
+    const json_t *entry;
+
+    if (command_has(line, KEY_JSON))
+        return output_json(json_incref((json_t *)body));
+    text_init(&out);
+    text_init(&words);
+    decision_question_words(&words, body);
+    append_words(&out, &words);
+    text_append_char(&out, '\n');
+    decision_answer_words(&words, body);
+    append_words(&out, &words);
+    text_append(&out, "\n\n");
+    json_array_foreach(json_object_get(body, "options"), i, entry)
+        append_option(&out, body, entry, &words);
+    if (json_array_size(json_object_get(body, "changes")) > 0)
+        text_append(&out, "\nWhat would change the answer, each by itself:\n");
+    json_array_foreach(json_object_get(body, "changes"), i, entry)
+    {
+        text_append(&out, "  ");
+        decision_change_words(&words, body, entry);
+        append_words(&out, &words);
+        text_append_char(&out, '\n');
+    }
+    json_array_foreach(json_object_get(body, "notes"), i, entry)
+    {
+        text_append(&words, "note: ");
+        decision_note_words(&words, entry);
+        append_words(&out, &words);
+        text_append_char(&out, '\n');
+    }
+    text_finish(&words);
+    return output_lines(&out);
+}
+
+/* ---- the command ---- */
+
+static int decide(const struct command_line *line, struct store *store, void *context)
+{
+    const struct request *request = context;
+    struct error err = ERROR_INIT;
+    json_t *made = NULL;
+    const char *verdict;
+    int result;
+
+    if (decision_make(store, request->decision.json, request->prices, request->peaks, &made,
+                      &err) != STATUS_OK) {
+        decision_locate(&request->decision, &err);
+        return err.code == STATUS_INVALID ? command_fail(&err) : command_fail_store(&err);
+    }
+    verdict = word(made, "verdict");
+    if (!command_has(line, KEY_NO_RECORD) && !line->bundle)
+        database_record(line, "decide", verdict, made, "the decision is not recorded");
+    result = show(line, made);
+    if (result == ASSAY_EXIT_OK)
+        result = !strcmp(verdict, "none")   ? ASSAY_EXIT_TRIALS
+                 : !strcmp(verdict, "open") ? ASSAY_EXIT_DEVICE
+                                            : ASSAY_EXIT_OK;
+    json_decref(made);
+    return result;
+}
+
+static int run(const struct command_line *line)
+{
+    struct request request = {.prices = NULL};
+    struct error err = ERROR_INIT;
+    enum status status = decision_load(line->arguments[0], &request.decision, &err);
+    int result;
+
+    if (status == STATUS_OK && request.decision.prices)
+        status = price_sheet_read(request.decision.prices, &request.prices, &err);
+    if (status == STATUS_OK && request.decision.peaks)
+        status = peak_sheet_read(request.decision.peaks, &request.peaks, &err);
+    result =
+        status == STATUS_OK ? with_store(line, STORE_READ, decide, &request) : command_fail(&err);
+    decision_finish(&request.decision);
+    json_decref(request.prices);
+    json_decref(request.peaks);
+    return result;
+}
+
+static const struct argp_option options[] = {
+    {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing, and leave the file as it is", 0}, {0}};
+
+const struct command command_decide = {
+    .name = "decide",
+    .arguments = "DECISION",
+    .summary = "Which of several results to take, by requirements and objectives",
+    .text =
+        "An option is a result and, where costs count, the item of the price sheet (`assay cost`) "
+        "that it runs on. Each requirement is met, missed or open, by the worse bound of the "
+        "figure's interval; a contract is one, too (`assay accept`). An option is dominated when "
+        "another that meets all requirements is no worse in every objective and better in one, for "
+        "every value within the intervals, beyond a margin (1 %); a price that both pay is the "
+        "same for both. There are "
+        "no weights: what remains is a trade-off, and is shown as one.\n"
+        "\n"
+        "What would change the answer is found for each price, measured figure and limit by "
+        "itself, up to ten times as high or low. Results that do not compare are refused, with the "
+        "run that would. Declared peaks are a CSV with item, metric, amount, unit, source and "
+        "retrieved, and perhaps precision and note.\n"
+        "\n"
+        "The decision is stored with the rows that it rests on, enters the log and is recomputed "
+        "by `assay verify`. Exit status: 0 one option or a trade-off, 1 no option, 3 open.\n"
+        "\n"
+        "  decision: chat_server\n"
+        "  version: 1\n"
+        "  question: Which stack serves our load at the least cost?\n"
+        "  prices: prices.csv\n"
+        "  peaks: peaks.csv              # optional\n"
+        "  assumptions: {as_of: 2026-11-01, discount: 0.05, pue: 1.3}\n"
+        "  margin: 0.01                  # differences that do not count\n"
+        "  vary: [precision]             # optional: what options differ in\n"
+        "  options:\n"
+        "    - {name: stack a, result: 9f2c41aa/1, item: card}\n"
+        "    - {name: stack b, result: 9f2c41aa/2, item: card, kind: cloud}\n"
+        "  requirements:\n"
+        "    - {figure: e2e_p99, at_most: 2 s}\n"
+        "    - {contract: tender.yaml}\n"
+        "  objectives: [cost_per_million_good_tokens, goodput]\n"
+        "\n"
+        "  assay decide chat.yaml",
+    .options = options,
+    .groups = GROUP_STORE | GROUP_JSON,
+    .arguments_min = 1,
+    .arguments_max = 1,
+    .completes = "FILE",
+    .run = run,
+};

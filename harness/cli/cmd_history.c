@@ -1,0 +1,342 @@
+#include <math.h>
+#include <string.h>
+
+#include "harness/cli/commands.h"
+#include "harness/cli/output.h"
+#include "harness/cli/results_view.h"
+#include "harness/cli/with_store.h"
+#include "harness/core/clock.h"
+#include "harness/core/log.h"
+#include "harness/core/number.h"
+#include "protocols/comparability.h"
+#include "results/analysis/history.h"
+
+enum { KEY_SINCE = 0x100, KEY_BASELINE, KEY_STALE };
+
+/* Of a series the last so many results have a line of their own. */
+#define LINES_MAX 12
+
+static const char *word(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text ? text : "";
+}
+
+static double number(const json_t *object, const char *name)
+{
+    return json_number_value(json_object_get(object, name));
+}
+
+static void append_printable(struct text *out, const char *string)
+{
+    text_append_printable(out, string, strlen(string));
+}
+
+static void append_list(struct text *out, const json_t *list)
+{
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach(list, i, entry)
+    {
+        text_append(out, i ? "; " : "");
+        append_printable(out, json_string_value(entry));
+    }
+}
+
+/* The newest results as heights, as many as fit, and a mark below where the stack changed. */
+static void append_strip(struct text *out, const json_t *series, size_t columns)
+{
+    static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    const json_t *results = json_object_get(series, "results");
+    const size_t count = json_array_size(results), room = columns > 8 ? columns - 4 : 4;
+    const size_t first = count > room ? count - room : 0;
+    double lo = INFINITY, hi = -INFINITY;
+    struct text marks;
+
+    for (size_t i = first; i < count; i++) {
+        lo = fmin(lo, number(json_array_get(results, i), "value"));
+        hi = fmax(hi, number(json_array_get(results, i), "value"));
+    }
+    text_init(&marks);
+    text_append(out, "  ");
+    for (size_t i = first; i < count; i++) {
+        const json_t *result = json_array_get(results, i);
+        const double share = hi > lo ? (number(result, "value") - lo) / (hi - lo) : 0.5;
+        const char *mark = " ";
+        size_t k;
+        json_t *change;
+
+        text_append(out, bars[(size_t)fmin(7, share * 8)]);
+        if (json_array_size(json_object_get(result, "stack")) > 0)
+            mark = "s";
+        json_array_foreach(json_object_get(series, "changes"), k,
+                           change) if (json_equal(json_object_get(change, "after"),
+                                                  json_object_get(result, "id"))) mark = "^";
+        text_append(&marks, mark);
+    }
+    while (marks.length > 0 && marks.data[marks.length - 1] == ' ')
+        marks.data[--marks.length] = '\0';
+    text_append(out, "\n");
+    if (marks.length > 0)
+        text_append_format(out, "  %s\n", marks.data);
+    text_finish(&marks);
+}
+
+static struct number_unit unit_of(const json_t *series, double value)
+{
+    return !strcmp(word(series, "unit"), "ns") ? number_unit_duration(value)
+                                               : number_unit_rate(value, word(series, "unit"));
+}
+
+static void append_results(struct text *out, const json_t *series)
+{
+    const json_t *results = json_object_get(series, "results");
+    const size_t count = json_array_size(results);
+
+    for (size_t i = count > LINES_MAX ? count - LINES_MAX : 0; i < count; i++) {
+        const json_t *result = json_array_get(results, i);
+        const json_t *stack = json_object_get(result, "stack");
+        const double figure = number(result, "value");
+        const double lo = number(result, "lo"), hi = number(result, "hi");
+        const bool has_interval = json_is_number(json_object_get(result, "lo"));
+        const struct number_unit unit = unit_of(series, figure);
+        char value[NUMBER_SIZE], half[NUMBER_SIZE] = "";
+
+        if (has_interval)
+            number_format_half_width(figure, lo, hi, half);
+        text_append_format(
+            out, "  %-12s %.10s %.5s  %s", word(result, "id"), word(result, "created"),
+            strchr(word(result, "created"), 'T') ? strchr(word(result, "created"), 'T') + 1 : "",
+            number_format_unit_digits(figure, &unit,
+                                      has_interval ? number_digits(figure, lo, hi) : 4, value));
+        if (half[0])
+            text_append_format(out, " %s", half);
+        if (json_array_size(stack) > 0) {
+            text_append(out, "  changed: ");
+            append_list(out, stack);
+        }
+        text_append_char(out, '\n');
+    }
+}
+
+static void append_change(struct text *out, const json_t *change)
+{
+    const json_t *stack = json_object_get(change, "stack");
+
+    text_append_format(out, "  %+.2f %% between %s and %s: ", 100 * (number(change, "ratio") - 1),
+                       word(change, "before"), word(change, "after"));
+    if (json_is_null(stack))
+        text_append(out, "the two cannot be judged");
+    else if (json_array_size(stack) == 0)
+        text_append(out, "nothing that was recorded of the stack differs");
+    else
+        append_list(out, stack);
+    text_append_char(out, '\n');
+}
+
+static void append_series(struct text *out, const json_t *series, size_t columns)
+{
+    const json_t *stale = json_object_get(series, "stale");
+    const size_t count = json_array_size(json_object_get(series, "results"));
+    size_t i;
+    json_t *entry;
+
+    append_printable(out, word(series, "workload"));
+    text_append_format(out, " %s", word(series, "precision"));
+    if (json_is_integer(json_object_get(series, "batch")))
+        text_append_format(out, " batch %lld",
+                           (long long)json_integer_value(json_object_get(series, "batch")));
+    if (word(series, "arm")[0]) {
+        text_append(out, ", ");
+        append_printable(out, word(series, "arm"));
+    }
+    text_append_format(out, ", protocol %s, on %s (", word(series, "protocol"),
+                       word(series, "device_spec"));
+    append_printable(out, word(series, "device"));
+    text_append_format(out, "): %zu result%s\n", count, count == 1 ? "" : "s");
+    if (count > 1)
+        append_strip(out, series, columns);
+    append_results(out, series);
+    if (!strcmp(word(series, "kind"), "constant"))
+        text_append(out, "  No change.\n");
+    else if (strcmp(word(series, "kind"), "too_few") != 0)
+        text_append_format(out, "  Changed (%s):\n", word(series, "kind"));
+    json_array_foreach(json_object_get(series, "changes"), i, entry) append_change(out, entry);
+    json_array_foreach(json_object_get(series, "baselines"), i, entry) text_append_format(
+        out, "  The newest is %+.2f %% against baseline %s (%s); assay compare @%s %s\n",
+        100 * (number(entry, "ratio") - 1), word(entry, "name"), word(entry, "result"),
+        word(entry, "name"),
+        word(json_array_get(json_object_get(series, "results"), count - 1), "id"));
+    if (json_is_object(stale)) {
+        const char *newest =
+            word(json_array_get(json_object_get(series, "results"), count - 1), "id");
+
+        text_append_format(out,
+                           "  Stale: %s was measured on another stack: ", word(stale, "result"));
+        append_list(out, json_object_get(stale, "stack"));
+        text_append_format(out, "; assay reproduce %s\n", newest);
+    }
+    text_append_char(out, '\n');
+}
+
+static enum status read_filter(const struct command_line *line, struct store *store,
+                               struct store_filter *filter, json_t **ret_row, struct error *err)
+{
+    const char *since = command_value(line, KEY_SINCE);
+    const char *word_given = line->argument_count > 0 ? line->arguments[0] : NULL;
+    struct store_filter one = {0};
+    enum status status = STATUS_OK;
+
+    *filter = (struct store_filter){.device = command_value(line, KEY_DEVICE),
+                                    .protocol = command_value(line, KEY_PROTOCOL),
+                                    .hide_archived = true};
+    if (since && !text_parse_moment_ns(since, clock_utc_ns(), &filter->since_utc_ns))
+        return error_set(err, STATUS_INVALID,
+                         "--since %s: write a date (2026-11-20, 2026-11-20T15:52; UTC) or an age "
+                         "(7d, 12h, 30min)",
+                         since);
+    if (word_given && (strchr(word_given, '/') || word_given[0] == '@')) {
+        json_t *rows = NULL;
+
+        status = store_find_cell(store, word_given, &one.cell, err);
+        if (status == STATUS_OK)
+            status = store_list_results(store, &one, &rows, err);
+        if (status == STATUS_OK) {
+            *ret_row = json_incref(json_array_get(rows, 0));
+            filter->workload = word(*ret_row, "workload");
+            filter->precision = word(*ret_row, "precision");
+        }
+        json_decref(rows);
+    } else {
+        filter->workload = word_given;
+    }
+    return status;
+}
+
+/* Of a result its own series; with --stale those that the stack has left behind. */
+static void keep_wanted(const struct command_line *line, const json_t *row, json_t *all)
+{
+    for (size_t i = json_array_size(all); i-- > 0;) {
+        const json_t *series = json_array_get(all, i);
+        bool wanted = !row, stale = json_is_object(json_object_get(series, "stale"));
+        size_t k;
+        json_t *result;
+
+        json_array_foreach(json_object_get(series, "results"), k, result) wanted |=
+            row && json_equal(json_object_get(result, "id"), json_object_get(row, "id"));
+        if (!wanted || (command_has(line, KEY_STALE) && !stale))
+            json_array_remove(all, i);
+    }
+}
+
+static int show(const struct command_line *line, struct store *store, void *context)
+{
+    struct error err = ERROR_INIT;
+    struct store_filter filter;
+    json_t *row = NULL, *all = NULL, *series;
+    struct text out;
+    size_t i, short_ones = 0, columns = output_columns();
+    enum status status = read_filter(line, store, &filter, &row, &err);
+
+    (void)context;
+    if (status == STATUS_OK)
+        status = history_make(store, &filter, &all, &err);
+    if (status != STATUS_OK) {
+        json_decref(row);
+        return err.code == STATUS_INVALID ? command_fail(&err) : command_fail_store(&err);
+    }
+    keep_wanted(line, row, all);
+    json_decref(row);
+    if (!command_has(line, KEY_JSON))
+        say_archived(store, "they are in no history");
+    if (command_has(line, KEY_JSON))
+        return output_json(all);
+    text_init(&out);
+    json_array_foreach(all, i, series)
+    {
+        append_series(&out, series, columns);
+        short_ones += !strcmp(word(series, "kind"), "too_few");
+    }
+    if (short_ones > 0)
+        text_append_format(&out,
+                           "Changes are looked for from %d results on (%zu of %zu %s fewer).\n",
+                           HISTORY_RESULTS_LEAST, short_ones, json_array_size(all),
+                           short_ones == 1 ? "has" : "have");
+    if (json_array_size(all) == 0)
+        log_info("no results in %s that pass", store_path(store));
+    json_decref(all);
+    return output_lines(&out);
+}
+
+static int name_baseline(const struct command_line *line, struct store *store, void *context)
+{
+    const char *name = command_value(line, KEY_BASELINE);
+    struct error err = ERROR_INIT;
+    json_t *body = NULL;
+    int64_t cell;
+    enum status status = history_baseline(store, line->arguments[0], name, &body, &err);
+
+    (void)context;
+    if (status == STATUS_OK)
+        status = store_find_cell(store, word(body, "a"), &cell, &err);
+    if (status == STATUS_OK)
+        status = store_record_comparison(store, "baseline", cell, 0, COMPARISON_VERSION, "baseline",
+                                         body, &err);
+    if (status == STATUS_OK)
+        log_info("recorded: baseline %s is %s; @%s names it in compare, gate and others", name,
+                 word(body, "a"), name);
+    json_decref(body);
+    if (status != STATUS_OK)
+        return err.code == STATUS_INVALID ? command_fail(&err) : command_fail_store(&err);
+    return command_has(line, KEY_JSON) ? output_json(json_array()) : ASSAY_EXIT_OK;
+}
+
+static int run(const struct command_line *line)
+{
+    if (!command_has(line, KEY_BASELINE))
+        return with_store(line, STORE_READ, show, NULL);
+    if (line->argument_count != 1) {
+        log_error("--baseline NAME needs the RESULT that it names");
+        return ASSAY_EXIT_USAGE;
+    }
+    return with_store(line, STORE_WRITE, name_baseline, NULL);
+}
+
+static const struct argp_option options[] = {
+    {"device", KEY_DEVICE, "DEVICE|TEXT", 0,
+     "only devices whose spec is, or whose name holds, this", 0},
+    {"protocol", KEY_PROTOCOL, "PROTOCOL", 0, "only this protocol", 0},
+    {"since", KEY_SINCE, "DATE|AGE", 0, "only campaigns from then on", 0},
+    {"baseline", KEY_BASELINE, "NAME", 0, "record that RESULT is the baseline of this name", 0},
+    {"stale", KEY_STALE, NULL, 0, "only what was measured on a stack that has changed since", 0},
+    {0}};
+
+const struct command command_history = {
+    .name = "history",
+    .arguments = "[BUNDLE] [WORKLOAD|RESULT]",
+    .summary = "Results over time, where they changed, and what of the stack did",
+    .text =
+        "Results of one workload, precision, batch, device, host and protocol are a series. From "
+        "16 results on changes are looked for, by descriptions that compete (steps, ramps, lines, "
+        "approaches) with autocorrelated errors; at most 5 % of constant series of up to 200 "
+        "results show any. Between the results about a change, what differs of the stack is named. "
+        "In the strip ^ marks a change and s another stack than before.\n"
+        "\n"
+        "A series is stale where the newest result of its device has another driver, library or "
+        "other part of the stack than its own newest; `assay reproduce` measures it again.\n"
+        "\n"
+        "A baseline is a record: in the log, in bundles, recomputed by `assay verify`. Its newest "
+        "record counts; @NAME is its result wherever a RESULT is asked for.\n"
+        "\n"
+        "  assay history triad --device cpu --since 30d\n"
+        "  assay history --baseline release-1 9f2c41aa/1\n"
+        "  assay gate @release-1 last/1",
+    .options = options,
+    .groups = GROUP_STORE | GROUP_JSON,
+    .arguments_max = 1,
+    .takes_bundle = true,
+    .completes = "WORKLOAD|RESULT",
+    .run = run,
+};

@@ -1,0 +1,378 @@
+#include "reports/decision_words.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "protocols/decision.h"
+#include "reports/view.h"
+
+static const char *word(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text ? text : "";
+}
+
+static double number(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static void append_digits(struct text *out, double value)
+{
+    char shown[NUMBER_SIZE];
+
+    text_append(out, isfinite(value) ? number_format_digits(value, 4, shown) : "?");
+}
+
+void decision_spaced(struct text *out, const char *name)
+{
+    for (; *name; name++)
+        text_append_char(out, *name == '_' ? ' ' : *name);
+}
+
+/* "a, b and c" of the options of this standing; how many. */
+static size_t append_options(struct text *out, const json_t *body, const char *standing)
+{
+    size_t i, count = 0, seen = 0;
+    const json_t *option;
+
+    json_array_foreach(json_object_get(body, "options"), i, option) count +=
+        !strcmp(word(option, "standing"), standing);
+    json_array_foreach(json_object_get(body, "options"), i, option)
+    {
+        if (strcmp(word(option, "standing"), standing) != 0)
+            continue;
+        text_append(out, seen == 0 ? "" : seen + 1 == count ? " and " : ", ");
+        text_append(out, word(option, "name"));
+        seen++;
+    }
+    return count;
+}
+
+void decision_question_words(struct text *out, const json_t *body)
+{
+    const char *asked = word(json_object_get(body, "decision"), "question");
+
+    if (asked[0]) {
+        text_append(out, asked);
+        return;
+    }
+    text_append_format(out,
+                       "Which of %zu options meets what is required, and is dominated by none?",
+                       json_array_size(json_object_get(body, "options")));
+}
+
+static void append_rest(struct text *out, const json_t *body)
+{
+    static const struct {
+        const char *standing, *one, *many;
+    } rest[] = {{"dominated", " is dominated by an option that is no worse in anything",
+                 " are dominated by options that are no worse in anything"},
+                {"infeasible", " misses a requirement", " miss a requirement"}};
+
+    for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
+        struct text names;
+        size_t count;
+
+        text_init(&names);
+        count = append_options(&names, body, rest[i].standing);
+        if (count > 0)
+            text_append_format(out, "; %s%s", text_ok(&names) ? names.data : "",
+                               count == 1 ? rest[i].one : rest[i].many);
+        out->failed |= names.failed;
+        text_finish(&names);
+    }
+}
+
+void decision_answer_words(struct text *out, const json_t *body)
+{
+    const char *verdict = word(body, "verdict");
+    const size_t required =
+        json_array_size(json_object_get(json_object_get(body, "decision"), "requirements"));
+    const char *meets = required > 1 ? ", which meet all requirements"
+                        : required   ? ", which meet the requirement"
+                                     : "";
+
+    if (!strcmp(verdict, "none")) {
+        text_append(out, "No option meets what is required");
+    } else if (!strcmp(verdict, "decided")) {
+        append_options(out, body, "not_dominated");
+        text_append(out, required ? ": it meets what is required, and no other option that does is "
+                                    "better in anything that counts"
+                                  : ": no other option is better in anything that counts");
+        append_rest(out, body);
+    } else if (!strcmp(verdict, "trade_off")) {
+        text_append(out, "No single answer: ");
+        append_options(out, body, "not_dominated");
+        text_append_format(out, " remain%s, and none of them dominates another", meets);
+        append_rest(out, body);
+    } else {
+        struct text names;
+
+        text_init(&names);
+        text_append(out, "Open: what was measured does not tell");
+        if (append_options(&names, body, "not_separable") > 0)
+            text_append_format(out, " how %s stand%s to the others",
+                               text_ok(&names) ? names.data : "",
+                               strstr(names.data, " and ") ? "" : "s");
+        else
+            text_append(out, " whether all that is required is met");
+        text_append(out, "; longer or more trials would");
+        append_rest(out, body);
+        out->failed |= names.failed;
+        text_finish(&names);
+    }
+    text_append_char(out, '.');
+}
+
+/* ---- figures ---- */
+
+static void append_name(struct text *out, const char *name)
+{
+    const enum metric_id metric = metric_find(name);
+
+    if (metric < METRIC_COUNT)
+        text_append(out, metrics[metric].label);
+    else
+        decision_spaced(out, name);
+}
+
+void decision_figure_name(struct text *out, const json_t *figure)
+{
+    append_name(out, word(figure, "name"));
+}
+
+/* `value`: the largest that is shown. */
+static struct number_unit unit_for(enum metric_id metric, double value, const char *unit)
+{
+    struct metric_value scaled = {.value = value};
+    struct number_unit plain = {.factor = 1};
+
+    snprintf(scaled.unit, sizeof(scaled.unit), "%s", unit);
+    if (metric < METRIC_COUNT)
+        return view_metric_unit(metric, &scaled);
+    snprintf(plain.name, sizeof(plain.name), "%.8s", unit);
+    return plain;
+}
+
+struct number_unit decision_figure_unit(const json_t *body, size_t index)
+{
+    const json_t *figure = json_array_get(json_object_get(body, "figures"), index), *option;
+    double largest = 0;
+    size_t i;
+
+    json_array_foreach(json_object_get(body, "options"), i, option)
+    {
+        const double value =
+            number(json_array_get(json_object_get(option, "figures"), index), "value");
+
+        largest = value > largest ? value : largest;
+    }
+    return unit_for(metric_find(word(figure, "name")), largest, word(figure, "unit"));
+}
+
+void decision_range_words(struct text *out, const json_t *range, const struct number_unit *unit)
+{
+    const double value = number(range, "value"), lo = number(range, "lo"), hi = number(range, "hi");
+
+    append_digits(out, value / unit->factor);
+    text_append_format(out, "%s%s", *unit->name ? " " : "", unit->name);
+    if (isfinite(lo + hi) && hi > lo) {
+        text_append(out, " [");
+        append_digits(out, lo / unit->factor);
+        text_append(out, ", ");
+        append_digits(out, hi / unit->factor);
+        text_append(out, "]");
+    } else if (!isfinite(lo + hi)) {
+        text_append(out, " without an interval");
+    }
+}
+
+/* ---- requirements ---- */
+
+void decision_requirement_words(struct text *out, const json_t *requirement)
+{
+    const json_t *contract = json_object_get(requirement, "contract");
+    const char *most = word(requirement, "at_most");
+
+    if (contract) {
+        text_append_format(out, "the contract %s", word(contract, "contract"));
+        return;
+    }
+    append_name(out, word(requirement, "figure"));
+    text_append_format(out, " at %s %s", most[0] ? "most" : "least",
+                       most[0] ? most : word(requirement, "at_least"));
+}
+
+void decision_met_words(struct text *out, const json_t *met)
+{
+    const double margin = number(met, "margin");
+    char shown[NUMBER_SIZE];
+
+    text_append(out, word(met, "verdict"));
+    if (isfinite(margin))
+        text_append_format(out, ", %s %s", margin < 0 ? "beyond it by" : "by",
+                           number_format_percent(fabs(margin), shown));
+}
+
+void decision_peak_words(struct text *out, const json_t *sheet, const json_t *peak)
+{
+    const json_t *rows = json_object_get(sheet, "rows"), *row;
+    const struct number_unit unit =
+        unit_for(metric_find(word(peak, "metric")), number(peak, "peak"), word(peak, "unit"));
+    char shown[NUMBER_SIZE];
+    size_t i;
+
+    text_append_format(out, "%s of the declared peak of ",
+                       number_format_percent(number(peak, "share"), shown));
+    append_digits(out, number(peak, "peak") / unit.factor);
+    text_append_format(out, " %s", unit.name);
+    json_array_foreach(rows, i, row)
+    {
+        if (json_equal(json_object_get(row, "line"), json_object_get(peak, "line")))
+            text_append_format(out, " (%s, %s)", word(row, "source"), word(row, "retrieved"));
+    }
+}
+
+void decision_note_words(struct text *out, const json_t *note)
+{
+    const json_t *line = json_object_get(note, "line"), *name;
+    size_t i;
+
+    json_array_foreach(json_object_get(note, "options"), i, name)
+        text_append_format(out, "%s%s", i ? ", " : "", json_string_value(name));
+    if (json_is_integer(line))
+        text_append_format(out, ": line %lld", (long long)json_integer_value(line));
+    text_append_format(out, ": %s", word(note, "text"));
+}
+
+/* ---- changes ---- */
+
+/* The row of the price sheet that is changed; NULL: another thing is. */
+static const json_t *row_of(const json_t *body, const json_t *change)
+{
+    const json_t *rows = json_object_get(json_object_get(body, "prices"), "rows"), *row;
+    size_t i;
+
+    json_array_foreach(rows, i, row)
+    {
+        if (!strcmp(word(change, "what"), "price") &&
+            json_equal(json_object_get(row, "line"), json_object_get(change, "line")))
+            return row;
+    }
+    return NULL;
+}
+
+/* Such an amount is in the record, and not in words. */
+static bool is_confidential(const json_t *body, const json_t *change)
+{
+    return !strcmp(word(row_of(body, change), "confidential"), "yes");
+}
+
+static void append_subject(struct text *out, const json_t *body, const json_t *change)
+{
+    const json_t *row = row_of(body, change);
+    const char *what = word(change, "what");
+    const enum metric_id metric = metric_find(word(change, "metric"));
+
+    if (row) {
+        text_append_format(out, "the price in line %lld (%s, %s)",
+                           (long long)json_integer_value(json_object_get(change, "line")),
+                           word(row, "item"), word(row, "kind"));
+    } else if (!strcmp(what, "metric")) {
+        text_append_format(out, "the %s of %s",
+                           metric < METRIC_COUNT ? metrics[metric].label : word(change, "metric"),
+                           word(change, "option"));
+    } else if (!strcmp(what, "margin")) {
+        text_append(out, "the margin within which differences do not count");
+    } else {
+        const json_t *list = json_object_get(json_object_get(body, "decision"), "requirements");
+
+        text_append(out, "the limit of ");
+        decision_requirement_words(
+            out, json_array_get(
+                     list, (size_t)json_integer_value(json_object_get(change, "requirement"))));
+    }
+}
+
+static enum metric_id metric_of_change(const json_t *body, const json_t *change)
+{
+    const json_t *list = json_object_get(json_object_get(body, "decision"), "requirements");
+    const size_t index = (size_t)json_integer_value(json_object_get(change, "requirement"));
+
+    return !strcmp(word(change, "what"), "limit")
+               ? metric_find(word(json_array_get(list, index), "figure"))
+               : metric_find(word(change, "metric"));
+}
+
+void decision_change_words(struct text *out, const json_t *body, const json_t *change)
+{
+    const double now = number(change, "now"), factor = number(change, "factor");
+    const struct number_unit unit =
+        unit_for(metric_of_change(body, change), now, word(change, "unit"));
+    size_t i;
+    const json_t *then;
+
+    append_subject(out, body, change);
+    if (is_confidential(body, change)) {
+        text_append(out, " by a factor of ");
+        append_digits(out, factor);
+    } else {
+        text_append(out, " from ");
+        append_digits(out, now / unit.factor);
+        text_append(out, " to ");
+        append_digits(out, now * factor / unit.factor);
+        text_append_format(out, "%s%s (", *unit.name ? " " : "", unit.name);
+        append_digits(out, factor);
+        text_append(out, " times)");
+    }
+    if (json_array_size(json_object_get(change, "then")) == 0) {
+        text_append(out, ": the decision is ");
+        decision_spaced(out, word(change, "verdict"));
+    }
+    json_array_foreach(json_object_get(change, "then"), i, then)
+    {
+        text_append_format(out, "%s %s is ", i ? "," : ":", word(then, "option"));
+        decision_spaced(out, word(then, "standing"));
+    }
+}
+
+/* The change whose factor is nearest to 1, either way. */
+static const json_t *nearest(const json_t *body)
+{
+    const json_t *change, *best = NULL;
+    double least = INFINITY;
+    size_t i;
+
+    json_array_foreach(json_object_get(body, "changes"), i, change)
+    {
+        const double far = fabs(log(number(change, "factor")));
+
+        if (far < least) {
+            least = far;
+            best = change;
+        }
+    }
+    return best;
+}
+
+void decision_sure_words(struct text *out, const json_t *body)
+{
+    const json_t *change = nearest(body);
+
+    text_append(out, "an option stands below another only where that holds for every value within "
+                     "the intervals of measurements and prices. ");
+    if (change) {
+        text_append(out, "The nearest change to another answer: ");
+        decision_change_words(out, body, change);
+        text_append_char(out, '.');
+    } else {
+        text_append(out,
+                    "No single price, figure or limit changes the answer, were it ten times as "
+                    "high or low.");
+    }
+}

@@ -1,0 +1,38 @@
+/*
+ * decision_words - a stored decision (results/analysis/decision.h) in words, the same for terminal
+ * and page. Plain text; names come from whoever wrote the declaration, so the caller escapes it.
+ */
+#ifndef ASSAY_REPORTS_DECISION_WORDS_H
+#define ASSAY_REPORTS_DECISION_WORDS_H
+
+#include <jansson.h>
+
+#include "harness/core/number.h"
+#include "harness/core/text.h"
+
+/* "Which of 3 options ...?", where the declaration asks nothing. */
+void decision_question_words(struct text *out, const json_t *body);
+/* The answer in a sentence. */
+void decision_answer_words(struct text *out, const json_t *body);
+/* What it rests on, and the nearest change that would give another. */
+void decision_sure_words(struct text *out, const json_t *body);
+/* "latency p99", "cost per million good tokens". */
+void decision_figure_name(struct text *out, const json_t *figure);
+/* The unit in which the values of figure `index` of all options read best. */
+struct number_unit decision_figure_unit(const json_t *body, size_t index);
+/* "0.2800 EUR [0.2652, 0.2977]"; `member`: only that one of the range, without a unit. */
+void decision_range_words(struct text *out, const json_t *range, const struct number_unit *unit);
+/* "goodput at least 1.4 requests/s"; "the contract tender". */
+void decision_requirement_words(struct text *out, const json_t *requirement);
+/* "met, by 35 %": the worse bound; of an entry of an option's "requirements". */
+void decision_met_words(struct text *out, const json_t *met);
+/* "the price of line 3 (power, energy) from 0.3000 to 0.5400 EUR (1.8 times): b is dominated". */
+void decision_change_words(struct text *out, const json_t *body, const json_t *change);
+/* "81 % of the declared peak of 989 TFLOP/s (source, day)"; `peak`: an entry of peak_shares. */
+void decision_peak_words(struct text *out, const json_t *sheet, const json_t *peak);
+/* "a, b: line 3: the price is not valid on the day of the figures". */
+void decision_note_words(struct text *out, const json_t *note);
+/* "not dominated", for "not_dominated". */
+void decision_spaced(struct text *out, const char *name);
+
+#endif

@@ -1,0 +1,183 @@
+/* Results over time: those of the same work, device and protocol that the database has, too. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reports/escape.h"
+#include "reports/html_pictures.h"
+#include "reports/plot.h"
+#include "results/analysis/history.h"
+
+#define RESULTS_LEAST 3
+#define CHANGES_MAX 32
+
+static const char *word(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text ? text : "";
+}
+
+static double number(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* Whether a result of the page is in it. */
+static bool is_on_page(const struct view *view, const json_t *results)
+{
+    size_t i;
+    json_t *result;
+
+    json_array_foreach(results, i, result) for (size_t k = 0; k < view->cell_count;
+                                                k++) if (!strcmp(view->cells[k].result,
+                                                                 word(result, "id"))) return true;
+    return false;
+}
+
+static void append_list(struct text *out, const json_t *list)
+{
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach(list, i, entry)
+    {
+        text_append(out, i ? "; " : "");
+        escape_html(out, json_string_value(entry));
+    }
+}
+
+static void append_words(struct text *out, const json_t *series)
+{
+    const json_t *stale = json_object_get(series, "stale");
+    size_t i;
+    json_t *change;
+
+    text_append(out, "<p class=\"soft\"><small>");
+    if (!strcmp(word(series, "kind"), "too_few"))
+        text_append(out, "Too few results to look for changes. ");
+    else if (!strcmp(word(series, "kind"), "constant"))
+        text_append(out, "No change (at most 5 % of constant histories show one). ");
+    json_array_foreach(json_object_get(series, "changes"), i, change)
+    {
+        text_append_format(out, "%+.2f %% between %s and %s: ", 100 * (number(change, "ratio") - 1),
+                           word(change, "before"), word(change, "after"));
+        if (json_array_size(json_object_get(change, "stack")) == 0)
+            text_append(out, "nothing recorded of the stack differs");
+        append_list(out, json_object_get(change, "stack"));
+        text_append(out, ". ");
+    }
+    if (json_is_object(stale)) {
+        text_append_format(
+            out, "Measured before the stack of this device changed (%s: ", word(stale, "result"));
+        append_list(out, json_object_get(stale, "stack"));
+        text_append(out, ").");
+    }
+    text_append(out, "</small></p>\n");
+}
+
+/* The results in their order, and an upright line where a change lies. */
+static void append_plot(struct text *out, const json_t *series, size_t n)
+{
+    const json_t *results = json_object_get(series, "results"), *newest;
+    const size_t count = json_array_size(results);
+    struct plot_point *points = calloc(count, sizeof(*points)), marks[2 * CHANGES_MAX];
+    struct plot_curve curves[CHANGES_MAX + 1];
+    double lo = INFINITY, hi = -INFINITY;
+    struct number_unit unit;
+    struct plot_xy plot = {.heading = "Results in the order of their times",
+                           .description = "Each result with its interval; upright lines are "
+                                          "changes.",
+                           .curves = curves,
+                           .count = 1};
+    size_t changes = 0, i;
+    json_t *change;
+    char id[32];
+
+    if (!points) {
+        out->failed = true;
+        return;
+    }
+    for (i = 0; i < count; i++) {
+        const json_t *result = json_array_get(results, i);
+
+        points[i] = plot_point_at((double)i + 1, number(result, "value"));
+        points[i].y_lo = number(result, "lo");
+        points[i].y_hi = number(result, "hi");
+        points[i].title = word(result, "id");
+        lo = fmin(lo, points[i].y);
+        hi = fmax(hi, points[i].y);
+    }
+    newest = json_array_get(results, count - 1);
+    unit = number_unit_rate(number(newest, "value"), word(series, "unit"));
+    plot.x = plot_axis_new("result", (struct number_unit){1, ""}, false);
+    plot.y = plot_axis_new(unit.name, unit, false);
+    curves[0] = (struct plot_curve){.slot = 0, .dots = true, .points = points, .count = count};
+    json_array_foreach(json_object_get(series, "changes"), i, change)
+    {
+        for (size_t k = 0; k < count && changes < CHANGES_MAX; k++)
+            if (json_equal(json_object_get(change, "after"),
+                           json_object_get(json_array_get(results, k), "id"))) {
+                marks[2 * changes] = plot_point_at((double)k + 0.5, lo);
+                marks[2 * changes + 1] = plot_point_at((double)k + 0.5, hi);
+                curves[plot.count++] = (struct plot_curve){
+                    .slot = PLOT_ACCENT, .line = true, .points = &marks[2 * changes++], .count = 2};
+            }
+    }
+    snprintf(id, sizeof(id), "history-%zu", n);
+    text_append(out, "<div class=\"charts\"><figure>");
+    plot_xy(out, id, &plot);
+    text_append(out, "</figure></div>\n");
+    free(points);
+}
+
+/* The series of one workload that have a result of the page; `drawn` counts them. */
+static enum status append_workload(struct text *out, struct store *store, const struct view *view,
+                                   const char *workload, size_t *drawn, struct error *err)
+{
+    const struct store_filter filter = {.workload = workload, .hide_archived = true};
+    json_t *all = NULL, *series;
+    size_t i;
+    enum status status = history_make(store, &filter, &all, err);
+
+    json_array_foreach(all, i, series)
+    {
+        const json_t *results = json_object_get(series, "results");
+
+        if (json_array_size(results) < RESULTS_LEAST || !is_on_page(view, results))
+            continue;
+        if ((*drawn)++ == 0)
+            text_append(out, "<h2 id=\"history\">History</h2>\n");
+        text_append(out, "<section class=\"picture\"><h3>");
+        escape_html_short(out, word(series, "workload"), 64);
+        text_append_format(out, " %s <span class=\"soft\">", word(series, "precision"));
+        escape_html_short(out, word(series, "device"), 60);
+        text_append(out, "</span></h3>\n");
+        append_plot(out, series, *drawn);
+        append_words(out, series);
+        text_append(out, "</section>\n");
+    }
+    json_decref(all);
+    return status;
+}
+
+enum status html_history(struct text *out, struct store *store, const struct view *view,
+                         struct error *err)
+{
+    size_t drawn = 0;
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < view->cell_count && status == STATUS_OK; i++) {
+        const char *workload = view->cells[i].workload;
+        bool seen = !workload;
+
+        for (size_t k = 0; k < i && !seen; k++)
+            seen = view->cells[k].workload && !strcmp(view->cells[k].workload, workload);
+        if (!seen)
+            status = append_workload(out, store, view, workload, &drawn, err);
+    }
+    return status;
+}

@@ -1,0 +1,343 @@
+#include "results/analysis/acceptance.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "harness/core/canonical.h"
+#include "protocols/contract.h"
+#include "protocols/estimate.h"
+#include "protocols/comparability.h"
+#include "results/analysis/fields.h"
+#include "results/analysis/fleet_plan.h"
+
+static const char *word(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text ? text : "";
+}
+
+static json_t *real_or_null(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static double number(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* All that is read of the campaigns. */
+struct evidence {
+    json_t *records, *nonces; /* of each result: its record; whether its plan has the nonce */
+    json_t *campaigns;
+};
+
+/* Of the device and arm of the result `like`; NULL: of any. */
+static bool is_like(const json_t *record, const json_t *like)
+{
+    return !like || (!strcmp(word(record, "device_spec"), word(like, "device_spec")) &&
+                     !strcmp(word(record, "arm"), word(like, "arm")));
+}
+
+static enum status add_campaign(struct store *store, const json_t *contract, const json_t *named,
+                                struct evidence *evidence, struct error *err)
+{
+    const char *id = word(named, "campaign");
+    json_t *like = NULL;
+    const char *nonce = json_string_value(json_object_get(contract, "nonce"));
+    json_t *campaign = NULL;
+    const json_t *plan, *cells;
+    bool has_nonce = false;
+    int64_t row;
+    enum status status = store_find_campaign(store, id, &row, err);
+
+    if (status == STATUS_OK && json_object_get(named, "like")) {
+        int64_t cell;
+
+        status = store_find_cell(store, word(named, "like"), &cell, err);
+        if (status == STATUS_OK)
+            status = store_cell_json(store, cell, &like, err);
+    }
+    if (status == STATUS_OK)
+        status = store_campaign_json(store, row, &campaign, err);
+    plan = json_object_get(campaign, "plan");
+    cells = json_object_get(campaign, "cells");
+    has_nonce = !nonce || !strcmp(nonce, word(plan, "nonce"));
+    for (size_t i = 0; i < json_array_size(cells) && status == STATUS_OK; i++) {
+        json_t *record = NULL;
+
+        status = store_cell_json(
+            store, json_integer_value(json_object_get(json_array_get(cells, i), "cell")), &record,
+            err);
+        if (status == STATUS_OK && is_like(record, like)) {
+            json_array_append(evidence->records, record);
+            json_array_append_new(evidence->nonces, json_boolean(has_nonce));
+        }
+        json_decref(record);
+    }
+    if (status == STATUS_OK)
+        json_array_append_new(
+            evidence->campaigns,
+            json_pack("{s:s, s:b, s:b}", "campaign", word(campaign, "uid"), "planned",
+                      (int)json_equal(json_object_get(plan, "contract"), contract), "nonce",
+                      (int)has_nonce));
+    json_decref(campaign);
+    json_decref(like);
+    return status;
+}
+
+/* Whether the result is of the item's cell: what it names must be equal. */
+static bool is_of(const json_t *record, const json_t *cell)
+{
+    static const char *const names[] = {"workload", "precision", "batch", "implementation"};
+    const json_t *identity = json_object_get(record, "identity");
+    const char *device = json_string_value(json_object_get(cell, "device"));
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const json_t *wanted = json_object_get(cell, names[i]);
+
+        if (wanted && !json_equal(wanted, json_object_get(identity, names[i])))
+            return false;
+    }
+    return !device || !strcmp(device, word(record, "device_spec")) ||
+           !strcmp(device, word(json_object_get(record, "device"), "name"));
+}
+
+/* Also true where it cannot be told. */
+static bool by_foreign_worker(const json_t *record)
+{
+    json_t *fields = NULL;
+    const bool is = fields_from_record(record, &fields, NULL) != STATUS_OK ||
+                    !strncmp(word(fields, "identity.origin"), COMPARABILITY_FOREIGN_ORIGIN,
+                             strlen(COMPARABILITY_FOREIGN_ORIGIN));
+
+    json_decref(fields);
+    return is;
+}
+
+const char *acceptance_unfit(const json_t *record)
+{
+    const json_t *estimate = json_object_get(record, "estimate");
+
+    if (!json_is_object(estimate))
+        return "it has no estimate of assay's own";
+    if (!json_is_true(json_object_get(json_object_get(record, "protocol"), "evidence")))
+        return "it is a first look: its protocol gives no evidence";
+    if (by_foreign_worker(record))
+        return "another program than assay's own worker measured it";
+    return estimate_verdict_is_steady(estimate_verdict_find(word(estimate, "verdict")))
+               ? NULL
+               : "it is not steady";
+}
+
+/* Why a result can decide nothing about an item; NULL: it can. */
+static const char *unfit(const json_t *record, const struct contract_item *item,
+                         const struct acceptance_measured *measured, bool has_nonce)
+{
+    const char *reason = acceptance_unfit(record);
+
+    if (reason)
+        return reason;
+    if (!has_nonce)
+        return "its plan does not have the contract's nonce";
+    if (measured->trials < item->trials)
+        return "it has fewer trials than declared";
+    return isfinite(measured->lo + measured->hi) ? NULL : "the figure has no interval";
+}
+
+static enum status judge_unit(const json_t *record, const struct contract_item *item,
+                              bool has_nonce, json_t *units, enum acceptance_verdict *ret,
+                              struct error *err)
+{
+    const json_t *estimate = json_object_get(record, "estimate");
+    const json_t *value =
+        json_object_get(json_object_get(estimate, "metrics"), metrics[item->metric].id);
+    const json_t *trials = json_object_get(estimate, "trials"), *trial;
+    struct acceptance_measured measured = {.value = number(value, "value"),
+                                           .lo = number(value, "lo"),
+                                           .hi = number(value, "hi"),
+                                           .confidence = number(estimate, "confidence")};
+    double best, worst;
+    const char *reason;
+    size_t i;
+
+    json_array_foreach(trials, i, trial) measured.trials +=
+        json_is_number(json_object_get(trial, "mean_ns"));
+    *ret = acceptance_judge(&item->rule, &measured, &best, &worst);
+    reason = unfit(record, item, &measured, has_nonce);
+    if (reason)
+        *ret = ACCEPTANCE_INCONCLUSIVE;
+    else if (*ret == ACCEPTANCE_INCONCLUSIVE)
+        reason = "its trials do not tell the declared level from the limiting one";
+    return json_array_append_new(
+               units, json_pack("{s:O, s:O?, s:o, s:o, s:o, s:I, s:s, s:s?}", "result",
+                                json_object_get(record, "id"), "device",
+                                json_object_get(json_object_get(record, "device"), "name"), "value",
+                                real_or_null(measured.value), "best", real_or_null(best), "worst",
+                                real_or_null(worst), "trials", (json_int_t)measured.trials,
+                                "verdict", acceptance_verdict_name(*ret), "reason", reason))
+               ? error_set(err, STATUS_NO_MEMORY, "no memory for a verdict")
+               : STATUS_OK;
+}
+
+/* The item of all its units. */
+static enum acceptance_verdict conclude(const struct contract_item *item, size_t units,
+                                        const size_t counts[3], const char **ret_reason)
+{
+    const size_t rejected = counts[ACCEPTANCE_REJECTED], open = counts[ACCEPTANCE_INCONCLUSIVE];
+
+    *ret_reason = NULL;
+    if (!item->units)
+        return counts[ACCEPTANCE_ACCEPTED] ? ACCEPTANCE_ACCEPTED
+               : rejected                  ? ACCEPTANCE_REJECTED
+                                           : ACCEPTANCE_INCONCLUSIVE;
+    if (units < item->units)
+        *ret_reason = "fewer units were measured than declared";
+    else if (acceptance_judge_units(&item->fleet, units, rejected) == ACCEPTANCE_REJECTED)
+        return ACCEPTANCE_REJECTED;
+    else if (acceptance_judge_units(&item->fleet, units, rejected + open) == ACCEPTANCE_ACCEPTED)
+        return ACCEPTANCE_ACCEPTED;
+    else
+        *ret_reason = "so many units do not show the share, and do not refute it";
+    return ACCEPTANCE_INCONCLUSIVE;
+}
+
+static enum status same_unit_twice(json_t *machines, const json_t *record, size_t index,
+                                   struct error *err)
+{
+    json_t *machine = fleet_plan_machine(record), *known;
+    size_t i;
+
+    json_array_foreach(machines, i, known) if (json_equal(known, machine))
+    {
+        json_decref(machine);
+        return error_set(err, STATUS_INVALID,
+                         "items[%zu].cell: %s is of a unit that an earlier result is of: name "
+                         "campaigns in which each unit was measured once",
+                         index, word(record, "id"));
+    }
+    json_array_append_new(machines, machine);
+    return STATUS_OK;
+}
+
+/* Judges all units of an item. `machines`: an empty list. */
+static enum status judge_item(const json_t *contract, size_t index, const struct evidence *evidence,
+                              json_t *machines, json_t **ret, struct error *err)
+{
+    const json_t *cell =
+        json_object_get(json_array_get(json_object_get(contract, "items"), index), "cell");
+    struct contract_item item = {.metric = METRIC_COUNT};
+    const char *unit = "", *reason;
+    enum acceptance_verdict verdict = ACCEPTANCE_INCONCLUSIVE;
+    size_t i, counts[3] = {0};
+    json_t *record, *units = json_array();
+    enum status status = contract_item_read(contract, index, NULL, &item, err);
+
+    json_array_foreach(evidence->records, i, record)
+    {
+        const json_t *value;
+
+        if (status != STATUS_OK || !is_of(record, cell))
+            continue;
+        value = json_object_get(json_object_get(json_object_get(record, "estimate"), "metrics"),
+                                metrics[item.metric].id);
+        if (json_array_size(units) == 0 && word(value, "unit")[0]) {
+            unit = word(value, "unit");
+            status = contract_item_read(contract, index, unit, &item, err);
+        }
+        if (status == STATUS_OK && json_array_size(units) > 0 && !item.units)
+            status = error_set(err, STATUS_INVALID,
+                               "items[%zu].cell: %s and %s are both of this cell: name its "
+                               "precision, batch, implementation and device, and one campaign, or "
+                               "the units of a fleet",
+                               index, word(json_array_get(units, 0), "result"), word(record, "id"));
+        if (status == STATUS_OK)
+            status = same_unit_twice(machines, record, index, err);
+        if (status == STATUS_OK)
+            status = judge_unit(record, &item, json_is_true(json_array_get(evidence->nonces, i)),
+                                units, &verdict, err);
+        counts[verdict] += status == STATUS_OK;
+    }
+    if (status == STATUS_OK && json_array_size(units) == 0)
+        status = error_set(err, STATUS_INVALID,
+                           "items[%zu].cell: no result of the campaigns is of this cell; `assay "
+                           "run --contract` measures it",
+                           index);
+    else if (status == STATUS_OK && !unit[0])
+        status = error_set(err, STATUS_INVALID, "items[%zu].metric: %s has no %s", index,
+                           word(json_array_get(units, 0), "result"), metrics[item.metric].id);
+    if (status == STATUS_OK) {
+        verdict = conclude(&item, json_array_size(units), counts, &reason);
+        *ret = json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:O, s:I, s:I, s:s, s:s?}", "metric",
+                         metrics[item.metric].id, "unit", unit, "declared", item.rule.declared,
+                         "limiting", item.rule.limiting, "alpha", item.rule.alpha, "beta",
+                         item.rule.beta, "units", units, "rejected",
+                         (json_int_t)counts[ACCEPTANCE_REJECTED], "inconclusive",
+                         (json_int_t)counts[ACCEPTANCE_INCONCLUSIVE], "verdict",
+                         acceptance_verdict_name(verdict), "reason", reason);
+        if (!*ret)
+            status = error_set(err, STATUS_NO_MEMORY, "no memory for an item");
+    }
+    json_decref(units);
+    return status;
+}
+
+/* All must be accepted; one that is rejected decides. */
+static const char *of_all(const json_t *items)
+{
+    const char *verdict = "accepted";
+    size_t i;
+    const json_t *item;
+
+    json_array_foreach(items, i, item)
+    {
+        if (!strcmp(word(item, "verdict"), "rejected"))
+            return "rejected";
+        if (strcmp(word(item, "verdict"), "accepted") != 0)
+            verdict = "inconclusive";
+    }
+    return verdict;
+}
+
+enum status acceptance_make(struct store *store, const json_t *contract, const json_t *campaigns,
+                            json_t **ret, struct error *err)
+{
+    struct evidence evidence = {json_array(), json_array(), json_array()};
+    const size_t count = json_array_size(json_object_get(contract, "items"));
+    json_t *items = json_array();
+    char hex[DIGEST_HEX_SIZE];
+    struct digest digest;
+    enum status status = STATUS_OK;
+
+    if (count == 0 || count > CONTRACT_ITEMS_MAX || json_array_size(campaigns) == 0)
+        status =
+            error_set(err, STATUS_CORRUPT, "the contract or its campaigns are not of their form");
+    for (size_t i = 0; i < json_array_size(campaigns) && status == STATUS_OK; i++)
+        status = add_campaign(store, contract, json_array_get(campaigns, i), &evidence, err);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        json_t *machines = json_array(), *item = NULL;
+
+        status = judge_item(contract, i, &evidence, machines, &item, err);
+        json_array_append_new(items, item);
+        json_decref(machines);
+    }
+    if (status == STATUS_OK)
+        status = canonical_digest(contract, &digest, err);
+    if (status == STATUS_OK) {
+        const json_t *first = json_array_get(json_object_get(json_array_get(items, 0), "units"), 0);
+
+        *ret = json_pack("{s:O, s:O, s:O, s:s, s:O, s:s}", "a", json_object_get(first, "result"),
+                         "campaigns", evidence.campaigns, "contract", contract, "contract_sha256",
+                         digest_hex(&digest, hex), "items", items, "verdict", of_all(items));
+        if (!*ret)
+            status = error_set(err, STATUS_NO_MEMORY, "no memory for the verdict");
+    }
+    json_decref(items);
+    json_decref(evidence.records);
+    json_decref(evidence.nonces);
+    json_decref(evidence.campaigns);
+    return status;
+}

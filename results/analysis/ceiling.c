@@ -1,0 +1,77 @@
+#include "results/analysis/ceiling.h"
+
+#include <sqlite3.h>
+
+/*
+ * Cells `o` that bound cell `c`, with the best rate of a sample; COUNTED is "bytes" or "flops". The
+ * members of a plan's spec are what tells the arms of a comparison apart.
+ */
+#define BOUND(COUNTED, AND)                                                                        \
+    "SELECT o.workload_name, o." COUNTED                                                           \
+    " * 1e9 * e.iterations_per_sample / (SELECT min(s.minimum) FROM series s WHERE"                \
+    " s.trial = t.id AND s.name = 'wall_ns') AS rate FROM cell c JOIN campaign g ON"               \
+    " g.id = c.campaign JOIN content p ON p.digest = g.plan JOIN cell o ON"                        \
+    " o.campaign = c.campaign AND o.id <> c.id AND o.device_spec = c.device_spec AND"              \
+    " o.precision = c.precision AND " SAME_ARM " JOIN content w ON w.digest = o.workload JOIN"     \
+    " trial t ON t.cell = o.id AND t.id <= ?2 JOIN trial_end e ON e.trial = t.id AND"              \
+    " e.status = 'ok' WHERE c.id = ?1 AND o." COUNTED " > 0 AND " AND                              \
+    " ORDER BY rate DESC LIMIT 1"
+#define SAME_ARM                                                                                   \
+    SAME_IN_PLAN("spec.root")                                                                      \
+    " AND " SAME_IN_PLAN("spec.environment") " AND " SAME_IN_PLAN("worker")
+#define SAME_IN_PLAN(MEMBER) SPEC("o", MEMBER) " IS " SPEC("c", MEMBER)
+#define SPEC(CELL, MEMBER)                                                                         \
+    "json_extract(p.body, '$.cells[' || (" CELL ".ordinal - 1) || ']." MEMBER "')"
+
+/* An iteration of 200 us is at least ten launches long on every backend. */
+#define BYTES                                                                                      \
+    BOUND("bytes", "o.kind = 'memory_bound' AND w.body ->> '$.memory_bound.kernel' IN"             \
+                   " ('copy', 'scale', 'add', 'triad', 'dot') AND"                                 \
+                   " o.working_set_bytes <= c.working_set_bytes")
+#define OPERATIONS                                                                                 \
+    BOUND("flops", "o.kind = 'gemm' AND o.implementation = c.implementation AND c.kind IN"         \
+                   " ('gemm', 'training_step', 'batched_inference', 'generation') AND"             \
+                   " (o.flops >= c.flops OR o.flops >= 2e5 * rate / 1e9)")
+
+static enum status add_bound(struct store *store, const char *sql, int64_t cell, int64_t last_trial,
+                             enum metric_id id, struct estimate *estimate, struct error *err)
+{
+    const struct metric_value *rate = &estimate->metrics[id];
+    sqlite3_stmt *row = NULL;
+    int rc;
+
+    if (!rate->has_value)
+        return STATUS_OK;
+    rc = sqlite3_prepare_v2(store_connection(store), sql, -1, &row, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_int64(row, 1, cell);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_int64(row, 2, last_trial);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(row);
+    if (rc == SQLITE_ROW) {
+        const double ceiling = sqlite3_column_double(row, 1);
+        const double ratio = rate->value / ceiling;
+
+        if (ceiling > 0 && ratio > CEILING_FACTOR)
+            finding_add(&estimate->findings, FINDING_ABOVE_CEILING, 0,
+                        (const char *)sqlite3_column_text(row, 0), &ratio);
+        rc = SQLITE_DONE;
+    }
+    sqlite3_finalize(row);
+    return rc == SQLITE_DONE
+               ? STATUS_OK
+               : error_set(err, STATUS_IO, "%s: reading a result: %s", store_path(store),
+                           sqlite3_errmsg(store_connection(store)));
+}
+
+enum status ceiling_add(struct store *store, int64_t cell, int64_t last_trial,
+                        struct estimate *estimate, struct error *err)
+{
+    const enum status status =
+        add_bound(store, BYTES, cell, last_trial, METRIC_BYTE_RATE, estimate, err);
+
+    return status == STATUS_OK
+               ? add_bound(store, OPERATIONS, cell, last_trial, METRIC_OP_RATE, estimate, err)
+               : status;
+}

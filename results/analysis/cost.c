@@ -1,0 +1,280 @@
+#include "results/analysis/cost.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "protocols/cost.h"
+#include "protocols/metric.h"
+
+static double number(const json_t *object, const char *name, double otherwise)
+{
+    const json_t *value = json_object_get(object, name);
+
+    return json_is_number(value) ? json_number_value(value) : otherwise;
+}
+
+static const char *word(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text ? text : "";
+}
+
+static json_t *real_or_null(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *range_json(const struct cost_range *range)
+{
+    return json_pack("{s:o, s:o, s:o}", "value", real_or_null(range->value), "lo",
+                     real_or_null(range->lo), "hi", real_or_null(range->hi));
+}
+
+struct cost_range cost_range_of(const json_t *metric)
+{
+    return (struct cost_range){number(metric, "value", NAN), number(metric, "lo", NAN),
+                               number(metric, "hi", NAN)};
+}
+
+bool cost_price_read(const json_t *row, struct price *ret)
+{
+    const double amount = number(row, "amount", NAN);
+
+    *ret = (struct price){
+        .kind = price_kind_find(word(row, "kind")),
+        .unit = price_unit_find(word(row, "unit")),
+        .amount = {amount, number(row, "amount_lo", amount), number(row, "amount_hi", amount)},
+        .years = number(row, "term_months", 12) / 12,
+        .residual = number(row, "residual", 0),
+        .devices = number(row, "covers_devices", 1)};
+    return ret->kind < PRICE_KIND_COUNT && ret->unit < PRICE_UNIT_COUNT && amount >= 0 &&
+           ret->amount.lo >= 0 && ret->amount.lo <= amount && ret->amount.hi >= amount &&
+           ret->years > 0 && ret->residual >= 0 && ret->residual <= 1 && ret->devices >= 1;
+}
+
+/* What is known when all is read. */
+struct question {
+    const json_t *record, *metrics, *rows;
+    const char *as_of, *item;
+    struct cost_assumptions assumptions;
+    struct cost_range watts;
+    json_t *used, *notes;
+};
+
+static void note(struct question *question, const char *code, const json_t *row, const char *text)
+{
+    size_t i;
+    json_t *known;
+
+    json_array_foreach(question->notes, i, known)
+    {
+        if (!strcmp(word(known, "code"), code) &&
+            json_equal(json_object_get(known, "line"), json_object_get(row, "line")))
+            return;
+    }
+    json_array_append_new(question->notes,
+                          json_pack("{s:s, s:O?, s:s}", "code", code, "line",
+                                    row ? json_object_get(row, "line") : NULL, "text", text));
+}
+
+/* Days compare as text. */
+static bool is_valid(const struct question *question, const json_t *row)
+{
+    const char *from = word(row, "valid_from"), *to = word(row, "valid_to");
+
+    return (!from[0] || strcmp(from, question->as_of) <= 0) &&
+           (!to[0] || strcmp(question->as_of, to) <= 0);
+}
+
+static void use(struct question *question, json_t *row)
+{
+    size_t i;
+    json_t *known;
+
+    if (!is_valid(question, row))
+        note(question, "price_not_valid", row, "the price is not valid on the day of the figures");
+    json_array_foreach(question->used, i, known) if (known == row) return;
+    json_array_append(question->used, row);
+}
+
+static void add(struct cost_range *sum, const struct cost_range *part)
+{
+    sum->value += part->value;
+    sum->lo += part->lo;
+    sum->hi += part->hi;
+}
+
+static void add_part(struct question *question, json_t *row, const struct price *price,
+                     json_t *parts, struct cost_range *sum)
+{
+    const struct cost_range part = cost_hourly(price, &question->watts, &question->assumptions);
+
+    use(question, row);
+    if (!isfinite(part.value)) {
+        note(question, "power_not_known", row,
+             "the result has no measured power, so energy is left out of every figure");
+        return;
+    }
+    json_array_append_new(parts,
+                          json_pack("{s:O, s:s, s:s, s:o}", "line", json_object_get(row, "line"),
+                                    "item", word(row, "item"), "kind", price_kind_name(price->kind),
+                                    "hourly", range_json(&part)));
+    add(sum, &part);
+}
+
+static json_t *figures_json(const struct question *question, const struct cost_range *hourly)
+{
+    const char *item = word(json_object_get(question->record, "cost"), "item_name");
+    json_t *list = json_array();
+
+    for (const struct cost_work *work = cost_works; work < cost_works + COST_WORKS; work++) {
+        const struct cost_range value =
+            cost_range_of(json_object_get(question->metrics, metrics[work->metric].id));
+        const struct cost_range rate = cost_rate(work->metric, &value);
+        struct cost_range cost;
+        double measured;
+        char per[96];
+
+        if (!isfinite(rate.value) || rate.value <= 0)
+            continue;
+        cost = cost_of_work(hourly, &rate, work->quantity, &question->assumptions, &measured);
+        snprintf(per, sizeof(per), "million %.60ss", item[0] ? item : "item");
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:o, s:o}", "metric", metrics[work->metric].id, "per",
+                            work->per ? work->per : per, "cost", range_json(&cost),
+                            "measured_share", real_or_null(measured)));
+    }
+    return list;
+}
+
+static json_t *option_json(struct question *question, json_t *own, const struct price *price)
+{
+    struct cost_range sum = {0, 0, 0};
+    json_t *parts = json_array(), *row;
+    size_t i;
+
+    add_part(question, own, price, parts, &sum);
+    json_array_foreach(question->rows, i, row)
+    {
+        struct price other;
+
+        if (price->kind == PRICE_DEVICE && cost_price_read(row, &other) &&
+            other.kind != PRICE_DEVICE && other.kind != PRICE_CLOUD)
+            add_part(question, row, &other, parts, &sum);
+    }
+    return json_pack("{s:s, s:O, s:s, s:o, s:o, s:o}", "item", word(own, "item"), "line",
+                     json_object_get(own, "line"), "kind", price_kind_name(price->kind), "parts",
+                     parts, "hourly", range_json(&sum), "figures", figures_json(question, &sum));
+}
+
+/* A device or cloud row of this device, by the item named or the device's name. */
+static bool is_option(const struct question *question, const json_t *row, const struct price *price)
+{
+    const char *name = word(json_object_get(question->record, "device"), "name");
+
+    return (price->kind == PRICE_DEVICE || price->kind == PRICE_CLOUD) &&
+           !strcasecmp(word(row, "item"), question->item ? question->item : name);
+}
+
+static enum status make_options(struct question *question, json_t *options, struct error *err)
+{
+    bool energy = false, bought = false;
+    size_t i;
+    json_t *row;
+
+    json_array_foreach(question->rows, i, row)
+    {
+        struct price price;
+
+        if (!cost_price_read(row, &price))
+            return error_set(err, STATUS_CORRUPT, "a row of the price sheet is not of its form");
+        energy |= price.kind == PRICE_ENERGY;
+        if (!is_option(question, row, &price))
+            continue;
+        bought |= price.kind == PRICE_DEVICE;
+        json_array_append_new(options, option_json(question, row, &price));
+    }
+    if (json_array_size(options) == 0)
+        return error_set(err, STATUS_INVALID,
+                         "no row of kind device or cloud has the item \"%s\": add one, or name the "
+                         "row's item by --item",
+                         question->item
+                             ? question->item
+                             : word(json_object_get(question->record, "device"), "name"));
+    if (bought && !energy)
+        note(question, "no_tariff", NULL,
+             "the sheet has no row of kind energy, so energy is left out of the figures");
+    if (json_is_true(json_object_get(json_object_get(question->record, "device"), "simulated")))
+        note(question, "simulated", NULL, "the device is simulated: the figures mean nothing");
+    if (question->assumptions.utilisation < 1 && bought)
+        note(question, "idle_power", NULL,
+             "power while idle is not measured: the hours without work cost no energy here");
+    return STATUS_OK;
+}
+
+static enum status read_assumptions(const json_t *json, struct question *ret, struct error *err)
+{
+    ret->as_of = word(json, "as_of");
+    ret->item = json_string_value(json_object_get(json, "item"));
+    ret->assumptions = (struct cost_assumptions){
+        number(json, "discount", NAN), number(json, "pue", NAN), number(json, "utilisation", NAN)};
+    return ret->assumptions.discount >= 0 && ret->assumptions.pue >= 1 &&
+                   ret->assumptions.utilisation > 0 && ret->assumptions.utilisation <= 1
+               ? STATUS_OK
+               : error_set(err, STATUS_CORRUPT, "the assumptions are not of their form");
+}
+
+enum status cost_make(struct store *store, const char *result, const json_t *sheet,
+                      const json_t *assumptions, json_t **ret, struct error *err)
+{
+    struct question question = {.rows = json_object_get(sheet, "rows")};
+    json_t *record = NULL, *options = json_array();
+    const json_t *estimate;
+    int64_t cell;
+    enum status status = read_assumptions(assumptions, &question, err);
+
+    if (status == STATUS_OK)
+        status = store_find_cell(store, result, &cell, err);
+    if (status == STATUS_OK)
+        status = store_cell_json(store, cell, &record, err);
+    question.record = record;
+    question.used = json_array();
+    question.notes = json_array();
+    estimate = json_object_get(record, "estimate");
+    question.metrics = json_object_get(
+        json_is_object(estimate) ? estimate
+                                 : json_object_get(json_object_get(record, "imported"), "claim"),
+        "metrics");
+    question.watts = cost_range_of(json_object_get(question.metrics, metrics[METRIC_POWER].id));
+    if (isfinite(question.watts.value) && !isfinite(question.watts.lo + question.watts.hi)) {
+        question.watts.lo = question.watts.hi = question.watts.value;
+        note(&question, "power_without_interval", NULL,
+             "the measured power has no interval: the bounds are without its uncertainty");
+    }
+    if (status == STATUS_OK && !json_is_object(question.metrics))
+        status = error_set(err, STATUS_INVALID, "%s has no numbers", result);
+    if (status == STATUS_OK && !json_is_object(estimate))
+        note(&question, "unverified", NULL,
+             "another program measured this: what it says is a claim");
+    if (status == STATUS_OK)
+        status = make_options(&question, options, err);
+    if (status == STATUS_OK) {
+        *ret = json_pack("{s:O, s:O, s:s, s:O, s:{s:O, s:O, s:O}, s:O, s:O}", "a",
+                         json_object_get(record, "id"), "device",
+                         json_object_get(json_object_get(record, "device"), "name"), "metrics_of",
+                         json_is_object(estimate) ? "estimate" : "claim", "assumptions",
+                         assumptions, "prices", "currency", json_object_get(sheet, "currency"),
+                         "sha256", json_object_get(sheet, "sha256"), "rows", question.used,
+                         "options", options, "notes", question.notes);
+        if (!*ret)
+            status = error_set(err, STATUS_NO_MEMORY, "no memory for the figures");
+    }
+    json_decref(question.used);
+    json_decref(question.notes);
+    json_decref(options);
+    json_decref(record);
+    return status;
+}

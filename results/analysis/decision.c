@@ -1,0 +1,298 @@
+#include "results/analysis/decision.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "harness/core/canonical.h"
+#include "results/analysis/decision_gather.h"
+#include "results/analysis/peak_share.h"
+
+static const char *word(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text ? text : "";
+}
+
+static json_t *real_or_null(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static double number(const json_t *object, const char *name, double otherwise)
+{
+    const json_t *value = json_object_get(object, name);
+
+    return json_is_number(value) ? json_number_value(value) : otherwise;
+}
+
+static json_t *range_json(const struct cost_range *range)
+{
+    return json_pack("{s:o, s:o, s:o}", "value", real_or_null(range->value), "lo",
+                     real_or_null(range->lo), "hi", real_or_null(range->hi));
+}
+
+/* The rows that are used are kept, too. */
+static json_t *peaks_json(struct gathered *g, size_t index)
+{
+    const char *item =
+        json_string_value(json_object_get(decision_declared(g, "options", index), "item"));
+    json_t *list = peak_shares(g->options[index].record, g->peaks, item), *row;
+    size_t i, k;
+    const json_t *one;
+
+    json_array_foreach(list, i, one) json_array_foreach(json_object_get(g->peaks, "rows"), k, row)
+    {
+        if (json_equal(json_object_get(row, "line"), json_object_get(one, "line")))
+            decision_use(g->used_peaks, row);
+    }
+    return list;
+}
+
+/* ---- what is said ---- */
+
+static json_t *figures_json(const struct gathered *g)
+{
+    json_t *list = json_array();
+
+    for (size_t f = 0; f < g->problem->figure_count; f++) {
+        bool objective = false;
+
+        for (size_t i = 0; i < g->problem->objective_count; i++)
+            objective |= g->problem->objectives[i] == f;
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:b}", "name", g->names[f], "unit", g->units[f],
+                            "better", g->problem->figures[f].lower_is_better ? "lower" : "higher",
+                            "objective", (int)objective));
+    }
+    return list;
+}
+
+static json_t *requirements_json(const struct gathered *g, size_t option,
+                                 const struct decision_answer *answer)
+{
+    json_t *list = json_array(), *verdict;
+    size_t i, limit = 0;
+
+    json_array_foreach(g->contracts, i, verdict)
+    {
+        const struct decision_requirement *r = &g->problem->requirements[limit];
+        struct cost_range range;
+
+        if (json_is_array(verdict)) {
+            json_array_append_new(list, json_pack("{s:O, s:n}", "verdict",
+                                                  json_array_get(verdict, option), "margin"));
+            continue;
+        }
+        range = decision_range(g->problem, option, r->figure);
+        json_array_append_new(
+            list, json_pack("{s:s, s:o}", "verdict",
+                            decision_met_name(answer->requirements[option][limit++]), "margin",
+                            real_or_null(r->at_most ? 1 - range.hi / r->limit
+                                                    : range.lo / r->limit - 1)));
+    }
+    return list;
+}
+
+static json_t *option_json(struct gathered *g, size_t index, const struct decision_answer *answer)
+{
+    const struct gathered_option *option = &g->options[index];
+    const json_t *record = option->record;
+    json_t *ranges = json_array(), *by = json_array();
+
+    for (size_t f = 0; f < g->problem->figure_count; f++) {
+        const struct cost_range range = decision_range(g->problem, index, f);
+
+        json_array_append_new(ranges, range_json(&range));
+    }
+    for (size_t i = 0; i < g->problem->option_count; i++)
+        if (answer->dominates[i][index] && answer->met[i] == DECISION_MET)
+            json_array_append(by, json_object_get(decision_declared(g, "options", i), "name"));
+    return json_pack(
+        "{s:O, s:O, s:O?, s:O?, s:O?, s:s?, s:o, s:o, s:o, s:s, s:s, s:o}", "name",
+        json_object_get(decision_declared(g, "options", index), "name"), "result",
+        json_object_get(record, "id"), "device",
+        json_object_get(json_object_get(record, "device"), "name"), "line",
+        json_object_get(option->price, "line"), "hourly", json_object_get(option->price, "hourly"),
+        "reason", option->unfit, "figures", ranges, "peaks", peaks_json(g, index), "requirements",
+        requirements_json(g, index, answer), "met", decision_met_name(answer->met[index]),
+        "standing", decision_standing_name(answer->standings[index]), "dominated_by", by);
+}
+
+/* No more requests can be good than come. */
+static double most_factor(const struct gathered *g, const struct decision_change *change)
+{
+    const json_t *attainment =
+        json_object_get(g->options[change->option].metrics, metrics[METRIC_ATTAINMENT].id);
+
+    return change->metric == METRIC_ATTAINMENT || change->metric == METRIC_GOODPUT ||
+                   change->metric == METRIC_GOOD_TOKEN_RATE
+               ? 1 / number(attainment, "value", 1)
+               : INFINITY;
+}
+
+/* Adds what is so when the quantity is changed by the nearest factors; `what` is kept by neither.
+ */
+static void add_flips(const struct gathered *g, const struct decision_change *change,
+                      const struct decision_answer *now, json_t *what, json_t *changes)
+{
+    for (int up = 0; up < 2; up++) {
+        struct decision_answer then;
+        json_t *entry, *list;
+        double factor;
+
+        if (!decision_flip(g->problem, change, up, &factor, &then) ||
+            (change->kind == CHANGE_METRIC && factor > most_factor(g, change)))
+            continue;
+        entry = json_copy(what);
+        list = json_array();
+        for (size_t i = 0; i < g->problem->option_count; i++)
+            if (then.standings[i] != now->standings[i])
+                json_array_append_new(
+                    list, json_pack("{s:O, s:s}", "option",
+                                    json_object_get(decision_declared(g, "options", i), "name"),
+                                    "standing", decision_standing_name(then.standings[i])));
+        json_object_set_new(entry, "factor", json_real(factor));
+        json_object_set_new(entry, "then", list);
+        json_object_set_new(entry, "verdict", json_string(decision_verdict_name(then.verdict)));
+        json_array_append_new(changes, entry);
+    }
+    json_decref(what);
+}
+
+static void change_prices(const struct gathered *g, const struct decision_answer *now,
+                          json_t *changes)
+{
+    size_t i;
+    json_t *row;
+
+    json_array_foreach(g->used_prices, i, row)
+    {
+        const struct decision_change change = {
+            .kind = CHANGE_PRICE, .line = json_integer_value(json_object_get(row, "line"))};
+
+        add_flips(g, &change, now,
+                  json_pack("{s:s, s:O, s:O, s:O}", "what", "price", "line",
+                            json_object_get(row, "line"), "now", json_object_get(row, "amount"),
+                            "unit", json_object_get(row, "currency")),
+                  changes);
+    }
+}
+
+static void change_metrics(const struct gathered *g, const struct decision_answer *now,
+                           json_t *changes)
+{
+    const struct decision_problem *problem = g->problem;
+
+    for (size_t i = 0; i < problem->option_count; i++)
+        for (size_t f = 0; f < problem->figure_count && problem->options[i].result == i; f++) {
+            const struct decision_figure *figure = &problem->figures[f];
+            const struct decision_change change = {
+                .kind = CHANGE_METRIC, .option = i, .metric = figure->metric};
+            const bool is_error = figure->kind == FIGURE_ERROR;
+            const json_t *metric =
+                is_error ? NULL
+                         : json_object_get(g->options[i].metrics, metrics[figure->metric].id);
+            bool seen = figure->kind == FIGURE_COST && !figure->work;
+
+            for (size_t k = 0; k < f && !seen; k++)
+                seen = problem->figures[k].metric == figure->metric &&
+                       (problem->figures[k].kind != FIGURE_COST || problem->figures[k].work);
+            if (seen)
+                continue;
+            add_flips(g, &change, now,
+                      json_pack("{s:s, s:O, s:s, s:f, s:s}", "what", "metric", "option",
+                                json_object_get(decision_declared(g, "options", i), "name"),
+                                "metric", is_error ? "error" : metrics[figure->metric].id, "now",
+                                is_error ? problem->options[i].figures[f].value
+                                         : number(metric, "value", 0),
+                                "unit", is_error ? "" : word(metric, "unit")),
+                      changes);
+        }
+}
+
+static void change_limits(const struct gathered *g, const struct decision_answer *now,
+                          json_t *changes)
+{
+    const json_t *list = json_object_get(g->decision, "requirements"), *one;
+    size_t i, limit = 0;
+
+    json_array_foreach(list, i, one)
+    {
+        const struct decision_requirement *r = &g->problem->requirements[limit];
+        const struct decision_change change = {.kind = CHANGE_LIMIT, .requirement = limit};
+
+        if (json_object_get(one, "contract"))
+            continue;
+        limit++;
+        add_flips(g, &change, now,
+                  json_pack("{s:s, s:I, s:f, s:s}", "what", "limit", "requirement", (json_int_t)i,
+                            "now", r->limit, "unit", g->units[r->figure]),
+                  changes);
+    }
+}
+
+static void change_margin(const struct gathered *g, const struct decision_answer *now,
+                          json_t *changes)
+{
+    const struct decision_change change = {.kind = CHANGE_MARGIN};
+
+    add_flips(g, &change, now,
+              json_pack("{s:s, s:f, s:s}", "what", "margin", "now", g->problem->margin, "unit", ""),
+              changes);
+}
+
+static json_t *with_rows(const json_t *sheet, json_t *rows)
+{
+    json_t *copy = sheet ? json_copy((json_t *)sheet) : json_null();
+
+    if (sheet)
+        json_object_set(copy, "rows", rows);
+    return copy;
+}
+
+static enum status conclude(struct gathered *g, json_t **ret, struct error *err)
+{
+    json_t *options = json_array(), *changes = json_array();
+    struct decision_answer answer;
+    struct digest digest;
+    char hex[DIGEST_HEX_SIZE];
+    enum status status = canonical_digest(g->decision, &digest, err);
+
+    decision_judge(g->problem, &answer);
+    for (size_t i = 0; i < g->problem->option_count; i++)
+        json_array_append_new(options, option_json(g, i, &answer));
+    change_prices(g, &answer, changes);
+    change_metrics(g, &answer, changes);
+    change_limits(g, &answer, changes);
+    change_margin(g, &answer, changes);
+    if (status == STATUS_OK) {
+        *ret = json_pack("{s:O, s:O, s:s, s:o, s:o, s:o, s:O, s:O, s:O, s:s}", "a",
+                         json_object_get(g->options[0].record, "id"), "decision", g->decision,
+                         "decision_sha256", digest_hex(&digest, hex), "prices",
+                         with_rows(g->prices, g->used_prices), "peaks",
+                         with_rows(g->peaks, g->used_peaks), "figures", figures_json(g), "options",
+                         options, "changes", changes, "notes", g->notes, "verdict",
+                         decision_verdict_name(answer.verdict));
+        if (!*ret)
+            status = error_set(err, STATUS_NO_MEMORY, "no memory for the decision");
+    }
+    json_decref(options);
+    json_decref(changes);
+    return status;
+}
+
+enum status decision_make(struct store *store, const json_t *decision, const json_t *prices,
+                          const json_t *peaks, json_t **ret, struct error *err)
+{
+    struct gathered g = {.store = store,
+                         .decision = decision,
+                         .prices = json_is_object(prices) ? prices : NULL,
+                         .peaks = json_is_object(peaks) ? peaks : NULL};
+    enum status status = decision_gather(&g, err);
+
+    if (status == STATUS_OK)
+        status = conclude(&g, ret, err);
+    decision_gather_finish(&g);
+    return status;
+}

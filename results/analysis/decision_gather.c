@@ -1,0 +1,511 @@
+#include "results/analysis/decision_gather.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocols/comparability.h"
+#include "results/analysis/acceptance.h"
+#include "results/analysis/cost.h"
+#include "results/analysis/fields.h"
+
+static const char *word(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text ? text : "";
+}
+
+static double number(const json_t *object, const char *name, double otherwise)
+{
+    const json_t *value = json_object_get(object, name);
+
+    return json_is_number(value) ? json_number_value(value) : otherwise;
+}
+
+#define fault(err, list, index, member, ...)                                                       \
+    (error_set(err, STATUS_INVALID, __VA_ARGS__),                                                  \
+     error_prefix(err, "%s[%zu]%s", list, (size_t)(index), member), STATUS_INVALID)
+
+const json_t *decision_declared(const struct gathered *g, const char *list, size_t index)
+{
+    return json_array_get(json_object_get(g->decision, list), index);
+}
+
+/* Once for all options that it is of. */
+static void note(struct gathered *g, size_t option, const json_t *line, const char *text)
+{
+    json_t *name = json_object_get(decision_declared(g, "options", option), "name");
+    json_t *known, *made;
+    size_t i;
+
+    json_array_foreach(g->notes, i, known)
+    {
+        if (!strcmp(word(known, "text"), text) &&
+            json_integer_value(json_object_get(known, "line")) == json_integer_value(line)) {
+            json_array_append(json_object_get(known, "options"), name);
+            return;
+        }
+    }
+    made = json_pack("{s:[O], s:O?, s:s}", "options", name, "line",
+                     json_is_integer(line) ? line : NULL, "text", text);
+    json_array_append_new(g->notes, made);
+}
+
+void decision_use(json_t *list, json_t *row)
+{
+    const json_int_t line = json_integer_value(json_object_get(row, "line"));
+    size_t i = 0;
+
+    while (i < json_array_size(list) &&
+           json_integer_value(json_object_get(json_array_get(list, i), "line")) < line)
+        i++;
+    if (!json_equal(json_array_get(list, i), row))
+        json_array_insert(list, i, row);
+}
+
+/* ---- the results ---- */
+
+static enum status load_option(struct gathered *g, size_t index, struct error *err)
+{
+    struct gathered_option *option = &g->options[index];
+    const char *id = word(decision_declared(g, "options", index), "result");
+    const json_t *estimate;
+    int64_t cell;
+    enum status status = store_find_cell(g->store, id, &cell, err);
+
+    if (status != STATUS_OK)
+        return fault(err, "options", index, ".result", "there is no result %s", id);
+    status = store_cell_json(g->store, cell, &option->record, err);
+    if (status == STATUS_OK)
+        status = fields_from_record(option->record, &option->fields, err);
+    if (status != STATUS_OK)
+        return status;
+    estimate = json_object_get(option->record, "estimate");
+    option->metrics =
+        json_object_get(json_is_object(estimate)
+                            ? estimate
+                            : json_object_get(json_object_get(option->record, "imported"), "claim"),
+                        "metrics");
+    option->unfit = acceptance_unfit(option->record);
+    if (!json_is_object(option->metrics))
+        return fault(err, "options", index, ".result", "%s has no numbers", id);
+    if (json_is_true(json_object_get(json_object_get(option->record, "device"), "simulated")))
+        note(g, index, NULL, "the device is simulated: the figures mean nothing");
+    if (option->unfit)
+        note(g, index, NULL, option->unfit);
+    g->problem->options[index].result = index;
+    for (size_t i = index; i-- > 0;)
+        if (!strcmp(word(g->options[i].record, "id"), word(option->record, "id")))
+            g->problem->options[index].result = i;
+    return STATUS_OK;
+}
+
+/* What the options differ in on purpose, as the judge takes it. New. */
+static json_t *varied(const struct gathered *g)
+{
+    json_t *made = json_object(), *name;
+    char field[80];
+    size_t i;
+
+    json_array_foreach(json_object_get(g->decision, "vary"), i, name)
+    {
+        snprintf(field, sizeof(field), "identity.%s", json_string_value(name));
+        json_object_set(made, field, name);
+        json_object_set(made, "kernel.*", name); /* another precision has other kernels */
+    }
+    return made;
+}
+
+/* What run would make the two compare. */
+static enum status refuse(const struct gathered *g, size_t index, const json_t *judgement,
+                          struct error *err)
+{
+    static const char *const names[] = {"precision", "batch", "scenario", "implementation"};
+    const json_t *first = g->options[0].record;
+    const char *reason =
+        json_string_value(json_array_get(json_object_get(judgement, "reasons"), 0));
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char start[64];
+
+        snprintf(start, sizeof(start), "identity.%s differs", names[i]);
+        if (reason && !strncmp(reason, start, strlen(start)))
+            return fault(err, "options", index, ".result",
+                         "%s does not compare with %s: %s; write `vary: [%s]` where that is what "
+                         "is decided about, or measure both alike",
+                         word(g->options[index].record, "id"), word(first, "id"), reason, names[i]);
+    }
+    return fault(
+        err, "options", index, ".result",
+        "%s does not compare with %s: %s; `assay run %s --protocol %s --device %s` makes a "
+        "result that does, with the same files as for %s",
+        word(g->options[index].record, "id"), word(first, "id"),
+        reason ? reason : "what they share is not known",
+        word(json_object_get(first, "workload"), "workload"),
+        word(json_object_get(first, "protocol"), "name"),
+        word(g->options[index].record, "device_spec"), word(first, "id"));
+}
+
+static enum status compare_option(struct gathered *g, size_t index, struct error *err)
+{
+    json_t *on_purpose = varied(g), *judgement = NULL;
+    enum status status = comparability_judge(g->options[0].fields, g->options[index].fields,
+                                             on_purpose, &judgement, err);
+
+    if (status == STATUS_OK && !strcmp(word(judgement, "verdict"), "not_comparable"))
+        status = refuse(g, index, judgement, err);
+    if (status == STATUS_OK && json_array_size(json_object_get(judgement, "except")) > 0) {
+        char text[200];
+
+        snprintf(text, sizeof(text),
+                 "%zu conditions that should be as those of %.60s differ or are not known; `assay "
+                 "compare` lists them",
+                 json_array_size(json_object_get(judgement, "except")),
+                 word(decision_declared(g, "options", 0), "name"));
+        note(g, index, NULL, text);
+    }
+    json_decref(on_purpose);
+    json_decref(judgement);
+    return status;
+}
+
+/* ---- prices ---- */
+
+static enum status read_assumptions(struct gathered *g, struct error *err)
+{
+    const json_t *given = json_object_get(g->decision, "assumptions");
+
+    if (!g->prices)
+        return STATUS_OK;
+    g->assumptions = json_pack("{s:s, s:f, s:f, s:f}", "as_of", word(given, "as_of"), "discount",
+                               number(given, "discount", 0), "pue", number(given, "pue", 1),
+                               "utilisation", number(given, "utilisation", 1));
+    return g->assumptions ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for prices");
+}
+
+static const json_t *row_at(const json_t *rows, const json_t *line)
+{
+    size_t i;
+    json_t *row;
+
+    json_array_foreach(rows, i, row) if (json_equal(json_object_get(row, "line"), line)) return row;
+    return NULL;
+}
+
+/* What the problem needs to know of each price: its amount, and what it makes an hour cost. */
+static enum status add_price(struct gathered *g, size_t index, const json_t *row, struct error *err)
+{
+    struct decision_option *option = &g->problem->options[index];
+    struct decision_price *ret = &option->prices[option->price_count];
+    const struct cost_assumptions assumptions = {number(g->assumptions, "discount", NAN),
+                                                 number(g->assumptions, "pue", NAN),
+                                                 number(g->assumptions, "utilisation", NAN)};
+    struct cost_range watts =
+        cost_range_of(json_object_get(g->options[index].metrics, metrics[METRIC_POWER].id));
+    struct price price;
+
+    if (option->price_count == DECISION_PRICES_MAX || !cost_price_read(row, &price))
+        return error_set(err, STATUS_CORRUPT, "a row of the price sheet is not of its form");
+    if (!isfinite(watts.lo + watts.hi))
+        watts.lo = watts.hi = watts.value;
+    ret->line = json_integer_value(json_object_get(row, "line"));
+    ret->amount = price.amount;
+    price.amount = (struct cost_range){1, 1, 1};
+    ret->each = cost_hourly(&price, &watts, &assumptions);
+    option->price_count++;
+    return STATUS_OK;
+}
+
+static enum status choose_price(struct gathered *g, size_t index, const json_t *cost,
+                                struct error *err)
+{
+    const json_t *option = decision_declared(g, "options", index),
+                 *kind = json_object_get(option, "kind");
+    json_t *one, *chosen = NULL;
+    size_t i;
+
+    json_array_foreach(json_object_get(cost, "options"), i, one)
+    {
+        if (kind && !json_equal(kind, json_object_get(one, "kind")))
+            continue;
+        if (chosen)
+            return fault(err, "options", index, ".item",
+                         "lines %lld and %lld of the prices are both of \"%s\": write kind: device "
+                         "or kind: cloud, or give one of them another name",
+                         (long long)json_integer_value(json_object_get(chosen, "line")),
+                         (long long)json_integer_value(json_object_get(one, "line")),
+                         word(one, "item"));
+        chosen = one;
+    }
+    if (!chosen)
+        return fault(err, "options", index, ".kind", "no row of the prices is of this kind");
+    g->options[index].price = json_incref(chosen);
+    return STATUS_OK;
+}
+
+static enum status price_option(struct gathered *g, size_t index, struct error *err)
+{
+    const json_t *item = json_object_get(decision_declared(g, "options", index), "item");
+    const json_t *rows;
+    json_t *cost = NULL, *one;
+    size_t i;
+    enum status status;
+
+    if (!g->prices)
+        return STATUS_OK;
+    json_object_set_new(g->assumptions, "item", item ? json_incref((json_t *)item) : json_null());
+    status = cost_make(g->store, word(g->options[index].record, "id"), g->prices, g->assumptions,
+                       &cost, err);
+    if (status == STATUS_INVALID)
+        return fault(err, "options", index, item ? ".item" : "",
+                     "no row of kind device or cloud of the prices has the item \"%s\": add one, "
+                     "or name the row's item",
+                     item ? json_string_value(item)
+                          : word(json_object_get(g->options[index].record, "device"), "name"));
+    if (status == STATUS_OK)
+        status = choose_price(g, index, cost, err);
+    rows = json_object_get(json_object_get(cost, "prices"), "rows");
+    json_array_foreach(rows, i, one) decision_use(g->used_prices, one);
+    json_array_foreach(json_object_get(g->options[index].price, "parts"), i, one)
+    {
+        if (status == STATUS_OK)
+            status = add_price(g, index, row_at(rows, json_object_get(one, "line")), err);
+    }
+    json_array_foreach(json_object_get(cost, "notes"), i, one)
+    {
+        const char *code = word(one, "code");
+
+        if (strcmp(code, "simulated") != 0 && strcmp(code, "unverified") != 0)
+            note(g, index, json_object_get(one, "line"), word(one, "text"));
+    }
+    json_decref(cost);
+    return status;
+}
+
+/* ---- figures ---- */
+
+static enum status add_figure(struct gathered *g, const char *name, size_t *ret, struct error *err)
+{
+    struct decision_problem *problem = g->problem;
+
+    for (*ret = 0; *ret < problem->figure_count; ++*ret)
+        if (!strcmp(g->names[*ret], name))
+            return STATUS_OK;
+    if (problem->figure_count == DECISION_FIGURES_MAX)
+        return error_set(err, STATUS_CORRUPT, "the decision has too many figures");
+    g->names[problem->figure_count] = name;
+    return decision_figure_find(name, &problem->figures[problem->figure_count++], err);
+}
+
+/* The largest error of the first output that is compared by a distance, over all trials. */
+static struct cost_range error_of(struct gathered_option *option)
+{
+    const json_t *trials = json_object_get(option->record, "trials"), *trial, *check;
+    double worst = NAN;
+    size_t i, k;
+
+    json_array_foreach(trials, i, trial)
+        json_array_foreach(json_object_get(trial, "checks"), k, check)
+    {
+        const char *measure = word(check, "metric");
+        char name[160];
+
+        if ((strcmp(measure, "normalised_rms") != 0 && strcmp(measure, "max_scaled") != 0) ||
+            !json_is_number(json_object_get(check, "error")))
+            continue;
+        snprintf(name, sizeof(name), "%s of %s", measure, word(check, "output"));
+        if (!option->error_of[0])
+            memcpy(option->error_of, name, sizeof(name));
+        if (!strcmp(option->error_of, name))
+            worst = fmax(isnan(worst) ? 0 : worst, number(check, "error", NAN));
+    }
+    return (struct cost_range){worst, worst, worst};
+}
+
+static enum status no_figure(const struct gathered *g, size_t option, size_t figure,
+                             struct error *err)
+{
+    return fault(err, "options", option, ".result", "%s has no %s",
+                 word(g->options[option].record, "id"),
+                 g->problem->figures[figure].kind == FIGURE_ERROR
+                     ? "error that was measured by a distance"
+                     : metrics[g->problem->figures[figure].metric].id);
+}
+
+/* The figure as the problem has it: of a cost the hours that one unit of it takes. */
+static enum status measure(struct gathered *g, size_t option, size_t figure, struct error *err)
+{
+    const struct decision_figure *what = &g->problem->figures[figure];
+    struct cost_range *ret = &g->problem->options[option].figures[figure], value;
+    struct gathered_option *from = &g->options[option];
+    const json_t *metric = what->metric < METRIC_COUNT
+                               ? json_object_get(from->metrics, metrics[what->metric].id)
+                               : NULL;
+
+    if (what->kind == FIGURE_COST)
+        snprintf(g->units[figure], sizeof(g->units[figure]), "%.3s", word(g->prices, "currency"));
+    else if (what->kind == FIGURE_METRIC)
+        snprintf(g->units[figure], sizeof(g->units[figure]), "%.47s", word(metric, "unit"));
+    if (what->kind == FIGURE_COST && !what->work) {
+        *ret = (struct cost_range){1, 1, 1};
+        return STATUS_OK;
+    }
+    value = what->kind == FIGURE_ERROR ? error_of(from) : cost_range_of(metric);
+    if (!isfinite(value.value) || (what->kind == FIGURE_COST && value.value <= 0))
+        return no_figure(g, option, figure, err);
+    if (what->kind == FIGURE_ERROR && strcmp(from->error_of, g->options[0].error_of) != 0)
+        return fault(err, "options", option, ".result", "its error is the %s, that of %s the %s",
+                     from->error_of, word(decision_declared(g, "options", 0), "name"),
+                     g->options[0].error_of);
+    if (from->unfit)
+        value.lo = value.hi = NAN;
+    if (what->kind == FIGURE_COST) {
+        const struct cost_range rate = cost_rate(what->metric, &value);
+        const double hours =
+            what->work->quantity / (3600 * number(g->assumptions, "utilisation", NAN));
+
+        value = (struct cost_range){hours / rate.value, hours / rate.hi, hours / rate.lo};
+    }
+    *ret = value;
+    return STATUS_OK;
+}
+
+/* ---- requirements ---- */
+
+static enum status add_limit(struct gathered *g, size_t index, struct error *err)
+{
+    const json_t *one = decision_declared(g, "requirements", index);
+    const char *most = json_string_value(json_object_get(one, "at_most"));
+    const char *limit = most ? most : word(one, "at_least");
+    struct decision_requirement *ret = &g->problem->requirements[g->problem->requirement_count++];
+    const struct decision_figure *figure;
+    enum status status = add_figure(g, word(one, "figure"), &ret->figure, err);
+
+    figure = &g->problem->figures[ret->figure];
+    ret->at_most = most != NULL;
+    for (size_t i = 0; i < g->problem->option_count && status == STATUS_OK; i++)
+        status = measure(g, i, ret->figure, err);
+    if (status == STATUS_OK &&
+        decision_limit_read(limit, figure, g->units[ret->figure], &ret->limit, err) != STATUS_OK) {
+        error_prefix(err, "requirements[%zu].%s", index, most ? "at_most" : "at_least");
+        status = err->code;
+    }
+    return status;
+}
+
+/* The contract's verdict on each option, by the cells of its campaign that are like it. */
+static enum status judge_contract(struct gathered *g, size_t index, json_t *verdicts,
+                                  struct error *err)
+{
+    const json_t *contract =
+        json_object_get(decision_declared(g, "requirements", index), "contract");
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < g->problem->option_count && status == STATUS_OK; i++) {
+        const json_t *record = g->options[i].record;
+        json_t *campaigns =
+            json_pack("[{s:s, s:s}]", "campaign", word(json_object_get(record, "campaign"), "uid"),
+                      "like", word(record, "id"));
+        json_t *made = NULL;
+        enum decision_met met;
+
+        status = acceptance_make(g->store, contract, campaigns, &made, err);
+        if (status == STATUS_INVALID) {
+            error_prefix(err, "requirements[%zu].contract: %s", index,
+                         word(decision_declared(g, "options", i), "name"));
+            status = STATUS_INVALID;
+        }
+        met = !strcmp(word(made, "verdict"), "accepted")   ? DECISION_MET
+              : !strcmp(word(made, "verdict"), "rejected") ? DECISION_MISSED
+                                                           : DECISION_OPEN;
+        if ((int)met < g->problem->options[i].met)
+            g->problem->options[i].met = met;
+        json_array_append_new(verdicts, json_string(decision_met_name(met)));
+        json_decref(campaigns);
+        json_decref(made);
+    }
+    return status;
+}
+
+static enum status add_requirements(struct gathered *g, struct error *err)
+{
+    const json_t *list = json_object_get(g->decision, "requirements");
+    enum status status = STATUS_OK;
+
+    if (json_array_size(list) > DECISION_FIGURES_MAX)
+        return error_set(err, STATUS_CORRUPT, "the decision has too many requirements");
+    for (size_t i = 0; i < json_array_size(list) && status == STATUS_OK; i++) {
+        const bool is_contract = json_object_get(json_array_get(list, i), "contract") != NULL;
+
+        json_array_append_new(g->contracts, is_contract ? json_array() : json_null());
+        status = is_contract ? judge_contract(g, i, json_array_get(g->contracts, i), err)
+                             : add_limit(g, i, err);
+    }
+    return status;
+}
+
+static enum status add_objectives(struct gathered *g, struct error *err)
+{
+    const json_t *list = json_object_get(g->decision, "objectives");
+    struct decision_problem *problem = g->problem;
+    enum status status = STATUS_OK;
+
+    if (json_array_size(list) == 0 || json_array_size(list) > DECISION_FIGURES_MAX)
+        return error_set(err, STATUS_CORRUPT, "the decision's objectives are not of their form");
+    for (size_t i = 0; i < json_array_size(list) && status == STATUS_OK; i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+
+        status = name ? add_figure(g, name, &problem->objectives[problem->objective_count++], err)
+                      : error_set(err, STATUS_CORRUPT, "an objective is no text");
+        for (size_t k = 0; k < problem->option_count && status == STATUS_OK; k++)
+            status = measure(g, k, problem->objectives[i], err);
+    }
+    return status;
+}
+
+enum status decision_gather(struct gathered *g, struct error *err)
+{
+    const size_t count = json_array_size(json_object_get(g->decision, "options"));
+    enum status status;
+
+    g->used_prices = json_array();
+    g->used_peaks = json_array();
+    g->notes = json_array();
+    g->contracts = json_array();
+    g->problem = calloc(1, sizeof(*g->problem));
+    if (!g->problem)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the decision");
+    if (count < 2 || count > DECISION_OPTIONS_MAX)
+        return error_set(err, STATUS_CORRUPT, "the decision is not of its form");
+    g->problem->margin = number(g->decision, "margin", DECISION_MARGIN);
+    status = read_assumptions(g, err);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        g->problem->option_count = i + 1;
+        g->problem->options[i].met = DECISION_MET;
+        status = load_option(g, i, err);
+        if (status == STATUS_OK && i > 0)
+            status = compare_option(g, i, err);
+        if (status == STATUS_OK)
+            status = price_option(g, i, err);
+    }
+    if (status == STATUS_OK)
+        status = add_objectives(g, err);
+    return status == STATUS_OK ? add_requirements(g, err) : status;
+}
+
+void decision_gather_finish(struct gathered *g)
+{
+    for (size_t i = 0; i < DECISION_OPTIONS_MAX; i++) {
+        json_decref(g->options[i].record);
+        json_decref(g->options[i].fields);
+        json_decref(g->options[i].price);
+    }
+    json_decref(g->assumptions);
+    json_decref(g->used_prices);
+    json_decref(g->used_peaks);
+    json_decref(g->notes);
+    json_decref(g->contracts);
+    free(g->problem);
+}

@@ -1,0 +1,185 @@
+#include "results/analysis/fleet_plan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocols/fleet.h"
+#include "results/analysis/serving_change.h"
+
+static const char *word(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text ? text : "";
+}
+
+static double number(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static void note(json_t *notes, const char *code, const char *text)
+{
+    json_array_append_new(notes, json_pack("{s:s, s:s}", "code", code, "text", text));
+}
+
+/* What a unit is known to carry: its capacity, or what it carries at least. */
+static double rate_of(const struct capacity_result *capacity)
+{
+    return capacity->state == CAPACITY_WITHIN     ? capacity->value
+           : capacity->state == CAPACITY_AT_LEAST ? capacity->lo
+                                                  : NAN;
+}
+
+struct units {
+    double rates[FLEET_PLAN_UNITS_MAX], lowest[FLEET_PLAN_UNITS_MAX];
+    size_t count;
+    json_t *list, *notes;
+    json_t *first;                         /* record of the first result */
+    json_t *machine[FLEET_PLAN_UNITS_MAX]; /* what tells units apart: host, device and its UUID */
+};
+
+/* The device and the machine that it was measured in; a processor has no UUID. */
+json_t *fleet_plan_machine(const json_t *record)
+{
+    const json_t *device = json_object_get(record, "device");
+    const json_t *trials = json_object_get(record, "trials");
+    const json_t *host = NULL;
+
+    for (size_t i = 0; i < json_array_size(trials) && !host; i++)
+        host = json_object_get(
+            json_object_get(
+                json_object_get(json_object_get(json_array_get(trials, i), "environment"), "host"),
+                "host.name"),
+            "value");
+    return json_pack("[O?, O?, O?]", json_object_get(device, "name"),
+                     json_object_get(device, "uuid"), host);
+}
+
+static enum status add_unit(struct store *store, const char *id, struct units *units,
+                            struct error *err)
+{
+    struct capacity_result capacity = {.state = CAPACITY_INCONCLUSIVE};
+    json_t *record = NULL;
+    int64_t cell;
+    enum status status = store_find_cell(store, id, &cell, err);
+
+    if (status == STATUS_OK)
+        status = store_cell_json(store, cell, &record, err);
+    if (status == STATUS_OK)
+        status = serving_capacity_of(store, record, &capacity, NULL, err);
+    if (status == STATUS_OK && isnan(rate_of(&capacity)))
+        status = error_set(err, STATUS_INVALID,
+                           "%s: no rate was shown to be within the limits; measure lower rates, or "
+                           "longer",
+                           id);
+    if (status == STATUS_OK && units->first &&
+        !json_equal(json_object_get(json_object_get(units->first, "identity"), "workload_digest"),
+                    json_object_get(json_object_get(record, "identity"), "workload_digest")))
+        status = error_set(err, STATUS_INVALID, "%s is of another declaration than %s", id,
+                           word(units->first, "id"));
+    if (status == STATUS_OK) {
+        units->machine[units->count] = fleet_plan_machine(record);
+        for (size_t i = 0; i < units->count && status == STATUS_OK; i++)
+            if (json_equal(units->machine[i], units->machine[units->count]))
+                status = error_set(err, STATUS_INVALID,
+                                   "%s was measured on the same unit as an earlier one: name each "
+                                   "unit once, since repetitions do not show how units differ",
+                                   id);
+        units->rates[units->count] = rate_of(&capacity);
+        units->lowest[units->count++] = capacity.lo;
+        if (capacity.state == CAPACITY_AT_LEAST)
+            note(units->notes, "at_least",
+                 "a unit was shown to miss the limits at no rate: the highest that was shown to "
+                 "meet them "
+                 "counts as its capacity");
+        json_array_append_new(units->list,
+                              json_pack("{s:O, s:O?, s:o}", "result", json_object_get(record, "id"),
+                                        "device",
+                                        json_object_get(json_object_get(record, "device"), "name"),
+                                        "capacity", capacity_result_to_json(&capacity)));
+    }
+    if (status == STATUS_OK && !units->first)
+        units->first = json_incref(record);
+    json_decref(record);
+    return status;
+}
+
+/* Of one unit: its own lower bound, as if all were like it. */
+static uint64_t count_devices(const struct units *units, double demand, double confidence)
+{
+    const double lo = units->lowest[0];
+
+    if (units->count > 1)
+        return fleet_units(units->rates, units->count, demand, confidence);
+    note(units->notes, "one_unit",
+         "one unit was measured, so the spread between units is not known: the number holds for "
+         "units like this one");
+    return lo > 0 && demand / lo <= FLEET_MAX ? (uint64_t)ceil(demand / lo) : 0;
+}
+
+static json_t *count_or_null(uint64_t count, bool known)
+{
+    return known ? json_integer((json_int_t)count) : json_null();
+}
+
+static enum status conclude(const struct units *units, const json_t *results, const json_t *request,
+                            json_t **ret, struct error *err)
+{
+    const double demand = number(request, "demand") * number(request, "growth");
+    const uint64_t devices = count_devices(units, demand, number(request, "confidence"));
+    const uint64_t spares =
+        devices ? fleet_spares(devices, number(request, "availability"), number(request, "risk"))
+                : UINT64_MAX;
+    const bool known = spares != UINT64_MAX;
+
+    if (!devices)
+        note(units->notes, "no_fleet",
+             "no fleet is shown to carry the demand: the spread between so few units is too large; "
+             "measure more of them");
+    *ret = json_pack("{s:O, s:O, s:O, s:O, s:o, s:o, s:o, s:O}", "a",
+                     json_object_get(units->first, "id"), "results", results, "request", request,
+                     "units", units->list, "devices", count_or_null(devices, devices > 0), "spares",
+                     count_or_null(spares, known), "total", count_or_null(devices + spares, known),
+                     "notes", units->notes);
+    return *ret ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for the plan");
+}
+
+/* Also true of numbers out of range, which fleet_units and fleet_spares refuse. */
+static bool is_request(const json_t *request)
+{
+    static const char *const names[] = {"demand", "growth", "confidence", "availability", "risk"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (!(number(request, names[i]) > 0))
+            return false;
+    return true;
+}
+
+enum status fleet_plan_make(struct store *store, const json_t *results, const json_t *request,
+                            json_t **ret, struct error *err)
+{
+    struct units units = {.list = json_array(), .notes = json_array()};
+    enum status status = STATUS_OK;
+
+    if (!is_request(request) || json_array_size(results) == 0 ||
+        json_array_size(results) > FLEET_PLAN_UNITS_MAX)
+        status = error_set(err, STATUS_CORRUPT, "the request is not of its form");
+    for (size_t i = 0; i < json_array_size(results) && status == STATUS_OK; i++) {
+        const char *id = json_string_value(json_array_get(results, i));
+
+        status = id ? add_unit(store, id, &units, err)
+                    : error_set(err, STATUS_CORRUPT, "an id is no text");
+    }
+    if (status == STATUS_OK)
+        status = conclude(&units, results, request, ret, err);
+    for (size_t i = 0; i < FLEET_PLAN_UNITS_MAX; i++)
+        json_decref(units.machine[i]);
+    json_decref(units.first);
+    json_decref(units.list);
+    json_decref(units.notes);
+    return status;
+}

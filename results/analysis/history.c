@@ -1,0 +1,381 @@
+#include "results/analysis/history.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/text.h"
+#include "protocols/comparability.h"
+#include "protocols/history.h"
+#include "results/analysis/fields.h"
+
+#define NAME_MAX_LENGTH 64
+
+_Static_assert(HISTORY_RESULTS_LEAST == HISTORY_LEAST, "what is said is what is done");
+
+static const char *word(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text ? text : "";
+}
+
+static double number(const json_t *object, const char *name)
+{
+    return json_number_value(json_object_get(object, name));
+}
+
+/* A result that a history can be made of. */
+static bool counts(const json_t *row)
+{
+    return number(row, "value") > 0 && !json_is_string(json_object_get(row, "imported")) &&
+           strcmp(word(row, "verdict"), "drift") != 0 &&
+           strcmp(word(row, "verdict"), "non_stationary") != 0;
+}
+
+static bool is_of(const json_t *series, const json_t *row)
+{
+    static const char *const keys[] = {
+        "workload_digest", "precision", "batch",       "scenario", "arm",   "implementation",
+        "protocol_digest", "device",    "device_spec", "host",     "metric"};
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        const json_t *a = json_object_get(series, keys[i]), *b = json_object_get(row, keys[i]);
+
+        if (a != b && !json_equal(a, b))
+            return false;
+    }
+    return true;
+}
+
+/* The factors that differ between the fields of two results; null where they are not judged. */
+static json_t *differences(const json_t *a, const json_t *b)
+{
+    json_t *judgement = NULL, *list, *factor;
+    size_t i;
+
+    if (!a || !b || comparability_judge(a, b, NULL, &judgement, NULL) != STATUS_OK)
+        return json_null();
+    list = json_array();
+    json_array_foreach(json_object_get(judgement, "factors"), i, factor)
+    {
+        const json_t *from = json_object_get(factor, "a"), *to = json_object_get(factor, "b");
+
+        json_array_append_new(list,
+                              json_is_string(from) && json_is_string(to) && !json_equal(from, to)
+                                  ? json_sprintf("%s: %s -> %s", word(factor, "factor"),
+                                                 json_string_value(from), json_string_value(to))
+                                  : json_string(word(factor, "factor")));
+    }
+    json_decref(judgement);
+    return list;
+}
+
+static const json_t *at(const json_t *list, size_t i)
+{
+    return json_array_get(list, i);
+}
+
+static void add_change(json_t *changes, const json_t *results, const json_t *fields, size_t before,
+                       size_t after, double ratio)
+{
+    json_array_append_new(changes,
+                          json_pack("{s:O, s:O, s:f, s:o}", "before",
+                                    json_object_get(at(results, before), "id"), "after",
+                                    json_object_get(at(results, after), "id"), "ratio", ratio,
+                                    "stack", differences(at(fields, before), at(fields, after))));
+}
+
+static const char *describe_changes(const struct trend *trend, const json_t *results,
+                                    const json_t *fields, json_t *changes)
+{
+    const size_t last = json_array_size(results) - 1;
+
+    switch (trend->kind) {
+    case TREND_LINE:
+        add_change(changes, results, fields, 0, last, exp(trend->slope * (double)last));
+        return "line";
+    case TREND_RAMP:
+        add_change(changes, results, fields, trend->from, trend->to, exp(-trend->amplitude));
+        return "ramp";
+    case TREND_APPROACH:
+        add_change(changes, results, fields, 0, last, exp(-trend->amplitude));
+        return "approach";
+    case TREND_STEPS:
+        for (size_t i = 0; i < trend->change_count; i++)
+            add_change(changes, results, fields, trend->change[i] - 1, trend->change[i],
+                       exp(trend->level[i + 1] - trend->level[i]));
+        return "steps";
+    default:
+        return "constant";
+    }
+}
+
+static enum status find_changes(json_t *series, const json_t *fields, struct error *err)
+{
+    const json_t *results = json_object_get(series, "results");
+    const size_t count = json_array_size(results);
+    double *logs = calloc(count + 1, sizeof(*logs));
+    json_t *changes = json_array();
+    const char *kind = "too_few";
+    struct trend trend = {0};
+    enum status status =
+        logs ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for %zu results", count);
+
+    for (size_t i = 0; logs && i < count; i++)
+        logs[i] = log(number(at(results, i), "value"));
+    if (status == STATUS_OK && count >= HISTORY_LEAST) {
+        status = history_describe(logs, count, &trend, err);
+        if (status == STATUS_OK)
+            kind = describe_changes(&trend, results, fields, changes);
+        trend_finish(&trend);
+    }
+    json_object_set_new(series, "kind", json_string(kind));
+    json_object_set_new(series, "changes", changes);
+    free(logs);
+    return status;
+}
+
+/* The newest of each name that is a result of this series. */
+static void find_baselines(json_t *series, const json_t *recorded)
+{
+    const json_t *results = json_object_get(series, "results");
+    const json_t *newest = at(results, json_array_size(results) - 1);
+    json_t *named = json_object(), *list = json_array();
+
+    for (size_t i = 0; i < json_array_size(recorded); i++) {
+        const json_t *baseline = json_object_get(at(recorded, i), "body");
+
+        for (size_t k = 0; k < json_array_size(results); k++)
+            if (json_equal(json_object_get(at(results, k), "id"), json_object_get(baseline, "a")) &&
+                !json_object_get(named, word(baseline, "name"))) {
+                json_object_set_new(named, word(baseline, "name"), json_true());
+                json_array_append_new(
+                    list, json_pack("{s:O, s:O, s:f}", "name", json_object_get(baseline, "name"),
+                                    "result", json_object_get(baseline, "a"), "ratio",
+                                    number(newest, "value") / number(at(results, k), "value")));
+            }
+    }
+    json_decref(named);
+    json_object_set_new(series, "baselines", list);
+}
+
+static json_t *series_of(const json_t *row)
+{
+    static const char *const keys[] = {"workload",        "workload_digest",
+                                       "precision",       "batch",
+                                       "scenario",        "arm",
+                                       "implementation",  "protocol",
+                                       "protocol_digest", "device",
+                                       "device_spec",     "host",
+                                       "metric",          "unit"};
+    json_t *series = json_object();
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        json_t *value = json_object_get(row, keys[i]);
+
+        json_object_set(series, keys[i], value ? value : json_null());
+    }
+    json_object_set_new(series, "results", json_array());
+    json_object_set_new(series, "fields", json_array());
+    return series;
+}
+
+static bool is_wanted(const struct store_filter *filter, const json_t *row)
+{
+    return (!filter->workload || !strcmp(filter->workload, word(row, "workload"))) &&
+           (!filter->precision || !strcmp(filter->precision, word(row, "precision")));
+}
+
+/* Of a series that is only looked at for what it says of others. */
+static enum status load_newest(struct store *store, json_t *series, struct error *err)
+{
+    json_t *all = json_object_get(series, "fields"), *fields = NULL;
+    const json_t *row = json_object_get(series, "newest");
+    enum status status;
+
+    if (json_array_size(all) > 0 || !row)
+        return STATUS_OK;
+    status = fields_of_cell(store, json_integer_value(json_object_get(row, "cell")), &fields, err);
+    if (status == STATUS_OK)
+        json_array_append_new(all, fields);
+    return status;
+}
+
+/* Appends a result, of a `wanted` one with what of the stack differs from the one before it. */
+static enum status add_result(struct store *store, json_t *series, const json_t *row, bool wanted,
+                              struct error *err)
+{
+    json_t *results = json_object_get(series, "results"), *all = json_object_get(series, "fields");
+    const size_t count = json_array_size(results);
+    json_t *fields = NULL;
+    enum status status = STATUS_OK;
+
+    if (wanted)
+        status =
+            fields_of_cell(store, json_integer_value(json_object_get(row, "cell")), &fields, err);
+    if (status != STATUS_OK)
+        return status;
+    json_object_set(series, "newest", (json_t *)(uintptr_t)row);
+    json_array_append_new(
+        results, json_pack("{s:O, s:O, s:O, s:O?, s:O?, s:O?, s:o}", "id",
+                           json_object_get(row, "id"), "created", json_object_get(row, "created"),
+                           "value", json_object_get(row, "value"), "lo", json_object_get(row, "lo"),
+                           "hi", json_object_get(row, "hi"), "driver_version",
+                           json_object_get(row, "driver_version"), "stack",
+                           count ? differences(at(all, count - 1), fields) : json_array()));
+    if (wanted)
+        json_array_append_new(all, fields);
+    return STATUS_OK;
+}
+
+/*
+ * Whether the newest result of another series of this device, host and arm has another stack: of
+ * what both have fields of, since each workload maps libraries of its own.
+ */
+static void find_stale(json_t *series, const json_t *all)
+{
+    static const char *const keys[] = {"device", "device_spec", "host", "arm"};
+    const json_t *own = json_object_get(series, "fields"), *newest = series;
+    const json_t *mine = at(own, json_array_size(own) - 1), *others, *last = NULL;
+    json_t *common[2] = {json_object(), json_object()}, *stack, *value;
+    const char *latest = "";
+    const char *field;
+
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const json_t *results = json_object_get(at(all, i), "results");
+        const json_t *result = at(results, json_array_size(results) - 1);
+        bool same = true;
+
+        for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+            same &=
+                json_equal(json_object_get(at(all, i), keys[k]), json_object_get(series, keys[k]));
+        if (same && strcmp(word(result, "created"), latest) >= 0) {
+            latest = word(result, "created");
+            newest = at(all, i);
+            last = result;
+        }
+    }
+    others = json_object_get(newest, "fields");
+    others = at(others, json_array_size(others) - 1);
+    json_object_foreach((json_t *)(uintptr_t)mine, field, value)
+    {
+        json_t *other = json_object_get(others, field);
+        const bool shared = strncmp(field, "identity.", 9) != 0 &&
+                            strncmp(field, "kernel.", 7) != 0 &&
+                            strncmp(field, "choice.", 7) != 0 && strncmp(field, "jit.", 4) != 0;
+
+        if (shared && other && !json_is_null(other) && !json_is_null(value)) {
+            json_object_set(common[0], field, value);
+            json_object_set(common[1], field, other);
+        }
+    }
+    stack = newest == series ? json_array() : differences(common[0], common[1]);
+    json_object_set_new(
+        series, "stale",
+        json_array_size(stack) > 0
+            ? json_pack("{s:O, s:O}", "result", json_object_get(last, "id"), "stack", stack)
+            : json_null());
+    json_decref(stack);
+    json_decref(common[0]);
+    json_decref(common[1]);
+}
+
+enum status history_make(struct store *store, const struct store_filter *filter, json_t **ret,
+                         struct error *err)
+{
+    struct store_filter every = *filter;
+    json_t *rows = NULL, *all = json_array(), *recorded = NULL, *series;
+    enum status status;
+    size_t i;
+
+    every.workload = every.precision = NULL; /* others' newest results tell what is stale */
+    status = store_list_results(store, &every, &rows, err);
+
+    for (i = json_array_size(rows); status == STATUS_OK && i-- > 0;) {
+        const json_t *row = at(rows, i);
+        size_t k = 0;
+
+        if (!counts(row))
+            continue;
+        while (k < json_array_size(all) && !is_of(at(all, k), row))
+            k++;
+        if (k == json_array_size(all))
+            json_array_append_new(all, series_of(row));
+        if (!is_wanted(filter, row)) /* only its newest counts */
+            json_array_clear(json_object_get(at(all, k), "results"));
+        status = add_result(store, json_array_get(all, k), row, is_wanted(filter, row), err);
+    }
+    for (i = 0; i < json_array_size(all) && status == STATUS_OK; i++)
+        status = load_newest(store, json_array_get(all, i), err);
+    if (status == STATUS_OK)
+        status = store_list_baselines(store, &recorded, err);
+    json_array_foreach(all, i, series)
+    {
+        if (!is_wanted(filter, series))
+            continue;
+        if (status == STATUS_OK)
+            status = find_changes(series, json_object_get(series, "fields"), err);
+        if (status == STATUS_OK) {
+            find_baselines(series, recorded);
+            find_stale(series, all);
+        }
+    }
+    for (i = json_array_size(all); i-- > 0;)
+        if (!is_wanted(filter, at(all, i)))
+            json_array_remove(all, i);
+    json_array_foreach(all, i, series)
+    {
+        static const char *const internal[] = {"fields", "newest", "workload_digest",
+                                               "protocol_digest"};
+
+        for (size_t k = 0; k < sizeof(internal) / sizeof(internal[0]); k++)
+            json_object_del(series, internal[k]);
+    }
+    json_decref(rows);
+    json_decref(recorded);
+    if (status == STATUS_OK)
+        *ret = all;
+    else
+        json_decref(all);
+    return status;
+}
+
+static bool is_name(const char *name)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    const size_t length = strlen(name);
+
+    return length > 0 && length <= NAME_MAX_LENGTH && strspn(name, allowed) == length;
+}
+
+enum status history_baseline(struct store *store, const char *result, const char *name,
+                             json_t **ret, struct error *err)
+{
+    struct store_filter filter = {0};
+    json_t *rows = NULL;
+    const json_t *row;
+    enum status status;
+
+    if (!is_name(name))
+        return error_set(err, STATUS_INVALID,
+                         "\"%s\": write a baseline's name with up to %d letters, digits, '.', '_' "
+                         "and '-'",
+                         name, NAME_MAX_LENGTH);
+    status = store_find_cell(store, result, &filter.cell, err);
+    if (status == STATUS_OK)
+        status = store_list_results(store, &filter, &rows, err);
+    row = at(rows, 0);
+    if (status == STATUS_OK && !json_is_number(json_object_get(row, "value")))
+        status = error_set(err, STATUS_INVALID, "%s has no value that could be a baseline", result);
+    if (status == STATUS_OK)
+        *ret = json_pack("{s:O, s:s, s:O, s:O, s:O?, s:O?, s:O}", "a", json_object_get(row, "id"),
+                         "name", name, "metric", json_object_get(row, "metric"), "value",
+                         json_object_get(row, "value"), "lo", json_object_get(row, "lo"), "hi",
+                         json_object_get(row, "hi"), "unit", json_object_get(row, "unit"));
+    json_decref(rows);
+    if (status == STATUS_OK && !*ret)
+        status = error_set(err, STATUS_NO_MEMORY, "no memory for the baseline");
+    return status;
+}

@@ -1,0 +1,47 @@
+/*
+ * history - stored results over time, where they changed, and which the stack has left behind.
+ *
+ * Results are of one series where workload, precision, batch, scenario, implementation, arm,
+ * protocol, device and host are the same; the stack may differ, which is what a history is about.
+ * What has no value, is not steady, was imported or is of a simulated device beside real ones is
+ * left out by its own marks in `assay results`. Changes: protocols/history.h.
+ */
+#ifndef ASSAY_RESULTS_ANALYSIS_HISTORY_H
+#define ASSAY_RESULTS_ANALYSIS_HISTORY_H
+
+#include <jansson.h>
+
+#include "harness/core/status.h"
+#include "results/store/store.h"
+
+/* Changes are looked for from so many results on. */
+#define HISTORY_RESULTS_LEAST 16
+
+/*
+ * The series that a filter's results make (store_list_results; `sort` and `limit` do not count), as
+ * a new array:
+ *   [{"workload", "precision", "batch", "scenario", "implementation", "arm", "protocol", "device",
+ *     "host", "metric", "unit",
+ *     "results": [{"id", "created", "value", "lo", "hi", "driver_version",
+ *                  "stack": ["driver", ...]}], oldest first; "stack": the factors that differ from
+ *                  the result before, null where the two cannot be judged,
+ *     "kind": "too_few" | "constant" | "line" | "ramp" | "approach" | "steps",
+ *     "changes": [{"before", "after": ids of the results between which it lies, "ratio": of the
+ *                  levels, after over before, "stack": the factors that differ between the two}],
+ *     "baselines": [{"name", "result", "ratio": of the newest result over it}],
+ *     "stale": null, or {"result": the newest of this device and host, whose stack is another,
+ *              "stack": the factors that differ}}]
+ */
+enum status history_make(struct store *store, const struct store_filter *filter, json_t **ret,
+                         struct error *err);
+
+/*
+ * The record of a baseline: `result` from now on is what `name` means for its series. New object
+ * {"a": id, "name", "metric", "value", "lo", "hi", "unit"}, which stored as a comparison of kind
+ * "baseline" gives itself again (recompute.h). INVALID: a name of other letters than a-z, A-Z, 0-9,
+ * '.', '_', '-', of more than 64, or a result without a value.
+ */
+enum status history_baseline(struct store *store, const char *result, const char *name,
+                             json_t **ret, struct error *err);
+
+#endif

@@ -1,0 +1,115 @@
+#include "results/formats/price_sheet.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/file.h"
+#include "protocols/cost.h"
+#include "results/formats/sheet.h"
+
+static const struct sheet_column columns[] = {
+    {"item", SHEET_TEXT, true},         {"kind", SHEET_TEXT, true},
+    {"vendor", SHEET_TEXT, false},      {"region", SHEET_TEXT, false},
+    {"currency", SHEET_TEXT, true},     {"amount", SHEET_NUMBER, true},
+    {"amount_lo", SHEET_NUMBER, false}, {"amount_hi", SHEET_NUMBER, false},
+    {"unit", SHEET_TEXT, true},         {"term_months", SHEET_NUMBER, false},
+    {"residual", SHEET_NUMBER, false},  {"covers_devices", SHEET_NUMBER, false},
+    {"valid_from", SHEET_DAY, false},   {"valid_to", SHEET_DAY, false},
+    {"source", SHEET_TEXT, false},      {"retrieved", SHEET_DAY, false},
+    {"quote_id", SHEET_TEXT, false},    {"confidential", SHEET_BOOLEAN, false},
+};
+
+/* The one of a sheet, and where it stands first. */
+struct currency {
+    const char *name; /* in the rows */
+    uint64_t line;
+};
+
+static double number_of(const json_t *row, const char *name, double otherwise)
+{
+    const json_t *value = json_object_get(row, name);
+
+    return json_is_number(value) ? json_number_value(value) : otherwise;
+}
+
+/* What the fields of a row must be together. */
+static enum status check_row(void *context, const char *origin, json_t *row, uint64_t line,
+                             struct error *err)
+{
+    struct currency *sheet = context;
+    const char *currency = json_string_value(json_object_get(row, "currency"));
+    const char *kind_name = json_string_value(json_object_get(row, "kind"));
+    const char *unit_name = json_string_value(json_object_get(row, "unit"));
+    const enum price_kind kind = price_kind_find(kind_name);
+    const enum price_unit unit = price_unit_find(unit_name);
+    const double amount = number_of(row, "amount", 0);
+
+    if (kind == PRICE_KIND_COUNT)
+        return sheet_refuse(
+            origin, line, "kind", kind_name,
+            "write device, host, network, cloud, energy, colocation, staff or licence", err);
+    if (unit == PRICE_UNIT_COUNT)
+        return sheet_refuse(origin, line, "unit", unit_name, "write each, hour, kWh or month", err);
+    if ((kind == PRICE_ENERGY) != (unit == PRICE_KWH))
+        return sheet_refuse(origin, line, "unit", unit_name,
+                            "energy is priced by the kWh, and only that", err);
+    if (kind == PRICE_CLOUD && unit == PRICE_EACH)
+        return sheet_refuse(origin, line, "unit", unit_name,
+                            "what is rented has a price an hour or a month", err);
+    if (strlen(currency) != 3 || strspn(currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != 3)
+        return sheet_refuse(origin, line, "currency", currency,
+                            "write the three letters of ISO 4217, as EUR", err);
+    if (sheet->name && strcmp(sheet->name, currency) != 0)
+        return error_set_at(err, STATUS_INVALID, origin, line,
+                            "currency \"%s\", but line %llu has \"%s\": a sheet has one; convert, "
+                            "and name rate and date under source",
+                            currency, (unsigned long long)sheet->line, sheet->name);
+    if (!sheet->name) {
+        sheet->name = currency;
+        sheet->line = line;
+    }
+    if (unit == PRICE_EACH && !(number_of(row, "term_months", 0) >= 1))
+        return sheet_refuse(origin, line, "term_months", "",
+                            "what is bought is paid over a term; write its months, from 1", err);
+    if (number_of(row, "residual", 0) > 1)
+        return sheet_refuse(origin, line, "residual", "", "is a share of the price, from 0 to 1",
+                            err);
+    if (number_of(row, "covers_devices", 1) < 1)
+        return sheet_refuse(origin, line, "covers_devices", "",
+                            "one of it serves at least 1 device", err);
+    if (number_of(row, "amount_lo", amount) > amount ||
+        number_of(row, "amount_hi", amount) < amount)
+        return sheet_refuse(origin, line, "amount_lo", "",
+                            "amount_lo <= amount <= amount_hi must hold", err);
+    return STATUS_OK;
+}
+
+static const struct sheet_form form = {columns, sizeof(columns) / sizeof(columns[0]),
+                                       "item, kind, currency, amount and unit must be there",
+                                       "cost", check_row};
+
+enum status price_sheet_parse(const char *origin, const char *text, size_t length, json_t **ret,
+                              struct error *err)
+{
+    struct currency currency = {NULL, 0};
+    enum status status = sheet_parse(&form, &currency, origin, text, length, ret, err);
+
+    if (status == STATUS_OK &&
+        json_object_set_new(*ret, "currency", json_string(currency.name)) != 0) {
+        json_decref(*ret);
+        status = error_set(err, STATUS_NO_MEMORY, "no memory for the price sheet");
+    }
+    return status;
+}
+
+enum status price_sheet_read(const char *path, json_t **ret, struct error *err)
+{
+    char *text = NULL;
+    size_t length;
+    enum status status = file_read(path, SHEET_BYTES_MAX, &text, &length, err);
+
+    if (status == STATUS_OK)
+        status = price_sheet_parse(path, text, length, ret, err);
+    free(text);
+    return status;
+}

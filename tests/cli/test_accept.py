@@ -1,0 +1,175 @@
+"""accept: verdicts that an independent calculation gives again, and contracts that are refused."""
+
+import math
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest, run_tests  # noqa: E402
+
+T95, T90, T975 = 2.131847, 1.533206, 2.776445  # Student's t with 4 degrees of freedom
+
+
+class Accept(CliTest):
+    def contract(self, declared="1 calls/s", limiting="0.5 calls/s", metric="item_rate", limit="at_least",
+                 more="", cell="{workload: synthetic}", head=""):
+        return self.write("contract.yaml", f"""contract: tender
+version: 1
+{head}items:
+  - cell: {cell}
+    metric: {metric}
+    limit: {limit}
+    declared: {declared}
+    limiting: {limiting}
+    trials: 5
+{more}""")
+
+    def measure(self, *words):
+        call = self.assay("run", *words, "--device", "null:0", "--protocol",
+                          self.write("evidence.yaml", self.EVIDENCE), "--db", self.db, "--json",
+                          ASSAY_NULL="launch_ns=100000,process_cv=0.02")
+        self.assertEqual(call.status, 0, call.err)
+        return call.json()["results"][0]["id"]
+
+    def accept(self, contract, *words):
+        return self.assay("accept", contract, *words, "--db", self.db)
+
+    def page(self, format, result):
+        path = os.path.join(self.folder, "page.html")
+        call = self.assay("report", format, path, result, "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+
+    def test_pages_of_a_later_contract(self):
+        first, second = self.measure("synthetic"), self.measure("synthetic")
+        for limiting in ("0.9 Mcalls/s", "0.5 Mcalls/s"):  # of one contract only the newest verdict is shown
+            for _ in range(2):
+                call = self.accept(self.contract("1 Mcalls/s", limiting), first.split("/")[0])
+                self.assertIn(call.status, (1, 3), call.err)  # on a busy machine it may not be steady
+        for format in ("--dossier", "--html"):
+            page = self.page(format, first)
+            section = page[page.index('id="acceptance"'):]
+            self.assertEqual(section.count("contract tender version 1"), 2)
+            self.assertIn("<b>Rejected</b>" if call.status == 1 else "<b>Inconclusive: ", section)
+            self.assertIn("<b>The plan does not have this contract</b>", section)
+            if call.status == 1:  # a picture of each item of both contracts
+                self.assertEqual(section.count("<figcaption>Item 1: "), 2)
+                self.assertIn("As declared: accepted ", section)
+            self.assertNotIn("contract tender", self.page(format, second))
+
+    def test_verdicts(self):
+        contract = self.contract()
+        result = self.measure("--contract", contract)
+        call = self.accept(contract, "--json")
+        self.assertEqual(call.status, 0, call.err)
+        made = call.json()
+        self.assertEqual((made["verdict"], made["a"]), ("accepted", result))
+        self.assertTrue(made["campaigns"][0]["planned"])
+        rate = self.assay("show", result, "--json", "--db", self.db).json()["estimate"]["metrics"]["item_rate"]
+        (unit,) = made["items"][0]["units"]
+        best = rate["value"] * math.exp(T95 / T975 * math.log(rate["hi"] / rate["value"]))
+        worst = rate["value"] * math.exp(-T90 / T975 * math.log(rate["value"] / rate["lo"]))
+        self.assertEqual(unit["trials"], 5)
+        self.assertTrue(math.isclose(unit["best"], best, rel_tol=1e-5), (unit, rate))
+        self.assertTrue(math.isclose(unit["worst"], worst, rel_tol=1e-5), (unit, rate))
+        self.assertEqual(self.query("SELECT kind, verdict, b FROM comparison"), [("accept", "accepted", None)])
+        self.assertNotIn("No decision is recorded", self.page("--dossier", result))
+        for format in ("--dossier", "--html"):
+            page = self.page(format, result)
+            self.assertIn('id="acceptance"', page)
+            for said in ("contract tender version 1, 1 item,", "is in the recorded plan", "<b>accepted</b></td>",
+                         "1.0000 calls/s", "0.50000 calls/s", f"{unit['worst']:#.5g}".rstrip(".")):
+                self.assertIn(said, page, format)
+        # A contract that was written afterwards is told as such.
+        later = self.accept(self.contract("1 Mcalls/s", "0.9 Mcalls/s"), "--no-record")
+        self.assertEqual(later.status, 1, later.err)
+        self.assertIn("Rejected: the contract tender", later.out)
+        self.assertIn("does not have this contract", later.out)
+        near = self.accept(self.contract(f"{unit['best'] * 0.999} calls/s", f"{unit['best'] * 0.99} calls/s"), "--no-record")
+        self.assertEqual(near.status, 3 if worst < unit["best"] * 0.99 else 0, near.out)
+        many = self.accept(self.contract(head="nonce: buyer\n"), "--no-record")
+        self.assertEqual(many.status, 3)
+        self.assertIn("does not have the contract's nonce", many.out)
+        self.assert_worked_out_again("best")
+
+    def test_a_fleet_of_too_few(self):
+        self.measure("synthetic")
+        call = self.accept(self.contract(more="    units: {count: 29, share: 0.9}\n"))
+        self.assertEqual(call.status, 3, call.err)
+        self.assertIn("fewer units were measured than declared", call.out)
+
+    def power(self, contract, sd="0.01"):
+        call = self.assay("power", contract, "--sd", sd, "--json")
+        self.assertEqual(call.status, 0, call.err)
+        return call.json()
+
+    def test_risks_beforehand(self):
+        made = self.power(self.contract("1 Mcalls/s", "970 kcalls/s", more="    alpha: 0.02\n"
+                                        "    units: {count: 59, share: 0.95, declared: 0.99}\n"))
+        (item,) = made["items"]
+        self.assertEqual((item["unit"], item["declared"]), ("calls/s", 1e6))
+        rows = item["characteristic"]
+        self.assertAlmostEqual(rows[0]["truth"], 1e6, delta=1)
+        self.assertAlmostEqual(rows[-1]["truth"], 970e3, delta=1)
+        self.assertAlmostEqual(rows[0]["rejected"], 0.02, places=4)  # alpha, exactly
+        self.assertLess(rows[-1]["accepted"], 0.1)
+        for one, next_one in zip(rows, rows[1:]):
+            self.assertGreater(one["accepted"], next_one["accepted"])
+            self.assertLess(one["rejected"], next_one["rejected"])
+        # 59 units: none may fail for acceptance; 4 of 59 are rejected, since P(Bin(59, 0.01) >= 4) < 0.02.
+        for row in [item["fleet"]["declared"], *item["fleet"]["characteristic"]]:
+            bad = 1 - row["truth"]
+            self.assertAlmostEqual(row["accepted"], row["truth"] ** 59, places=9)
+            self.assertAlmostEqual(row["rejected"], 1 - sum(math.comb(59, k) * bad ** k * (1 - bad) ** (59 - k)
+                                                            for k in range(4)), places=9)
+        # Normal quantiles need a little fewer than Student's: (z(0.95) + z(0.9))^2 (sd / log(100 / 97))^2.
+        contract = self.contract(declared="100 calls/s", limiting="97 calls/s")
+        for sd in (0.02, 0.08):
+            few, least = self.power(contract, str(sd))["items"][0]["trials_needed"], 8.564 * (sd / math.log(100 / 97)) ** 2
+            self.assertTrue(least < few < least + 4, (few, least))
+        shown = self.assay("power", contract, "--sd", "0.08")
+        self.assertIn(f"{few} trials tell the two levels apart", shown.out)
+        for contract, words, said in ((self.contract(), (), "--sd is missing"),
+                                      (self.contract(), ("--sd", "0.01", "--margin", "0.1"), "leave out all options"),
+                                      (self.contract(limiting="0.5 requests/s"), ("--sd", "0.01"),
+                                       "contract.yaml:8: ")):
+            call = self.assay("power", contract, *words)
+            self.assertEqual(call.status, 2, call.out)
+            self.assertIn(said, call.err)
+
+    def test_refusals(self):
+        self.measure("synthetic")
+        again = ("  - cell: {workload: synthetic}\n    metric: item_rate\n    limit: at_least\n"
+                 "    declared: 2 calls/s\n    limiting: 1 calls/s\n    trials: 5\n")
+        for words, line, said in (
+                ({"declared": "1,000 calls/s"}, 7, "without thousands separators"),
+                ({"declared": "1000"}, 7, "has no unit"),
+                ({"declared": "-5 calls/s"}, 7, "write a positive number"),
+                ({"declared": "9 kB/s"}, 7, "another unit: item_rate is written with calls/s"),
+                ({"limiting": "10 kcalls/s"}, 8, "must be worse than what is declared"),
+                ({"metric": "speed"}, 5, "no metric that assay measures"),
+                ({"limit": "at_most"}, 6, "write at_least"),
+                ({"limit": "about"}, 6, "write at_least or at_most"),
+                ({"metric": "request_rate"}, 5, "nothing can be promised"),
+                ({"more": "    alpha: 0.7\n"}, 10, "a risk lies above 0"),
+                ({"more": "    units: {count: 28, share: 0.9}\n"}, 10, "write at least 29"),
+                ({"more": again}, 11, "item 2 promises item_rate of the same cell as item 1"),
+                ({"cell": "{workload: synthetic, batch: 7}"}, 4, "no result of the campaigns")):
+            call = self.accept(self.contract(**words))
+            self.assertEqual(call.status, 2, (words, call.out, call.err))
+            self.assertIn(f"contract.yaml:{line}: ", call.err, words)
+            self.assertIn(said, call.err)
+        self.assertEqual(self.query("SELECT count(*) FROM comparison"), [(0,)])
+        call = self.assay("run", "synthetic", "--contract", self.contract(), "--db", self.db)
+        self.assertEqual(call.status, 2)
+        self.assertIn("leave out synthetic", call.err)
+        for head, said in (("", "add --protocol standard"), ("protocol: quick\n", "write `protocol: standard`")):
+            call = self.assay("run", "--contract", self.contract(head=head), "--device", "null:0", "--db", self.db)
+            self.assertEqual(call.status, 2)
+            self.assertIn("a first look, which is never accepted", call.err)
+            self.assertIn(said, call.err)
+
+
+if __name__ == "__main__":
+    run_tests()

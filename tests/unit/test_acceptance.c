@@ -1,0 +1,128 @@
+#include "protocols/acceptance.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "harness/core/random.h"
+#include "protocols/stats/distribution.h"
+
+static void test_units(void **state)
+{
+    struct acceptance_fleet fleet = {.declared = 0.99, .share = 0.9, .alpha = 0.05, .beta = 0.05};
+
+    (void)state;
+    assert_int_equal(acceptance_units(&fleet, 0), 29); /* 0.9^29 = 0.047 */
+    assert_int_equal(acceptance_judge_units(&fleet, 29, 0), ACCEPTANCE_ACCEPTED);
+    assert_int_equal(acceptance_judge_units(&fleet, 28, 0), ACCEPTANCE_INCONCLUSIVE);
+    assert_int_equal(acceptance_judge_units(&fleet, 29, 1), ACCEPTANCE_INCONCLUSIVE);
+    assert_int_equal(acceptance_judge_units(&fleet, 29, 3), ACCEPTANCE_REJECTED);
+    assert_int_equal(acceptance_units(&fleet, 1), 46);
+    assert_int_equal(acceptance_judge_units(&fleet, 1, 1), ACCEPTANCE_REJECTED);
+    fleet.share = 0.95;
+    assert_int_equal(acceptance_units(&fleet, 0), 59); /* 0.95^59 = 0.048 */
+    assert_float_equal(acceptance_fleet_chances(&fleet, 59, 0.99).accepted, pow(0.99, 59), 1e-12);
+    assert_float_equal(acceptance_fleet_chances(&fleet, 59, 0.95).accepted, pow(0.95, 59), 1e-12);
+}
+
+/* The chances of a fleet's verdicts are those of the numbers of failures that they are given for.
+ */
+static void test_fleet_chances(void **state)
+{
+    static const struct acceptance_fleet fleets[] = {
+        {0.99, 0.9, 0.05, 0.05}, {0.8, 0.8, 0.1, 0.2}, {1, 0.5, 0.01, 0.05}};
+
+    (void)state;
+    for (int f = 0; f < 3; f++)
+        for (uint64_t units = 1; units <= 90; units += 7)
+            for (double truth = 0.7; truth < 1; truth += 0.1) {
+                const struct acceptance_chances chances =
+                    acceptance_fleet_chances(&fleets[f], units, truth);
+                double sums[3] = {0};
+
+                for (uint64_t failed = 0; failed <= units; failed++)
+                    sums[acceptance_judge_units(&fleets[f], units, failed)] +=
+                        binomial_cdf((double)failed, (double)units, 1 - truth) -
+                        binomial_cdf((double)failed - 1, (double)units, 1 - truth);
+                assert_float_equal(chances.accepted, sums[ACCEPTANCE_ACCEPTED], 1e-9);
+                assert_float_equal(chances.rejected, sums[ACCEPTANCE_REJECTED], 1e-9);
+            }
+}
+
+/* R trials with logarithms of mean log(truth) and deviation sd, and their interval by t. */
+static struct acceptance_measured draw(struct random *random, double truth, double sd, int trials)
+{
+    double logs[64], mean = 0, squares = 0, half;
+
+    for (int i = 0; i < trials; i++) {
+        logs[i] = log(truth) + sd * random_next_normal(random);
+        mean += logs[i] / trials;
+    }
+    for (int i = 0; i < trials; i++)
+        squares += (logs[i] - mean) * (logs[i] - mean);
+    half = student_quantile(0.975, trials - 1) * sqrt(squares / (trials - 1) / trials);
+    return (struct acceptance_measured){exp(mean), exp(mean - half), exp(mean + half), 0.95,
+                                        (uint64_t)trials};
+}
+
+/* Both parties' risks and the operating characteristic, within one point over 10^4 series. */
+static void test_risks(void **state)
+{
+    static const struct acceptance_rule rules[] = {{100, 97, 0.05, 0.1, false},
+                                                   {20, 21, 0.01, 0.05, true}};
+    struct random random;
+
+    (void)state;
+    random_init(&random, 20261124, 1);
+    for (int r = 0; r < 2; r++)
+        for (int trials = 5; trials <= 20; trials += 15)
+            for (double sd = 0.005; sd < 0.05; sd *= 4)
+                for (int at = 0; at <= 2; at++) {
+                    const double truth = at == 0   ? rules[r].declared
+                                         : at == 1 ? rules[r].limiting
+                                                   : sqrt(rules[r].declared * rules[r].limiting);
+                    const struct acceptance_chances expected =
+                        acceptance_chances(&rules[r], sd, (uint64_t)trials, truth);
+                    double counts[3] = {0};
+
+                    for (int i = 0; i < 10000; i++) {
+                        const struct acceptance_measured m = draw(&random, truth, sd, trials);
+                        double best, worst;
+
+                        counts[acceptance_judge(&rules[r], &m, &best, &worst)] += 1e-4;
+                    }
+                    assert_float_equal(counts[ACCEPTANCE_ACCEPTED], expected.accepted, 0.02);
+                    assert_float_equal(counts[ACCEPTANCE_REJECTED], expected.rejected, 0.02);
+                    if (at == 0)
+                        assert_float_equal(counts[ACCEPTANCE_REJECTED], rules[r].alpha, 0.01);
+                    if (at == 1)
+                        assert_true(counts[ACCEPTANCE_ACCEPTED] <= rules[r].beta + 0.01);
+                }
+}
+
+static void test_trials(void **state)
+{
+    const struct acceptance_rule rule = {100, 97, 0.05, 0.1, false};
+
+    (void)state;
+    for (double sd = 0.002; sd < 0.1; sd *= 2) {
+        const uint64_t trials = acceptance_trials(&rule, sd);
+
+        assert_in_range(trials, 2, 200);
+        assert_true(acceptance_chances(&rule, sd, trials, 97).rejected >= 1 - rule.beta);
+        assert_true(acceptance_chances(&rule, sd, trials, 100).accepted >= 1 - 2 * rule.alpha);
+    }
+    assert_int_equal(acceptance_trials(&rule, 1000), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_units), cmocka_unit_test(test_risks),
+                                       cmocka_unit_test(test_trials),
+                                       cmocka_unit_test(test_fleet_chances)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
