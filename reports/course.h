@@ -1,0 +1,33 @@
+/*
+ * course - how a trial under load went: requests in the system and their latencies over time, in
+ * equal parts of the time from the first request to the last that is over.
+ */
+#ifndef ASSAY_REPORTS_COURSE_H
+#define ASSAY_REPORTS_COURSE_H
+
+#include "harness/core/status.h"
+#include "harness/core/text.h"
+#include "protocols/serving/request.h"
+
+#define COURSE_PARTS 240
+
+struct course {
+    int64_t trial;   /* number of the trial */
+    double length_s; /* of all parts; 0: no request was ever over, and there is nothing to show */
+    size_t count;    /* parts */
+    /* Mean number of requests that were scheduled and not over; NAN: none. Refused ones were never
+     * in. */
+    double backlog[COURSE_PARTS];
+    /* The longest time, in ns, of the requests scheduled in the part that ended well; NAN: none. */
+    double latency_ns[COURSE_PARTS];
+};
+
+/* `parts` from 1 to COURSE_PARTS. Those that were not over by then are in the system to the end. */
+void course_make(const struct request *requests, size_t count, size_t parts, struct course *ret);
+
+/* Blocks from ▁ (up to an eighth of `most`) to █, a blank for NAN. */
+void course_sparkline(struct text *out, const double *values, size_t count, double most);
+/* The largest value; 0: there is none. */
+double course_most(const double *values, size_t count);
+
+#endif

@@ -1,0 +1,48 @@
+/* Backlog and latency over a trial's window as two lines of blocks. */
+#include <math.h>
+#include <stdio.h>
+
+#include "harness/core/number.h"
+#include "reports/terminal_internal.h"
+
+enum { LABEL = 13, RANGE = 24 };
+
+/* Of all parts the largest is shown in each block, so that no spike is lost. */
+static void append_spark(const struct terminal *terminal, const char *label, const double *values,
+                         size_t count, const char *range)
+{
+    const size_t room = terminal->columns - LABEL - RANGE;
+    const size_t blocks = room < count ? room : count;
+    double shown[COURSE_PARTS];
+    struct text line;
+
+    text_init(&line);
+    for (size_t b = 0; b < blocks; b++) {
+        shown[b] = NAN;
+        for (size_t i = b * count / blocks; i < (b + 1) * count / blocks; i++)
+            shown[b] = fmax(shown[b], values[i]);
+    }
+    text_append_format(terminal->out, "  %-*s", LABEL - 2, label);
+    course_sparkline(&line, shown, blocks, course_most(shown, blocks));
+    terminal_tone(terminal, TONE_PLAIN, text_ok(&line) ? line.data : "");
+    text_append_format(terminal->out, "  %s\n", range);
+    terminal->out->failed = terminal->out->failed || line.failed;
+    text_finish(&line);
+}
+
+void terminal_course(const struct terminal *terminal, const struct course *course)
+{
+    char heading[96], range[NUMBER_SIZE + 16], human[TEXT_HUMAN_SIZE];
+
+    if (!course || !(course->length_s > 0))
+        return;
+    snprintf(heading, sizeof(heading), "Over trial %lld, %s", (long long)course->trial,
+             text_human_duration(1e9 * course->length_s, human));
+    terminal_heading(terminal, heading);
+    snprintf(range, sizeof(range), "up to %.3g requests",
+             course_most(course->backlog, course->count));
+    append_spark(terminal, "backlog", course->backlog, course->count, range);
+    snprintf(range, sizeof(range), "up to %s",
+             text_human_duration(course_most(course->latency_ns, course->count), human));
+    append_spark(terminal, "longest", course->latency_ns, course->count, range);
+}

@@ -1,0 +1,78 @@
+#include "reports/course.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static struct request ok(int64_t at, int64_t done)
+{
+    return (struct request){.scheduled_ns = at, .done_ns = done, .status = REQUEST_OK};
+}
+
+/* Parts of 10 ns: their integrals are those of the requests. */
+static void test_backlog_and_latency(void **state)
+{
+    struct request requests[] = {ok(0, 15), ok(5, 40), ok(22, 30), {0}, {0}};
+    const double backlog[] = {1.5, 1.5, 2.6, 2};
+    struct course course;
+    double sum = 0;
+
+    (void)state;
+    requests[3] =
+        (struct request){.scheduled_ns = 12, .done_ns = REQUEST_NEVER, .status = REQUEST_REFUSED};
+    requests[4] = (struct request){
+        .scheduled_ns = 22, .done_ns = REQUEST_NEVER, .status = REQUEST_UNFINISHED};
+    course_make(requests, 5, 4, &course);
+    assert_int_equal(course.count, 4);
+    assert_true(fabs(course.length_s - 40e-9) < 1e-18);
+    for (size_t i = 0; i < 4; ++i) {
+        assert_true(fabs(course.backlog[i] - backlog[i]) < 1e-9);
+        sum += 10 * course.backlog[i];
+    }
+    assert_true(fabs(sum - (15 + 35 + 8 + 18)) < 1e-9);
+    assert_true(course.latency_ns[0] == 35);
+    assert_true(isnan(course.latency_ns[1]) && isnan(course.latency_ns[3]));
+    assert_true(course.latency_ns[2] == 8);
+    assert_true(course_most(course.latency_ns, 4) == 35);
+}
+
+static void test_nothing_over(void **state)
+{
+    const struct request never = {.done_ns = REQUEST_NEVER, .status = REQUEST_UNFINISHED};
+    struct course course;
+
+    (void)state;
+    course_make(&never, 1, 8, &course);
+    assert_true(course.length_s == 0);
+    course_make(NULL, 0, 8, &course);
+    assert_true(course.length_s == 0);
+}
+
+static void test_sparkline(void **state)
+{
+    const double values[] = {0, 1, NAN, 4, 8, 4.1};
+    struct text out;
+
+    (void)state;
+    text_init(&out);
+    course_sparkline(&out, values, 6, 8);
+    assert_string_equal(out.data, "▁▁ ▄█▅");
+    text_clear(&out);
+    course_sparkline(&out, values, 1, 0);
+    assert_string_equal(out.data, " ");
+    text_finish(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_backlog_and_latency),
+        cmocka_unit_test(test_nothing_over),
+        cmocka_unit_test(test_sparkline),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
