@@ -1,0 +1,341 @@
+/*
+ * Results of programs that write JSON. hyperfine, Google Benchmark, pytest-benchmark and fio write
+ * one object with a list in it: one walk for all (read_list), a program adds what one entry says.
+ * The Phoronix Test Suite writes an object a test, SuperBench an object a line.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/core/text.h"
+#include "results/formats/foreign_json.h"
+#include "results/formats/import.h"
+
+static const struct foreign_lack of_all[] = {
+    {"device.driver_version", "the program does not record the driver"},
+    {"device.uuid", "the program does not say which unit it ran on"},
+    {"identity.precision", "the program knows no precision"},
+    {"identity.seed", "the program knows no seed of the data"},
+    {"import.steady_state", "without its samples in order nobody can say whether it had settled"},
+    {"import.verification", "the program does not check what was computed"},
+    {"import.stack", "the program does not record the libraries it had loaded"},
+    {"import.telemetry", "the program does not record power, clocks or temperature"},
+    {"import.provenance", "the file is not signed, and no plan was recorded before it"},
+    {0}};
+
+static void add_lacks(const struct foreign_program *program, struct store_claim *claim)
+{
+    for (const struct foreign_lack *lack = of_all; lack->name; lack++)
+        claim_lack(claim, program->name, lack->name, lack->reason);
+    for (const struct foreign_lack *lack = program->lacks; lack->name; lack++)
+        claim_lack(claim, program->name, lack->name, lack->reason);
+}
+
+enum status foreign_begin(const struct foreign_program *program, struct import_claims *claims,
+                          const struct foreign_entry *entry, const char *name, json_t *parameters,
+                          struct store_claim **ret, struct error *err)
+{
+    struct store_claim *claim = NULL;
+    enum status status = import_claims_add(claims, entry->path, &claim, err);
+
+    if (status != STATUS_OK) {
+        json_decref(parameters);
+        return status;
+    }
+    claim->workload = text_format("%s:%s", program->name, name);
+    claim->fields = json_incref(entry->fields);
+    claim->declaration = json_pack(
+        "{s:s, s:i, s:s, s:s, s:s, s:o}", "workload", claim->workload ? claim->workload : "",
+        "version", 1, "kind", "imported", "program", program->name, "description",
+        program->description, "parameters", parameters ? parameters : json_null());
+    if (!claim->workload || !claim->declaration)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", entry->where);
+    *ret = claim;
+    return STATUS_OK;
+}
+
+enum status foreign_finish(const struct foreign_program *program, struct store_claim *claim,
+                           const char *host, const char *host_field, const char *cpu,
+                           const char *cpu_field, const char *measured, const char *measured_field,
+                           struct error *err)
+{
+    bool ok = true;
+
+    claim->measured = claim_copy(measured, &ok);
+    claim->device = claim_copy(cpu, &ok);
+    claim_declare(claim, program->name, "host.name", host, host_field);
+    claim_declare(claim, program->name, "host.cpu.model", cpu, cpu_field);
+    claim_declare(claim, program->name, "import.measured", measured, measured_field);
+    add_lacks(program, claim);
+    return ok && !claim->readings.failed
+               ? STATUS_OK
+               : error_set(err, STATUS_NO_MEMORY, "out of memory for an import");
+}
+
+/* A text that must be there. */
+static enum status need_text(const struct foreign_entry *entry, const char *name, const char **ret,
+                             struct error *err)
+{
+    enum status status = claim_get_text(entry->fields, entry->where, name, ret, err);
+
+    return status == STATUS_OK && !*ret
+               ? error_set(err, STATUS_INVALID, "%s: %s: is missing", entry->where, name)
+               : status;
+}
+
+/* ---- hyperfine ---- */
+
+static const struct foreign_lack of_hyperfine[] = {
+    {"import.warmup", "hyperfine does not keep its warmup runs, nor say how many there were"},
+    {"import.scope", "a run is a whole process, from its start to its end"},
+    {0}};
+
+static enum status add_hyperfine(const struct foreign_program *program,
+                                 struct import_claims *claims, const struct foreign_entry *entry,
+                                 struct error *err)
+{
+    const json_t *codes = json_object_get(entry->fields, "exit_codes"), *code;
+    json_t *parameters = json_object_get(entry->fields, "parameters");
+    struct store_claim *claim;
+    const char *command;
+    double mean;
+    size_t i;
+    enum status status = need_text(entry, "command", &command, err);
+
+    if (status == STATUS_OK)
+        status = claim_get_positive(entry->fields, entry->where, "mean", &mean, err);
+    json_array_foreach(codes, i, code) if (status == STATUS_OK && json_integer_value(code) != 0)
+        status = error_set(err, STATUS_INVALID,
+                           "%s: run %zu ended with exit code %lld: times of failed runs are no "
+                           "result",
+                           entry->where, i + 1, (long long)json_integer_value(code));
+    if (status == STATUS_OK)
+        status = foreign_begin(
+            program, claims, entry, command,
+            json_pack("{s:s, s:O?}", "command", command, "parameters", parameters), &claim, err);
+    if (status != STATUS_OK)
+        return status;
+    claim->mean_ns = mean * 1e9;
+    return foreign_finish(program, claim, NULL, "name of the host", NULL, "name of the processor",
+                          NULL, "time of the measurement", err);
+}
+
+/* ---- Google Benchmark ---- */
+
+static const struct foreign_lack of_google[] = {
+    {"import.warmup", "Google Benchmark does not keep the runs by which it chose the iterations"},
+    {"import.raw_samples", "the mean over all iterations is there, no single iteration"},
+    {"import.rates",
+     "counters such as bytes_per_second may be by CPU time, which the file does not "
+     "tell: they are kept among the fields, and the rate is left out"},
+    {0}};
+
+static enum status unit_of(const struct foreign_entry *entry, double *ret_ns, struct error *err)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    const char *name;
+    enum status status = need_text(entry, "time_unit", &name, err);
+
+    for (size_t i = 0; status == STATUS_OK && i < sizeof(units) / sizeof(units[0]); i++)
+        if (!strcmp(units[i].name, name)) {
+            *ret_ns = units[i].ns;
+            return STATUS_OK;
+        }
+    return status == STATUS_OK ? error_set(err, STATUS_INVALID,
+                                           "%s: time_unit: must be ns, us, ms or s", entry->where)
+                               : status;
+}
+
+static enum status add_google(const struct foreign_program *program, struct import_claims *claims,
+                              const struct foreign_entry *entry, struct error *err)
+{
+    const json_t *context = json_object_get(entry->root, "context");
+    const char *type, *name, *host, *date;
+    const json_int_t repetitions =
+        json_integer_value(json_object_get(entry->fields, "repetitions"));
+    struct store_claim *claim;
+    double time, unit = 1;
+    char *words;
+    enum status status = claim_get_text(entry->fields, entry->where, "run_type", &type, err);
+
+    if (status == STATUS_OK && ((type && strcmp(type, "iteration")) ||
+                                json_is_true(json_object_get(entry->fields, "error_occurred"))))
+        return STATUS_OK; /* a statistic of other entries, or the benchmark gave up */
+    if (status == STATUS_OK)
+        status = need_text(entry, "name", &name, err);
+    if (status == STATUS_OK)
+        status = claim_get_positive(entry->fields, entry->where, "real_time", &time, err);
+    if (status == STATUS_OK)
+        status = unit_of(entry, &unit, err);
+    if (status == STATUS_OK)
+        status = claim_get_text(context, entry->path, "host_name", &host, err);
+    if (status == STATUS_OK)
+        status = claim_get_text(context, entry->path, "date", &date, err);
+    if (status != STATUS_OK)
+        return status;
+    words = repetitions > 1 ? text_format("%s repetition %lld", name,
+                                          (long long)json_integer_value(
+                                              json_object_get(entry->fields, "repetition_index")) +
+                                              1)
+                            : strdup(name);
+    status = words ? foreign_begin(program, claims, entry, words,
+                                   json_pack("{s:s, s:O?}", "name", name, "threads",
+                                             json_object_get(entry->fields, "threads")),
+                                   &claim, err)
+                   : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", entry->where);
+    free(words);
+    if (status != STATUS_OK)
+        return status;
+    claim->mean_ns = time * unit;
+    return foreign_finish(program, claim, host, "context.host_name", NULL, "name of the processor",
+                          date, "context.date", err);
+}
+
+/* ---- pytest-benchmark ---- */
+
+static const struct foreign_lack of_pytest[] = {
+    {"import.warmup", "pytest-benchmark does not keep its warmup, nor the rounds it calibrated by"},
+    {"import.order", "rounds are in order only where --benchmark-save-data was given (stats.data)"},
+    {0}};
+
+static enum status add_pytest(const struct foreign_program *program, struct import_claims *claims,
+                              const struct foreign_entry *entry, struct error *err)
+{
+    const json_t *machine = json_object_get(entry->root, "machine_info");
+    const char *name, *host, *cpu, *date;
+    struct store_claim *claim;
+    double mean;
+    enum status status = need_text(entry, "fullname", &name, err);
+
+    if (status == STATUS_OK)
+        status = claim_get_positive(json_object_get(entry->fields, "stats"), entry->where, "mean",
+                                    &mean, err);
+    if (status == STATUS_OK)
+        status = claim_get_text(machine, entry->path, "node", &host, err);
+    if (status == STATUS_OK)
+        status =
+            claim_get_text(json_object_get(machine, "cpu"), entry->path, "brand_raw", &cpu, err);
+    if (status == STATUS_OK)
+        status = claim_get_text(entry->root, entry->path, "datetime", &date, err);
+    if (status == STATUS_OK)
+        status = foreign_begin(program, claims, entry, name,
+                               json_pack("{s:s, s:O?, s:O?}", "fullname", name, "params",
+                                         json_object_get(entry->fields, "params"), "options",
+                                         json_object_get(entry->fields, "options")),
+                               &claim, err);
+    if (status != STATUS_OK)
+        return status;
+    claim->mean_ns = mean * 1e9;
+    return foreign_finish(program, claim, host, "machine_info.node", cpu,
+                          "machine_info.cpu.brand_raw", date, "datetime", err);
+}
+
+/* ---- fio ---- */
+
+static const struct foreign_lack of_fio[] = {
+    {"import.warmup", "fio leaves the ramp_time out of its figures, and does not keep it"},
+    {"import.raw_samples", "single latencies are in logs of their own (write_lat_log), not here"},
+    {"import.storage", "the file names no drive, and no state of its cache"},
+    {0}};
+
+static enum status add_fio(const struct foreign_program *program, struct import_claims *claims,
+                           const struct foreign_entry *entry, struct error *err)
+{
+    static const char *const directions[] = {"read", "write", "trim"};
+    const char *name, *date;
+    enum status status = need_text(entry, "jobname", &name, err);
+
+    if (status == STATUS_OK)
+        status = claim_get_text(entry->root, entry->path, "time", &date, err);
+    if (status == STATUS_OK && json_integer_value(json_object_get(entry->fields, "error")) != 0)
+        return STATUS_OK; /* the job failed */
+    for (size_t i = 0; status == STATUS_OK && i < sizeof(directions) / sizeof(directions[0]); i++) {
+        const json_t *figures = json_object_get(entry->fields, directions[i]);
+        struct store_claim *claim;
+        char *words;
+        double rate;
+
+        if (!(json_number_value(json_object_get(figures, "total_ios")) > 0))
+            continue;
+        status = claim_get_positive(figures, entry->where, "bw_bytes", &rate, err);
+        if (status != STATUS_OK)
+            break;
+        words = text_format("%s %s", name, directions[i]);
+        status = words ? foreign_begin(program, claims, entry, words,
+                                       json_pack("{s:s, s:s, s:O?}", "jobname", name, "direction",
+                                                 directions[i], "options",
+                                                 json_object_get(entry->fields, "job options")),
+                                       &claim, err)
+                       : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", entry->where);
+        free(words);
+        if (status != STATUS_OK)
+            break;
+        claim->rate = rate;
+        claim->item_name = "byte";
+        claim->items = 1;
+        status = foreign_finish(program, claim, NULL, "name of the host", NULL,
+                                "name of the processor", date, "time", err);
+    }
+    return status;
+}
+
+/* ---- all of them ---- */
+
+static enum status read_list(const struct foreign_program *program, const char *path,
+                             const char *bytes, size_t length, struct import_claims *ret,
+                             struct error *err)
+{
+    struct import_claims claims = {0};
+    json_t *root = NULL, *fields;
+    const json_t *list;
+    char where[FOREIGN_WHERE_SIZE];
+    size_t i;
+    enum status status = claim_parse(bytes, length, path, &root, err);
+
+    if (status != STATUS_OK)
+        return status;
+    list = json_object_get(root, program->list);
+    if (!json_is_array(list))
+        status = error_set(err, STATUS_INVALID, "%s: must be an object with the list \"%s\"", path,
+                           program->list);
+    json_array_foreach(list, i, fields)
+    {
+        snprintf(where, sizeof(where), "%.200s: %s %zu", path, program->list, i + 1);
+        if (!json_is_object(fields))
+            status = error_set(err, STATUS_INVALID, "%s: must be an object", where);
+        if (status == STATUS_OK)
+            status = program->add(program, &claims,
+                                  &(const struct foreign_entry){root, fields, path, where}, err);
+        if (status != STATUS_OK)
+            break;
+    }
+    if (status == STATUS_OK && claims.count == 0)
+        status =
+            error_set(err, STATUS_INVALID, "%s: none of its %s has a result", path, program->list);
+    json_decref(root);
+    if (status == STATUS_OK)
+        *ret = claims;
+    else
+        import_claims_finish(&claims);
+    return status;
+}
+
+#define READER(function, name_, list_, description_, lacks_, add_)                                 \
+    enum status function(const char *path, const char *bytes, size_t length,                       \
+                         struct import_claims *ret, struct error *err)                             \
+    {                                                                                              \
+        static const struct foreign_program self = {name_, list_, description_, lacks_, add_};     \
+                                                                                                   \
+        return read_list(&self, path, bytes, length, ret, err);                                    \
+    }
+
+READER(hyperfine_read, "hyperfine", "results", "a command from its start to its end", of_hyperfine,
+       add_hyperfine)
+READER(google_benchmark_read, "google-benchmark", "benchmarks", "a loop of Google Benchmark",
+       of_google, add_google)
+READER(pytest_benchmark_read, "pytest-benchmark", "benchmarks", "a Python function", of_pytest,
+       add_pytest)
+READER(fio_read, "fio", "jobs", "input and output by fio", of_fio, add_fio)

@@ -1,0 +1,126 @@
+"""What a gate writes for reviewers: Markdown, JUnit XML, and the GitHub action that posts them."""
+
+import os
+import re
+import subprocess
+import sys
+import unittest
+import xml.etree.ElementTree
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest  # noqa: E402
+
+ACTION = os.path.join(os.path.dirname(__file__), "..", "..", "harness", "package", "gate-action")
+
+
+class GateReport(CliTest):
+    def read(self, name):
+        with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+            return file.read()
+
+    def arms(self, a, b):
+        """A campaign of two arms that wait so many ns, and are told apart: its id."""
+        for _ in range(10):  # a busy machine may leave too few steady pairs
+            call = self.assay("ab", "synthetic", "--device", "null:0", "--protocol",
+                              self.write("evidence.yaml", self.EVIDENCE), "--pairs", "6", "--db", self.db,
+                              "--a", f"env:ASSAY_NULL=launch_ns={a},seed=3", "--b",
+                              f"env:ASSAY_NULL=launch_ns={b},seed=4", "--exit-status", "--quiet")
+            if call.status in (0, 1):
+                return self.query("SELECT substr(uid, 1, 8) FROM campaigns ORDER BY campaign DESC")[0][0]
+        return self.fail(f"the arms are never told apart: {call.out}{call.err}")
+
+    def gate(self, *words, **more):
+        return self.assay("gate", *words, "--markdown", "gate.md", "--junit", "gate.xml", "--db", self.db,
+                          **more)
+
+    def test_worse(self):
+        campaign = self.arms(1000000, 4000000)
+        call = self.gate(campaign)
+        self.assertEqual(call.status, 1, call.err)
+        text = self.read("gate.md")
+        self.assertTrue(text.startswith("### assay gate: worse\n\n0 of 1 comparisons pass"), text)
+        (row,) = re.findall(r"^\| \*\*worse\*\* \| (.*) \| ([\d.]+), 95 % interval ([\d.]+) to "
+                            r"([\d.]+) \| slower \|$", text, re.M)
+        self.assertEqual(row[0], "synthetic fp32")
+        ratio = self.assay("compare", campaign, "--json", "--db", self.db).json()["comparison"]["ratio"]
+        for shown, exact in zip(row[1:], (ratio["value"], ratio["lo"], ratio["hi"])):
+            self.assertAlmostEqual(float(shown) / exact, 1, places=3)
+        root = xml.etree.ElementTree.fromstring(self.read("gate.xml"))
+        self.assertEqual({key: root.get(key) for key in ("tests", "failures", "errors")},
+                         {"tests": "1", "failures": "1", "errors": "0"})
+        (case,) = root.iter("testcase")
+        self.assertEqual((case.get("name"), [part.tag for part in case]), ("synthetic fp32", ["failure"]))
+        self.assertIn("time b/a", case[0].get("message"))
+
+    def test_passes(self):
+        call = self.gate(self.arms(4000000, 1000000))
+        self.assertEqual(call.status, 0, call.err)
+        self.assertIn("1 of 1 comparisons pass", self.read("gate.md"))
+        root = xml.etree.ElementTree.fromstring(self.read("gate.xml"))
+        (case,) = root.iter("testcase")
+        self.assertEqual(list(case), [])
+
+    def test_refused_is_an_error_and_names_are_no_markup(self):
+        workload = self.write("w.yaml", "workload: mine_too\nversion: 1\nkind: synthetic\n"
+                              "description: d\nprecisions: [fp32]\nbatches: [1]\nscenario: offline\n"
+                              "synthetic: {launches: 1, elements: 100}\n")
+        identifiers = []
+        for protocol in ("quick", self.write("evidence.yaml", self.EVIDENCE)):
+            call = self.assay("run", workload, "--device", "null:0", "--protocol", protocol, "--db", self.db,
+                              "--json")
+            self.assertEqual(call.status, 0, call.err)
+            identifiers.append(call.json()["results"][0]["id"])
+        self.assertEqual(self.gate(*identifiers).status, 2)
+        (row,) = [line for line in self.read("gate.md").splitlines() if "mine" in line]
+        self.assertTrue(row.startswith("| **not comparable** | mine&#95;too fp32 | "), row)
+        self.assertEqual(row.count("|"), 5)
+        (case,) = xml.etree.ElementTree.fromstring(self.read("gate.xml")).iter("testcase")
+        self.assertEqual((case.get("name"), [part.tag for part in case]), ("mine_too fp32", ["error"]))
+
+    def test_a_file_that_cannot_be_written(self):
+        campaign = self.arms(4000000, 1000000)
+        call = self.assay("gate", campaign, "--markdown", "nowhere/gate.md", "--db", self.db)
+        self.assertGreaterEqual(call.status, 2)
+        self.assertIn("nowhere", call.err)
+
+    def action(self, **environment):
+        stub = os.path.join(self.folder, "bin", "gh")
+        os.makedirs(os.path.dirname(stub), exist_ok=True)
+        with open(stub, "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\necho "$@" >>"$LOG"\n'
+                       'case "$*" in *--edit-last*) exit 1;; esac\ncat "${5:-/dev/null}" >>"$LOG"\n')
+        os.chmod(stub, 0o755)
+        base = dict(os.environ, ASSAY=os.path.abspath(os.environ["ASSAY"]), DATABASE=self.db,
+                    PATH=os.path.dirname(stub) + ":" + os.environ["PATH"], LOG="gh.log",
+                    GITHUB_OUTPUT="output", GITHUB_STEP_SUMMARY="summary", PULL_REQUEST="7",
+                    **environment)
+        return subprocess.run(["sh", os.path.abspath(os.path.join(ACTION, "gate.sh"))], cwd=self.folder,
+                              env=base, capture_output=True, text=True, timeout=120, check=False)
+
+    def test_the_action_comments_and_keeps_the_decision(self):
+        campaign = self.arms(1000000, 4000000)
+        done = self.action(BASELINE=campaign)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(self.read("output"), "decision=worse\n")
+        self.assertIn("### assay gate: worse", self.read("summary"))
+        log = self.read("gh.log")
+        self.assertIn("pr comment 7 --edit-last", log)
+        self.assertIn("### assay gate: worse", log)
+        self.assertTrue(os.path.exists(os.path.join(self.folder, "assay-gate.xml")))
+
+    def test_the_action_takes_no_input_for_code(self):
+        done = self.action(BASELINE="$(touch owned); touch owned #", CANDIDATE="`touch owned`")
+        self.assertGreaterEqual(done.returncode, 2)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "owned")))
+        with open(os.path.join(ACTION, "action.yml"), encoding="utf-8") as file:
+            text = file.read()
+        (script,) = re.findall(r"^ +run: (.*)$", text, re.M)
+        self.assertNotIn("${{", script)
+        # Every variable that the script takes from the action is handed to it.
+        with open(os.path.join(ACTION, "gate.sh"), encoding="utf-8") as file:
+            used = set(re.findall(r"\$\{?([A-Z_]+)", file.read())) - {"GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"}
+        self.assertEqual(used - set(re.findall(r"^ +([A-Z_]+): ", text, re.M)), set())
+
+
+if __name__ == "__main__":
+    unittest.main()
