@@ -37,17 +37,18 @@ results=${ASSAY_RESULTS:-$here/assay-results}
 
 # OpenCL's loader and PoCL are not linked: they are the device that every machine has.
 run_packages=(gcc libc6-dev cmake ninja-build pkgconf libsqlite3-dev libcsv-dev libyaml-dev
-    libjansson-dev libsodium-dev libssl-dev libelf-dev ocl-icd-libopencl1 pocl-opencl-icd)
+    libjansson-dev libsodium-dev libssl-dev libelf-dev libcurl4-openssl-dev ocl-icd-libopencl1
+    pocl-opencl-icd)
 # shellcheck disable=SC2034  # by reference in install_by_apt
 test_packages=("${run_packages[@]}" libcmocka-dev openssl sqlite3 python3
     python3-cryptography git shellcheck)
 # Not in every release. oneDNN, whose package is named after its version, computes the vendor implementation's
-# GEMMs on the CPU, CLBlast those of OpenCL devices; the tests that want one of the others say
-# "skipped" without it.
+# GEMMs on the CPU, CLBlast those of OpenCL devices; pip installs the frameworks of `assay worker install`; the
+# tests that want one of the others say "skipped" without it.
 # shellcheck disable=SC2034  # by reference in install_by_apt
-optional_run_packages=(libdnnl2 libdnnl3 libdnnl3.6 libclblast1)
+optional_run_packages=(libdnnl2 libdnnl3 libdnnl3.6 libclblast1 python3-venv)
 # shellcheck disable=SC2034
-optional_test_packages=("${optional_run_packages[@]}" chromium fonts-dejavu-core opencl-headers
+optional_test_packages=("${optional_run_packages[@]}" g++ chromium fonts-dejavu-core opencl-headers
     oclgrind libdnnl-dev libclblast-dev libamdhip64-dev libhiprtc-builtins5 librocm-smi-dev
     python3-jsonschema python3-pandas rpm util-linux)
 # shellcheck disable=SC2034
@@ -167,24 +168,24 @@ explain_other_distribution() {
     case " $like " in
     *fedora* | *rhel* | *centos*)
         echo "  dnf install gcc cmake ninja-build pkgconf-pkg-config sqlite-devel libcsv-devel \\"
-        echo "      libyaml-devel jansson-devel libsodium-devel openssl-devel elfutils-libelf-devel \\"
+        echo "      libyaml-devel jansson-devel libsodium-devel openssl-devel elfutils-libelf-devel libcurl-devel \\"
         echo "      ocl-icd pocl"
         ! $test || echo "  dnf install libcmocka-devel sqlite python3 python3-cryptography git ShellCheck chromium opencl-headers"
         ;;
     *suse*)
         echo "  zypper install gcc cmake ninja pkgconf-pkg-config sqlite3-devel libcsv-devel \\"
-        echo "      libyaml-devel libjansson-devel libsodium-devel libopenssl-3-devel libelf-devel \\"
+        echo "      libyaml-devel libjansson-devel libsodium-devel libopenssl-3-devel libelf-devel libcurl-devel \\"
         echo "      libOpenCL1 pocl"
         ! $test || echo "  zypper install libcmocka-devel sqlite3 python3 python3-cryptography git ShellCheck chromium opencl-headers"
         ;;
     *arch*)
-        echo "  pacman -S gcc cmake ninja pkgconf sqlite libyaml jansson libsodium openssl libelf ocl-icd pocl"
+        echo "  pacman -S gcc cmake ninja pkgconf sqlite libyaml jansson libsodium openssl libelf curl ocl-icd pocl"
         echo "  and from the AUR: libcsv"
         ! $test || echo "  pacman -S cmocka python git shellcheck chromium opencl-headers"
         ;;
     *)
         echo "  a C compiler with OpenMP, cmake 3.22, ninja, pkg-config; with their headers: sqlite3,"
-        echo "  libcsv, libyaml, jansson, libsodium, OpenSSL 3, libelf; an OpenCL loader and PoCL"
+        echo "  libcsv, libyaml, jansson, libsodium, OpenSSL 3, libelf, libcurl; an OpenCL loader and PoCL"
         ! $test || echo "  cmocka, sqlite3, python3 with cryptography, git, shellcheck, chromium, the OpenCL headers"
         ;;
     esac
@@ -196,7 +197,7 @@ probe() {
     for tool in "${CC:-cc}" cmake ninja pkg-config; do
         command -v "$tool" >/dev/null || echo "$tool"
     done
-    local modules=(sqlite3 jansson libsodium libcrypto libelf yaml-0.1)
+    local modules=(sqlite3 jansson libsodium libcrypto libelf yaml-0.1 libcurl)
     [[ $set =~ ^(run|package)$ ]] || modules+=(cmocka)
     for module in "${modules[@]}"; do
         pkg-config --exists "$module" 2>/dev/null || echo "$module (by pkg-config)"

@@ -20,9 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backends/attention.h"
-#include "backends/convolution.h"
-#include "backends/gemm.h"
+#include "backends/framework.h"
+#include "backends/operation.h"
 #include "harness/core/digest.h"
 #include "harness/core/precision.h"
 #include "harness/core/reading.h"
@@ -68,7 +67,7 @@ struct backend_library {
  * that a runtime reads. A failed one has lost an entry for lack of memory.
  */
 struct backend_file {
-    const char *kind; /* "compiler" or "icd", static */
+    const char *kind; /* "compiler", "icd" or "model", static */
     char *path;       /* absolute, symbolic links resolved; heap */
     char *version;    /* as it reports itself, heap; NULL: not reported */
 };
@@ -93,6 +92,7 @@ void backend_file_list_finish(struct backend_file_list *list);
 struct device_options {
     bool flush_denormals; /* where the stack can set it; the device's readings report the result */
     bool profile;         /* device-side event times are wanted */
+    bool compile_anew;    /* kernels: no object that an earlier process has left on disk is used */
 };
 
 enum buffer_flags { BUFFER_READ_WRITE = 0, BUFFER_READ_ONLY = 1 };
@@ -211,65 +211,10 @@ struct device_ops {
     enum status (*synchronize)(struct device *device, struct error *err);
 
     /*
-     * Optional, all four or none: the vendor library's GEMM, prepared once and enqueued
-     * many times. NULL: there is none, only the portable implementation runs. create gives
-     * UNSUPPORTED, with the library's answer, for what it does not do; it may take long (a search
-     * of algorithms). Workspace belongs to the GEMM.
+     * Optional: what vendor libraries do as one call (operation.h), in the order in which they are
+     * asked. NULL: there is none, only portable implementations run.
      */
-    enum status (*gemm_create)(struct device *device, const struct gemm_shape *shape,
-                               struct gemm **ret, struct error *err);
-    void (*gemm_destroy)(struct device *device, struct gemm *gemm);
-    enum status (*gemm_run)(struct device *device, struct gemm *gemm,
-                            const struct gemm_operands *operands, struct error *err);
-    enum status (*gemm_describe)(struct device *device, const struct gemm *gemm,
-                                 struct gemm_info *ret, struct error *err);
-
-    /*
-     * Optional: runs of the GEMM take algorithm `index` of the library's list from now on; the
-     * first, which create takes, is the one that it expects to be fastest. Waits for what was
-     * enqueued, and provides the workspace. NULL: the library chooses by itself.
-     */
-    enum status (*gemm_select)(struct device *device, struct gemm *gemm, uint32_t index,
-                               struct error *err);
-
-    /*
-     * Optional, all five or none: the vendor library's convolution, as for GEMMs. set_weights is
-     * called before the first run and does what the library needs with them once (a reordering), so
-     * that no run has it; it returns when that is done. The buffer stays as it is until
-     * the next set_weights or destroy.
-     */
-    enum status (*convolution_create)(struct device *device, const struct convolution_shape *shape,
-                                      struct convolution **ret, struct error *err);
-    void (*convolution_destroy)(struct device *device, struct convolution *convolution);
-    enum status (*convolution_set_weights)(struct device *device, struct convolution *convolution,
-                                           const struct gemm_operand *weights, struct error *err);
-    enum status (*convolution_run)(struct device *device, struct convolution *convolution,
-                                   const struct gemm_operand *input,
-                                   const struct gemm_operand *output, struct error *err);
-    enum status (*convolution_describe)(struct device *device,
-                                        const struct convolution *convolution,
-                                        struct convolution_info *ret, struct error *err);
-
-    /* Optional: as gemm_select, for a convolution. NULL: the library chooses by itself. */
-    enum status (*convolution_select)(struct device *device, struct convolution *convolution,
-                                      uint32_t index, struct error *err);
-
-    /*
-     * Optional, all five or none: the vendor library's attention (attention.h), as for GEMMs.
-     * backward is called only for a shape with `training`. Workspace belongs to the attention.
-     */
-    enum status (*attention_create)(struct device *device, const struct attention_shape *shape,
-                                    struct attention **ret, struct error *err);
-    void (*attention_destroy)(struct device *device, struct attention *attention);
-    enum status (*attention_forward)(struct device *device, struct attention *attention,
-                                     const struct attention_operands *operands, struct error *err);
-    enum status (*attention_backward)(struct device *device, struct attention *attention,
-                                      const struct attention_operands *operands, struct error *err);
-    enum status (*attention_describe)(struct device *device, const struct attention *attention,
-                                      struct attention_info *ret, struct error *err);
-    /* Optional: takes another algorithm of a pass's list. NULL: the library lists none. */
-    enum status (*attention_select)(struct device *device, struct attention *attention,
-                                    bool backward, uint32_t index, struct error *err);
+    const struct operation_implementation *operations;
 
     /*
      * Optional: group sizes worth measuring for this device, ascending, at most `capacity`.

@@ -1,29 +1,10 @@
-/* gemm - the vendor library's GEMM: the checks in front of the hooks. */
-#include "backends/backend.h"
+/* gemm - what a GEMM is: its checks, its operands, its name. */
+#include "backends/operation.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-const char *support_name(enum support support)
-{
-    switch (support) {
-    case SUPPORT_NATIVE:
-        return "native";
-    case SUPPORT_EMULATED:
-        return "emulated";
-    case SUPPORT_ABSENT:
-        return "absent";
-    case SUPPORT_UNKNOWN:
-        break;
-    }
-    return "unknown";
-}
-
-bool device_has_gemm(const struct device *device)
-{
-    return device->ops->gemm_create != NULL;
-}
+#include "harness/core/text.h"
 
 static enum status refuse(struct error *err, const char *what)
 {
@@ -71,7 +52,7 @@ static unsigned __int128 matrix_extent(const struct gemm_shape *shape,
            (unsigned __int128)(lines - 1) * matrix->stride + length;
 }
 
-static enum status check_shape(const struct gemm_shape *shape, struct error *err)
+static enum status check(const struct gemm_shape *shape, struct error *err)
 {
     const bool integer = shape->precision == PRECISION_INT8;
 
@@ -93,127 +74,65 @@ static enum status check_shape(const struct gemm_shape *shape, struct error *err
     return STATUS_OK;
 }
 
-const char *device_no_gemm_reason(const struct device *device)
+static enum status complete(struct operation_desc *desc, struct error *err)
 {
-    const struct reading *reading = reading_find(&device->info.readings, "device.gemm");
+    struct gemm_shape *shape = &desc->gemm;
 
-    return reading != NULL && reading->reason != NULL ? reading->reason
-                                                      : "see `assay devices -v` for what was tried";
+    shape->outer = shape->outer != 0 ? shape->outer : 1;
+    shape->inner = shape->inner != 0 ? shape->inner : 1;
+    shape->alpha = shape->alpha != 0.0f ? shape->alpha : 1.0f;
+    return check(shape, err);
 }
 
-static enum status fail_none(const struct device *device, struct error *err)
+static void extents(const struct operation_desc *desc, struct operation_extent ret[OPERANDS_MAX])
 {
-    return error_set(err, STATUS_UNSUPPORTED, "no vendor GEMM: %s", device_no_gemm_reason(device));
-}
-
-enum status device_gemm_create(struct device *device, const struct gemm_shape *shape,
-                               struct gemm **ret, struct error *err)
-{
-    struct gemm_shape whole = *shape;
-    struct gemm *gemm = NULL;
-    enum status status;
-
-    if (!device_has_gemm(device))
-        return fail_none(device, err);
-    whole.outer = whole.outer != 0 ? whole.outer : 1;
-    whole.inner = whole.inner != 0 ? whole.inner : 1;
-    whole.alpha = whole.alpha != 0.0f ? whole.alpha : 1.0f;
-    status = check_shape(&whole, err);
-    if (status == STATUS_OK)
-        status = device->ops->gemm_create(device, &whole, &gemm, err);
-    if (status != STATUS_OK)
-        return status;
-    gemm->device = device;
-    gemm->shape = whole;
-    *ret = gemm;
-    return STATUS_OK;
-}
-
-void device_gemm_destroy(struct gemm *gemm)
-{
-    if (gemm != NULL)
-        gemm->device->ops->gemm_destroy(gemm->device, gemm);
-}
-
-static enum status check_operand(const struct gemm *gemm, const char *name,
-                                 const struct gemm_operand *operand, enum dtype type,
-                                 unsigned __int128 extent, struct error *err)
-{
-    if (operand->buffer == NULL || operand->buffer->device != gemm->device)
-        return error_set(err, STATUS_INTERNAL, "GEMM: %s is not a buffer of this device", name);
-    if (((extent + operand->offset) * dtype_bits(type) + 7) / 8 > operand->buffer->bytes)
-        return error_set(err, STATUS_INVALID,
-                         "GEMM: %s at offset %" PRIu64 " goes beyond its buffer of %" PRIu64
-                         " bytes",
-                         name, operand->offset, operand->buffer->bytes);
-    return STATUS_OK;
-}
-
-enum status device_gemm_run(struct gemm *gemm, const struct gemm_operands *operands,
-                            struct error *err)
-{
-    const struct gemm_shape *shape = &gemm->shape;
+    const struct gemm_shape *shape = &desc->gemm;
     const unsigned __int128 c = matrix_extent(shape, &shape->c, shape->m, shape->n);
-    enum status status = check_operand(gemm, "A", &operands->a, shape->a.type,
-                                       matrix_extent(shape, &shape->a, shape->m, shape->k), err);
-
-    if (status == STATUS_OK)
-        status = check_operand(gemm, "B", &operands->b, shape->b.type,
-                               matrix_extent(shape, &shape->b, shape->k, shape->n), err);
-    if (status == STATUS_OK)
-        status = check_operand(gemm, "C", &operands->c, shape->c.type, c, err);
-    if (status == STATUS_OK && shape->add)
-        status = check_operand(gemm, "D", &operands->d, shape->c.type, c, err);
-    if (status == STATUS_OK && shape->bias)
-        status = check_operand(gemm, "the bias", &operands->bias, shape->bias_type, shape->n, err);
-    if (status != STATUS_OK)
-        return status;
-    return gemm->device->ops->gemm_run(gemm->device, gemm, operands, err);
-}
-
-enum status device_gemm_describe(const struct gemm *gemm, struct gemm_info *ret, struct error *err)
-{
-    struct gemm_info info = {0};
-    enum status status = gemm->device->ops->gemm_describe(gemm->device, gemm, &info, err);
-
-    if (status == STATUS_OK)
-        *ret = info;
-    return status;
-}
-
-enum status device_gemm_select(struct gemm *gemm, uint32_t index, struct error *err)
-{
-    struct gemm_info info = {0};
-    enum status status = device_gemm_describe(gemm, &info, err);
-
-    if (status != STATUS_OK)
-        return status;
-    if (gemm->device->ops->gemm_select == NULL || info.algorithms == 0)
-        return error_set(err, STATUS_UNSUPPORTED, "%s lists no algorithms of its GEMMs",
-                         info.library);
-    if (index >= info.algorithms)
-        return error_set(err, STATUS_NOT_FOUND,
-                         "%s lists %" PRIu32 " algorithms for this GEMM, there is no number "
-                         "%" PRIu32,
-                         info.library, info.algorithms, index);
-    return gemm->device->ops->gemm_select(gemm->device, gemm, index, err);
-}
-
-/* A small linear layer: activations (m, k), weights (n, k). */
-static struct gemm_shape support_shape(enum precision precision, enum dtype type, enum dtype result)
-{
-    /* Libraries of block-scaled GEMMs want a k of 128. */
-    const uint64_t side = precision == PRECISION_FP4 ? 128 : 64;
-
-    return (struct gemm_shape){
-        .precision = precision,
-        .m = side,
-        .n = side,
-        .k = side,
-        .a = {.type = type, .stride = side},
-        .b = {.type = type, .stride = side, .transpose = true},
-        .c = {.type = result, .stride = side},
+    const struct operation_extent all[] = {
+        {"A", matrix_extent(shape, &shape->a, shape->m, shape->k), shape->a.type},
+        {"B", matrix_extent(shape, &shape->b, shape->k, shape->n), shape->b.type},
+        {"C", c, shape->c.type},
+        {shape->bias ? "the bias" : NULL, shape->n, shape->bias_type},
+        {shape->add ? "D" : NULL, c, shape->c.type},
     };
+
+    memcpy(ret, all, sizeof(all));
+}
+
+static void append_matrix(struct text *text, char name, const struct gemm_matrix *matrix,
+                          bool batch)
+{
+    text_append_format(text, " %c=%s%s/%" PRIu64, name, dtype_name(matrix->type),
+                       matrix->transpose ? "'" : "", matrix->stride);
+    if (batch)
+        text_append_format(text, "+%" PRIu64 "+%" PRIu64, matrix->outer_stride,
+                           matrix->inner_stride);
+}
+
+/* "bf16 64x64x64 a=bf16/64 b=bf16'/64 c=f32/64" */
+static char *key(const struct operation_desc *desc)
+{
+    const struct gemm_shape *shape = &desc->gemm;
+    const bool batch = shape->outer * shape->inner > 1;
+    struct text text;
+    uint32_t alpha;
+
+    memcpy(&alpha, &shape->alpha, sizeof(alpha));
+    text_init(&text);
+    text_append_format(&text, "%s %" PRIu64 "x%" PRIu64 "x%" PRIu64,
+                       precision_name(shape->precision), shape->m, shape->n, shape->k);
+    if (batch)
+        text_append_format(&text, " x%" PRIu64 "x%" PRIu64, shape->outer, shape->inner);
+    append_matrix(&text, 'a', &shape->a, batch);
+    append_matrix(&text, 'b', &shape->b, batch);
+    append_matrix(&text, 'c', &shape->c, batch);
+    if (shape->bias)
+        text_append_format(&text, " bias=%s", dtype_name(shape->bias_type));
+    if (shape->add)
+        text_append(&text, " add");
+    if (shape->alpha != 1.0f)
+        text_append_format(&text, " alpha=0x%08" PRIx32, alpha);
+    return text_steal(&text);
 }
 
 static enum dtype sum_type(enum precision precision)
@@ -232,79 +151,42 @@ static enum dtype fnuz_type(enum precision precision)
                                              : DTYPE_COUNT;
 }
 
-/* A GEMM of operands of this type, with the first of the results that the library takes. */
-static enum status create_any(struct device *device, enum precision precision, enum dtype type,
-                              struct gemm **ret, struct support_answers *answers)
+/*
+ * A small linear layer: activations (m, k), weights (n, k); results in the order in which a library
+ * is asked for them, in the usual type of operands, then in the other.
+ */
+static bool question(enum precision precision, unsigned number, struct operation_desc *ret,
+                     const char **ret_other)
 {
     const enum dtype results[] = {sum_type(precision), precision_dtype(precision), DTYPE_BF16};
-    enum status status = STATUS_UNSUPPORTED;
+    const unsigned count = sizeof(results) / sizeof(results[0]);
+    const bool other = number >= count;
+    const enum dtype type = other ? fnuz_type(precision) : precision_dtype(precision);
+    const enum dtype result = results[number % count];
+    /* Libraries of block-scaled GEMMs want a k of 128. */
+    const uint64_t side = precision == PRECISION_FP4 ? 128 : 64;
 
-    for (size_t i = 0; i < sizeof(results) / sizeof(results[0]) && status != STATUS_OK; i++) {
-        struct error err = ERROR_INIT;
-        struct gemm_shape shape = support_shape(precision, type, results[i]);
-
-        if (!result_type_fits(precision, results[i]))
-            continue;
-        status = device_gemm_create(device, &shape, ret, &err);
-        support_answers_add(answers, status, &err);
-    }
-    return status;
+    if (number >= 2 * count || type == DTYPE_COUNT)
+        return false;
+    *ret_other = other ? dtype_name(type) : NULL;
+    ret->gemm = (struct gemm_shape){
+        .precision = precision,
+        .m = side,
+        .n = side,
+        .k = side,
+        .a = {.type = type, .stride = side},
+        .b = {.type = type, .stride = side, .transpose = true},
+        /* What no GEMM gives is a question asked before. */
+        .c = {.type = result_type_fits(precision, result) ? result : results[0], .stride = side},
+    };
+    return true;
 }
 
-void support_answers_add(struct support_answers *answers, enum status status,
-                         const struct error *err)
-{
-    struct error *kept = status == STATUS_UNSUPPORTED ? &answers->refusal : &answers->failure;
-
-    if (status != STATUS_OK && kept->code == STATUS_OK)
-        error_set(kept, status, "%s", err->message);
-}
-
-void support_answers_tell(const struct support_answers *answers, bool granted,
-                          struct gemm_info *ret)
-{
-    const bool failed = answers->failure.code != STATUS_OK;
-    const char *message = failed ? answers->failure.message : answers->refusal.message;
-    const size_t length = granted ? strlen(ret->method) : 0, room = sizeof(ret->method) - length;
-
-    if (granted && failed)
-        snprintf(ret->method + length, room, "; asked otherwise: %.*s", (int)room - 1, message);
-    if (granted)
-        return;
-    ret->support = failed ? SUPPORT_UNKNOWN : SUPPORT_ABSENT;
-    snprintf(ret->method, room, "%.*s", (int)room - 1, message);
-}
-
-static void append_kind(struct gemm_info *info, const char *before, enum dtype type,
-                        const char *after)
-{
-    const size_t length = strlen(info->method);
-
-    snprintf(info->method + length, sizeof(info->method) - length, " (%s%s%s)", before,
-             dtype_name(type), after);
-}
-
-void device_gemm_support(struct device *device, enum precision precision, struct gemm_info *ret)
-{
-    const enum dtype other = fnuz_type(precision);
-    struct support_answers answers = {0};
-    struct error err = ERROR_INIT;
-    struct gemm *gemm = NULL, *second = NULL;
-    enum status status, other_status = STATUS_UNSUPPORTED;
-
-    memset(ret, 0, sizeof(*ret));
-    status = create_any(device, precision, precision_dtype(precision), &gemm, &answers);
-    if (other != DTYPE_COUNT)
-        other_status = create_any(device, precision, other, &second, &answers);
-    if (status == STATUS_OK || other_status == STATUS_OK) {
-        const bool alone = status != STATUS_OK;
-
-        status = device_gemm_describe(alone ? second : gemm, ret, &err);
-        support_answers_add(&answers, status, &err);
-        if (status == STATUS_OK && other_status == STATUS_OK)
-            append_kind(ret, alone ? "" : "and ", other, alone ? " alone" : "");
-    }
-    device_gemm_destroy(gemm);
-    device_gemm_destroy(second);
-    support_answers_tell(&answers, status == STATUS_OK, ret);
-}
+const struct operation_kind_ops gemm_kind = {
+    .name = "GEMM",
+    .weights = -1,
+    .complete = complete,
+    .extents = extents,
+    .key = key,
+    .question = question,
+};

@@ -46,50 +46,17 @@ enum status backend_ops_check(const struct backend_ops *ops, struct error *err)
     return STATUS_OK;
 }
 
-/* Hooks of one kind: all of them or none, and no select hook without them. */
-struct hook_group {
-    const char *name;
-    int present, count;
-    bool selects;
-};
-
-static enum status check_group(const struct hook_group *group, struct error *err)
-{
-    if (group->present != 0 && group->present != group->count)
-        return error_set(err, STATUS_INTERNAL,
-                         "a device has %d of the %d %s hooks; all or none are needed",
-                         group->present, group->count, group->name);
-    if (group->selects && group->present == 0)
-        return error_set(err, STATUS_INTERNAL,
-                         "a device has the hook \"%s_select\" and no other %s hook", group->name,
-                         group->name);
-    return STATUS_OK;
-}
-
 #define HAS(hook) (ops->hook != NULL)
 
-static enum status check_groups(const struct device_ops *ops, struct error *err)
+static enum status check_events(const struct device_ops *ops, struct error *err)
 {
-    const struct hook_group groups[] = {
-        {"event",
-         HAS(event_create) + HAS(event_destroy) + HAS(event_record) + HAS(event_elapsed_ns), 4,
-         false},
-        {"gemm", HAS(gemm_create) + HAS(gemm_destroy) + HAS(gemm_run) + HAS(gemm_describe), 4,
-         HAS(gemm_select)},
-        {"convolution",
-         HAS(convolution_create) + HAS(convolution_destroy) + HAS(convolution_set_weights) +
-             HAS(convolution_run) + HAS(convolution_describe),
-         5, HAS(convolution_select)},
-        {"attention",
-         HAS(attention_create) + HAS(attention_destroy) + HAS(attention_forward) +
-             HAS(attention_backward) + HAS(attention_describe),
-         5, HAS(attention_select)},
-    };
-    enum status status = STATUS_OK;
+    const int present =
+        HAS(event_create) + HAS(event_destroy) + HAS(event_record) + HAS(event_elapsed_ns);
 
-    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]) && status == STATUS_OK; i++)
-        status = check_group(&groups[i], err);
-    return status;
+    if (present != 0 && present != 4)
+        return error_set(err, STATUS_INTERNAL,
+                         "a device has %d of the 4 event hooks; all or none are needed", present);
+    return STATUS_OK;
 }
 
 enum status device_ops_check(const struct device_ops *ops, struct error *err)
@@ -114,7 +81,7 @@ enum status device_ops_check(const struct device_ops *ops, struct error *err)
 #undef NEED
     if (missing != NULL)
         return error_set(err, STATUS_INTERNAL, "a device lacks the hook \"%s\"", missing);
-    return check_groups(ops, err);
+    return check_events(ops, err);
 }
 
 #undef HAS

@@ -142,15 +142,23 @@ const struct field_rule *field_rule_find(const char *field)
 
 /* ---- judging ---- */
 
-/* A judgement in progress. */
+/* A judgement in progress. `factors` and `brought`: name -> array of fields. */
 struct judgement {
-    json_t *reasons, *except, *factors, *fields; /* factors: name -> array of fields */
+    const json_t *a, *b, *varied;
+    json_t *reasons, *except, *factors, *fields;
+    json_t *packages; /* name of a package -> the factor that its files belong to */
+    json_t *brought;  /* what differs in consequence of `setting` */
+    const char
+        *setting; /* the one thing that an experiment set on purpose; NULL: none, or several */
+    bool same_processor;
+    bool driver_compiles; /* of both: kernels are the work of the driver's own compiler */
     bool exploratory;
 };
 
 /* The state of one field, before it is classified. */
 struct finding {
     const char *field, *factor, *why, *state;
+    const char *of; /* the factor that it would belong to if no experiment had set anything */
     enum field_class field_class;
     bool required;
     const json_t *a, *b;
@@ -169,33 +177,144 @@ static const char *varied_factor(const json_t *varied, const char *field)
     return NULL;
 }
 
-static struct finding find(const char *field, const json_t *a, const json_t *b,
-                           const json_t *varied)
+/* What a result knows of the package of the file behind `field`: "NAME VERSION", or NULL. */
+static const char *package_of(const json_t *fields, const char *field)
+{
+    char key[256];
+
+    snprintf(key, sizeof(key), "%s" COMPARABILITY_PACKAGE, field);
+    return json_string_value(json_object_get(fields, key));
+}
+
+/* "NAME VERSION" without the version and the architecture; a folder's path has neither. */
+static void package_name(const char *package, char *ret, size_t size)
+{
+    snprintf(ret, size, "package %.*s", (int)strcspn(package, ": "), package);
+    if (!strncmp(package, COMPARABILITY_FOLDER, strlen(COMPARABILITY_FOLDER)))
+        snprintf(ret, size, "%s", package);
+}
+
+/* In which order: the driver's package is the driver, though its compiler comes with it. */
+enum learned { OF_DRIVERS, OF_ANY_RULE, OF_NO_RULE };
+
+/*
+ * The factor of each package: of that one of its files that has a rule (PoCL's library makes its
+ * package part of the driver), else the package itself. A file that changed its package (another
+ * folder, another package manager) makes the two one.
+ */
+static void learn_package(struct judgement *judgement, enum learned learned, const char *field)
 {
     const struct field_rule *rule = field_rule_find(field);
-    const char *set = varied_factor(varied, field);
+    const char *texts[2] = {package_of(judgement->a, field), package_of(judgement->b, field)};
+    const char *factor = NULL;
+    char names[2][256];
+
+    if (!rule || rule->field_class != FIELD_SUBJECT || (learned < OF_NO_RULE && !rule->factor) ||
+        (learned == OF_DRIVERS && strcmp(rule->factor, "driver") != 0))
+        return;
+    for (size_t i = 0; i < 2; i++) {
+        package_name(texts[i] ? texts[i] : "", names[i], sizeof(names[i]));
+        if (!factor)
+            factor = json_string_value(json_object_get(judgement->packages, names[i]));
+    }
+    if (!factor)
+        factor = rule->factor ? rule->factor : texts[0] ? names[0] : names[1];
+    for (size_t i = 0; i < 2; i++)
+        if (texts[i] && !json_object_get(judgement->packages, names[i]))
+            json_object_set_new(judgement->packages, names[i], json_string(factor));
+}
+
+static void learn_packages(struct judgement *judgement, enum learned learned)
+{
+    const json_t *const sides[2] = {judgement->a, judgement->b};
+    const char *field;
+    json_t *value;
+
+    for (size_t i = 0; i < 2; i++) /* what b alone has, too; a second time changes nothing */
+        json_object_foreach((json_t *)sides[i], field, value)
+            learn_package(judgement, learned, field);
+}
+
+static bool is_opencl(const json_t *fields)
+{
+    const char *backend = json_string_value(json_object_get(fields, "device.backend"));
+
+    return backend && !strcmp(backend, "opencl");
+}
+
+/* A processor is one device whatever a driver calls it, as long as the machine is the same. */
+static bool is_same_processor(const json_t *a, const json_t *b)
+{
+    static const char *const names[] = {"host.name", "host.cpu.model", "device.type"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const char *one = json_string_value(json_object_get(a, names[i]));
+        const char *other = json_string_value(json_object_get(b, names[i]));
+
+        if (!one || !other || strcmp(one, other) != 0)
+            return false;
+    }
+    return !strcmp(json_string_value(json_object_get(a, "device.type")), "cpu");
+}
+
+/* The factor of a subject, from its rule or the package of its file; lasts with the judgement. */
+static const char *factor_of(const struct judgement *judgement, const char *field,
+                             const struct field_rule *rule)
+{
+    const char *package = package_of(judgement->a, field), *factor = NULL;
+    char name[256];
+
+    if (!package)
+        package = package_of(judgement->b, field);
+    if (package) {
+        package_name(package, name, sizeof(name));
+        factor = json_string_value(json_object_get(judgement->packages, name));
+    }
+    if (!factor)
+        factor = rule->factor ? rule->factor : field;
+    if (judgement->same_processor && !strcmp(factor, "device"))
+        return "driver";
+    return judgement->driver_compiles && !strncmp(field, "kernel.", 7) ? "driver" : factor;
+}
+
+static bool has_ending(const char *text, const char *ending)
+{
+    const size_t length = strlen(text), end = strlen(ending);
+
+    return length >= end && !strcmp(text + length - end, ending);
+}
+
+static struct finding find(const struct judgement *judgement, const char *field)
+{
+    const struct field_rule *rule = field_rule_find(field);
+    const char *set = has_ending(field, COMPARABILITY_PACKAGE)
+                          ? NULL /* it only says whose a file is */
+                          : varied_factor(judgement->varied, field);
     struct finding finding = {.field = field,
                               .why = "no class is declared for it",
                               .field_class = FIELD_CONTROLLED,
-                              .a = a,
-                              .b = b};
+                              .a = json_object_get(judgement->a, field),
+                              .b = json_object_get(judgement->b, field)};
 
     if (rule) {
         finding.field_class = rule->field_class;
         finding.factor =
-            rule->field_class == FIELD_SUBJECT ? (rule->factor ? rule->factor : field) : NULL;
+            rule->field_class == FIELD_SUBJECT ? factor_of(judgement, field, rule) : NULL;
         finding.required = rule->required;
         finding.why = rule->why;
     }
+    finding.of = finding.factor;
     if (set) {
         finding.field_class = FIELD_SUBJECT;
         finding.factor = set;
         finding.why = "the experiment set it";
     }
-    if (!a || !b || json_is_null(a) || json_is_null(b))
+    if (judgement->setting && finding.field_class == FIELD_SUBJECT)
+        finding.factor = judgement->setting;
+    if (!finding.a || !finding.b || json_is_null(finding.a) || json_is_null(finding.b))
         finding.state = "unknown";
     else
-        finding.state = json_equal(a, b) ? "same" : "differs";
+        finding.state = json_equal(finding.a, finding.b) ? "same" : "differs";
     return finding;
 }
 
@@ -217,15 +336,22 @@ static void add_reason(json_t *list, const struct finding *finding)
                                              finding->why));
 }
 
-static void add_factor(json_t *factors, const struct finding *finding)
+static void add_field(json_t *factors, const char *factor, const char *field)
 {
-    json_t *list = json_object_get(factors, finding->factor);
+    json_t *list = json_object_get(factors, factor);
 
     if (!list) {
-        json_object_set_new(factors, finding->factor, json_array());
-        list = json_object_get(factors, finding->factor);
+        json_object_set_new(factors, factor, json_array());
+        list = json_object_get(factors, factor);
     }
-    json_array_append_new(list, json_string(finding->field));
+    json_array_append_new(list, json_string(field));
+}
+
+static void add_factor(struct judgement *judgement, const struct finding *finding)
+{
+    add_field(judgement->factors, finding->factor, finding->field);
+    if (finding->of && strcmp(finding->of, finding->factor) != 0)
+        add_field(judgement->brought, finding->of, finding->field);
 }
 
 static void weigh(struct judgement *judgement, const struct finding *finding)
@@ -245,12 +371,12 @@ static void weigh(struct judgement *judgement, const struct finding *finding)
         (finding->field_class == FIELD_SUBJECT && unknown && finding->required))
         add_reason(judgement->reasons, finding);
     else if (finding->field_class == FIELD_SUBJECT && !unknown)
-        add_factor(judgement->factors, finding);
+        add_factor(judgement, finding);
     else if (finding->field_class == FIELD_SUBJECT &&
              (finding->a && !json_is_null(finding->a)) !=
                  (finding->b && !json_is_null(finding->b)) &&
              !finding->required)
-        add_factor(judgement->factors, finding); /* a library that only one of them maps */
+        add_factor(judgement, finding); /* a library that only one of them maps */
     else
         json_array_append_new(judgement->except, json_string(finding->field));
 }
@@ -275,6 +401,20 @@ static bool same_machine(const json_t *a, const json_t *b)
     return true;
 }
 
+/* A rate that its own campaign contradicts compares with nothing. */
+static void refuse_above_ceiling(struct judgement *judgement, const json_t *a, const json_t *b)
+{
+    static const char field[] = "identity.above_ceiling";
+
+    for (int k = 0; k < 2; k++)
+        if (json_object_get(k ? b : a, field))
+            json_array_append_new(
+                judgement->reasons,
+                json_sprintf("%s: %s has a rate above what its campaign measured the device to do; "
+                             "find out why, and measure again",
+                             field, k ? "b" : "a"));
+}
+
 /* A first look, a simulated device and a foreign worker are marked as such in both results. */
 static void weigh_self_declared(struct judgement *judgement, const json_t *a, const json_t *b)
 {
@@ -297,14 +437,43 @@ static void weigh_self_declared(struct judgement *judgement, const json_t *a, co
         json_array_append_new(judgement->except, json_string("identity.origin"));
 }
 
-static json_t *factors_list(const json_t *factors)
+/*
+ * What tells a person which of a factor is meant: the version of a driver or a package, a device's
+ * name. New reference; null where nothing of the kind is known.
+ */
+static json_t *label_of(const json_t *fields, const json_t *list)
+{
+    static const char *const telling[] = {"device.driver_version", "device.name", "gemm.version",
+                                          "attention.version", "tool.version"};
+    const char *package = NULL;
+    size_t i;
+    json_t *field;
+
+    for (size_t k = 0; k < sizeof(telling) / sizeof(telling[0]); k++)
+        json_array_foreach(list, i, field)
+        {
+            if (!strcmp(json_string_value(field), telling[k]))
+                return value_or_null(json_object_get(fields, telling[k]));
+        }
+    json_array_foreach(list, i, field) if (!package) package =
+        package_of(fields, json_string_value(field));
+    if (!package)
+        return json_null();
+    if (strncmp(package, COMPARABILITY_FOLDER, strlen(COMPARABILITY_FOLDER)) != 0)
+        package += strcspn(package, " ");
+    return json_string(package + (package[0] == ' '));
+}
+
+static json_t *factors_list(const struct judgement *judgement, const json_t *factors)
 {
     json_t *list = json_array(), *fields;
     const char *factor;
 
     json_object_foreach((json_t *)factors, factor, fields)
     {
-        json_array_append_new(list, json_pack("{s:s, s:O}", "factor", factor, "fields", fields));
+        json_array_append_new(list, json_pack("{s:s, s:O, s:o, s:o}", "factor", factor, "fields",
+                                              fields, "a", label_of(judgement->a, fields), "b",
+                                              label_of(judgement->b, fields)));
     }
     return list;
 }
@@ -321,10 +490,11 @@ static json_t *conclude(struct judgement *judgement)
                            ? json_object_iter_key(json_object_iter(judgement->factors))
                            : NULL;
 
-    return json_pack("{s:s, s:O, s:O, s:o, s:s?, s:O}", "verdict",
+    return json_pack("{s:s, s:O, s:O, s:o, s:s?, s:o, s:O}", "verdict",
                      comparability_verdict_name(verdict), "reasons", judgement->reasons, "except",
-                     judgement->except, "factors", factors_list(judgement->factors), "attribution",
-                     only, "fields", judgement->fields);
+                     judgement->except, "factors", factors_list(judgement, judgement->factors),
+                     "attribution", only, "brought", factors_list(judgement, judgement->brought),
+                     "fields", judgement->fields);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -362,10 +532,36 @@ static const char **names_to_judge(const json_t *a, const json_t *b, size_t *ret
     return names;
 }
 
+/* The one factor that all of `varied` is of; NULL: none, or several. Borrowed. */
+static const char *only_setting(const json_t *varied)
+{
+    const char *pattern, *setting = NULL;
+    json_t *factor;
+
+    json_object_foreach((json_t *)varied, pattern, factor)
+    {
+        if (setting && strcmp(setting, json_string_value(factor)) != 0)
+            return NULL;
+        setting = json_string_value(factor);
+    }
+    return setting;
+}
+
 enum status comparability_judge(const json_t *a, const json_t *b, const json_t *varied,
                                 json_t **ret, struct error *err)
 {
-    struct judgement judgement = {json_array(), json_array(), json_object(), json_array(), false};
+    struct judgement judgement = {.a = a,
+                                  .b = b,
+                                  .varied = varied,
+                                  .reasons = json_array(),
+                                  .except = json_array(),
+                                  .factors = json_object(),
+                                  .fields = json_array(),
+                                  .packages = json_object(),
+                                  .brought = json_object(),
+                                  .setting = only_setting(varied),
+                                  .same_processor = is_same_processor(a, b),
+                                  .driver_compiles = is_opencl(a) && is_opencl(b)};
     size_t count = 0, rules;
     const char **names = NULL;
     json_t *result = NULL;
@@ -375,14 +571,16 @@ enum status comparability_judge(const json_t *a, const json_t *b, const json_t *
         status = STATUS_INTERNAL;
         goto done;
     }
+    for (enum learned learned = OF_DRIVERS; learned <= OF_NO_RULE; learned++)
+        learn_packages(&judgement, learned);
     names = names_to_judge(a, b, &count);
     for (size_t i = 0; names && i < count; i++) {
-        struct finding finding =
-            find(names[i], json_object_get(a, names[i]), json_object_get(b, names[i]), varied);
+        struct finding finding = find(&judgement, names[i]);
 
         weigh(&judgement, &finding);
     }
     weigh_self_declared(&judgement, a, b);
+    refuse_above_ceiling(&judgement, a, b);
     result = names ? conclude(&judgement) : NULL;
     if (result)
         *ret = result;
@@ -394,5 +592,7 @@ done:
     json_decref(judgement.except);
     json_decref(judgement.factors);
     json_decref(judgement.fields);
+    json_decref(judgement.packages);
+    json_decref(judgement.brought);
     return status;
 }

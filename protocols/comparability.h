@@ -25,7 +25,7 @@
  * Of stored comparisons. Raised whenever one could come out otherwise: with ESTIMATE_VERSION, and
  * with fields.yaml or what a record gives as fields.
  */
-#define COMPARISON_VERSION 12
+#define COMPARISON_VERSION 16
 
 enum field_class { FIELD_IDENTITY, FIELD_SUBJECT, FIELD_CONTROLLED, FIELD_NUISANCE };
 const char *field_class_name(enum field_class field_class);
@@ -59,6 +59,14 @@ const char *comparability_verdict_name(enum comparability_verdict verdict);
  */
 #define COMPARABILITY_FOREIGN_ORIGIN "measured by a foreign worker: "
 
+/*
+ * A field of this ending names the package of the file whose field comes before it ("library.libc"
+ * and "library.libc.package": "libc6:amd64 2.36-9"), or the folder of a file of no package that
+ * lies outside the folders where all libraries lie.
+ */
+#define COMPARABILITY_PACKAGE ".package"
+#define COMPARABILITY_FOLDER "files in "
+
 /* That path of the first of the two results that has one, or NULL: neither is such a result. */
 const char *comparability_foreign_worker(const json_t *judgement);
 
@@ -70,17 +78,25 @@ bool comparability_is_evidence(const json_t *judgement);
  * Judges two results by their fields. `a` and `b`: objects, name -> value (any JSON; null:
  * unknown). A field that only one of them has is unknown in the other. `varied`: what an experiment
  * set on purpose, as an object {field or prefix*: factor}; such fields count as subjects of that
- * factor, whatever their class. NULL: nothing, as for two stored results.
+ * factor, whatever their class. NULL: nothing, as for two stored results. Where the experiment set
+ * one thing, every subject that differs counts as its consequence: the arms were alike in all else
+ * and took turns.
+ *
+ * Files of one package are one factor: that of the rule that one of them has, else "package NAME".
+ * Processors of one model in one machine are one device whatever their drivers call them, which
+ * then belongs to the driver.
  *
  * New object in `ret`:
  *   {"verdict": "comparable" | "comparable_except" | "not_comparable",
  *    "reasons": ["field: why it ends the comparison", ...],
  *    "except": ["field", ...],
- *    "factors": [{"factor", "fields": ["device.driver_version", ...]}, ...],
+ *    "factors": [{"factor", "fields": ["device.driver_version", ...], "a", "b"}, ...],
  *    "attribution": "driver" | null,
+ *    "brought": factors as above that differ because of what the experiment set,
  *    "fields": [{"field", "class", "factor", "state": "same" | "differs" | "unknown", "a", "b",
  *                "why"}, ...]}
- * `attribution` is the one factor that differs; null when none or several do. NO_MEMORY, or
+ * `attribution` is the one factor that differs; null when none or several do. `a` and `b` of a
+ * factor are what a person knows it by (a version, a name), or null. NO_MEMORY, or
  * INTERNAL when the table is damaged.
  */
 enum status comparability_judge(const json_t *a, const json_t *b, const json_t *varied,

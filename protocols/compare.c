@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "protocols/stats/autocovariance.h"
 #include "protocols/stats/distribution.h"
@@ -22,6 +23,26 @@ int comparison_beyond_margin(const struct comparison *comparison)
     return ratio->lo > 1 + comparison->margin         ? 1
            : ratio->hi < 1 / (1 + comparison->margin) ? -1
                                                       : 0;
+}
+
+static const char *const figure_names[] = {
+#define COMPARE_FIGURE_NAME(code, name) name,
+    COMPARE_FIGURE_MAP(COMPARE_FIGURE_NAME)
+#undef COMPARE_FIGURE_NAME
+};
+
+const char *compare_figure_name(enum compare_figure figure)
+{
+    return figure_names[figure];
+}
+
+enum compare_figure compare_figure_find(const char *name)
+{
+    enum compare_figure figure = COMPARE_TIME;
+
+    while (figure < COMPARE_FIGURE_COUNT && (!name || strcmp(name, figure_names[figure]) != 0))
+        figure++;
+    return figure;
 }
 
 struct compare_options compare_options_default(void)

@@ -45,11 +45,30 @@ enum compare_verdict {
     COMPARE_INCONCLUSIVE
 };
 
+/* X(constant, name): what is compared; of servers also what protocols/serving/change.h says. */
+#define COMPARE_FIGURE_MAP(X)                                                                      \
+    X(TIME, "time")                                                                                \
+    X(ATTAINMENT, "attainment")                                                                    \
+    X(CAPACITY, "capacity")
+
+enum compare_figure {
+#define COMPARE_FIGURE_ENUM(code, name) COMPARE_##code,
+    COMPARE_FIGURE_MAP(COMPARE_FIGURE_ENUM)
+#undef COMPARE_FIGURE_ENUM
+        COMPARE_FIGURE_COUNT
+};
+
+/* Stable name ("time"). */
+const char *compare_figure_name(enum compare_figure figure);
+/* COMPARE_FIGURE_COUNT: no such name; NULL is none. */
+enum compare_figure compare_figure_find(const char *name);
+
 /* What is asked, fixed before the data are seen. */
 struct compare_options {
     double confidence; /* of the interval, e.g. 0.95; the two one-sided tests take 1 - that each */
     double margin;     /* delta, relative, e.g. 0.01 */
     double power;      /* that needed_pairs aims at, e.g. 0.8 */
+    enum compare_figure figure; /* of stored results; 0: time */
 };
 struct compare_options compare_options_default(void);
 

@@ -1,7 +1,11 @@
 #include "protocols/conduct.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "protocols/serving/request_log.h"
 
 /* What two processes may differ by in reading the same clock around a message. */
 #define CLOCK_SLACK_NS INT64_C(1000000)
@@ -12,6 +16,84 @@
 #define CLOCK_RATE_PART 1000
 /* More of a window than this between samples is no window of samples. */
 #define GAP_PART 2
+/* A worker that shares its processors may wait so long between samples, in a short window, too. */
+#define GAP_SLACK_NS INT64_C(1000000000)
+
+struct conduct conduct_new(void)
+{
+    const struct conduct_clocks none = {-1, -1, -1};
+
+    return (struct conduct){.warmup.begin_ns = -1,
+                            .window.begin_ns = -1,
+                            .kernel_ns = -1,
+                            .clocks = none,
+                            .worker_clocks = none,
+                            .ticks_per_s = -1};
+}
+
+/* ---- what the harness saw, as JSON ---- */
+
+static int64_t number_or(const json_t *json, const char *key, int64_t otherwise)
+{
+    const json_t *value = json_object_get(json, key);
+
+    return json_is_integer(value) ? json_integer_value(value) : otherwise;
+}
+
+static json_t *number_or_null(int64_t value)
+{
+    return value < 0 ? json_null() : json_integer(value);
+}
+
+struct conduct_clocks conduct_clocks_from_json(const json_t *json)
+{
+    return (struct conduct_clocks){number_or(json, "raw_ns", -1), number_or(json, "ticks", -1),
+                                   number_or(json, "device_ns", -1)};
+}
+
+static json_t *clocks_to_json(const struct conduct_clocks *clocks)
+{
+    return json_pack("{s:o, s:o, s:o}", "raw_ns", number_or_null(clocks->raw_ns), "ticks",
+                     number_or_null(clocks->ticks), "device_ns", number_or_null(clocks->device_ns));
+}
+
+json_t *conduct_to_json(const struct conduct *conduct)
+{
+    json_t *json = json_pack(
+        "{s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:s}", "go_ns", (json_int_t)conduct->go_ns,
+        "told_ns", (json_int_t)conduct->told_ns, "kernel_ns", number_or_null(conduct->kernel_ns),
+        "clocks", clocks_to_json(&conduct->clocks), "worker_clocks",
+        clocks_to_json(&conduct->worker_clocks), "ticks_per_s",
+        number_or_null(conduct->ticks_per_s), "spot_checks", (json_int_t)conduct->spot_checks,
+        "spot_checks_ns", (json_int_t)conduct->spot_checks_ns, "worker", conduct->worker);
+
+    if (json && conduct->outputs_checked > 0)
+        json_object_set_new(json, "outputs_checked", json_integer(conduct->outputs_checked));
+    if (json && conduct->checks_are_own)
+        json_object_set_new(json, "checks", json_string("assay"));
+    return json;
+}
+
+bool conduct_from_json(const json_t *json, struct conduct *conduct)
+{
+    const char *worker = json_string_value(json_object_get(json, "worker"));
+
+    conduct->go_ns = number_or(json, "go_ns", 0);
+    conduct->told_ns = number_or(json, "told_ns", 0);
+    conduct->kernel_ns = number_or(json, "kernel_ns", -1);
+    conduct->clocks = conduct_clocks_from_json(json_object_get(json, "clocks"));
+    conduct->worker_clocks = conduct_clocks_from_json(json_object_get(json, "worker_clocks"));
+    conduct->ticks_per_s = number_or(json, "ticks_per_s", -1);
+    conduct->spot_checks = number_or(json, "spot_checks", 0);
+    conduct->spot_checks_ns = number_or(json, "spot_checks_ns", 0);
+    conduct->outputs_checked = number_or(json, "outputs_checked", 0);
+    conduct->checks_are_own = json_object_get(json, "checks") != NULL;
+    snprintf(conduct->worker, sizeof(conduct->worker), "%s",
+             worker && strlen(worker) < sizeof(conduct->worker) ? worker : "");
+    return json_is_object(json);
+}
+
+/* ---- judging ---- */
 
 struct conduct_part *conduct_part_of(struct conduct *conduct, const char *name)
 {
@@ -48,7 +130,7 @@ static enum status check_verification(const struct conduct *conduct, struct erro
 static enum status check_spot_checks(const struct protocol *protocol, const struct conduct *conduct,
                                      struct error *err)
 {
-    if (conduct->spot_checks < protocol->spot_checks_least)
+    if (conduct->spot_checks < protocol->spot_checks_least && !conduct->is_endpoint)
         return error_set(err, STATUS_INVALID,
                          "spot_checks.least: %" PRId64
                          " iterations were checked in the window, and "
@@ -83,6 +165,25 @@ static enum status check_warmup(const struct protocol *protocol, const struct co
     return STATUS_OK;
 }
 
+/* A server idles between requests, so its steps need not fill the window. */
+static enum status check_requests(const struct protocol *protocol, const struct conduct *conduct,
+                                  struct error *err)
+{
+    const int64_t wanted = conduct->traced > 0 ? conduct->traced : protocol->serving_requests;
+
+    if (conduct->scheduled != wanted)
+        return error_set(err, STATUS_INVALID,
+                         "serving.requests: %" PRId64 " requests were scheduled, and the %s "
+                         "demands %" PRId64,
+                         conduct->scheduled, conduct->traced > 0 ? "trace" : "protocol", wanted);
+    if (conduct->request_columns != REQUEST_COLUMNS)
+        return error_set(err, STATUS_INVALID,
+                         "serving.requests: the log has %" PRId64 " of %d columns with a value for "
+                         "each of %" PRId64 " requests",
+                         conduct->request_columns, REQUEST_COLUMNS, conduct->scheduled);
+    return STATUS_OK;
+}
+
 static enum status check_window(const struct protocol *protocol, const struct conduct *conduct,
                                 struct error *err)
 {
@@ -100,8 +201,8 @@ static enum status check_window(const struct protocol *protocol, const struct co
                          "window.time: %.3g s of samples and gaps in the window, and the protocol "
                          "demands %.3g s",
                          (double)span(window) / 1e9, (double)protocol->window_ns / 1e9);
-    if (protocol->cache == PROTOCOL_CACHE_HOT && span(window) > EDGE_NS &&
-        window->gap_ns - conduct->spot_checks_ns > span(window) / GAP_PART)
+    if (protocol->cache == PROTOCOL_CACHE_HOT &&
+        window->gap_ns - conduct->spot_checks_ns > span(window) / GAP_PART + GAP_SLACK_NS)
         return error_set(err, STATUS_INVALID,
                          "clock.gaps: %.3g s of the window's %.3g s lie between samples",
                          (double)window->gap_ns / 1e9, (double)span(window) / 1e9);
@@ -146,16 +247,103 @@ static enum status check_clocks(const struct conduct *conduct, struct error *err
     return STATUS_OK;
 }
 
+/* Of what clock_monotonic_ns says; `surplus_only`: the other clock may say less. */
+static double share_of(int64_t monotonic_ns, double other_ns, bool surplus_only)
+{
+    const double apart = other_ns - (double)monotonic_ns;
+    const double beyond = (surplus_only ? apart : fabs(apart)) - (double)CLOCK_SLACK_NS;
+
+    return other_ns >= 0 && monotonic_ns > 0 && beyond > 0 ? beyond / (double)monotonic_ns : 0;
+}
+
+static double ticks_ns(const struct conduct *conduct, int64_t ticks)
+{
+    return ticks < 0 || conduct->ticks_per_s <= 0
+               ? -1
+               : (double)ticks * 1e9 / (double)conduct->ticks_per_s;
+}
+
+double conduct_clock_share(const struct conduct *conduct, enum conduct_clock clock)
+{
+    const struct conduct_clocks *harness = &conduct->clocks, *worker = &conduct->worker_clocks;
+    const int64_t elapsed = conduct->told_ns - conduct->go_ns;
+    const int64_t phase =
+        conduct->window.begin_ns < 0 ? 0 : conduct->window.end_ns - conduct->window.begin_ns;
+
+    switch (clock) {
+    case CONDUCT_CLOCK_RAW:
+        return fmax(share_of(elapsed, (double)harness->raw_ns, false),
+                    share_of(phase, (double)worker->raw_ns, false));
+    case CONDUCT_CLOCK_TSC:
+        return fmax(share_of(elapsed, ticks_ns(conduct, harness->ticks), false),
+                    share_of(phase, ticks_ns(conduct, worker->ticks), false));
+    case CONDUCT_CLOCK_DEVICE:
+        return fmax(share_of(phase, (double)worker->device_ns, true),
+                    share_of(conduct->window.wall_ns, (double)conduct->window.device_ns, true));
+    case CONDUCT_CLOCK_COUNT:
+        break;
+    }
+    return 0;
+}
+
+const char *conduct_clock_name(enum conduct_clock clock)
+{
+    static const char *const names[] = {"raw", "tsc", "device"};
+
+    return names[clock];
+}
+
+const char *conduct_clock_words(enum conduct_clock clock)
+{
+    static const char *const words[] = {"CLOCK_MONOTONIC_RAW", "the processor's counter",
+                                        "the device's clock"};
+
+    return words[clock];
+}
+
+/* CLOCK_MONOTONIC against clocks that nobody adjusts, or that another clock drives. */
+static enum status check_other_clocks(const struct conduct *conduct, struct error *err)
+{
+    for (enum conduct_clock i = 0; i < CONDUCT_CLOCK_COUNT; i++) {
+        const double share = conduct_clock_share(conduct, i);
+
+        if (share > CONDUCT_CLOCK_MOST)
+            return error_set(err, STATUS_INVALID,
+                             "clock.%s: over the window CLOCK_MONOTONIC and %s differ by %.3g %%: "
+                             "the machine slept, a time server moved its time, or a program "
+                             "changes what clocks say",
+                             conduct_clock_name(i), conduct_clock_words(i), 100 * share);
+    }
+    return STATUS_OK;
+}
+
+static enum status check_worker(const struct conduct *conduct, struct error *err)
+{
+    const char *planned = conduct->planned_worker ? conduct->planned_worker : "";
+
+    if (!planned[0] || !strcmp(planned, conduct->worker))
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID,
+                     "worker.identity: the plan names the program %.12s... (SHA-256), and %.12s... "
+                     "measured",
+                     planned, conduct->worker[0] ? conduct->worker : "none that is known");
+}
+
 enum status conduct_judge(const struct protocol *protocol, const struct conduct *conduct,
                           struct error *err)
 {
-    enum status status = check_verification(conduct, err);
+    enum status status = check_worker(conduct, err);
 
+    if (status == STATUS_OK)
+        status = check_verification(conduct, err);
     if (status == STATUS_OK)
         status = check_warmup(protocol, conduct, err);
     if (status == STATUS_OK)
-        status = check_window(protocol, conduct, err);
+        status = conduct->scheduled != 0 ? check_requests(protocol, conduct, err)
+                                         : check_window(protocol, conduct, err);
     if (status == STATUS_OK)
         status = check_spot_checks(protocol, conduct, err);
-    return status == STATUS_OK ? check_clocks(conduct, err) : status;
+    if (status == STATUS_OK)
+        status = check_clocks(conduct, err);
+    return status == STATUS_OK ? check_other_clocks(conduct, err) : status;
 }

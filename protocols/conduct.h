@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
+#include "harness/core/digest.h"
 #include "harness/core/status.h"
 #include "protocols/protocol.h"
 
@@ -17,13 +20,32 @@ struct conduct_part {
     int64_t samples;
     int64_t wall_ns;          /* sum of the samples */
     int64_t gap_ns;           /* sum of the gaps between them, without the one before the first */
+    int64_t device_ns;        /* sum of what they took by the device's clock; 0: not known */
     int64_t begin_ns, end_ns; /* the worker's phase, since the trial's start; -1: it sent none */
+};
+
+/* What other clocks than CLOCK_MONOTONIC say that the window took; -1: there is none. */
+struct conduct_clocks {
+    int64_t raw_ns;    /* CLOCK_MONOTONIC_RAW */
+    int64_t ticks;     /* of the processor's counter */
+    int64_t device_ns; /* the device's own, of the worker alone */
+};
+
+enum conduct_clock {
+    CONDUCT_CLOCK_RAW,
+    CONDUCT_CLOCK_TSC, /* the processor's counter, on AArch64 as well */
+    CONDUCT_CLOCK_DEVICE,
+    CONDUCT_CLOCK_COUNT
 };
 
 /* What is known of a trial. */
 struct conduct {
     struct conduct_part warmup, window;
     int64_t iterations_per_sample;
+    int64_t scheduled; /* requests of a server; 0: its samples follow each other */
+    int64_t traced;    /* requests of the trace that they are; 0: the protocol says how many */
+    int64_t request_columns; /* of its log, with a value for each of them */
+    bool is_endpoint;        /* whose requests cannot be spot-checked */
     bool checked_before, checked_after, checked_within; /* a check of that phase was stored */
     int64_t spot_checks;                                /* made and answered */
     int64_t spot_checks_ns; /* what they took together, as the worker says; part of the gaps */
@@ -32,7 +54,42 @@ struct conduct {
     int64_t go_ns, told_ns;
     /* The same time by the kernel's own clock (clock_kernel_ns); -1: there is none. */
     int64_t kernel_ns;
+    struct conduct_clocks clocks;        /* from go_ns to told_ns, by the harness */
+    struct conduct_clocks worker_clocks; /* over the worker's phase, by the worker */
+    int64_t ticks_per_s;                 /* by the harness, before the window; -1: not known */
+    char worker[DIGEST_HEX_SIZE];        /* SHA-256 of the program that measured; "": not known */
+    int64_t outputs_checked;             /* handed over by the worker and compared by the harness */
+    /* The program is a declared worker, which the plan names, and hands its outputs over, so that
+     * the trial's checks are assay's own. */
+    bool checks_are_own;
+    const char *planned_worker; /* the same by the campaign's plan; NULL or "": it says none */
 };
+
+/* Nothing is known. */
+struct conduct conduct_new(void);
+
+/* {"raw_ns", "ticks", "device_ns"} of a worker's phase; members that are missing or null are -1. */
+struct conduct_clocks conduct_clocks_from_json(const json_t *json);
+
+/* What the harness saw, as member `conduct` of a trial's facts; NULL: no memory. */
+json_t *conduct_to_json(const struct conduct *conduct);
+/* The inverse; false: `json` is no object. */
+bool conduct_from_json(const json_t *json, struct conduct *conduct);
+
+/*
+ * By what share of the window the clock and CLOCK_MONOTONIC disagree, in the harness or in the
+ * worker, beyond what reading them takes (1 ms); 0: they agree, or there is none. CLOCK_MONOTONIC
+ * is adjusted: its frequency by 0.05 % at most, its tick by 10 % (adjtimex(2)), which chronyd uses
+ * by 8.3 % to correct large errors ("maxslewrate", chrony.conf(5)). The device's clock covers the
+ * device's work alone, so that only its surplus counts: of the window, and of its samples' sum.
+ */
+double conduct_clock_share(const struct conduct *conduct, enum conduct_clock clock);
+/* Above CONDUCT_CLOCK_NOTED it is a finding, above CONDUCT_CLOCK_MOST the trial is invalid. */
+#define CONDUCT_CLOCK_NOTED 0.001
+#define CONDUCT_CLOCK_MOST 0.01
+/* "raw", "tsc", "device"; and for people. */
+const char *conduct_clock_name(enum conduct_clock clock);
+const char *conduct_clock_words(enum conduct_clock clock);
 
 /* The part of the worker's phase `name`; NULL: it is of neither. */
 struct conduct_part *conduct_part_of(struct conduct *conduct, const char *name);

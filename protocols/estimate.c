@@ -294,7 +294,7 @@ static void find_verdict(struct estimate *e)
         return;
     }
     for (i = ESTIMATE_VERDICT_COUNT; i-- > 0;) {
-        if (i == ESTIMATE_INSUFFICIENT || i == ESTIMATE_UNDETERMINED)
+        if (i == ESTIMATE_INSUFFICIENT || i == ESTIMATE_UNDETERMINED || i == ESTIMATE_SERVING)
             continue;
         worse += counts[i];
         if ((double)worse > VERDICT_SHARE * (double)judged)
@@ -397,6 +397,7 @@ void estimate_destroy(struct estimate *e)
         return;
     finding_list_finish(&e->findings);
     json_decref(e->energy);
+    json_decref(e->serving);
     free(e->energy_source);
     free(e->trials);
     free(e);

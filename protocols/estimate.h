@@ -23,8 +23,10 @@
  * every trial with samples, graded; between trials all of them count. 5: percentiles between
  * trials; intervals at least a tick wide; trials needed with assurance; families of comparisons. 6:
  * ramps, power laws and long memory among the descriptions; `undetermined`; heavy tails by rank.
+ * 7: findings of clocks, of preloaded libraries and of files without a package; numbers as in 6.
+ * 8: good tokens, intervals of good requests and tokens, energy of good work of servers.
  */
-#define ESTIMATE_VERSION 6
+#define ESTIMATE_VERSION 8
 
 /*
  * X(constant, id, label, steady): one name of a verdict everywhere; the label differs in blanks and
@@ -35,6 +37,8 @@
     X(STEADY, "steady", "steady", true)                         /* from the first sample */        \
     X(WARMUP, "after_warmup", "after warmup", true)             /* steady after a slower start */  \
     X(SLOWDOWN, "after_slowdown", "after slowdown", true)       /* steady after a faster start */  \
+    X(SERVING, "serving", "serving", true) /* a server under load, which has no steady state;    \
+                                              findings say what is wrong with its load or queue */ \
     X(INSUFFICIENT, "insufficient", "insufficient", false) /* too few (effective)        \
                                                                    samples within trials to tell */\
     X(UNDETERMINED, "undetermined", "undetermined", false) /* a random walk or long memory cannot  \
@@ -130,6 +134,7 @@ struct estimate {
                                   80 % (trials_needed); 0: unknown, or already there */
     struct finding_list findings;
     char *energy_source; /* heap: "device.energy_uj"; NULL: no energy is known */
+    json_t *serving;     /* of a server's cell (serving_result_to_json); NULL: it is none */
     json_t *energy;      /* array, one entry for each counter (window telemetry); NULL: none */
 };
 

@@ -1,6 +1,8 @@
 /* The codec of an estimate: what is stored, read back, and described by a schema. */
 #include "protocols/estimate.h"
 
+#include "protocols/serving/analysis.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +52,8 @@ json_t *estimate_to_json(const struct estimate *e)
         json_object_set_new(object, "energy_source", json_string(e->energy_source));
     if (object && e->energy)
         json_object_set(object, "energy", e->energy);
+    if (object && e->serving)
+        json_object_set(object, "serving", e->serving);
     return object;
 }
 
@@ -98,6 +102,7 @@ static bool read_lists(const json_t *json, struct estimate *e)
 {
     const json_t *trials = json_object_get(json, "trials"), *trial;
     const json_t *energy = json_object_get(json, "energy");
+    const json_t *serving = json_object_get(json, "serving");
     const char *source = json_string_value(json_object_get(json, "energy_source"));
     size_t i;
 
@@ -107,6 +112,8 @@ static bool read_lists(const json_t *json, struct estimate *e)
     json_array_foreach(trials, i, trial) read_trial(trial, &e->trials[e->trial_count++]);
     if (json_is_array(energy))
         e->energy = json_incref((json_t *)energy);
+    if (json_is_object(serving))
+        e->serving = json_incref((json_t *)serving);
     e->energy_source = source ? strdup(source) : NULL;
     return !source || e->energy_source;
 }
@@ -192,6 +199,8 @@ json_t *estimate_schema(void)
         "type", "object", "additionalProperties", 0, "properties", "iteration", number_or_null(),
         "process", number_or_null(), "needed_trials", "type", "integer", "null", "findings",
         findings_schema(), "energy_source", "type", "string", "energy", "type", "array");
+    if (properties)
+        json_object_set_new(properties, "serving", serving_result_schema());
     return json_pack("{s:s, s:b, s:[s,s,s,s,s,s], s:o}", "type", "object", "additionalProperties",
                      0, "required", "version", "verdict", "headline", "metrics", "trials",
                      "findings", "properties", properties);

@@ -119,6 +119,30 @@ enum finding_severity {
       "measured by another program than assay's own worker (ASSAY_WORKER): device, times and "     \
       "checks are as that program reports them",                                                   \
       "measure without ASSAY_WORKER for figures of assay's own")                                   \
+    X(ABOVE_CEILING, "above_ceiling", CRITICAL, NUMBERS("ratio"),                                  \
+      "the rate is {ratio:g} times the most that this campaign measured the device to do "         \
+      "({subject}): work was left out, or the cell's count of it is wrong",                         \
+      "find out why, and note it with `assay amend`; it compares with nothing")                     \
+    /* of the cell of an endpoint */                                                               \
+    X(OUTPUTS_NOT_CHECKED, "outputs_not_checked", WARNING, NUMBERS(NULL),                          \
+      "the answers are a server's of its own: that they came was checked, and not what they say",  \
+      "test the quality of its answers by other means")                                            \
+    X(CERTIFICATE_NOT_CHECKED, "certificate_not_checked", CRITICAL, NUMBERS(NULL),                 \
+      "the server's certificate was not verified (verify_tls: false): another may have answered",  \
+      "name the authority's certificates as ca_file")                                              \
+    /* of a trial, from what the harness saw of it */                                              \
+    X(CLOCK_DISAGREES, "clock_disagrees", WARNING, NUMBERS("share"),                               \
+      "over the window CLOCK_MONOTONIC and {subject} differ by {share:%}",                         \
+      "let the time server settle (`chronyc tracking`, `timedatectl`), and look for programs that " \
+      "change what clocks say")                                                                    \
+    X(PRELOADED, "preloaded", WARNING, NUMBERS(NULL),                                              \
+      "{subject} put libraries into the worker that nothing there asked for: they can change what " \
+      "is measured, and what clocks say",                                                          \
+      "measure without it")                                                                        \
+    X(NO_PACKAGE, "no_package", INFO, NUMBERS("files"),                                            \
+      "mapped files that belong to no package: {files:n} (drivers and libraries that were "        \
+      "installed without the system's package manager: nobody else vouches for them)",             \
+      "`assay show --json` lists them with their digests")                                         \
     /* of a trial, from what was sampled while it ran */                                           \
     X(STEAL, "steal", WARNING, NUMBERS("cores"),                                            \
       "the hypervisor took {cores:g} cores from this machine during the window",                   \
@@ -141,6 +165,40 @@ enum finding_severity {
     X(MEMORY_ERRORS, "memory_errors", CRITICAL, NUMBERS("errors"),                          \
       "{errors:n} uncorrected memory errors on the device",                                        \
       "check the device")                                                                          \
+    /* of a server's trial, from its requests */                                                   \
+    X(LOAD_LATE, "load_late", CRITICAL, NUMBERS("p999_ns", "share"),                               \
+      "the load was late: one request in a thousand was sent {p999_ns:ns} or more after its time, "\
+      "{share:%} later than the protocol admits",                                                  \
+      "give the generator a processor of its own, on an idle machine")                             \
+    X(REQUESTS_REFUSED, "requests_refused", WARNING, NUMBERS("requests", "share"),                 \
+      "{requests:n} requests were refused ({share:%}): the queue was full",                        \
+      "lower the rate, or declare a longer batching.queue")                                        \
+    X(REQUESTS_UNFINISHED, "requests_unfinished", WARNING, NUMBERS("requests", "share"),           \
+      "{requests:n} requests were not over at the end of the drain ({share:%}); they count as "    \
+      "outside the limits",                                                                        \
+      "lower the rate, or declare a longer serving.drain")                                         \
+    X(REQUESTS_FAILED, "requests_failed", WARNING, NUMBERS("requests", "share"),                   \
+      "{requests:n} requests failed ({share:%})",                                                  \
+      "look into the log of the server")                                                           \
+    X(LOAD_NOT_AS_DECLARED, "load_not_as_declared", CRITICAL, NUMBERS(NULL),                       \
+      "the requests did not come as declared",                                                     \
+      "look at the lag of the requests, and run again")                                            \
+    X(QUEUE_GROWING, "queue_growing", WARNING, NUMBERS("growth"),                                  \
+      "the queue grew by {growth:g} requests for each that arrived: the server does not carry "    \
+      "this rate, and no latency of it has a level",                                               \
+      "lower the rate")                                                                            \
+    X(LIMITS_MET, "limits_met", INFO, NUMBERS("attained", "demanded", "needed"),                   \
+      "the limits are met: {attained:%} of the requests kept them, {demanded:%} shall",            \
+      "")                                                                                          \
+    X(LIMITS_MISSED, "limits_missed", WARNING, NUMBERS("attained", "demanded", "needed"),          \
+      "the limits are missed: {attained:%} of the requests kept them, {demanded:%} shall",         \
+      "lower the rate")                                                                            \
+    X(LIMITS_OPEN, "limits_open", INFO, NUMBERS("attained", "demanded", "needed"),                 \
+      "whether {demanded:%} of the requests keep the limits is open ({subject}): {attained:%} did",\
+      "about {needed:n} requests in all trials would tell")                                        \
+    X(LIMITS_UNKNOWN, "limits_unknown", INFO, NUMBERS("attained", "demanded", "needed"),           \
+      "whether {demanded:%} of the requests keep the limits is open ({subject}): {attained:%} did",\
+      "more requests would not tell; a lower rate or an idle machine may")                         \
     X(TELEMETRY_GAP, "telemetry_incomplete", INFO, NUMBERS(NULL),                           \
       "telemetry is incomplete: {subject}",                                                        \
       "")                                                                                          \

@@ -35,6 +35,30 @@ enum metric_better { METRIC_LOWER, METRIC_HIGHER, METRIC_NEITHER };
  */
 /* clang-format off */
 #define METRIC_MAP(X)                                                                              \
+    X(ATTAINMENT, "attainment", "attainment", RATIO, "1", HIGHER, 0,                               \
+      "attainment_ratio", "requests that kept all limits / requests scheduled")                    \
+    X(GOODPUT, "goodput", "goodput", RATE, "requests/s", HIGHER, 0,                                \
+      "good_requests_per_second", "requests that kept all limits / time that was scheduled")       \
+    X(REQUEST_RATE, "request_rate", "arrivals", RATE, "requests/s", NEITHER, 0,                    \
+      "requests_per_second", "requests scheduled / time that was scheduled")                       \
+    X(TTFT_P50, "ttft_p50", "first output p50", TIME, "ns", LOWER, 0,                              \
+      "first_output_p50_seconds", "median time from a request's scheduled time to its first output")\
+    X(TTFT_P99, "ttft_p99", "first output p99", TIME, "ns", LOWER, 0,                              \
+      "first_output_p99_seconds", "99th percentile of the same")                                   \
+    X(TPOT_P50, "tpot_p50", "per output p50", TIME, "ns", LOWER, 0,                                \
+      "per_output_p50_seconds", "median of (last - first output) / (outputs - 1) of a request")    \
+    X(TPOT_P99, "tpot_p99", "per output p99", TIME, "ns", LOWER, 0,                                \
+      "per_output_p99_seconds", "99th percentile of the same")                                     \
+    X(E2E_P50, "e2e_p50", "latency p50", TIME, "ns", LOWER, 0,                                     \
+      "latency_p50_seconds", "median time from a request's scheduled time to its last output")     \
+    X(E2E_P99, "e2e_p99", "latency p99", TIME, "ns", LOWER, 0,                                     \
+      "latency_p99_seconds", "99th percentile of the same")                                        \
+    X(LAG_P999, "lag_p99.9", "lag p99.9", TIME, "ns", LOWER, 0,                                    \
+      "lag_p99_9_seconds", "99.9th percentile of how late a request was sent")                     \
+    X(TOKEN_RATE, "token_rate", "tokens", RATE, "tokens/s", HIGHER, 0,                             \
+      "output_tokens_per_second", "outputs of the requests that ended well / time that was scheduled")\
+    X(GOOD_TOKEN_RATE, "good_token_rate", "good tokens", RATE, "tokens/s", HIGHER, 0,              \
+      "good_output_tokens_per_second", "outputs of requests that kept all limits / time that was scheduled")\
     X(ITERATION_TIME, "iteration_time", "time per iteration", TIME, "ns", LOWER, 0,                \
       "iteration_seconds", "mean wall time of one iteration")                                      \
     X(BYTE_RATE, "byte_rate", "bytes", RATE, "B/s", HIGHER, 0,                                     \
@@ -65,6 +89,10 @@ enum metric_better { METRIC_LOWER, METRIC_HIGHER, METRIC_NEITHER };
       "operation_joules", "energy_per_iteration / operations of an iteration")                     \
     X(ENERGY_BYTE, "energy_per_byte", "energy of traffic", ENERGY, "J/B", LOWER, 0,                \
       "byte_joules", "energy_per_iteration / bytes of an iteration")                               \
+    X(ENERGY_GOOD, "energy_per_good", "energy of good work", ENERGY, "J/{item}", LOWER, 0,         \
+      "good_joules",                                                                               \
+      "growth of the energy counter over the window / tokens (requests, where they have none) of " \
+      "requests inside the limits")                                                                \
     X(POWER, "mean_power", "mean power", POWER, "W", LOWER, 0,                                     \
       "power_watts", "growth of the energy counter over all windows / their time")
 /* clang-format on */

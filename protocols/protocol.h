@@ -50,6 +50,10 @@ struct protocol {
                                   0: none */
     int64_t spot_checks_least; /* so many at least, however long they take */
     int64_t spot_checks_ns;    /* no more are asked for once they took so long together */
+    int64_t serving_requests;  /* scheduled in a trial of a server; 0: it measures no servers */
+    int64_t serving_drain_ns;  /* how long after the schedule's end requests may still end */
+    int64_t serving_lag_ns;    /* the load was late where more than one request in a thousand was
+                                  sent later than this; 0: no limit */
     int64_t min_sample_ns;     /* shorter iterations are timed in blocks at least this long */
     int64_t trial_timeout_ns;  /* watchdog: no message from the worker for so long ends the trial */
     enum protocol_cache cache; /* cold: a buffer of cold_flush_factor x LLC is written before each

@@ -124,6 +124,15 @@ static enum status check_window(const struct check *check)
     return STATUS_OK;
 }
 
+static enum status check_serving(const struct check *check)
+{
+    if (check->protocol->serving_requests != 1)
+        return STATUS_OK;
+    return fail(check, "serving.requests", NULL,
+                "\"serving.requests\" is 1, which has no gap and no rate; write some hundreds or "
+                "more, or 0 where no server is measured");
+}
+
 static enum status check_telemetry(const struct check *check)
 {
     const struct protocol *p = check->protocol;
@@ -230,6 +239,8 @@ enum status protocol_check(const struct protocol *protocol, const struct declara
         status = check_range(&check, &protocol_clauses[i]);
     if (status == STATUS_OK)
         status = check_window(&check);
+    if (status == STATUS_OK)
+        status = check_serving(&check);
     if (status == STATUS_OK)
         status = check_telemetry(&check);
     if (status == STATUS_OK)

@@ -34,6 +34,12 @@ const struct clause protocol_clauses[] = {
         OUR(spot_checks_least), 0, 1000, true, true},
     {"spot_checks.time", "spot_checks.time_ns", CLAUSE_DURATION, RAW(spot_checks.time_ns),
         OUR(spot_checks_ns), 0, 3600 * S, true, true},
+    {"serving.requests", "serving.requests", CLAUSE_INTEGER, RAW(serving.requests),
+        OUR(serving_requests), 0, 1e7, true, true},
+    {"serving.drain", "serving.drain_ns", CLAUSE_DURATION, RAW(serving.drain_ns),
+        OUR(serving_drain_ns), 0, 86400 * S, true, true},
+    {"serving.lag", "serving.lag_ns", CLAUSE_DURATION, RAW(serving.lag_ns), OUR(serving_lag_ns),
+        0, 3600 * S, true, true},
     {"sample.min_time", "sample.min_time_ns", CLAUSE_DURATION, RAW(sample.min_time_ns),
         OUR(min_sample_ns), 0, 60 * S, false, false},
     {"trial_timeout", "trial_timeout_ns", CLAUSE_DURATION, RAW(trial_timeout_ns),
@@ -148,6 +154,13 @@ static const struct declaration_field spot_check_fields[] = {
     FIELD_END,
 };
 
+static const struct declaration_field serving_fields[] = {
+    FIELD_INT("requests", OPTIONAL, struct protocol_raw_serving, requests),
+    FIELD_INT("drain", DURATION, struct protocol_raw_serving, drain_ns),
+    FIELD_INT("lag", DURATION, struct protocol_raw_serving, lag_ns),
+    FIELD_END,
+};
+
 static const struct declaration_field sample_fields[] = {
     FIELD_INT("min_time", DURATION, struct protocol_raw_sample, min_time_ns),
     FIELD_END,
@@ -206,6 +219,7 @@ static const struct declaration_field protocol_fields[] = {
     FIELD_GROUP("warmup", OPTIONAL, struct protocol_raw, warmup, warmup_fields),
     FIELD_GROUP("window", OPTIONAL, struct protocol_raw, window, window_fields),
     FIELD_GROUP("spot_checks", OPTIONAL, struct protocol_raw, spot_checks, spot_check_fields),
+    FIELD_GROUP("serving", OPTIONAL, struct protocol_raw, serving, serving_fields),
     FIELD_GROUP("sample", OPTIONAL, struct protocol_raw, sample, sample_fields),
     FIELD_INT("trial_timeout", DURATION, struct protocol_raw, trial_timeout_ns),
     FIELD_INT("cooldown", DURATION, struct protocol_raw, cooldown_ns),

@@ -46,6 +46,9 @@ struct protocol_raw_window {
 struct protocol_raw_spot_checks {
     int64_t count, least, time_ns;
 };
+struct protocol_raw_serving {
+    int64_t requests, drain_ns, lag_ns;
+};
 struct protocol_raw_sample {
     int64_t min_time_ns;
 };
@@ -79,6 +82,7 @@ struct protocol_raw {
     struct protocol_raw_warmup warmup;
     struct protocol_raw_window window;
     struct protocol_raw_spot_checks spot_checks;
+    struct protocol_raw_serving serving;
     struct protocol_raw_sample sample;
     int64_t trial_timeout_ns, cooldown_ns;
     struct protocol_raw_cache cache;

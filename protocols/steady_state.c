@@ -39,7 +39,7 @@ struct view {
     double *log_ns;  /* count */
     double *clipped; /* count */
     double *blocks;  /* at most BLOCKS_MAX */
-    double *work;    /* 3 REFINE_MAX */
+    double *work;    /* (1 + AUTOREGRESSION_WORK) REFINE_MAX */
     size_t count;
     double quantum; /* of the clock, relative */
 };
@@ -290,21 +290,6 @@ static enum status test_drift(const struct view *view, const struct estimate_opt
 }
 
 /*
- * The normal scores of the blocks (van der Waerden; equal ones share their mean rank): the same
- * order without the tails.
- */
-static void normal_scores(const double *blocks, size_t count, double *ret)
-{
-    for (size_t i = 0; i < count; i++) {
-        double rank = 0.5;
-
-        for (size_t j = 0; j < count; j++)
-            rank += blocks[j] < blocks[i] ? 1 : blocks[j] == blocks[i] ? 0.5 : 0;
-        ret[i] = normal_quantile(rank / ((double)count + 1));
-    }
-}
-
-/*
  * Describes the blocks. Whatever is not constant must be so by their normal scores as well: heavy
  * tails look like short levels and long memory to descriptions that assume normal errors.
  */
@@ -321,7 +306,7 @@ static enum status describe(const struct view *view, size_t blocks, double least
         return status;
     for (size_t i = 0; i < blocks; i++)
         variance += (view->blocks[i] - mean) * (view->blocks[i] - mean) / (double)blocks;
-    normal_scores(view->blocks, blocks, scores);
+    order_normal_scores(view->blocks, blocks, scores);
     status = trend_describe(scores, blocks, least_variance / variance, CAUTION_BY_RANK,
                             TREND_MEMORY, &by_rank, err);
     if (status) {
@@ -478,7 +463,8 @@ enum status steady_state_find(const int64_t *sample_ns, size_t count, size_t fir
         *ret = r;
         return STATUS_OK;
     }
-    memory = malloc((3 * count + BLOCKS_MAX + 3 * REFINE_MAX) * sizeof(*memory));
+    memory =
+        malloc((3 * count + BLOCKS_MAX + (1 + AUTOREGRESSION_WORK) * REFINE_MAX) * sizeof(*memory));
     if (!memory)
         return error_set(err, STATUS_NO_MEMORY, "no memory to judge %zu samples", count);
     view.log_ns = memory;

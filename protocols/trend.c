@@ -21,6 +21,9 @@
 /* Twice the log likelihood that 95 % of the profile lies within: chi squared with 1. */
 #define PROFILE 3.84
 #define ROUNDS_MAX 6
+/* Steps are sought from 1, 2, 4 ... equal windows of at least so many points. */
+#define WINDOWS_MAX 16
+#define WINDOW_LEAST 16
 /* Penalties, in units of twice the log likelihood. */
 #define PENALTY_LINE 13.0
 #define PENALTY_RAMP 30.0
@@ -51,7 +54,8 @@ struct bench {
     double least_variance, caution;
     double *left;     /* count: residuals */
     double *white;    /* count */
-    double *work;     /* 2 count */
+    double *work;     /* AUTOREGRESSION_WORK count */
+    double *lanes;    /* AUTOREGRESSION_LANES count: residuals of several descriptions */
     size_t *change;   /* count */
     size_t *previous; /* count */
     struct autoregression model;
@@ -59,15 +63,40 @@ struct bench {
     size_t try_count;
 };
 
-/* Fits the AR of bench->left; returns the criterion without the description's own penalty. */
-static double fit_errors(struct bench *bench)
+/* The AR that was fitted; returns the criterion without the description's own penalty. */
+static double use_model(struct bench *bench, const struct autoregression *model)
 {
-    double n = (double)bench->count;
+    const double n = (double)bench->count;
 
-    autoregression_fit_burg(bench->left, bench->count, bench->order_max, log(n), bench->work,
-                            &bench->model);
+    bench->model = *model;
     bench->model.sigma2 = fmax(bench->model.sigma2, bench->least_variance);
     return n * log(bench->model.sigma2) + log(n) * (double)bench->model.order;
+}
+
+/* Fits the AR of bench->left. */
+static double fit_errors(struct bench *bench)
+{
+    struct autoregression model;
+
+    autoregression_fit_burg(bench->left, bench->count, bench->order_max, log((double)bench->count),
+                            bench->work, &model);
+    return use_model(bench, &model);
+}
+
+/* Keeps bench->left as one of several residuals; the first of them clears the others. */
+static void keep_residuals(struct bench *bench, size_t lane)
+{
+    if (lane == 0)
+        memset(bench->lanes, 0, AUTOREGRESSION_LANES * bench->count * sizeof(*bench->lanes));
+    for (size_t i = 0; i < bench->count; i++)
+        bench->lanes[i * AUTOREGRESSION_LANES + lane] = bench->left[i];
+}
+
+/* Fits the AR of all of them at once. */
+static void fit_lanes(struct bench *bench, struct autoregression *models)
+{
+    autoregression_fit_burg_lanes(bench->lanes, bench->count, bench->order_max,
+                                  log((double)bench->count), bench->work, models);
 }
 
 static double long_run_variance(const struct bench *bench)
@@ -214,34 +243,52 @@ double trend_approach_excess(const struct trend_approach *approach, double t)
                                       : exp(-t / approach->constant));
 }
 
+/* The first of them, as many as are fitted at once. */
+static void try_approaches(struct bench *bench, struct trend_approach *all, size_t count,
+                           struct trend *best)
+{
+    struct autoregression models[AUTOREGRESSION_LANES];
+
+    count = count < AUTOREGRESSION_LANES ? count : AUTOREGRESSION_LANES;
+    for (size_t lane = 0; lane < count; lane++) {
+        for (size_t i = 0; i < bench->count; i++)
+            bench->white[i] = trend_approach_excess(&all[lane], (double)i);
+        all[lane].amplitude = regress(bench, bench->white);
+        keep_residuals(bench, lane);
+    }
+    fit_lanes(bench, models);
+    for (size_t lane = 0; lane < count; lane++) {
+        struct trend_approach *a = &all[lane];
+
+        a->criterion = use_model(bench, &models[lane]) + bench->caution * PENALTY_APPROACH;
+        if (a->criterion < best->criterion) {
+            best->kind = TREND_APPROACH;
+            best->criterion = a->criterion;
+            best->amplitude = a->amplitude;
+            best->long_run_variance = long_run_variance(bench);
+        }
+    }
+}
+
 static void describe_approach(struct bench *bench, struct trend *best)
 {
     static const double powers[] = {0, 0.5, 1, 2};
     struct trend_approach all[TREND_APPROACHES_MAX];
     double n = (double)bench->count, least = INFINITY;
-    size_t count = 0, p, i;
+    size_t count = 0, done = 0, p, i;
 
     for (p = 0; p < sizeof(powers) / sizeof(powers[0]); p++) {
         /* A power law that could win is fitted by an exponential approach to some degree. */
         if (p > 0 && least > best->criterion + POWER_LAW_HOPE)
             break;
         for (double constant = 1; constant <= n / 2 && count < TREND_APPROACHES_MAX;
-             constant *= 1.3) {
-            struct trend_approach *a = &all[count++];
-
-            *a = (struct trend_approach){0, 1, constant, powers[p]};
-            for (i = 0; i < bench->count; i++)
-                bench->white[i] = trend_approach_excess(a, (double)i);
-            a->amplitude = regress(bench, bench->white);
-            a->criterion = fit_errors(bench) + bench->caution * PENALTY_APPROACH;
-            least = fmin(least, a->criterion);
-            if (a->criterion < best->criterion) {
-                best->kind = TREND_APPROACH;
-                best->criterion = a->criterion;
-                best->amplitude = a->amplitude;
-                best->long_run_variance = long_run_variance(bench);
-            }
-        }
+             constant *= 1.3)
+            all[count++] = (struct trend_approach){0, 1, constant, powers[p]};
+        for (; done < count; done += AUTOREGRESSION_LANES)
+            try_approaches(bench, all + done, count - done, best);
+        done = count;
+        for (i = 0; i < count; i++)
+            least = fmin(least, all[i].criterion);
     }
     best->approach_count = 0;
     for (i = 0; i < count; i++) {
@@ -258,19 +305,30 @@ static void describe_approach(struct bench *bench, struct trend *best)
 
 static void describe_memory(struct bench *bench, struct trend *best)
 {
-    double mean = series_mean(bench->x, bench->count), least = INFINITY, order = 0, d;
+    const double mean = series_mean(bench->x, bench->count);
+    double least = INFINITY, order = 0, d = 0.1;
     size_t i;
 
-    for (d = 0.1; d < 1.05; d += 0.1) {
-        double criterion;
+    for (i = 0; i < bench->count; i++)
+        bench->white[i] = bench->x[i] - mean;
+    while (d < 1.05) {
+        struct autoregression models[AUTOREGRESSION_LANES];
+        double orders[AUTOREGRESSION_LANES];
+        size_t count = 0;
 
-        for (i = 0; i < bench->count; i++)
-            bench->white[i] = bench->x[i] - mean;
-        fractional_difference(bench->white, bench->count, d, bench->left);
-        criterion = fit_errors(bench) + PENALTY_MEMORY;
-        if (criterion < least) {
-            least = criterion;
-            order = d;
+        for (; d < 1.05 && count < AUTOREGRESSION_LANES; d += 0.1) {
+            fractional_difference(bench->white, bench->count, d, bench->left);
+            keep_residuals(bench, count);
+            orders[count++] = d;
+        }
+        fit_lanes(bench, models);
+        for (i = 0; i < count; i++) {
+            const double criterion = use_model(bench, &models[i]) + PENALTY_MEMORY;
+
+            if (criterion < least) {
+                least = criterion;
+                order = orders[i];
+            }
         }
     }
     if (least < best->criterion) {
@@ -406,22 +464,28 @@ static bool was_tried(struct bench *bench, size_t changes, bool single, int roun
     return false;
 }
 
+static size_t set_windows(struct bench *bench, size_t windows)
+{
+    for (size_t i = 0; i + 1 < windows; i++)
+        bench->change[i] = (i + 1) * bench->count / windows;
+    return windows - 1;
+}
+
 /*
  * Alternates between the AR of the residuals of the steps and the steps that this AR gives: by PELT
  * for any number of them, or for `single` by the scan for one. Starts from `windows` equal windows:
  * one gives the AR of an unbroken series, many give one that no step has distorted.
+ * `start` is the AR that they give.
  */
-static enum status describe_steps(struct bench *bench, size_t windows, bool single,
-                                  struct trend *best, struct error *err)
+static enum status describe_steps_from(struct bench *bench, size_t windows,
+                                       const struct autoregression *start, bool single,
+                                       struct trend *best, struct error *err)
 {
-    size_t changes = windows - 1, before, i;
+    size_t changes = set_windows(bench, windows), before;
     enum status status;
     int round;
 
-    for (i = 0; i < changes; i++)
-        bench->change[i] = (i + 1) * bench->count / windows;
-    remove_levels(bench, changes, NULL);
-    fit_errors(bench);
+    use_model(bench, start);
     for (round = 0; round < ROUNDS_MAX; round++) {
         if (was_tried(bench, changes, single, ROUNDS_MAX - round))
             break;
@@ -449,14 +513,36 @@ static enum status describe_steps(struct bench *bench, size_t windows, bool sing
     return STATUS_OK;
 }
 
+static enum status describe_steps(struct bench *bench, struct trend *best, struct error *err)
+{
+    struct autoregression starts[2 * AUTOREGRESSION_LANES]; /* at least log2(WINDOWS_MAX) + 1 */
+    size_t count = 0, windows;
+    enum status status = STATUS_OK;
+
+    for (windows = 1; windows <= WINDOWS_MAX && bench->count / windows >= WINDOW_LEAST;
+         windows *= 2) {
+        remove_levels(bench, set_windows(bench, windows), NULL);
+        keep_residuals(bench, count++ % AUTOREGRESSION_LANES);
+        if (count % AUTOREGRESSION_LANES == 0)
+            fit_lanes(bench, starts + count - AUTOREGRESSION_LANES);
+    }
+    if (count % AUTOREGRESSION_LANES > 0)
+        fit_lanes(bench, starts + count - count % AUTOREGRESSION_LANES);
+    for (size_t i = 0; i < 2 * count && !status; i++)
+        status =
+            describe_steps_from(bench, (size_t)1 << i / 2, &starts[i / 2], i % 2 == 0, best, err);
+    return status;
+}
+
 enum status trend_describe(const double *x, size_t count, double least_variance, double caution,
                            enum trend_kind most, struct trend *ret, struct error *err)
 {
     struct bench bench;
     struct trend best = {0};
     enum status status = STATUS_OK;
-    double *memory = malloc(4 * count * sizeof(*memory));
-    size_t *changes = malloc(2 * count * sizeof(*changes)), windows;
+    double *memory =
+        malloc((2 + AUTOREGRESSION_LANES + AUTOREGRESSION_WORK) * count * sizeof(*memory));
+    size_t *changes = malloc(2 * count * sizeof(*changes));
 
     if (!memory || !changes) {
         status = error_set(err, STATUS_NO_MEMORY, "no memory to describe %zu points", count);
@@ -470,7 +556,8 @@ enum status trend_describe(const double *x, size_t count, double least_variance,
     bench.try_count = 0;
     bench.left = memory;
     bench.white = memory + count;
-    bench.work = memory + 2 * count;
+    bench.lanes = memory + 2 * count;
+    bench.work = bench.lanes + AUTOREGRESSION_LANES * count;
     bench.change = changes;
     bench.previous = changes + count;
     describe_constant(&bench, &best);
@@ -483,13 +570,8 @@ enum status trend_describe(const double *x, size_t count, double least_variance,
         describe_ramp(&bench, &best);
     if (most >= TREND_APPROACH)
         describe_approach(&bench, &best);
-    if (most >= TREND_STEPS) {
-        for (windows = 1; !status && windows <= 16 && count / windows >= 16; windows *= 2) {
-            status = describe_steps(&bench, windows, true, &best, err);
-            if (!status)
-                status = describe_steps(&bench, windows, false, &best, err);
-        }
-    }
+    if (most >= TREND_STEPS)
+        status = describe_steps(&bench, &best, err);
     if (!status && most >= TREND_MEMORY)
         describe_memory(&bench, &best);
     if (status)

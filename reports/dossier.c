@@ -8,6 +8,40 @@
 #include "reports/citation.h"
 #include "reports/dossier_internal.h"
 #include "reports/escape.h"
+#include "reports/html_decision.h"
+
+static const struct section {
+    const char *id, *title, *clauses;
+} sections[DOSSIER_SECTIONS] = {
+    [DOSSIER_REPORT] = {"report", "Report and request", "7.8.2.1 a to e, h to j"},
+    [DOSSIER_METHOD] = {"method", "Method", "7.8.2.1 f, k"},
+    [DOSSIER_ITEMS] = {"items", "Items tested", "7.8.2.1 g, p"},
+    [DOSSIER_CONDITIONS] = {"conditions", "Conditions", "7.8.3.1 a"},
+    [DOSSIER_RESULTS] = {"results", "Results", "7.8.2.1 m, 7.8.3.1 c"},
+    [DOSSIER_DEVIATIONS] = {"deviations", "Deviations and amendments", "7.8.2.1 n, 7.8.8"},
+    [DOSSIER_ATTEMPTS] = {"attempts", "All attempts", "7.5.1"},
+    [DOSSIER_CONFORMITY] = {"acceptance", "Conformity", "7.8.3.1 b, 7.8.6"},
+    [DOSSIER_DECISIONS] = {"decisions", "Comparisons and decisions", "7.8.3.1 d, 7.8.7"},
+    [DOSSIER_LIMITS] = {"limits", "Limits", "7.8.2.1 l"},
+    [DOSSIER_SIGNATURES] = {"signatures", "Signatures", "7.8.2.1 o"},
+    [DOSSIER_CHECK] = {"check", "How to check this yourself", ""},
+};
+
+void dossier_section(struct text *out, enum dossier_section section)
+{
+    const struct section *entry = &sections[section];
+
+    text_append_format(out, "<h2 id=\"%s\">%d. %s", entry->id, section + 1, entry->title);
+    if (*entry->clauses)
+        text_append_format(out, " <span class=\"clause\">ISO/IEC 17025, %s</span>", entry->clauses);
+    text_append(out, "</h2>\n");
+}
+
+/* "<a>section 5</a>" */
+static void append_see(struct text *out, enum dossier_section section)
+{
+    text_append_format(out, "<a href=\"#%s\">section %d</a>", sections[section].id, section + 1);
+}
 
 /* When the page was written; SOURCE_DATE_EPOCH (seconds) replaces it, for reproducible pages. */
 static int64_t written_utc_ns(void)
@@ -26,7 +60,7 @@ static void append_masthead(struct text *out)
 
     text_append(out, "<header class=\"masthead\"><p class=\"eyebrow\">assay, written ");
     html_time(out, &written, " UTC");
-    text_append(out, "</p><h1>Dossier of a measurement</h1>\n</header>\n<main>\n");
+    text_append(out, "</p><h1>Test report: dossier of a measurement</h1>\n</header>\n<main>\n");
 }
 
 /* What identifies each campaign, and its outcome. */
@@ -64,7 +98,6 @@ static void append_campaigns(struct text *out, const struct view *view)
 
 static void append_question(struct text *out, const struct view *view)
 {
-    text_append(out, "<h2 id=\"question\">1. Question</h2>\n");
     for (size_t i = 0; i < view->campaign_count; i++) {
         const char *question = view->campaigns[i].question;
 
@@ -83,28 +116,43 @@ static void append_question(struct text *out, const struct view *view)
     }
 }
 
+/* What the standard asks for and no program can know: lines to write on. */
+static void append_parties(struct text *out)
+{
+    static const char *const lines[][2] = {{"Laboratory", "name, address (7.8.2.1 b)"},
+                                           {"Place", "where it was measured (7.8.2.1 c)"},
+                                           {"Customer", "name, contact (7.8.2.1 e)"},
+                                           {"Item received", "date (7.8.2.1 h)"}};
+
+    text_append(out, "<p>The sections follow the reporting clauses of ISO/IEC 17025:2017, and each "
+                     "names its own. That makes nobody an accredited laboratory. What a program "
+                     "cannot know is to be filled in:</p>\n<div class=\"hands\">\n");
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+        text_append_format(out, "<p class=\"one\"><b>%s</b><span>%s</span></p>\n", lines[i][0],
+                           lines[i][1]);
+    text_append(out, "</div>\n");
+}
+
 static void append_attempts(struct text *out, const struct view *view)
 {
+    dossier_section(out, DOSSIER_ATTEMPTS);
     text_append(out,
-                "<h2 id=\"attempts\">6. All attempts</h2>\n<p>Every trial that was started "
+                "<p>Every trial that was started "
                 "is listed here, whatever its outcome. Trials are planned and recorded before the "
                 "first one runs; none is repeated until it looks good.</p>\n");
     for (size_t i = 0; i < view->cell_count; i++) {
         text_append(out, "<h3 class=\"attempt\" id=\"");
         html_result_id(out, &view->cells[i]);
         text_append(out, "\">");
-        escape_html(out, view->cells[i].workload);
-        text_append_char(out, ' ');
-        escape_html(out, view->cells[i].precision);
-        if (view->cells[i].batch.known)
-            text_append_format(out, ", batch %lld", (long long)view->cells[i].batch.value);
-        escape_html(out, view->cells[i].variant);
+        html_cell_title(out, &view->cells[i]);
         text_append(out, " <code>");
         escape_html(out, view->cells[i].result);
         text_append(out, "</code></h3>\n");
         if (view->cells[i].imported.present) {
             text_append(out, "<p>None of ours: another program measured it, and its file says no "
-                             "more of how often than section 3 has.</p>\n");
+                             "more of how often than ");
+            append_see(out, DOSSIER_ITEMS);
+            text_append(out, " has.</p>\n");
             continue;
         }
         html_attempts(out, &view->cells[i]);
@@ -115,7 +163,7 @@ static void append_attempts(struct text *out, const struct view *view)
 
 static void append_results(struct text *out, const struct view *view)
 {
-    text_append(out, "<h2 id=\"results\">7. Results</h2>\n");
+    dossier_section(out, DOSSIER_RESULTS);
     html_results(out, view);
     text_append(out, "<p class=\"soft\">To be cited as:</p>\n");
     for (size_t i = 0; i < view->cell_count; i++) {
@@ -132,12 +180,16 @@ static void append_results(struct text *out, const struct view *view)
 
 static void append_limits(struct text *out)
 {
+    dossier_section(out, DOSSIER_LIMITS);
+    text_append(out, "<p><b>The results relate only to the items tested</b>, as identified in ");
+    append_see(out, DOSSIER_ITEMS);
+    text_append(out, ", with the software of ");
+    append_see(out, DOSSIER_CONDITIONS);
     text_append(
         out,
-        "<h2 id=\"limits\">9. Limits</h2>\n"
-        "<p><b>The results relate only to the items tested</b>, as identified in section 3, with "
-        "the software of section 4, at the time of the trials. Another unit of the same model, "
-        "another driver or another day is another measurement.</p>\n"
+        ", at the time of the trials. Another unit of the same model, another driver or another "
+        "day "
+        "is another measurement.</p>\n"
         "<p>An interval covers what varies from trial to trial in this campaign. It does not cover "
         "what was the same in all of them: this unit, this machine, this room, this build of each "
         "library. A workload represents itself alone; whether it represents the load of the "
@@ -145,22 +197,27 @@ static void append_limits(struct text *out)
         "<p>Whether more was measured than is handed over, and whether the machine reported the "
         "truth, no file can show; <code>results/FORMAT.md</code> lists what limits it: a "
         "nonce, a witness of the plan, <code>assay reproduce</code>.</p>\n"
-        "<p>This page is not to be shown in part without its sections 5 and 6.</p>\n");
+        "<p>This page is not to be shown in part without ");
+    append_see(out, DOSSIER_DEVIATIONS);
+    text_append(out, " and ");
+    append_see(out, DOSSIER_ATTEMPTS);
+    text_append(out, ".</p>\n");
 }
 
 static void append_check_yourself(struct text *out)
 {
+    dossier_section(out, DOSSIER_CHECK);
     text_append(
         out,
-        "<h2 id=\"check\">11. How to check this yourself</h2>\n"
         "<ol>\n"
         "<li>Ask for the database, or for a bundle of the campaign (<code>assay bundle</code>), "
         "and "
         "for the public key of whoever measured, by another way than the file.</li>\n"
         "<li><code>assay verify --key PUBLIC FILE</code> checks every record against the log, the "
         "log against its signed heads, that nothing planned is missing, and works out every "
-        "figure of section 7 again from the raw samples. It needs no device and no network.</li>\n"
-        "<li>Compare the head of section 10 with the one that was given to you when the "
+        "figure of the results again from the raw samples. It needs no device and no "
+        "network.</li>\n"
+        "<li>Compare the head among the signatures with the one that was given to you when the "
         "measurement ended: <code>assay verify --expect-head SIZE:ROOT FILE</code>. Somebody who "
         "owns the file can rewrite all of it, but not a head that you hold.</li>\n"
         "<li>Do not trust our program: <code>results/FORMAT.md</code> specifies the file, and "
@@ -174,22 +231,40 @@ static void append_check_yourself(struct text *out)
 static enum status append_page(struct text *out, struct store *store, const struct view *view,
                                struct error *err)
 {
+    json_t *decisions = NULL;
     enum status status;
+    size_t before;
 
-    html_page_begin(out, "Dossier", view->campaigns[0].uid);
+    html_page_begin(out, "dossier", "Dossier", view->campaigns[0].uid);
     append_masthead(out);
     status = dossier_summary(out, store, view, err);
+    dossier_section(out, DOSSIER_REPORT);
     append_campaigns(out, view);
     append_question(out, view);
+    append_parties(out);
     dossier_method(out, view);
     dossier_items(out, view);
     dossier_conditions(out, view);
+    append_results(out, view);
     if (status == STATUS_OK)
         status = dossier_deviations(out, store, view, err);
     append_attempts(out, view);
-    append_results(out, view);
+    dossier_section(out, DOSSIER_CONFORMITY);
+    before = out->length;
+    if (status == STATUS_OK)
+        status = dossier_acceptances(out, store, view, "", err);
+    if (out->length == before)
+        text_append(out,
+                    "<p>No contract was judged by these results (<code>assay accept</code>), so "
+                    "no conformity is stated.</p>\n");
     if (status == STATUS_OK)
         status = dossier_decisions(out, store, view, err);
+    if (status == STATUS_OK)
+        status = html_decisions_load(store, view, &decisions, err);
+    html_decisions(out, decisions, "<h3 id=\"decision\">Decisions between options</h3>\n", false);
+    json_decref(decisions);
+    if (status == STATUS_OK)
+        status = dossier_costs(out, store, view, "<h3>Cost</h3>\n", err);
     append_limits(out);
     if (status == STATUS_OK)
         status = dossier_signatures(out, store, view, err);

@@ -1,6 +1,6 @@
 /*
  * Decisions about the results, as recorded in the database: a summary for the first page, and
- * section 8 of a dossier, every comparison with its rule.
+ * a section of a dossier, every comparison with its rule.
  */
 #include <math.h>
 #include <sqlite3.h>
@@ -10,7 +10,9 @@
 
 #include "reports/dossier_internal.h"
 #include "protocols/comparability.h"
+#include "protocols/compare.h"
 #include "reports/escape.h"
+#include "reports/html_decision.h"
 #include "harness/core/number.h"
 
 static double number_of(const json_t *object, const char *key)
@@ -51,9 +53,18 @@ static void append_margin(struct text *out, const json_t *object)
         text_append_format(out, "%.4g %%", 100 * margin);
 }
 
+/* "attainment", of a gate by that figure; NULL: by time. */
+static const char *figure_of(const json_t *body)
+{
+    const char *by = json_string_value(json_object_get(json_object_get(body, "gate"), "by"));
+    const enum compare_figure figure = compare_figure_find(by);
+
+    return figure < COMPARE_FIGURE_COUNT ? compare_figure_name(figure) : NULL;
+}
+
 #define COMPARISON_COLUMNS "created_utc_ns, kind, verdict, body, version"
 
-static json_t *body_of(sqlite3_stmt *row)
+static json_t *body_of(const struct dossier_row *row)
 {
     const char *body = dossier_column(row, 3);
 
@@ -61,23 +72,28 @@ static json_t *body_of(sqlite3_stmt *row)
 }
 
 /* Of COMPARISON_COLUMNS. */
-static void append_comparison(struct text *out, sqlite3_stmt *row)
+static void append_comparison(struct text *out, const struct dossier_row *row)
 {
-    const struct view_count at = {true, sqlite3_column_int64(row, 0)};
+    const struct view_count at = {true, dossier_integer(row, 0)};
     json_t *body = body_of(row);
     const json_t *numbers = json_object_get(body, "comparison");
     const json_t *reproduce = json_object_get(body, "reproduce");
-    const json_t *ratio = json_object_get(reproduce ? reproduce : numbers, "ratio");
+    const json_t *served = json_object_get(body, "served");
+    const json_t *ratio = served ? json_object_get(served, "change")
+                                 : json_object_get(reproduce ? reproduce : numbers, "ratio");
+    const char *by = figure_of(body);
 
     text_append(out, "<tr><td class=\"when\">");
     html_time(out, &at, " UTC");
     text_append(out, "</td><td>");
     html_known(out, dossier_column(row, 1));
-    text_append(out, "</td><td><code>");
-    html_known(out, json_string_value(json_object_get(body, "a")));
-    text_append(out, "</code></td><td><code>");
-    html_known(out, json_string_value(json_object_get(body, "b")));
-    text_append(out, "</code></td><td><b>");
+    if (by)
+        text_append_format(out, ", %s", by);
+    text_append(out, "</td><td>");
+    html_result(out, row->view, json_string_value(json_object_get(body, "a")));
+    text_append(out, "</td><td>");
+    html_result(out, row->view, json_string_value(json_object_get(body, "b")));
+    text_append(out, "</td><td><b>");
     html_known(out, dossier_column(row, 2));
     text_append(out, "</b>");
     dossier_family_alone(out, body);
@@ -108,9 +124,11 @@ static enum status each_comparison(struct text *out, struct store *store, const 
     for (size_t i = 0; i < view->cell_count; i++)
         text_append_format(&ids, "%s%lld", i ? "," : "", (long long)view->cells[i].id);
     if (text_ok(&ids))
-        sql = text_format("SELECT %s FROM comparison WHERE (a IN (%s) OR b IN (%s)) %s", columns,
-                          ids.data, ids.data, rest);
-    status = sql ? dossier_each_row(out, store, sql, 0, append, ret_rows, err)
+        sql = text_format("SELECT %s FROM comparison WHERE kind NOT IN ('cost', 'plan', 'accept', "
+                          "'decide', 'baseline') AND (a IN (%s)"
+                          " OR b IN (%s)) %s",
+                          columns, ids.data, ids.data, rest);
+    status = sql ? dossier_each_row(out, store, view, sql, 0, append, ret_rows, err)
                  : error_set(err, STATUS_NO_MEMORY, "dossier: out of memory");
     free(sql);
     text_finish(&ids);
@@ -132,17 +150,21 @@ enum status dossier_comparisons(struct text *out, struct store *store, const str
         status = each_comparison(out, store, view, DOSSIER_FAMILY_COLUMNS, "", dossier_families,
                                  &counted, err);
     if (status == STATUS_OK && *ret_rows > 0) {
-        text_append(out, "<div class=\"scroll\"><table class=\"tight\"><caption>Every comparison "
-                         "in this database that one of these results takes part in. The verdict "
-                         "says what b is against a; the ratio is of their times, b to a, with its "
-                         "interval: below 1, b takes less. p is that of the difference or, where "
-                         "the verdict rests on it, of the equivalence; within a family by Holm, "
-                         "with the verdict and p without the family below.</caption><thead><tr>"
-                         "<th scope=\"col\">When</th><th scope=\"col\">Kind</th>"
-                         "<th scope=\"col\">a</th><th scope=\"col\">b</th>"
-                         "<th scope=\"col\">Verdict</th><th scope=\"col\" class=\"num\">Time b/a"
-                         "</th><th scope=\"col\" class=\"num\">p</th><th scope=\"col\">Family</th>"
-                         "<th scope=\"col\" class=\"num\">Margin</th></tr></thead><tbody>\n");
+        text_append(
+            out,
+            "<div class=\"scroll\"><table class=\"tight stacked "
+            "comparisons\"><caption>Every comparison "
+            "in this database that one of these results takes part in. The verdict "
+            "says what b is against a; the ratio is of their times, b to a, with its "
+            "interval: below 1, b takes less; of a gate by attainment it is the "
+            "difference b - a, by capacity the ratio b to a. p is that of the difference or, where "
+            "the verdict rests on it, of the equivalence; within a family by Holm, "
+            "with the verdict and p without the family below.</caption><thead><tr>"
+            "<th scope=\"col\">When</th><th scope=\"col\">Kind</th>"
+            "<th scope=\"col\">a</th><th scope=\"col\">b</th>"
+            "<th scope=\"col\">Verdict</th><th scope=\"col\" class=\"num\">Time b/a"
+            "</th><th scope=\"col\" class=\"num\">p</th><th scope=\"col\">Family</th>"
+            "<th scope=\"col\" class=\"num\">Margin</th></tr></thead><tbody>\n");
         text_append_bytes(out, table.data, table.length);
         text_append(out, "</tbody></table></div>\n");
     }
@@ -156,9 +178,9 @@ enum status dossier_decisions(struct text *out, struct store *store, const struc
     size_t rows = 0;
     enum status status;
 
+    dossier_section(out, DOSSIER_DECISIONS);
     text_append(
         out,
-        "<h2 id=\"decisions\">8. Decision rule</h2>\n"
         "<p>Two results compare only where workload, protocol, precision, batch, scenario, "
         "implementation and "
         "data are the same and known. Then: <b>faster</b> or <b>slower</b> when the 95 % interval "
@@ -190,7 +212,7 @@ enum status dossier_decisions(struct text *out, struct store *store, const struc
 
 /* ---- summary ---- */
 
-/* How many the first page lists; it counts all, and section 8 has each. */
+/* How many the first page lists; it counts all, and the section of decisions has each. */
 #define NEWEST_SHOWN 4
 #define NAMES_SHOWN 4
 
@@ -212,6 +234,16 @@ static const struct decision_kind {
      "that; else inconclusive",
      "passes when faster, or equivalent within %s; worse when slower, with the ratio beyond that; "
      "else inconclusive"},
+    {"attainment", "Gate", "Are of ", " as many requests within the limits as of ",
+     ", or fewer by no more than %s of all?",
+     "passes when the whole interval of b - a lies above minus %s; worse when it lies below; else "
+     "inconclusive",
+     NULL},
+    {"capacity", "Gate", "Does ", " carry as high a rate within the limits as ",
+     ", or one lower by no more than %s?",
+     "passes when the whole interval of b/a lies above 1 less %s; worse when it lies below; else "
+     "inconclusive",
+     NULL},
     {"compare", "Comparison", "Does ", " differ in time from ", " by more than %s?",
      RULE_OF_COMPARISONS, NULL},
     {"ab", "Paired comparison", "Does ", " differ in time from ", " by more than %s?",
@@ -273,11 +305,17 @@ static void append_with_margin(struct text *out, const char *sentence, double ma
     text_append(out, place + 2);
 }
 
-static void append_id(struct text *out, const json_t *body, const char *member)
+/* "attainment 0.99 [0.98, 0.993], b 0.97 [0.96, 0.98]; change -0.02 [...]" */
+static void append_served(struct text *out, const json_t *served, const char *by)
 {
-    text_append(out, "<code>");
-    html_known(out, json_string_value(json_object_get(body, member)));
-    text_append(out, "</code>");
+    static const char *const parts[][2] = {{"a", ": a "}, {"b", ", b "}, {"change", "; change "}};
+
+    text_append(out, by ? by : "unknown");
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        text_append(out, parts[i][1]);
+        append_ratio(out, json_object_get(served, parts[i][0]));
+    }
+    text_append_format(out, " at %.4g %%", 100 * number_of(served, "confidence"));
 }
 
 /* "time b/a 0.747, 95 % interval 0.573 to 0.975", or why there is none. */
@@ -290,6 +328,10 @@ static void append_number(struct text *out, const json_t *body, const json_t *nu
     const json_t *pairs = json_object_get(numbers, "pairs");
     char text[NUMBER_SIZE];
 
+    if (json_object_get(body, "served")) {
+        append_served(out, json_object_get(body, "served"), figure_of(body));
+        return;
+    }
     if (isnan(value)) {
         text_append(out, "No number: ");
         html_known(out, json_string_value(json_object_get(body, "reason")));
@@ -358,8 +400,8 @@ static void append_conditions(struct text *out, const json_t *judgement)
     text_append(out, "</p></details>\n");
 }
 
-static void append_question(struct text *out, const struct decision_kind *kind, const json_t *body,
-                            double margin)
+static void append_question(struct text *out, const struct view *view,
+                            const struct decision_kind *kind, const json_t *body, double margin)
 {
     if (!json_object_get(body, "a")) {
         text_append(out, "<p>What was compared is withheld, or not recorded.</p>\n");
@@ -367,10 +409,10 @@ static void append_question(struct text *out, const struct decision_kind *kind, 
     }
     text_append(out, "<p>");
     text_append(out, kind ? kind->before : "Of ");
-    append_id(out, body, "b");
+    html_result(out, view, json_string_value(json_object_get(body, "b")));
     text_append(out, " (b)");
     text_append(out, kind ? kind->between : " and ");
-    append_id(out, body, "a");
+    html_result(out, view, json_string_value(json_object_get(body, "a")));
     text_append(out, " (a)");
     if (kind)
         append_with_margin(out, kind->after, margin);
@@ -395,9 +437,9 @@ static void append_foreign_worker(struct text *out, const json_t *body)
 }
 
 /* Of COMPARISON_COLUMNS. */
-static void append_decision(struct text *out, sqlite3_stmt *row)
+static void append_decision(struct text *out, const struct dossier_row *row)
 {
-    const struct view_count at = {true, sqlite3_column_int64(row, 0)};
+    const struct view_count at = {true, dossier_integer(row, 0)};
     const char *kind_name = dossier_column(row, 1), *verdict = dossier_column(row, 2);
     const struct decision_kind *kind = kind_of(kind_name);
     const struct verdict_words *words = words_of(kind_name, verdict);
@@ -406,10 +448,12 @@ static void append_decision(struct text *out, sqlite3_stmt *row)
     const json_t *reproduce = json_object_get(body, "reproduce");
     const json_t *gate = json_object_get(body, "gate");
     const double margin = number_of(reproduce ? reproduce : gate ? gate : numbers, "margin");
-    const bool is_old = sqlite3_column_int64(row, 4) < RULE_CHANGED;
+    const bool is_old = dossier_integer(row, 4) < RULE_CHANGED;
 
+    if (figure_of(body))
+        kind = kind_of(figure_of(body));
     text_append_format(out, "<div class=\"decision %s\">\n", words ? words->class_name : "");
-    append_question(out, kind, body, margin);
+    append_question(out, row->view, kind, body, margin);
     text_append(out, "<p class=\"answer\"><b>");
     if (words)
         text_append(out, words->words);
@@ -436,13 +480,12 @@ static void append_decision(struct text *out, sqlite3_stmt *row)
 }
 
 /* columns: 0 kind, 1 verdict, 2 how many */
-static void append_tally(struct text *out, sqlite3_stmt *row)
+static void append_tally(struct text *out, const struct dossier_row *row)
 {
     const struct decision_kind *kind = kind_of(dossier_column(row, 0));
     const char *verdict = dossier_column(row, 1);
 
-    text_append_format(out, "%s%lld ", out->length ? ", " : "",
-                       (long long)sqlite3_column_int64(row, 2));
+    text_append_format(out, "%s%lld ", out->length ? ", " : "", (long long)dossier_integer(row, 2));
     if (kind)
         text_append(out, kind->kind);
     else
@@ -473,7 +516,7 @@ static enum status append_newest(struct text *out, struct store *store, const st
         text_append(
             out,
             shown == NEWEST_SHOWN
-                ? "; the newest stand here, <a href=\"#decisions\">each in section 8</a>.</p>\n"
+                ? "; the newest stand here, <a href=\"#decisions\">each with its rule</a>.</p>\n"
                 : ".</p>\n");
         status = each_comparison(out, store, view, DOSSIER_FAMILY_COLUMNS, "", dossier_families,
                                  &counted, err);
@@ -504,17 +547,25 @@ static void append_questions(struct text *out, const struct view *view)
 enum status dossier_decided(struct text *out, struct store *store, const struct view *view,
                             struct error *err)
 {
-    size_t rows = 0;
+    size_t rows = 0, accepted = 0;
+    json_t *decisions = NULL, *decision;
+    size_t i;
     enum status status;
 
     append_questions(out, view);
-    status = append_newest(out, store, view, &rows, err);
-    if (status == STATUS_OK && rows == 0)
+    status = html_decisions_load(store, view, &decisions, err);
+    json_array_foreach(decisions, i, decision) html_decision_in_short(out, decision);
+    if (status == STATUS_OK)
+        status = dossier_accepted(out, store, view, &accepted, err);
+    if (status == STATUS_OK)
+        status = append_newest(out, store, view, &rows, err);
+    if (status == STATUS_OK && rows + accepted + json_array_size(decisions) == 0)
         text_append(out,
                     "<div class=\"decision\"><p class=\"answer\"><b>No decision is recorded</b>"
                     "</p>\n<p>Nothing in this database compares one of these results with "
                     "another: the figures are not compared (<code>assay gate</code>, "
                     "<code>assay compare --record</code>, <code>assay reproduce</code>).</p>"
                     "</div>\n");
+    json_decref(decisions);
     return status;
 }

@@ -1,6 +1,6 @@
 /*
- * Section 5 of a dossier: what did not go as planned, what was wrong with the machine, what in the
- * samples contradicts the figures, what was added later.
+ * Deviations, a section of a dossier: what did not go as planned, what was wrong with the machine,
+ * what in the samples contradicts the figures, what was added later.
  */
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -36,19 +36,20 @@ static void add_deviation(struct deviations *list, const struct view_cell *cell,
     grown[list->count++] = (struct deviation){cell->result, text};
 }
 
-static void append_deviation(struct text *out, const struct deviation *deviation)
+static void append_deviation(struct text *out, const struct view *view,
+                             const struct deviation *deviation)
 {
-    text_append(out, "<code>");
-    escape_html(out, deviation->where);
-    text_append(out, "</code>: ");
+    html_result(out, view, deviation->where);
+    text_append(out, ": ");
     escape_html_words(out, deviation->text);
 }
 
-static void append_deviations(struct text *out, const struct deviations *list)
+static void append_deviations(struct text *out, const struct view *view,
+                              const struct deviations *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         text_append(out, "<li>");
-        append_deviation(out, &list->items[i]);
+        append_deviation(out, view, &list->items[i]);
         text_append(out, "</li>\n");
     }
 }
@@ -108,7 +109,7 @@ static void add_trial_deviations(struct deviations *list, const struct view_cell
                    "compares with other first looks on the same machine alone"));
 }
 
-static void append_finding(struct text *out, sqlite3_stmt *row)
+static void append_finding(struct text *out, const struct dossier_row *row)
 {
     text_append(out, "<li><b>");
     escape_html(out, dossier_column(row, 0));
@@ -121,13 +122,13 @@ static void append_finding(struct text *out, sqlite3_stmt *row)
     text_append(out, "</li>\n");
 }
 
-static void append_amendment(struct text *out, sqlite3_stmt *row)
+static void append_amendment(struct text *out, const struct dossier_row *row)
 {
-    const struct view_count at = {true, sqlite3_column_int64(row, 1)};
+    const struct view_count at = {true, dossier_integer(row, 1)};
 
-    text_append(out, "<li><code>");
-    escape_html(out, dossier_column(row, 0));
-    text_append(out, "</code>: amended ");
+    text_append(out, "<li>");
+    html_result(out, row->view, dossier_column(row, 0));
+    text_append(out, ": amended ");
     html_time(out, &at, " UTC");
     text_append(out, " by ");
     html_known(out, dossier_column(row, 2));
@@ -136,9 +137,9 @@ static void append_amendment(struct text *out, sqlite3_stmt *row)
     text_append(out, "</li>\n");
 }
 
-static void append_withheld(struct text *out, sqlite3_stmt *row)
+static void append_withheld(struct text *out, const struct dossier_row *row)
 {
-    const int64_t count = sqlite3_column_int64(row, 0);
+    const int64_t count = dossier_integer(row, 0);
 
     text_append_format(out, "<li>%lld value%s of <code>", (long long)count, count == 1 ? "" : "s");
     escape_html(out, dossier_column(row, 1));
@@ -146,9 +147,9 @@ static void append_withheld(struct text *out, sqlite3_stmt *row)
                        count == 1 ? "was" : "were");
 }
 
-static void append_interruption(struct text *out, sqlite3_stmt *row)
+static void append_interruption(struct text *out, const struct dossier_row *row)
 {
-    const struct view_count at = {true, sqlite3_column_int64(row, 1)};
+    const struct view_count at = {true, dossier_integer(row, 1)};
 
     text_append(out, "<li>the campaign was ");
     escape_html(out, dossier_column(row, 0));
@@ -179,7 +180,7 @@ static enum status each_campaign(struct text *out, struct store *store, const st
     enum status status = STATUS_OK;
 
     for (size_t i = 0; i < view->campaign_count && status == STATUS_OK; i++)
-        status = dossier_each_row(out, store, sql, view->campaigns[i].id, append, &rows, err);
+        status = dossier_each_row(out, store, view, sql, view->campaigns[i].id, append, &rows, err);
     return status;
 }
 
@@ -194,13 +195,13 @@ static enum status append_plan_part(struct text *out, struct store *store, const
     text_init(&items);
     for (size_t i = 0; i < view->cell_count; i++)
         add_trial_deviations(&deviations, &view->cells[i]);
-    append_deviations(&items, &deviations);
+    append_deviations(&items, view, &deviations);
     status = each_campaign(&items, store, view,
                            "SELECT event, utc_ns FROM campaign_event WHERE campaign = ?1 AND"
                            " event NOT IN ('started', 'finished') ORDER BY id",
                            append_interruption, err);
     if (status == STATUS_OK)
-        status = dossier_each_row(&items, store,
+        status = dossier_each_row(&items, store, view,
                                   "SELECT count(*), r.type || '.' || p.key FROM record r,"
                                   " json_tree(r.body) t JOIN json_tree(r.body) p ON p.id = t.parent"
                                   " WHERE typeof(r.salt) = 'text' AND t.key = 'withheld' GROUP BY 2"
@@ -279,7 +280,8 @@ static size_t select_kind(const struct seen *seen, size_t first, const struct vi
 }
 
 /* What holds for all of them, and each result's own words below it. */
-static void append_kind(struct text *out, const struct seen *seen, size_t first)
+static void append_kind(struct text *out, const struct view *view, const struct seen *seen,
+                        size_t first)
 {
     const struct view_cell *last = NULL;
     struct text words;
@@ -302,9 +304,9 @@ static void append_kind(struct text *out, const struct seen *seen, size_t first)
         text_clear(&words);
         count = select_kind(seen, first, cell);
         finding_render(seen->group, count, cell->estimate->trial_count, &words);
-        text_append(out, "<li><code>");
-        escape_html(out, cell->result);
-        text_append(out, "</code>: ");
+        text_append(out, "<li>");
+        html_result(out, view, cell->result);
+        text_append(out, ": ");
         escape_html_words(out, words.data);
         text_append(out, "</li>\n");
     }
@@ -325,7 +327,7 @@ static void append_samples_part(struct text *out, const struct view *view)
         for (size_t k = 0; k < i && first; k++)
             first = !finding_same_kind(seen.findings[k], seen.findings[i]);
         if (first)
-            append_kind(&items, &seen, i);
+            append_kind(&items, view, &seen, i);
     }
     append_part(out, "Findings of samples and telemetry", &items, "None.");
     out->failed = out->failed || items.failed;
@@ -341,7 +343,7 @@ enum status dossier_deviations(struct text *out, struct store *store, const stru
     struct text amendments;
     enum status status;
 
-    text_append(out, "<h2 id=\"deviations\">5. Deviations</h2>\n");
+    dossier_section(out, DOSSIER_DEVIATIONS);
     status = append_plan_part(out, store, view, err);
     if (status == STATUS_OK)
         status = append_machine_part(out, store, view, err);

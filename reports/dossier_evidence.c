@@ -1,4 +1,4 @@
-/* Section 10 of a dossier: signatures; and how the sections ask the store. */
+/* The signatures of a dossier; and how the sections ask the store. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,18 +8,20 @@
 #include "results/evidence/key.h"
 #include "results/evidence/ledger.h"
 
-enum status dossier_each_row(struct text *out, struct store *store, const char *sql,
-                             int64_t parameter, dossier_row_fn *append, size_t *ret_count,
-                             struct error *err)
+enum status dossier_each_row(struct text *out, struct store *store, const struct view *view,
+                             const char *sql, int64_t parameter, dossier_row_fn *append,
+                             size_t *ret_count, struct error *err)
 {
     sqlite3 *db = store_connection(store);
     sqlite3_stmt *select = NULL;
+    struct dossier_row row = {.view = view};
     int rc = sqlite3_prepare_v2(db, sql, -1, &select, NULL);
 
     if (rc == SQLITE_OK)
         sqlite3_bind_int64(select, 1, parameter);
     while (rc == SQLITE_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
-        append(out, select);
+        row.stmt = select;
+        append(out, &row);
         ++*ret_count;
         rc = SQLITE_OK;
     }
@@ -30,9 +32,14 @@ enum status dossier_each_row(struct text *out, struct store *store, const char *
                      store_path(store), sqlite3_errmsg(db));
 }
 
-const char *dossier_column(sqlite3_stmt *row, int i)
+const char *dossier_column(const struct dossier_row *row, int i)
 {
-    return (const char *)sqlite3_column_text(row, i);
+    return (const char *)sqlite3_column_text(row->stmt, i);
+}
+
+int64_t dossier_integer(const struct dossier_row *row, int i)
+{
+    return sqlite3_column_int64(row->stmt, i);
 }
 
 static enum status append_head_now(struct text *out, struct store *store, struct error *err)
@@ -56,16 +63,16 @@ static enum status append_head_now(struct text *out, struct store *store, struct
     " (SELECT max(e.size) FROM checkpoint e WHERE e.campaign = ?1)))"
 
 /* columns: 0 utc_ns, 1 kind, 2 size, 3 root, 4 time stamps */
-static void append_checkpoint(struct text *out, sqlite3_stmt *row)
+static void append_checkpoint(struct text *out, const struct dossier_row *row)
 {
-    const struct view_count at = {true, sqlite3_column_int64(row, 0)};
+    const struct view_count at = {true, dossier_integer(row, 0)};
 
     text_append(out, "<tr><td class=\"when\">");
     html_time(out, &at, " UTC");
     text_append(out, "</td><td class=\"when\">");
     html_known(out, dossier_column(row, 1));
-    text_append_format(
-        out, "</td><td class=\"wrap\"><code>%lld:", (long long)sqlite3_column_int64(row, 2));
+    text_append_format(out,
+                       "</td><td class=\"wrap\"><code>%lld:", (long long)dossier_integer(row, 2));
     escape_html(out, dossier_column(row, 3));
     text_append(out, "</code></td><td class=\"num\">");
     html_known(out, dossier_column(row, 4));
@@ -73,17 +80,17 @@ static void append_checkpoint(struct text *out, sqlite3_stmt *row)
 }
 
 /* columns: 0 kinds of checkpoints, 1 role, 2 name, 3 public key, 4 the first, 5 how many */
-static void append_signer(struct text *out, sqlite3_stmt *row)
+static void append_signer(struct text *out, const struct dossier_row *row)
 {
-    const struct view_count at = {true, sqlite3_column_int64(row, 4)};
+    const struct view_count at = {true, dossier_integer(row, 4)};
     char key_text[KEY_TEXT_MAX];
     struct key_public key = {0};
 
     snprintf(key.name, sizeof(key.name), "%s",
              dossier_column(row, 2) ? dossier_column(row, 2) : "");
-    if (sqlite3_column_bytes(row, 3) == KEY_PUBLIC_SIZE)
-        memcpy(key.bytes, sqlite3_column_blob(row, 3), KEY_PUBLIC_SIZE);
-    text_append_format(out, "<li>%lld of them (", (long long)sqlite3_column_int64(row, 5));
+    if (sqlite3_column_bytes(row->stmt, 3) == KEY_PUBLIC_SIZE)
+        memcpy(key.bytes, sqlite3_column_blob(row->stmt, 3), KEY_PUBLIC_SIZE);
+    text_append_format(out, "<li>%lld of them (", (long long)dossier_integer(row, 5));
     html_known(out, dossier_column(row, 0));
     text_append(out, ") as ");
     html_known(out, dossier_column(row, 1));
@@ -95,9 +102,9 @@ static void append_signer(struct text *out, sqlite3_stmt *row)
 }
 
 /* columns: 0 utc_ns, 1 file, 2 SHA-256, 3 origin, 4 size, 5 root, 6 note */
-static void append_origin(struct text *out, sqlite3_stmt *row)
+static void append_origin(struct text *out, const struct dossier_row *row)
 {
-    const struct view_count at = {true, sqlite3_column_int64(row, 0)};
+    const struct view_count at = {true, dossier_integer(row, 0)};
 
     text_append(out, "<li>taken in ");
     html_time(out, &at, " UTC");
@@ -132,14 +139,14 @@ static enum status append_campaign_heads(struct text *out, struct store *store,
 
     text_init(&rows);
     text_init(&signers);
-    status = dossier_each_row(&rows, store,
+    status = dossier_each_row(&rows, store, NULL,
                               "SELECT c.utc_ns, c.kind, c.size, lower(hex(c.root)),"
                               " (SELECT count(*) FROM timestamp_token t WHERE t.checkpoint = c.id)"
                               " FROM checkpoint c WHERE " COVERS " ORDER BY c.id",
                               campaign->id, append_checkpoint, &heads, err);
     if (status == STATUS_OK)
         status = dossier_each_row(
-            &signers, store,
+            &signers, store, NULL,
             "SELECT replace(group_concat(DISTINCT c.kind), ',', ', '), s.role, s.name,"
             " s.public_key, min(s.utc_ns), count(*) FROM signature s"
             " JOIN checkpoint c ON c.id = s.checkpoint WHERE " COVERS
@@ -178,7 +185,7 @@ static enum status append_origins(struct text *out, struct store *store,
     enum status status;
 
     text_init(&rows);
-    status = dossier_each_row(&rows, store,
+    status = dossier_each_row(&rows, store, NULL,
                               "SELECT imported_utc_ns, file, lower(hex(sha256)), origin, size,"
                               " lower(hex(root)), note FROM bundle WHERE campaign = ?1",
                               campaign->id, append_origin, &origins, err);
@@ -213,7 +220,7 @@ enum status dossier_signatures(struct text *out, struct store *store, const stru
     size_t heads = 0;
     enum status status = STATUS_OK;
 
-    text_append(out, "<h2 id=\"signatures\">10. Signatures</h2>\n");
+    dossier_section(out, DOSSIER_SIGNATURES);
     for (size_t i = 0; i < view->campaign_count && status == STATUS_OK; i++) {
         status = append_campaign_heads(out, store, &view->campaigns[i], &heads, err);
         if (status == STATUS_OK)

@@ -106,9 +106,9 @@ void dossier_p(struct text *out, const json_t *body)
     text_append(out, "</span>");
 }
 
-void dossier_families(struct text *out, sqlite3_stmt *row)
+void dossier_families(struct text *out, const struct dossier_row *row)
 {
-    const long long count = sqlite3_column_int64(row, 0), families = sqlite3_column_int64(row, 1);
+    const long long count = dossier_integer(row, 0), families = dossier_integer(row, 1);
 
     if (count < 2)
         return;

@@ -6,6 +6,30 @@
 
 #include "reports/html_internal.h"
 
+/* ---- dossier.c ---- */
+
+/*
+ * The sections, in their order and numbered by it: that of ISO/IEC 17025:2017, 7.8 (reporting of
+ * results), whose clauses each section names.
+ */
+enum dossier_section {
+    DOSSIER_REPORT,
+    DOSSIER_METHOD,
+    DOSSIER_ITEMS,
+    DOSSIER_CONDITIONS,
+    DOSSIER_RESULTS,
+    DOSSIER_DEVIATIONS,
+    DOSSIER_ATTEMPTS,
+    DOSSIER_CONFORMITY,
+    DOSSIER_DECISIONS,
+    DOSSIER_LIMITS,
+    DOSSIER_SIGNATURES,
+    DOSSIER_CHECK,
+    DOSSIER_SECTIONS
+};
+/* The heading of a section, with its number and clauses. */
+void dossier_section(struct text *out, enum dossier_section section);
+
 /* ---- dossier_summary.c ---- */
 
 /* Before the sections: results, their uncertainty, objections, and who signed. */
@@ -26,16 +50,23 @@ enum status dossier_deviations(struct text *out, struct store *store, const stru
 
 /* ---- dossier_evidence.c: asks the store ---- */
 
+/* A row of a SELECT, and the view that what it names is looked up in. */
+struct dossier_row {
+    sqlite3_stmt *stmt;
+    const struct view *view;
+};
 /*
  * Calls `append` for each row of a SELECT with one number as its parameter ?1, and counts the rows
- * on. A statement that fails is CORRUPT: the store was of our schema when it was opened.
+ * on. `view` may be NULL where `append` does without. A statement that fails is CORRUPT: the store
+ * was of our schema when it was opened.
  */
-typedef void dossier_row_fn(struct text *out, sqlite3_stmt *row);
-enum status dossier_each_row(struct text *out, struct store *store, const char *sql,
-                             int64_t parameter, dossier_row_fn *append, size_t *ret_count,
-                             struct error *err);
+typedef void dossier_row_fn(struct text *out, const struct dossier_row *row);
+enum status dossier_each_row(struct text *out, struct store *store, const struct view *view,
+                             const char *sql, int64_t parameter, dossier_row_fn *append,
+                             size_t *ret_count, struct error *err);
 /* Text of a column, until the next step; NULL for NULL. */
-const char *dossier_column(sqlite3_stmt *row, int i);
+const char *dossier_column(const struct dossier_row *row, int i);
+int64_t dossier_integer(const struct dossier_row *row, int i);
 
 /* Checkpoints, who signed them, time stamps, where imported campaigns came from. */
 enum status dossier_signatures(struct text *out, struct store *store, const struct view *view,
@@ -54,6 +85,22 @@ enum status dossier_comparisons(struct text *out, struct store *store, const str
 enum status dossier_decisions(struct text *out, struct store *store, const struct view *view,
                               struct error *err);
 
+/* ---- dossier_acceptance.c ---- */
+
+/* For the first page: the newest verdict on each contract that one of the cells was judged by. */
+enum status dossier_accepted(struct text *out, struct store *store, const struct view *view,
+                             size_t *ret_rows, struct error *err);
+/* The heading, and those verdicts item by item; nothing where there are none. */
+enum status dossier_acceptances(struct text *out, struct store *store, const struct view *view,
+                                const char *heading, struct error *err);
+
+/* ---- dossier_cost.c ---- */
+
+/* The heading and a table of the newest costs recorded of each cell; nothing where there are none.
+ */
+enum status dossier_costs(struct text *out, struct store *store, const struct view *view,
+                          const char *heading, struct error *err);
+
 /* ---- dossier_family.c: what a comparison was judged together with, by its body ---- */
 
 /* For a cell of a table: "3 of 9f2c41aa"; "alone". */
@@ -69,5 +116,5 @@ void dossier_p(struct text *out, const json_t *body);
 #define DOSSIER_FAMILY_COLUMNS                                                                     \
     "count(*), count(DISTINCT coalesce(kind || CASE WHEN json_valid(body) THEN"                    \
     " json_extract(body, '$.family_of') END, id))"
-void dossier_families(struct text *out, sqlite3_stmt *row);
+void dossier_families(struct text *out, const struct dossier_row *row);
 #endif

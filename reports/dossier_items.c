@@ -1,4 +1,4 @@
-/* Sections 2 to 4 of a dossier: method, items, conditions. */
+/* Three sections of a dossier: method, items, conditions. */
 #include <string.h>
 
 #include "reports/dossier_internal.h"
@@ -108,7 +108,7 @@ void dossier_method(struct text *out, const struct view *view)
 
     for (size_t i = 0; i < view->cell_count; i++)
         imported += view->cells[i].imported.present;
-    text_append(out, "<h2 id=\"method\">2. Method</h2>\n");
+    dossier_section(out, DOSSIER_METHOD);
     if (imported > 0)
         text_append(out, "<p><b>Imported results were measured by another program</b>, under its "
                          "own rules: nothing that this section says of assay&#39;s trials, checks "
@@ -154,16 +154,15 @@ static bool same_device(const struct view_device *a, const struct view_device *b
 static void append_results_of(struct text *out, const struct view *view,
                               const struct view_device *device)
 {
-    const char *separator = "<code>";
+    const char *separator = "";
 
     for (size_t i = 0; i < view->cell_count; i++) {
         if (!view->cells[i].device.present || !same_device(&view->cells[i].device, device))
             continue;
         text_append(out, separator);
-        escape_html(out, view->cells[i].result);
-        separator = "</code>, <code>";
+        html_result(out, view, view->cells[i].result);
+        separator = "; ";
     }
-    text_append(out, "</code>");
 }
 
 static void append_device(struct text *out, const struct view *view, const struct view_cell *cell)
@@ -204,16 +203,14 @@ static void append_device(struct text *out, const struct view *view, const struc
 }
 
 /* Of an imported result, as its file states it. */
-static void append_imported(struct text *out, const struct view_cell *cell)
+static void append_imported(struct text *out, const struct view *view, const struct view_cell *cell)
 {
     text_append(out, "<dl class=\"facts\">\n");
     html_fact_begin(out, "Device, as the file names it");
     html_known(out, cell->device.name);
     html_fact_end(out);
     html_fact_begin(out, "Result on it");
-    text_append(out, "<code>");
-    escape_html(out, cell->result);
-    text_append(out, "</code>");
+    html_result(out, view, cell->result);
     html_fact_end(out);
     text_append(out, "</dl>\n<details><summary>What the file contains, and what it lacks"
                      "</summary>\n");
@@ -223,17 +220,17 @@ static void append_imported(struct text *out, const struct view_cell *cell)
 
 void dossier_items(struct text *out, const struct view *view)
 {
-    text_append(out, "<h2 id=\"items\">3. Items tested</h2>\n");
+    dossier_section(out, DOSSIER_ITEMS);
     for (size_t i = 0; i < view->cell_count; i++) {
         bool shown = false;
 
         for (size_t k = 0; k < i && !shown; k++)
             shown = same_device(&view->cells[k].device, &view->cells[i].device);
         if (view->cells[i].imported.present) {
-            append_imported(out, &view->cells[i]);
+            append_imported(out, view, &view->cells[i]);
         } else if (!view->cells[i].device.present) {
             text_append(out, "<p class=\"bad\">No trial of ");
-            escape_html(out, view->cells[i].result);
+            html_result(out, view, view->cells[i].result);
             text_append(out, " came so far as to name its device.</p>\n");
         } else if (!shown) {
             append_device(out, view, &view->cells[i]);
@@ -414,9 +411,10 @@ static void append_host(struct text *out, const struct view_campaign *campaign,
 
 void dossier_conditions(struct text *out, const struct view *view)
 {
-    text_append(out, "<h2 id=\"conditions\">4. Conditions</h2>\n<p>The host as it was before the "
-                     "first trial of each campaign; what moved from trial to trial is in the "
-                     "database.</p>\n");
+    dossier_section(out, DOSSIER_CONDITIONS);
+    text_append(out,
+                "<p>The host as it was before the first trial of each campaign; what moved from "
+                "trial to trial is in the database.</p>\n");
     for (size_t i = 0; i < view->campaign_count; i++) {
         const struct view_trial *trial = first_with_host(view, i);
 

@@ -18,13 +18,8 @@ static void append_row(struct text *out, const struct view_cell *cell)
     text_append(out, "<tr><th scope=\"row\" class=\"wrap\"><a href=\"#");
     html_result_id(out, cell);
     text_append(out, "\">");
-    html_known(out, cell->workload);
-    text_append(out, "</a> ");
-    escape_html(out, cell->precision ? cell->precision : "");
-    if (cell->batch.known)
-        text_append_format(out, ", batch %lld", (long long)cell->batch.value);
-    escape_html(out, cell->variant);
-    text_append(out, "<br><span class=\"soft\">");
+    html_cell_title(out, cell);
+    text_append(out, "</a><br><span class=\"soft\">");
     escape_html_short(out, cell->device.name ? cell->device.name : "device not recorded", 80);
     text_append(out, cell->device.simulated ? ", simulated" : "");
     text_append(out, ", <code>");
@@ -123,7 +118,7 @@ static void append_attempts(struct text *out, const struct view *view)
 }
 
 /* columns: 0 severity, 1 names of checks */
-static void append_severity(struct text *out, sqlite3_stmt *row)
+static void append_severity(struct text *out, const struct dossier_row *row)
 {
     text_append(out, out->length ? "; " : "");
     escape_html(out, dossier_column(row, 1));
@@ -143,7 +138,7 @@ static enum status append_machine(struct text *out, struct store *store, const s
     for (size_t i = 0; i < view->campaign_count && status == STATUS_OK; i++) {
         looked += json_array_size(json_object_get(view->campaigns[i].root, "doctor"));
         status = dossier_each_row(
-            &found, store,
+            &found, store, view,
             "SELECT severity, group_concat(name, ', ') FROM (SELECT DISTINCT severity,"
             " \"check\" AS name FROM findings WHERE campaign = ?1 AND severity <> 'info')"
             " GROUP BY severity ORDER BY severity DESC",
@@ -168,7 +163,7 @@ static enum status append_machine(struct text *out, struct store *store, const s
 }
 
 /* columns: 0 name, 1 role, 2 kinds of heads */
-static void append_signer(struct text *out, sqlite3_stmt *row)
+static void append_signer(struct text *out, const struct dossier_row *row)
 {
     text_append(out, out->length ? "; " : "");
     html_known(out, dossier_column(row, 0));
@@ -181,7 +176,7 @@ static void append_signer(struct text *out, sqlite3_stmt *row)
 
 /* The names under a bundle's head: lines that begin with a dash in its signed note. Column: note.
  */
-static void append_note_signers(struct text *out, sqlite3_stmt *row)
+static void append_note_signers(struct text *out, const struct dossier_row *row)
 {
     static const char mark[] = "\n\u2014 ";
     const char *note = dossier_column(row, 0);
@@ -209,16 +204,16 @@ static enum status append_signers(struct text *out, struct store *store, const s
     for (size_t i = 0; i < view->campaign_count && status == STATUS_OK; i++) {
         size_t before = signers.length;
 
-        status = dossier_each_row(&signers, store,
+        status = dossier_each_row(&signers, store, view,
                                   "SELECT s.name, s.role, replace(group_concat(DISTINCT c.kind),"
                                   " ',', ', ') FROM signature s"
                                   " JOIN checkpoint c ON c.id = s.checkpoint WHERE c.campaign = ?1"
                                   " GROUP BY s.public_key, s.role ORDER BY min(s.id)",
                                   view->campaigns[i].id, append_signer, &rows, err);
         if (status == STATUS_OK)
-            status =
-                dossier_each_row(&signers, store, "SELECT note FROM bundle WHERE campaign = ?1",
-                                 view->campaigns[i].id, append_note_signers, &rows, err);
+            status = dossier_each_row(&signers, store, view,
+                                      "SELECT note FROM bundle WHERE campaign = ?1",
+                                      view->campaigns[i].id, append_note_signers, &rows, err);
         unsigned_count += signers.length == before;
     }
     html_fact_begin(out, "Signed");

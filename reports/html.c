@@ -8,7 +8,9 @@
 #include "harness/core/file.h"
 #include "reports/dossier_internal.h"
 #include "reports/escape.h"
+#include "reports/html_decision.h"
 #include "reports/html_internal.h"
+#include "reports/html_pictures.h"
 
 extern const struct embed_file report_style[];
 
@@ -31,7 +33,7 @@ static void append_sheet_names(struct text *out, const char *title, const char *
                        look, look);
 }
 
-void html_page_begin(struct text *out, const char *title, const char *id)
+void html_page_begin(struct text *out, const char *class_name, const char *title, const char *id)
 {
     text_append(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
@@ -45,7 +47,8 @@ void html_page_begin(struct text *out, const char *title, const char *id)
     text_append(out, "</title>\n<style>\n");
     text_append_bytes(out, report_style[0].text, report_style[0].length);
     append_sheet_names(out, title, id);
-    text_append(out, "</style>\n</head>\n<body>\n<div class=\"page\">\n");
+    text_append_format(out, "</style>\n</head>\n<body class=\"%s\">\n<div class=\"page\">\n",
+                       class_name);
 }
 
 static void count_trials(const struct view *view, size_t campaign, size_t *ret_cells,
@@ -129,44 +132,12 @@ static void append_campaign(struct text *out, const struct view *view, size_t in
     text_append(out, "</code>\n");
 }
 
-static void append_contention(struct text *out, const struct view_campaign *campaign)
+/* What the figures can be traced to: plan, program, protocol and command of each campaign. */
+static void append_provenance(struct text *out, const struct view *view)
 {
-    struct text words;
-
-    text_init(&words);
-    if (view_contention_words(campaign, &words))
-        text_append_format(out, "<div class=\"note\"><p>%s.</p></div>\n", words.data);
-    text_finish(&words);
-}
-
-static void append_masthead(struct text *out, const struct view *view)
-{
-    bool simulated = false;
-    struct text closing;
-
-    text_append(
-        out,
-        "<header class=\"masthead\"><p class=\"eyebrow\">assay</p><h1>Benchmark report</h1>\n");
+    text_append(out, "<h2 id=\"provenance\">Provenance</h2>\n");
     for (size_t i = 0; i < view->campaign_count; ++i)
         append_campaign(out, view, i);
-    text_append(out, "</header>\n");
-    for (size_t i = 0; i < view->campaign_count; ++i)
-        append_contention(out, &view->campaigns[i]);
-    for (size_t i = 0; i < view->cell_count; ++i)
-        simulated = simulated || view->cells[i].device.simulated;
-    text_init(&closing);
-    if (view_closing_words(view, &closing)) {
-        text_append(out, "<div class=\"note\"><p>");
-        escape_html_words(out, closing.data);
-        text_append(out, "</p></div>\n");
-    }
-    text_finish(&closing);
-    if (simulated)
-        text_append(
-            out,
-            "<div class=\"note stop\"><p><b>Some devices are simulated.</b> Their results test "
-            "this tool and say nothing of any hardware; they are not for publication."
-            "</p></div>\n");
 }
 
 /* Of a start, the store keeps what identifies the process: boot, process, start time. */
@@ -244,9 +215,11 @@ static enum status flush(struct text *text, FILE *out, struct error *err)
     return STATUS_OK;
 }
 
-/* First pass: every cell as the table needs it, and the content of the appendix. */
+/* First pass: every cell as the table needs it, its largest error, and the content of the appendix.
+ */
 static enum status collect(struct store *store, const int64_t *cells, size_t count,
-                           struct view *view, struct html_appendix *appendix, struct error *err)
+                           struct view *view, struct html_appendix *appendix,
+                           struct html_error *errors, struct error *err)
 {
     enum status status = view_load(store, cells, count, VIEW_SUMMARY, view, err);
 
@@ -257,6 +230,7 @@ static enum status collect(struct store *store, const int64_t *cells, size_t cou
         if (status != STATUS_OK)
             break;
         html_appendix_collect(appendix, &cell);
+        errors[i] = html_worst_error(&cell);
         view_cell_finish(&cell);
     }
     if (status == STATUS_OK && appendix->failed)
@@ -290,14 +264,16 @@ static enum status write_cells(struct store *store, const struct view *view,
     return status;
 }
 
-/* Results of comparisons; nothing where nothing was compared. */
+/* Results of decisions, comparisons, contracts and costs; nothing where nothing was compared. */
 static enum status append_comparisons(struct text *out, struct store *store,
-                                      const struct view *view, struct error *err)
+                                      const struct view *view, const json_t *decisions,
+                                      struct error *err)
 {
     struct text table;
     size_t rows = 0;
     enum status status;
 
+    html_decisions(out, decisions, "<h2 id=\"decision\">Decision</h2>\n", true);
     text_init(&table);
     status = dossier_comparisons(&table, store, view, &rows, err);
     if (rows > 0) {
@@ -306,13 +282,20 @@ static enum status append_comparisons(struct text *out, struct store *store,
     }
     out->failed |= table.failed;
     text_finish(&table);
-    return status;
+    if (status == STATUS_OK)
+        status =
+            dossier_acceptances(out, store, view, "<h2 id=\"acceptance\">Acceptance</h2>\n", err);
+    return status == STATUS_OK ? dossier_costs(out, store, view, "<h2 id=\"cost\">Cost</h2>\n", err)
+                               : status;
 }
 
 enum status report_html(struct store *store, const int64_t *cells, size_t count, FILE *out,
                         struct error *err)
 {
     struct html_appendix appendix;
+    struct html_pairs pairs = {0};
+    json_t *decisions = NULL;
+    struct html_error *errors = NULL;
     struct view view = {0};
     struct text text;
     enum status status;
@@ -321,20 +304,43 @@ enum status report_html(struct store *store, const int64_t *cells, size_t count,
         return error_set(err, STATUS_INVALID, "a report needs at least one result");
     html_appendix_init(&appendix);
     text_init(&text);
-    status = collect(store, cells, count, &view, &appendix, err);
+    errors = calloc(count, sizeof(*errors));
+    status = errors ? collect(store, cells, count, &view, &appendix, errors, err)
+                    : error_set(err, STATUS_NO_MEMORY, "report: out of memory");
+    if (status == STATUS_OK)
+        status = html_pairs_load(store, &view, &pairs, err);
+    if (status == STATUS_OK)
+        status = html_decisions_load(store, &view, &decisions, err);
     if (status != STATUS_OK)
         goto cleanup;
-    html_page_begin(&text, "Benchmark report", view.campaigns[0].uid);
-    append_masthead(&text, &view);
+    html_page_begin(&text, "report", "Benchmark report", view.campaigns[0].uid);
+    html_first(&text, &view, &pairs, json_array_get(decisions, 0));
     text_append(&text, "<main>\n<h2 id=\"results\">Results</h2>\n");
     html_results(&text, &view);
-    status = append_comparisons(&text, store, &view, err);
+    if (json_array_size(decisions) > 0 && pairs.count > 0) {
+        text_append(&text, "<div class=\"first\"><div class=\"words\">\n");
+        html_pairs_words(&text, &view, &pairs);
+        text_append(&text, "</div>\n");
+        html_pairs_picture(&text, &view, &pairs);
+        text_append(&text, "</div>\n");
+    }
+    html_pairs_stack(&text, &pairs);
+    html_pictures(&text, &view, errors);
+    status = html_history(&text, store, &view, err);
+    if (status == STATUS_OK)
+        status = append_comparisons(&text, store, &view, decisions, err);
+    append_provenance(&text, &view);
     if (status == STATUS_OK)
         status = write_cells(store, &view, &appendix, out, &text, err);
     if (status != STATUS_OK)
         goto cleanup;
+    text_append(&text,
+                "<p class=\"paper soft\">On paper a result is its figures, findings and "
+                "distribution. Every trial over time, readings, files and kernels are on the "
+                "page itself, and in the database.</p>\n<div class=\"full\">\n");
     html_appendix_write(&text, &appendix);
     html_doctor(&text, &view);
+    text_append(&text, "</div>\n");
     append_events(&text, &view);
     append_reading_guide(&text);
     text_append(
@@ -346,7 +352,10 @@ enum status report_html(struct store *store, const int64_t *cells, size_t count,
 cleanup:
     text_finish(&text);
     html_appendix_finish(&appendix);
+    html_pairs_finish(&pairs);
     view_finish(&view);
+    json_decref(decisions);
+    free(errors);
     return status;
 }
 

@@ -137,7 +137,9 @@ void html_checks(struct text *out, const struct view_cell *cell)
         return;
     }
     count = merge_checks(cell, rows, &more);
-    text_append(out, "<h4>Outputs against the reference</h4>\n");
+    text_append(out, cell->kind && !strcmp(cell->kind, "endpoint")
+                         ? "<h4>Answers, without a reference</h4>\n"
+                         : "<h4>Outputs against the reference</h4>\n");
     if (count == 0) {
         text_append(out, "<p class=\"none\">no check recorded</p>\n");
         free(rows);

@@ -284,8 +284,10 @@ enum status html_cell(struct text *out, struct store *store, const struct view_c
         if (status != STATUS_OK)
             return status;
         html_checks(out, cell);
+        text_append(out, "<div class=\"full\">\n");
         html_attempts(out, cell);
         append_facts(out, cell);
+        text_append(out, "</div>\n");
     }
     append_citation(out, cell, campaign);
     text_append(out, "</div>\n");

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "reports/escape.h"
+#include "reports/html_serving.h"
 
 static enum status load_trial(struct store *store, const struct view_trial *trial,
                               struct html_loaded *ret, struct error *err)
@@ -263,16 +264,25 @@ enum status html_charts(struct text *out, struct store *store, const struct view
     if (!chart_range_of(series, count, scratch, &range))
         range = (struct chart_range){0, 1};
     unit = number_unit_duration((range.lo + range.hi) / 2);
+    status = html_serving_cell(out, store, cell, err);
+    if (status != STATUS_OK)
+        goto cleanup;
     text_append_format(out, "<h4>%s of all trials</h4><div class=\"charts\">\n",
-                       view_is_steady(cell) ? "Steady samples" : "Windows");
+                       cell->course           ? "Steps"
+                       : view_is_steady(cell) ? "Steady samples"
+                                              : "Windows");
     append_distribution(out, cell, loaded, count, scratch, &unit);
     append_trials(out, cell, loaded, &unit);
     text_append(out, "</div>\n");
     append_body_caption(out, cell, loaded);
+    text_append(out, "<div class=\"full\">\n");
     ok = append_series(out, cell, loaded, &range, &unit, marks);
     html_telemetry(out, store, cell);
+    text_append(out, "</div>\n");
     html_stages(out, store, cell, loaded);
+    text_append(out, "<div class=\"full\">\n");
     html_clocks(out, store, cell, loaded);
+    text_append(out, "</div>\n");
     if (!ok || !text_ok(out))
         status = STATUS_NO_MEMORY;
 cleanup:

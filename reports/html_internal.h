@@ -9,14 +9,23 @@
 
 /* ---- html.c ---- */
 
-/* Everything up to and with the page's outermost <div>; the title is followed by the beginning of
- * the id. */
-void html_page_begin(struct text *out, const char *title, const char *id);
+/*
+ * Everything up to and with the page's outermost <div>; the title is followed by the beginning of
+ * the id. `class_name`, of the body, is "report" (on paper what is read) or "dossier" (all of it).
+ */
+void html_page_begin(struct text *out, const char *class_name, const char *title, const char *id);
 
 /* ---- html_parts.c ---- */
 
 /* id of a result's article: "r-9f2c41aa-3". */
 void html_result_id(struct text *out, const struct view_cell *cell);
+/* "triad fp32, batch 1, arm b (driver=...)" */
+void html_cell_title(struct text *out, const struct view_cell *cell);
+/*
+ * The title of a result ("9f2c41aa/3"), linked to where it stands; its id where the view does not
+ * have it, and behind the title where another result of the view has the same.
+ */
+void html_result(struct text *out, const struct view *view, const char *result);
 /* "sha256:" and the first 12 digits, the whole in a title. "not recorded" for NULL. */
 void html_digest(struct text *out, const char *digest);
 /* A value, or its status and reason; never blank. NULL: "not recorded". */

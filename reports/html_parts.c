@@ -12,6 +12,48 @@ void html_result_id(struct text *out, const struct view_cell *cell)
     escape_html_id(out, cell->result);
 }
 
+void html_cell_title(struct text *out, const struct view_cell *cell)
+{
+    html_known(out, cell->workload);
+    text_append_char(out, ' ');
+    escape_html(out, cell->precision ? cell->precision : "");
+    if (cell->batch.known)
+        text_append_format(out, ", batch %lld", (long long)cell->batch.value);
+    escape_html(out, cell->variant);
+}
+
+static bool same_title(const struct view_cell *a, const struct view_cell *b)
+{
+    return a->workload && b->workload && !strcmp(a->workload, b->workload) && a->precision &&
+           b->precision && !strcmp(a->precision, b->precision) &&
+           a->batch.known == b->batch.known && a->batch.value == b->batch.value &&
+           !strcmp(a->variant, b->variant);
+}
+
+void html_result(struct text *out, const struct view *view, const char *result)
+{
+    const struct view_cell *cell = NULL;
+    size_t alike = 0;
+
+    for (size_t i = 0; result && i < view->cell_count; i++)
+        if (!strcmp(view->cells[i].result, result))
+            cell = &view->cells[i];
+    for (size_t i = 0; cell && i < view->cell_count; i++)
+        alike += same_title(&view->cells[i], cell);
+    if (cell) {
+        text_append(out, "<a href=\"#");
+        html_result_id(out, cell);
+        text_append(out, "\">");
+        html_cell_title(out, cell);
+        text_append(out, "</a>");
+    }
+    if (!cell || alike > 1) {
+        text_append(out, cell ? " <code>" : "<code>");
+        html_known(out, result);
+        text_append(out, "</code>");
+    }
+}
+
 void html_known(struct text *out, const char *string)
 {
     if (string && *string)

@@ -6,6 +6,7 @@
 
 #include "reports/escape.h"
 #include "reports/remarks.h"
+#include "reports/serving_table.h"
 
 static void append_group(struct text *out, const struct view *view, const struct view_cell *cell)
 {
@@ -72,8 +73,8 @@ static void append_row(struct text *out, const struct view_cell *cell,
     else
         html_known(out, NULL);
     if (view_figure_of(id, value, &figure)) {
-        text_append_format(out, "</td><td class=\"value%s\">%s%s ", figure.marked ? " marked" : "",
-                           figure.marked ? "(" : "", figure.number);
+        text_append_format(out, "</td><td class=\"value%s\">%s%s%s", figure.marked ? " marked" : "",
+                           figure.marked ? "(" : "", figure.number, *figure.unit ? " " : "");
         escape_html(out, figure.unit);
         text_append_format(out, "%s</td><td class=\"spread\">%s", figure.marked ? ")" : "",
                            *figure.spread           ? figure.spread
@@ -160,8 +161,9 @@ void html_results(struct text *out, const struct view *view)
         "<th scope=\"col\" class=\"num\">Batch</th><th scope=\"col\" class=\"num\">Result</th>"
         "<th scope=\"col\">");
     append_interval_heading(out, view);
-    text_append(out, "</th><th scope=\"col\" class=\"num\">/ reference loop</th>"
-                     "<th scope=\"col\" class=\"num\">Per iteration</th>"
+    text_append(out,
+                has_ratio ? "</th><th scope=\"col\" class=\"num\">/ reference loop</th>" : "</th>");
+    text_append(out, "<th scope=\"col\" class=\"num\">Per iteration</th>"
                      "<th scope=\"col\" class=\"num\">Grade</th>"
                      "<th scope=\"col\">Verdict</th><th scope=\"col\" class=\"num\">Trials</th>"
                      "</tr></thead><tbody>\n");
@@ -177,6 +179,7 @@ void html_results(struct text *out, const struct view *view)
         }
     }
     text_append(out, "</tbody></table></div>\n");
+    serving_table_html(out, view);
     if (remarks.count) {
         text_append(out, "<ol class=\"remarks\">\n");
         for (size_t i = 0; i < remarks.count; ++i) {

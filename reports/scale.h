@@ -2,12 +2,14 @@
 #ifndef ASSAY_REPORTS_SCALE_H
 #define ASSAY_REPORTS_SCALE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Values lo..hi lie at coordinates from..to (to < from for an upward axis). */
 struct scale {
     double lo, hi;
     double from, to;
+    bool logarithmic; /* lo > 0 then; a value of 0 or below lies at `from` */
 };
 
 /*
@@ -21,6 +23,12 @@ double scale_map(const struct scale *scale, double value);
  * at most `capacity`. Returns how many; 0 when the domain is empty or not finite.
  */
 size_t scale_ticks(double lo, double hi, size_t wanted, double *ret, size_t capacity);
+
+/*
+ * The same for a logarithmic axis: powers of ten, with 2 and 5 times them where those are few;
+ * within less than a decade as scale_ticks.
+ */
+size_t scale_ticks_logarithmic(double lo, double hi, double *ret, size_t capacity);
 
 /* Decimals that distinguish neighbouring ticks (0 for steps of 1 and more). */
 int scale_tick_decimals(const double *ticks, size_t count);

@@ -8,6 +8,7 @@
 #include "harness/core/clock.h"
 #include "harness/core/number.h"
 #include "reports/remarks.h"
+#include "reports/serving_table.h"
 #include "reports/terminal_internal.h"
 
 enum column {
@@ -418,6 +419,7 @@ void report_terminal_table(struct text *out, const struct view *view, size_t col
         }
     }
     terminal_rule(&terminal);
+    serving_table_text(out, view);
     append_notes(&terminal, view, &remarks);
     out->failed = out->failed || remarks.failed;
 cleanup:

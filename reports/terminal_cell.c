@@ -193,7 +193,9 @@ static void append_checks(const struct terminal *terminal, const struct view_cel
             shown = &cell->trials[i];
     if (!shown)
         return;
-    terminal_heading(terminal, "Outputs against the reference");
+    terminal_heading(terminal, cell->kind && !strcmp(cell->kind, "endpoint")
+                                   ? "Answers, without a reference"
+                                   : "Outputs against the reference");
     for (size_t i = 0; i < shown->check_count; ++i) {
         const struct view_check *check = &shown->checks[i];
         char error[NUMBER_SIZE], tolerance[NUMBER_SIZE];
@@ -342,6 +344,7 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
     append_verdict(&terminal, cell);
     append_amendments(&terminal, cell);
     append_numbers(&terminal, cell);
+    terminal_course(&terminal, cell->course);
     if (remarks_has_any(cell))
         terminal_heading(&terminal, "Findings");
     remarks_of_cell(cell, say_remark, &terminal);

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "reports/view_json.h"
+#include "reports/course.h"
+#include "results/analysis/serving_log.h"
 #include "results/evidence/ledger.h"
 
 static const struct estimate_trial *find_in_estimate(const struct estimate *estimate,
@@ -60,6 +62,8 @@ static void read_identity(const json_t *root, struct view_cell *ret)
     ret->seed = view_json_string(identity, "seed");
     ret->arm = view_json_string(root, "arm");
     ret->batch = view_json_count(identity, "batch");
+    /* The server of an endpoint forms its batches itself: the declared 1 is none of them. */
+    ret->batch.known = ret->batch.known && !(ret->kind && !strcmp(ret->kind, "endpoint"));
     ret->flops = view_json_count(cost, "flops");
     ret->bytes = view_json_count(cost, "bytes");
     ret->items = view_json_count(cost, "items");
@@ -162,13 +166,37 @@ enum status view_cell_from_json(json_t *root, enum view_depth depth, struct view
     return STATUS_OK;
 }
 
+/* A log that cannot be read leaves none: `verify` says what is wrong with it. */
+static void load_course(struct store *store, struct view_cell *cell)
+{
+    for (size_t i = 0; i < cell->trial_count && !cell->course; ++i) {
+        struct serving_log log = {0};
+
+        if (!cell->trials[i].ok ||
+            serving_log_load(store, cell->trials[i].id, &log, NULL) != STATUS_OK) {
+            serving_log_finish(&log);
+            continue;
+        }
+        cell->course = calloc(1, sizeof(*cell->course));
+        if (cell->course) {
+            course_make(log.requests, log.count, COURSE_PARTS, cell->course);
+            cell->course->trial = cell->trials[i].number;
+        }
+        serving_log_finish(&log);
+    }
+}
+
 enum status view_cell_load(struct store *store, int64_t cell, enum view_depth depth,
                            struct view_cell *ret, struct error *err)
 {
     json_t *root = NULL;
     enum status status = store_cell_json(store, cell, &root, err);
 
-    return status == STATUS_OK ? view_cell_from_json(root, depth, ret, err) : status;
+    if (status == STATUS_OK)
+        status = view_cell_from_json(root, depth, ret, err);
+    if (status == STATUS_OK && depth == VIEW_FULL && ret->estimate && ret->estimate->serving)
+        load_course(store, ret);
+    return status;
 }
 
 char *view_amendment_words(const json_t *amendment)
@@ -192,6 +220,7 @@ void view_cell_finish(struct view_cell *cell)
         view_trial_finish(&cell->trials[i]);
     free(cell->trials);
     estimate_destroy(cell->estimate);
+    free(cell->course);
     view_origin_finish(&cell->origin);
     reading_list_finish(&cell->device.readings);
     json_decref(cell->amendments);

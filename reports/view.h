@@ -23,6 +23,8 @@
 #include "results/analysis/contention.h"
 #include "results/store/store.h"
 
+struct course; /* course.h */
+
 struct view_count {
     bool known;
     int64_t value;
@@ -100,7 +102,7 @@ struct view_imported {
 
 /* What did not come from assay or this machine; NULL where all did. Heap. */
 struct view_origin {
-    char *worker;    /* the program that measured in place of assay's own worker */
+    char *worker;    /* the program that measured in place of assay's own worker, unchecked */
     char *host_root; /* the folder that the host's readings were taken from */
     char *libraries; /* "cuda, nvrtc": mapped files that were chosen (--lib) */
 };
@@ -111,8 +113,9 @@ struct view_cell {
     size_t campaign; /* index in the view */
     struct view_count ordinal;
     const char *workload, *kind, *precision, *scenario, *implementation, *backend, *device_spec;
-    const char *arm;  /* "a" or "b" of an A/B; NULL: none */
-    char variant[64]; /* ", vendor", ", arm a (ASSAY_NULL=...)": distinguishes it; "": none */
+    const char *arm;   /* "a" or "b" of an A/B; NULL: none */
+    char variant[128]; /* ", vendor", ", openvino 2026.4.1", ", arm a (ASSAY_NULL=...)":
+                          distinguishes it; "": none */
     const char *workload_digest, *protocol, *protocol_digest;
     struct view_count workload_version, protocol_version;
     const char *workload_description, *protocol_description, *seed;
@@ -126,6 +129,8 @@ struct view_cell {
     size_t trial_count;
     size_t ok_count;           /* planned trials that ended well */
     struct estimate *estimate; /* heap; NULL: none. An imported cell's has metrics alone */
+    struct course *course;     /* heap; of the first trial of a server that was ok; NULL: none, or
+                                  not VIEW_FULL */
     struct view_imported imported;
     struct view_origin origin;
     json_t *amendments; /* array, oldest first (view_amendment_words); NULL or empty: none */
@@ -310,6 +315,9 @@ void view_gemm_words(const struct view_gemm *gemm, struct text *ret);
  */
 bool view_attention_words(const struct view_cell *cell, struct text *ret);
 bool view_is_emulated(const struct view_cell *cell);
+/* Appends `lead` and "openvino 2026.4.1", with its mode where it has one; nothing where assay's own
+ * kernels measured. */
+void view_append_worker(const struct view_cell *cell, const char *lead, struct text *out);
 bool view_is_vendor(const struct view_cell *cell);
 /* Fills `variant`, once the rest is read. */
 void view_set_variant(struct view_cell *cell);

@@ -156,7 +156,7 @@ const char *view_verdict_label(const struct view_cell *cell)
 
 bool view_closing_words(const struct view *view, struct text *ret)
 {
-    size_t looks = 0, precise = 0, rough = 0, indicative = 0;
+    size_t looks = 0, served = 0, precise = 0, rough = 0, indicative = 0;
 
     for (size_t i = 0; i < view->cell_count; ++i) {
         const struct view_cell *cell = &view->cells[i];
@@ -166,6 +166,7 @@ bool view_closing_words(const struct view *view, struct text *ret)
         if (cell->evidence || cell->imported.present)
             continue;
         ++looks;
+        served += cell->estimate && cell->estimate->serving;
         precise += value && (value->grade == METRIC_GRADE_A || value->grade == METRIC_GRADE_B);
         rough += value && value->grade == METRIC_GRADE_C;
         indicative += value && value->grade == METRIC_GRADE_D;
@@ -183,10 +184,12 @@ bool view_closing_words(const struct view *view, struct text *ret)
                            precise + rough ? ", " : "", indicative);
     if (precise + rough + indicative == 0)
         text_append(ret, "no value was measured");
-    text_append(ret,
-                ". Good for choosing what to measure and for comparing with another first look "
-                "on this machine; never evidence. Next: `assay run --protocol standard` on an "
-                "idle machine (`assay doctor` names what disturbs it).");
+    text_append_format(
+        ret,
+        ". Good for choosing what to measure and for comparing with another first "
+        "look on this machine; never evidence. Next: `assay run --protocol %s` on an "
+        "idle machine (`assay doctor` names what disturbs it).",
+        served == looks ? "serving" : "standard");
     return true;
 }
 

@@ -1,7 +1,7 @@
 /* A cell's GEMMs and attention, from its facts. */
 #include <string.h>
 
-#include "reports/view.h"
+#include "reports/serving_table.h"
 #include "reports/view_json.h"
 
 bool view_gemm(const struct view_cell *cell, struct view_gemm *ret)
@@ -50,19 +50,38 @@ static void append_settings(struct text *out, const json_t *settings)
         out, " %s", json_is_string(variable) ? json_string_value(variable) : "?");
 }
 
+void view_append_worker(const struct view_cell *cell, const char *lead, struct text *out)
+{
+    const json_t *worker = json_object_get(cell->root, "worker");
+    const char *name = json_string_value(json_object_get(worker, "name"));
+    const char *version = json_string_value(json_object_get(worker, "version"));
+    const char *mode = json_string_value(json_object_get(worker, "mode"));
+
+    if (name && version)
+        text_append_format(out, "%s%s %s%s%s", lead, name, version, mode ? " " : "",
+                           mode ? mode : "");
+}
+
 void view_set_variant(struct view_cell *cell)
 {
-    struct text settings;
+    char rate[SERVING_RATE_SIZE] = "";
+    struct text settings, worker;
 
     text_init(&settings);
+    text_init(&worker);
     append_settings(&settings, json_object_get(cell->root, "arm_settings"));
-    snprintf(cell->variant, sizeof(cell->variant), "%s%s%s%.1s%s%.24s%s%s",
-             view_is_vendor(cell) ? ", vendor" : "", view_is_emulated(cell) ? ", emulated" : "",
-             cell->arm ? ", arm " : "", cell->arm ? cell->arm : "",
-             cell->arm && settings.length ? " (" : "",
+    view_append_worker(cell, ", ", &worker);
+    snprintf(cell->variant, sizeof(cell->variant), "%s%.16s%.48s%s%s%.1s%s%.24s%s%s",
+             serving_is_cell(cell, rate) ? ", " : "", rate,
+             worker.length          ? worker.data
+             : view_is_vendor(cell) ? ", vendor"
+                                    : "",
+             view_is_emulated(cell) ? ", emulated" : "", cell->arm ? ", arm " : "",
+             cell->arm ? cell->arm : "", cell->arm && settings.length ? " (" : "",
              cell->arm && settings.length ? settings.data + 1 : "",
              cell->arm && settings.length > 25 ? "\u2026" : "",
              cell->arm && settings.length ? ")" : "");
+    text_finish(&worker);
     text_finish(&settings);
 }
 

@@ -9,14 +9,16 @@
 const struct declaration_name workload_scenario_strings[WORKLOAD_SCENARIO_COUNT] = {
     {"single_stream", SCENARIO_SINGLE_STREAM},
     {"offline", SCENARIO_OFFLINE},
+    {"server", SCENARIO_SERVER},
 };
 
 #define PRECISION_STRVAL(code, name, storage) {name, PRECISION_##code},
-static const struct declaration_name precision_strings[] = {PRECISION_MAP(PRECISION_STRVAL)};
+static const struct declaration_name precision_strings[] = {
+    PRECISION_MAP(PRECISION_STRVAL){"unknown", PRECISION_UNKNOWN}};
 #undef PRECISION_STRVAL
 
 const struct declaration_schema workload_precision_entry = {
-    ENTRY_ENUM(enum precision, precision_strings, PRECISION_COUNT)};
+    ENTRY_ENUM(enum precision, precision_strings, PRECISION_COUNT + 1)};
 
 const struct declaration_schema workload_batch_entry = {ENTRY_INT(0, int64_t)};
 
@@ -46,15 +48,19 @@ enum status workload_declaration_check_count(const struct declaration *declarati
 }
 
 static enum status check_lists(const struct declaration *declaration,
-                               const struct workload_declaration *common, struct error *err)
+                               const struct workload_declaration *common, bool is_endpoint,
+                               struct error *err)
 {
     char path[32];
 
     for (uint32_t i = 0; i < common->precisions_count; ++i) {
+        snprintf(path, sizeof(path), "precisions[%u]", i);
+        if (common->precisions[i] == PRECISION_UNKNOWN && !is_endpoint)
+            return declaration_error(declaration, path, err,
+                                     "only an endpoint's precision may be unknown; write another");
         for (uint32_t j = 0; j < i; ++j) {
             if (common->precisions[i] != common->precisions[j])
                 continue;
-            snprintf(path, sizeof(path), "precisions[%u]", i);
             return declaration_error(declaration, path, err,
                                      "precision %s is listed twice; remove one",
                                      precision_name(common->precisions[i]));
@@ -93,29 +99,87 @@ static enum status check_common(const struct declaration *declaration,
     if (strcmp(common->kind, workload->kind->name) != 0)
         return declaration_error(declaration, "kind", err, "`kind` is \"%s\"; write %s",
                                  common->kind, workload->kind->name);
-    return check_lists(declaration, common, err);
+    return check_lists(declaration, common, workload->kind->is_endpoint, err);
+}
+
+static enum status check_serving(const struct declaration *declaration,
+                                 struct workload_declaration *common,
+                                 const struct workload_kind *kind, struct error *err)
+{
+    const bool is_server = common->scenario == SCENARIO_SERVER;
+
+    if (kind->is_endpoint && !is_server)
+        return declaration_error(declaration, "scenario", err,
+                                 "an endpoint is measured under load; write `scenario: server`");
+    if (kind->is_endpoint && common->batches_count > 0 &&
+        (common->batches_count > 1 || common->batches[0] != 1))
+        return declaration_error(declaration, "batches", err,
+                                 "an endpoint forms its batches itself; remove `batches`");
+    if (is_server && !kind->is_endpoint && !kind->serve)
+        return declaration_error(
+            declaration, "scenario", err,
+            "`scenario: server` is not for the kind %s; write offline or single_stream",
+            kind->name);
+    if (is_server && !kind->is_endpoint && common->batches_count > 0 &&
+        (common->batches_count > 1 || common->batches[0] != common->serving.batching.max_batch))
+        return declaration_error(declaration, "batches", err,
+                                 "a server's batch is `batching.max_batch`; remove `batches`");
+    for (size_t i = 0; i < 2; i++) {
+        const char *path = i ? "batching.chunk" : "batching.max_tokens";
+
+        if (declaration_has(declaration, path) && !kind->admit)
+            return declaration_error(declaration, path, err,
+                                     "requests of the kind %s have no prompts; remove `%s`",
+                                     kind->name, path);
+    }
+    return serving_check(declaration, &common->serving,
+                         !is_server          ? SERVED_BY_NONE
+                         : kind->is_endpoint ? SERVED_ELSEWHERE
+                                             : SERVED_HERE,
+                         kind->serves_tokens, err);
 }
 
 /* Heap, because declaration_finish() frees them as if it had read them. */
-static enum status fill_defaults(const struct declaration *declaration,
-                                 struct workload_declaration *common, struct error *err)
+static enum status fill_defaults(struct workload_declaration *common, bool is_endpoint,
+                                 struct error *err)
 {
     if (common->precisions == NULL) {
         common->precisions = malloc(sizeof(*common->precisions));
         if (common->precisions == NULL)
             return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
-        common->precisions[0] = PRECISION_FP32;
+        common->precisions[0] = is_endpoint ? PRECISION_UNKNOWN : PRECISION_FP32;
         common->precisions_count = 1;
     }
     if (common->batches == NULL) {
         common->batches = malloc(sizeof(*common->batches));
         if (common->batches == NULL)
             return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
-        common->batches[0] = 1;
+        common->batches[0] = common->scenario == SCENARIO_SERVER && !is_endpoint
+                                 ? common->serving.batching.max_batch
+                                 : 1;
         common->batches_count = 1;
     }
-    if (!declaration_has(declaration, "scenario"))
-        common->scenario = SCENARIO_OFFLINE;
+    return STATUS_OK;
+}
+
+static enum status copy_serving(const struct serving_declaration *serving,
+                                struct workload *workload, struct error *err)
+{
+    const size_t rate_bytes = serving->load.rates_count * sizeof(*serving->load.rates);
+
+    workload->serving = malloc(sizeof(*workload->serving));
+    if (workload->serving == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+    *workload->serving = *serving;
+    /* The declaration's own: who reads a trace takes them from the JSON. */
+    workload->serving->load.arrivals.path = workload->serving->load.arrivals.sha256 = NULL;
+    workload->serving->load.arrivals.columns = (struct serving_columns){0};
+    /* Without rates they follow from the trace, as one. */
+    workload->serving->load.rates = malloc(rate_bytes + sizeof(double));
+    if (workload->serving->load.rates == NULL)
+        return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+    if (rate_bytes > 0)
+        memcpy(workload->serving->load.rates, serving->load.rates, rate_bytes);
     return STATUS_OK;
 }
 
@@ -140,7 +204,8 @@ static enum status copy_common(const struct workload_declaration *common, const 
     memcpy(workload->batches, common->batches, batch_bytes);
     workload->precision_count = common->precisions_count;
     workload->batch_count = common->batches_count;
-    return STATUS_OK;
+    return common->scenario == SCENARIO_SERVER ? copy_serving(&common->serving, workload, err)
+                                               : STATUS_OK;
 }
 
 enum status workload_declaration_load(struct workload *workload, const char *origin,
@@ -157,10 +222,14 @@ enum status workload_declaration_load(struct workload *workload, const char *ori
     if (status != STATUS_OK)
         return status;
     common = declaration.data;
+    if (!declaration_has(&declaration, "scenario"))
+        common->scenario = SCENARIO_OFFLINE;
     status = check_common(&declaration, common, &loaded, err);
+    if (status == STATUS_OK)
+        status = check_serving(&declaration, common, loaded.kind, err);
     if (status != STATUS_OK)
         goto out;
-    status = fill_defaults(&declaration, common, err);
+    status = fill_defaults(common, loaded.kind->is_endpoint, err);
     if (status != STATUS_OK)
         goto out;
     status = copy_common(common, origin, &loaded, err);

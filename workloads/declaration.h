@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "harness/core/declaration.h"
+#include "workloads/serving.h"
 #include "workloads/workload.h"
 
 struct workload_declaration {
@@ -31,15 +32,16 @@ struct workload_declaration {
     int64_t version;
     char *kind;
     char *description;
-    enum precision *precisions; /* as written; {fp32} when not */
+    enum precision *precisions; /* as written; {fp32} (an endpoint: {unknown}) when not */
     uint32_t precisions_count;
     int64_t *batches; /* as written; {1} when not */
     uint32_t batches_count;
-    enum scenario scenario; /* offline when not written */
+    enum scenario scenario;             /* offline when not written */
+    struct serving_declaration serving; /* zeros where the scenario is not server */
 };
 
-#define WORKLOAD_SCENARIO_COUNT 2 /* single_stream and offline; server is not declared this way */
-#define WORKLOAD_NAMES_MAX 64     /* precisions or batches of one declaration */
+#define WORKLOAD_SCENARIO_COUNT 3
+#define WORKLOAD_NAMES_MAX 64 /* precisions or batches of one declaration */
 
 extern const struct declaration_name workload_scenario_strings[WORKLOAD_SCENARIO_COUNT];
 extern const struct declaration_schema workload_precision_entry;
@@ -56,7 +58,11 @@ extern const struct declaration_schema workload_batch_entry;
         FIELD_LIST("batches", FIELD_OPTIONAL, type, common.batches, &workload_batch_entry, 1,      \
                    WORKLOAD_NAMES_MAX),                                                            \
         FIELD_ENUM("scenario", FIELD_OPTIONAL, type, common.scenario, workload_scenario_strings,   \
-                   WORKLOAD_SCENARIO_COUNT)
+                   WORKLOAD_SCENARIO_COUNT),                                                       \
+        FIELD_GROUP("load", FIELD_OPTIONAL, type, common.serving.load, serving_load_fields),       \
+        FIELD_GROUP("batching", FIELD_OPTIONAL, type, common.serving.batching,                     \
+                    serving_batching_fields),                                                      \
+        FIELD_GROUP("slo", FIELD_OPTIONAL, type, common.serving.slo, serving_slo_fields)
 
 /*
  * Checks the kind's own part of declaration->data (a struct of the kind's) by declaration_error,

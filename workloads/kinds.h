@@ -9,8 +9,11 @@
 #define WORKLOAD_KIND_MAP(X) \
     X(workload_batched_inference) \
     X(workload_convolution) \
+    X(workload_endpoint) \
     X(workload_gemm) \
+    X(workload_generation) \
     X(workload_memory_bound) \
+    X(workload_onnx) \
     X(workload_synthetic) \
     X(workload_training_step)
 /* clang-format on */

@@ -1,6 +1,7 @@
 #include "workloads/storage.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static uint32_t bits_of(float value)
@@ -103,4 +104,34 @@ void storage_decode(enum dtype type, const void *bytes, uint64_t count, float *r
     }
     for (uint64_t i = 0; i < count; i++)
         ret[i] = type == DTYPE_BF16 ? from_bits((uint32_t)halves[i] << 16) : f16_decode(halves[i]);
+}
+
+#define TILE_ELEMENTS ((uint64_t)1 << 20)
+
+enum status storage_poison(struct buffer *buffer, enum dtype type, uint64_t offset, uint64_t count,
+                           struct error *err)
+{
+    const uint64_t tile = count < TILE_ELEMENTS ? count : TILE_ELEMENTS, end = offset + count;
+    const size_t size = dtype_bits(type) / 8;
+    const float nan = NAN;
+    unsigned char *bytes = malloc(tile * size + 1);
+    enum status status = STATUS_OK;
+
+    if (!bytes)
+        return error_set(err, STATUS_NO_MEMORY, "filling an output with NaN: out of memory");
+    memset(bytes, 0xff, tile * size); /* NaN in f64 and f8, -1 in integers */
+    for (uint64_t i = 0; i < tile && storage_is_known(type); i++)
+        storage_encode(type, &nan, 1, bytes + i * size);
+    for (uint64_t begin = offset; begin < end && status == STATUS_OK; begin += tile) {
+        const uint64_t part = end - begin < tile ? end - begin : tile;
+
+        status = device_upload(buffer, begin * size, bytes, part * size, err);
+    }
+    free(bytes);
+    return status;
+}
+
+enum status storage_poison_all(struct buffer *buffer, enum dtype type, struct error *err)
+{
+    return storage_poison(buffer, type, 0, buffer->bytes * 8 / dtype_bits(type), err);
 }

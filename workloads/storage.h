@@ -29,4 +29,15 @@ void storage_defines(enum dtype type, struct module_define ret[STORAGE_DEFINES])
 void storage_encode(enum dtype type, const float *values, uint64_t count, void *ret);
 void storage_decode(enum dtype type, const void *bytes, uint64_t count, float *ret);
 
+/*
+ * Fills `count` elements of any type, from element `offset` on, with NaN, or -1 in types that have
+ * none: what has to be written before it can pass a check. In the types of a text's storage it is
+ * the NaN without a payload: of others, exp_f32_to_88 (kernels/memory_exp.h) makes a number.
+ * Blocks. Errors of device_upload; NO_MEMORY.
+ */
+enum status storage_poison(struct buffer *buffer, enum dtype type, uint64_t offset, uint64_t count,
+                           struct error *err);
+/* The whole buffer, of elements of that type. */
+enum status storage_poison_all(struct buffer *buffer, enum dtype type, struct error *err);
+
 #endif

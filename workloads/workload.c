@@ -1,5 +1,9 @@
 #include "workloads/workload.h"
 
+#include "workloads/serving.h"
+
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +16,7 @@ static const char *const scenario_names[] = {
 static const char *const implementation_names[] = {
     [IMPLEMENTATION_PORTABLE] = "portable",
     [IMPLEMENTATION_VENDOR] = "vendor",
+    [IMPLEMENTATION_UNKNOWN] = "unknown",
 };
 
 /* Index of `name` in `names`, or `count`. */
@@ -42,6 +47,38 @@ bool scenario_from_name(const char *name, enum scenario *ret)
     return true;
 }
 
+char *scenario_text(enum scenario scenario, double rate, char ret[SCENARIO_TEXT_SIZE])
+{
+    if (scenario == SCENARIO_SERVER && isinf(rate))
+        snprintf(ret, SCENARIO_TEXT_SIZE, "%s@saturated", scenario_name(scenario));
+    else if (scenario == SCENARIO_SERVER && rate != 0)
+        snprintf(ret, SCENARIO_TEXT_SIZE, "%s@%.15g%s", scenario_name(scenario), fabs(rate),
+                 rate < 0 ? "x" : "");
+    else
+        snprintf(ret, SCENARIO_TEXT_SIZE, "%s", scenario_name(scenario));
+    return ret;
+}
+
+bool scenario_from_text(const char *text, enum scenario *ret, double *ret_rate)
+{
+    const char *at = strchr(text, '@');
+    char again[SCENARIO_TEXT_SIZE], *end = NULL;
+    double rate;
+
+    *ret_rate = 0;
+    if (!at)
+        return scenario_from_name(text, ret);
+    rate = strcmp(at + 1, "saturated") ? strtod(at + 1, &end) : INFINITY;
+    if (isfinite(rate) && *end == 'x')
+        rate = -rate;
+    if (rate == 0 || isnan(rate) || (isfinite(rate) && fabs(rate) > SERVING_RATE_MAX) ||
+        strcmp(scenario_text(SCENARIO_SERVER, rate, again), text) != 0)
+        return false;
+    *ret = SCENARIO_SERVER;
+    *ret_rate = rate;
+    return true;
+}
+
 const char *implementation_name(enum implementation implementation)
 {
     if ((size_t)implementation >= sizeof(implementation_names) / sizeof(implementation_names[0]))
@@ -69,7 +106,11 @@ void workload_finish(struct workload *workload)
     free(workload->origin);
     free(workload->precisions);
     free(workload->batches);
+    if (workload->serving)
+        free(workload->serving->load.rates);
+    free(workload->serving);
     json_decref(workload->json);
+    json_decref(workload->trace);
     memset(workload, 0, sizeof(*workload));
 }
 
@@ -99,6 +140,16 @@ void workload_instance_destroy(struct workload_instance *instance)
     if (instance != NULL)
         instance->kind->finish(instance);
     free(instance);
+}
+
+json_t *workload_framework_json(const struct workload_case *work)
+{
+    struct framework_info info;
+
+    framework_describe(work->framework, &info);
+    return json_pack("{s:s, s:s, s:s?, s:o}", "name", info.name, "version", info.version,
+                     "precision", info.precision[0] ? info.precision : NULL, "threads",
+                     info.threads ? json_integer(info.threads) : json_null());
 }
 
 json_t *workload_choices_stacks(const json_t *choices)
@@ -186,4 +237,29 @@ bool workload_choice(const json_t *choices, const char *name, uint32_t max, uint
         return false;
     *ret = (uint32_t)value;
     return true;
+}
+
+const char *workload_kind_name(const struct workload *workload)
+{
+    return workload->kind->name;
+}
+
+void workload_append_shapes(const struct workload *workload, struct text *out)
+{
+    if (workload->kind->describe)
+        workload->kind->describe(workload, out);
+}
+
+enum status workload_case_cost(const struct workload_case *work, struct workload_cost *ret,
+                               struct error *err)
+{
+    return work->workload->kind->cost(work, ret, err);
+}
+
+double workload_case_tolerance(const struct workload_case *work, const char *output,
+                               const char *metric)
+{
+    const struct workload_kind *kind = work->workload->kind;
+
+    return kind->tolerance ? kind->tolerance(work, output, metric) : -1.0;
 }

@@ -1,9 +1,8 @@
 /*
- * workload - what is run: declared in YAML, planned without a device, run and checked on one.
+ * workload - what is run: declared in YAML (declared.h), run and checked on a device.
  *
- * A kind (memory_bound, training_step, batched_inference, synthetic) is a const table of hooks.
- * A declaration names a kind and its parameters; with a precision and a batch it becomes a case,
- * the part of a cell that the workload knows. An instance is a case prepared on an open device.
+ * A kind (memory_bound, training_step, batched_inference, endpoint) is a const table of hooks. An
+ * instance is a case prepared on an open device.
  */
 #ifndef ASSAY_WORKLOADS_WORKLOAD_H
 #define ASSAY_WORKLOADS_WORKLOAD_H
@@ -15,71 +14,12 @@
 #include <jansson.h>
 
 #include "backends/backend.h"
-#include "harness/core/digest.h"
-#include "harness/core/precision.h"
 #include "harness/core/status.h"
+#include "harness/core/tensors.h"
 #include "harness/core/text.h"
+#include "workloads/declared.h"
 
-#define WORKLOAD_NAME_MAX 64
 #define WORKLOAD_STAGES_MAX 16
-
-enum scenario { SCENARIO_SINGLE_STREAM, SCENARIO_OFFLINE, SCENARIO_SERVER };
-const char *scenario_name(enum scenario scenario);
-bool scenario_from_name(const char *name, enum scenario *ret);
-
-enum implementation { IMPLEMENTATION_PORTABLE, IMPLEMENTATION_VENDOR };
-const char *implementation_name(enum implementation implementation);
-bool implementation_from_name(const char *name, enum implementation *ret);
-
-struct workload_kind;
-
-/* A loaded declaration. */
-struct workload {
-    char name[WORKLOAD_NAME_MAX];
-    int64_t version;
-    char *description; /* heap */
-    char *origin;      /* heap: file it came from, or "built-in" */
-    const struct workload_kind *kind;
-    void *parameters;           /* the kind's own, validated; heap */
-    enum precision *precisions; /* those declared, heap */
-    size_t precision_count;
-    int64_t *batches; /* those declared, heap; {1} where batch has no meaning */
-    size_t batch_count;
-    enum scenario scenario;
-    json_t *json;         /* declaration with defaults filled in */
-    struct digest digest; /* of its canonical form: the workload's identity */
-};
-
-/* What one run of a workload is of. */
-struct workload_case {
-    const struct workload *workload;
-    enum precision precision;
-    int64_t batch;
-    enum scenario scenario;
-    enum implementation implementation;
-    uint64_t seed; /* of all generated data */
-    /*
-     * Group sizes, numbers of groups and tiles to use, as the kind's `choices` returned them for
-     * the same case on the same device before; NULL: `init` measures and chooses. Borrowed.
-     */
-    const json_t *choices;
-    /* A precision that the device does not have natively may be emulated, and is labelled so. */
-    bool emulate;
-};
-
-/* Known without a device. Strings are static or owned by the workload. */
-struct workload_cost {
-    uint64_t flops; /* per iteration; 0: not counted (memory-bound) */
-    const char
-        *flops_formula; /* "6*N*T + 12*L*H*T^2 (Chowdhery et al. 2022, appendix B)"; NULL: none */
-    uint64_t bytes;     /* moved to and from memory per iteration, as published; 0: not counted */
-    const char *bytes_formula;    /* "3*n*sizeof(T) (BabelStream triad)" */
-    uint64_t items;               /* units of work per iteration, in `item_name` */
-    const char *item_name;        /* "token", "element" */
-    uint64_t device_memory_bytes; /* held while it is measured */
-    uint64_t working_set_bytes;   /* touched per iteration; against the last-level cache */
-    const char *headline;         /* which rate is shown first: "bytes", "flops", "items" */
-};
 
 /* One check of an output against the fp64 reference. */
 struct workload_check {
@@ -110,7 +50,43 @@ struct workload_stages {
     bool host[WORKLOAD_STAGES_MAX];
 };
 
+/* What a step did, of a kind with `admit`. */
+struct workload_served {
+    const uint32_t *put_out; /* requests that have one more output: valid until the next step */
+    uint32_t put_out_count;
+    uint32_t prefill_tokens; /* of prompts, that it took in */
+    uint32_t kv_used;        /* blocks of the cache that requests hold */
+};
+
+/* One step of a server. */
+struct workload_step {
+    uint64_t number;                /* of all steps of the process, from 0 */
+    uint32_t batch;                 /* requests in it, 1 to work.batch */
+    int64_t begin_ns;               /* CLOCK_MONOTONIC */
+    int64_t at_ns;                  /* the same since the window's start; -1: before the window */
+    struct workload_served *served; /* to be filled by a kind with `admit`; else NULL */
+};
+
 struct workload_instance;
+
+/*
+ * The work of another program, which takes its inputs from files and whose outputs assay compares.
+ * `secret` draws the inputs; NULL: they are the case's own. Neither needs a device.
+ */
+struct workload_handover {
+    /* Writes weights and inputs, or with `inputs_only` those that change with the secret.
+     * UNSUPPORTED: the case is not handed over. */
+    enum status (*write)(const struct workload_case *work, bool inputs_only, const uint64_t *secret,
+                         const char *path, struct error *err);
+    /*
+     * Compares what iteration number `iteration` (from 1) wrote with the fp64 reference: by the
+     * bounds of `verify` where `whole`, else of `spot_check`. CHECK_FAILED as there, also where an
+     * output is missing or of another type or shape.
+     */
+    enum status (*judge)(const struct workload_case *work, const uint64_t *secret,
+                         const struct tensors *outputs, int64_t iteration, bool whole,
+                         workload_check_fn *report, void *context, struct error *err);
+};
 
 struct workload_kind {
     const char *name; /* "memory_bound" */
@@ -141,6 +117,30 @@ struct workload_kind {
      * training loop's own waits). The caller synchronises around samples.
      */
     enum status (*iterate)(struct workload_instance *instance, struct error *err);
+    /*
+     * One step of a server (`scenario: server`) of so many requests; returns when its outputs are
+     * there. Of fixed shapes it is an iteration, however many requests there are. Before the window
+     * it is one of a full batch, whether requests were taken in or not. NULL: the kind is not
+     * served.
+     */
+    enum status (*serve)(struct workload_instance *instance, const struct workload_step *step,
+                         struct error *err);
+    /*
+     * Kinds whose requests have prompts and hold memory: takes request number `request` in, or says
+     * that there is no room yet; it leaves by itself with its last output. NULL: any request may be
+     * in any step.
+     */
+    enum status (*admit)(struct workload_instance *instance, uint32_t request,
+                         uint32_t prompt_tokens, uint32_t output_tokens, bool *ret_room,
+                         struct error *err);
+    /*
+     * Requests go to a server elsewhere: there is neither instance nor device, and of the hooks
+     * only those that need none.
+     */
+    bool is_endpoint;
+    bool runs_frameworks; /* a framework in the case runs the work */
+    bool needs_framework; /* and nothing else does */
+    bool serves_tokens;   /* a step makes a token of each request, and requests may join between */
     /* After a synchronize: stage times of the latest iteration. NULL: the kind has no stages. */
     enum status (*stages)(struct workload_instance *instance, struct workload_stages *ret,
                           struct error *err);
@@ -193,6 +193,9 @@ struct workload_kind {
        [{"family", what distinguishes it from the others, and "ns" or "refused": the reason}].
        Optional. */
     json_t *(*facts)(struct workload_instance *instance);
+    const struct workload_handover *handover; /* NULL: no other program does this work */
+    /* Adds the files that a trial reads: hashed by the harness, as a backend's. Optional. */
+    void (*files)(const struct workload_case *work, struct backend_file_list *ret);
     /* Releases what `init` made, as far as it got, not the instance itself. */
     void (*finish)(struct workload_instance *instance);
 };
@@ -211,6 +214,9 @@ struct workload_instance {
 enum status workload_instance_create(const struct workload_case *work, struct device *device,
                                      struct workload_instance **ret, struct error *err);
 void workload_instance_destroy(struct workload_instance *instance); /* takes NULL */
+
+/* {"name", "version", "precision", "threads"} of the case's framework, as it reports; new. */
+json_t *workload_framework_json(const struct workload_case *work);
 
 /*
  * In addition to what was chosen among the algorithms of a library, the choices name the library
@@ -249,47 +255,5 @@ const struct workload_kind *workload_kind_find(const char *name);
 /* Parses a declaration. Errors as `ORIGIN:LINE: what, and what to write instead`. */
 enum status workload_parse(const char *origin, const char *yaml, size_t length,
                            struct workload *ret, struct error *err);
-/* From the JSON kept in a store (YAML is a superset of JSON; same checks). */
-enum status workload_from_json(const json_t *json, struct workload *ret, struct error *err);
-void workload_finish(struct workload *workload);
-
-/* Names of the built-in workloads and suites, sorted. */
-struct catalog_entry {
-    const char *name;
-    const char *yaml;
-    size_t length;
-};
-const struct catalog_entry *catalog_workloads(size_t *ret_count);
-const struct catalog_entry *catalog_suites(size_t *ret_count);
-
-/* Built-in name, or path to a YAML file (has '/' or ends in .yaml). NOT_FOUND suggests a name. */
-enum status workload_find(const char *name_or_path, struct workload *ret, struct error *err);
-
-/* A suite: named workloads, each with an optional narrower choice of precisions and batches. */
-struct suite_entry {
-    char *workload;             /* name or path (relative to the suite's file) */
-    enum precision *precisions; /* heap; count 0: all that the workload declares */
-    size_t precision_count;
-    int64_t *batches; /* heap; count 0: all that the workload declares */
-    size_t batch_count;
-};
-struct suite {
-    char name[WORKLOAD_NAME_MAX];
-    int64_t version;
-    char *description;
-    char *origin;
-    struct suite_entry *entries;
-    size_t entry_count;
-    json_t *json;
-    struct digest digest;
-};
-/* As workload_find. */
-enum status suite_find(const char *name_or_path, struct suite *ret, struct error *err);
-void suite_finish(struct suite *suite);
-
-/* True when the YAML file declares a suite (has the key `suite`) rather than a workload. */
-enum status declaration_is_suite(const char *path, bool *ret, struct error *err);
-/* True when it has the key `workload` or `kind`. */
-enum status declaration_is_workload(const char *path, bool *ret, struct error *err);
 
 #endif

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 
 struct cpu_convolution {
-    struct convolution base;
+    struct operation base;
     struct dnnl_primitive *primitive, *reorder; /* no reorder: the weights are read as given */
-    char algorithm[GEMM_WORD_MAX];
+    char algorithm[OPERATION_WORD_MAX];
     unsigned char *scratchpad, *arranged;
     uint64_t scratchpad_bytes, arranged_bytes;
     struct dnnl_memory *input, *weights, *output, *pad, *given;
@@ -146,10 +146,10 @@ static enum status make_convolution(const struct onednn *dnnl,
     return status;
 }
 
-void cpu_convolution_destroy(struct device *base, struct convolution *convolution)
+static void destroy(struct operation *operation)
 {
-    const struct dnnl_api *api = &cpu_device(base)->state->dnnl.api;
-    struct cpu_convolution *self = (struct cpu_convolution *)convolution;
+    const struct dnnl_api *api = &cpu_device(operation->device)->state->dnnl.api;
+    struct cpu_convolution *self = (struct cpu_convolution *)operation;
     struct dnnl_memory *memories[] = {self->input, self->weights, self->output, self->pad,
                                       self->given};
 
@@ -165,10 +165,67 @@ void cpu_convolution_destroy(struct device *base, struct convolution *convolutio
     free(self);
 }
 
-enum status cpu_convolution_create(struct device *base, const struct convolution_shape *shape,
-                                   struct convolution **ret, struct error *err)
+static enum status set_weights(struct operation *operation, const struct operand *weights,
+                               struct error *err)
 {
-    const struct onednn *dnnl = &cpu_device(base)->state->dnnl;
+    struct cpu_device *device = cpu_device(operation->device);
+    struct cpu_convolution *self = (struct cpu_convolution *)operation;
+    const struct assay_dnnl_exec_arg args[] = {{ASSAY_DNNL_ARG_SRC, self->given},
+                                               {ASSAY_DNNL_ARG_DST, self->weights}};
+    struct dnnl_memory *memory = self->reorder != NULL ? self->given : self->weights;
+    const enum status status = cpu_dnnl_point(&device->state->dnnl, memory, weights,
+                                              operation->desc.convolution.type, err);
+
+    if (status != STATUS_OK || self->reorder == NULL)
+        return status;
+    return cpu_dnnl_execute(device, self->reorder, 2, args, err);
+}
+
+static enum status run(struct operation *operation, const union operands *operands,
+                       struct error *err)
+{
+    struct cpu_device *device = cpu_device(operation->device);
+    const struct onednn *dnnl = &device->state->dnnl;
+    const struct convolution_shape *shape = &operation->desc.convolution;
+    struct cpu_convolution *self = (struct cpu_convolution *)operation;
+    const struct assay_dnnl_exec_arg args[] = {{ASSAY_DNNL_ARG_SRC, self->input},
+                                               {ASSAY_DNNL_ARG_WEIGHTS, self->weights},
+                                               {ASSAY_DNNL_ARG_DST, self->output},
+                                               {ASSAY_DNNL_ARG_SCRATCHPAD, self->pad}};
+    enum status status =
+        cpu_dnnl_point(dnnl, self->input, &operands->convolution.input, shape->type, err);
+
+    if (status == STATUS_OK)
+        status = cpu_dnnl_point(dnnl, self->output, &operands->convolution.output,
+                                shape->result_type, err);
+    if (status != STATUS_OK)
+        return status;
+    return cpu_dnnl_execute(device, self->primitive, self->pad != NULL ? 4 : 3, args, err);
+}
+
+static enum status describe(const struct operation *operation, struct operation_info *ret,
+                            struct error *err)
+{
+    const struct cpu_convolution *self = (const struct cpu_convolution *)operation;
+
+    (void)err;
+    cpu_dnnl_describe(&cpu_device(operation->device)->state->dnnl,
+                      operation->desc.convolution.precision, self->algorithm,
+                      self->scratchpad_bytes, ret);
+    snprintf(ret->weights, sizeof(ret->weights), "%s",
+             self->reorder != NULL ? "reordered once into the layout that oneDNN chose (any)"
+                                   : "as given");
+    ret->weights_bytes = self->arranged_bytes;
+    return STATUS_OK;
+}
+
+enum status cpu_convolution_create(struct device *device, const struct operation_desc *desc,
+                                   struct operation **ret, struct error *err)
+{
+    static const struct operation_ops ops = {
+        .destroy = destroy, .run = run, .describe = describe, .set_weights = set_weights};
+    const struct onednn *dnnl = &cpu_device(device)->state->dnnl;
+    const struct convolution_shape *shape = &desc->convolution;
     struct cpu_convolution *convolution;
     struct layouts layouts = {0};
     enum status status;
@@ -176,9 +233,9 @@ enum status cpu_convolution_create(struct device *base, const struct convolution
     status = cpu_dnnl_knows_precision(dnnl, shape->precision, err);
     if (status != STATUS_OK)
         return status;
-    convolution = calloc(1, sizeof(*convolution));
+    convolution = operation_new(sizeof(*convolution), device, desc, &ops, err);
     if (convolution == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return STATUS_NO_MEMORY;
     status = make_layouts(dnnl, shape, &layouts, err);
     if (status == STATUS_OK)
         status = make_convolution(dnnl, shape, &layouts, convolution, err);
@@ -186,59 +243,9 @@ enum status cpu_convolution_create(struct device *base, const struct convolution
         status = cpu_dnnl_takes_precision(dnnl, shape->precision, convolution->algorithm, err);
     layouts_finish(dnnl, &layouts);
     if (status != STATUS_OK) {
-        cpu_convolution_destroy(base, &convolution->base);
+        destroy(&convolution->base);
         return status;
     }
     *ret = &convolution->base;
-    return STATUS_OK;
-}
-
-enum status cpu_convolution_set_weights(struct device *base, struct convolution *convolution,
-                                        const struct gemm_operand *weights, struct error *err)
-{
-    const struct onednn *dnnl = &cpu_device(base)->state->dnnl;
-    struct cpu_convolution *self = (struct cpu_convolution *)convolution;
-    const struct assay_dnnl_exec_arg args[] = {{ASSAY_DNNL_ARG_SRC, self->given},
-                                               {ASSAY_DNNL_ARG_DST, self->weights}};
-    struct dnnl_memory *memory = self->reorder != NULL ? self->given : self->weights;
-    const enum status status = cpu_dnnl_point(dnnl, memory, weights, convolution->shape.type, err);
-
-    if (status != STATUS_OK || self->reorder == NULL)
-        return status;
-    return cpu_dnnl_execute(cpu_device(base), self->reorder, 2, args, err);
-}
-
-enum status cpu_convolution_run(struct device *base, struct convolution *convolution,
-                                const struct gemm_operand *input, const struct gemm_operand *output,
-                                struct error *err)
-{
-    const struct onednn *dnnl = &cpu_device(base)->state->dnnl;
-    struct cpu_convolution *self = (struct cpu_convolution *)convolution;
-    const struct assay_dnnl_exec_arg args[] = {{ASSAY_DNNL_ARG_SRC, self->input},
-                                               {ASSAY_DNNL_ARG_WEIGHTS, self->weights},
-                                               {ASSAY_DNNL_ARG_DST, self->output},
-                                               {ASSAY_DNNL_ARG_SCRATCHPAD, self->pad}};
-    enum status status = cpu_dnnl_point(dnnl, self->input, input, convolution->shape.type, err);
-
-    if (status == STATUS_OK)
-        status = cpu_dnnl_point(dnnl, self->output, output, convolution->shape.result_type, err);
-    if (status != STATUS_OK)
-        return status;
-    return cpu_dnnl_execute(cpu_device(base), self->primitive, self->pad != NULL ? 4 : 3, args,
-                            err);
-}
-
-enum status cpu_convolution_describe(struct device *base, const struct convolution *convolution,
-                                     struct convolution_info *ret, struct error *err)
-{
-    const struct cpu_convolution *self = (const struct cpu_convolution *)convolution;
-
-    (void)err;
-    cpu_dnnl_describe(&cpu_device(base)->state->dnnl, convolution->shape.precision, self->algorithm,
-                      self->scratchpad_bytes, &ret->library);
-    snprintf(ret->weights, sizeof(ret->weights), "%s",
-             self->reorder != NULL ? "reordered once into the layout that oneDNN chose (any)"
-                                   : "as given");
-    ret->weights_bytes = self->arranged_bytes;
     return STATUS_OK;
 }

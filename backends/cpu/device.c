@@ -143,39 +143,35 @@ static void close_device(struct device *base)
     free(cpu_device(base));
 }
 
+static bool has_dnnl(const struct device *device)
+{
+    return ((const struct cpu_device *)device)->state->has_dnnl;
+}
+
+static bool has_convolutions(const struct device *device)
+{
+    return has_dnnl(device) &&
+           onednn_has_convolutions(&((const struct cpu_device *)device)->state->dnnl);
+}
+
+static const struct operation_implementation operations[] = {
+    {OPERATION_GEMM, has_dnnl, cpu_gemm_create},
+    {OPERATION_CONVOLUTION, has_convolutions, cpu_convolution_create},
+    {0},
+};
+
 #define COMMON_HOOKS                                                                               \
     .buffer_alloc = buffer_alloc, .buffer_free = buffer_free, .upload = upload,                    \
     .download = download, .module_load = cpu_module_load, .module_unload = cpu_module_unload,      \
     .module_describe = cpu_module_describe, .kernel_launch = cpu_kernel_launch,                    \
-    .synchronize = synchronize, .close = close_device
+    .synchronize = synchronize, .operations = operations, .close = close_device
 
-#define EVENT_HOOKS                                                                                \
-    .event_create = event_create, .event_destroy = event_destroy, .event_record = event_record,    \
-    .event_elapsed_ns = event_elapsed_ns
-
-#define GEMM_HOOKS                                                                                 \
-    .gemm_create = cpu_gemm_create, .gemm_destroy = cpu_gemm_destroy, .gemm_run = cpu_gemm_run,    \
-    .gemm_describe = cpu_gemm_describe
-
-#define CONVOLUTION_HOOKS                                                                          \
-    .convolution_create = cpu_convolution_create, .convolution_destroy = cpu_convolution_destroy,  \
-    .convolution_set_weights = cpu_convolution_set_weights,                                        \
-    .convolution_run = cpu_convolution_run, .convolution_describe = cpu_convolution_describe
-
-/* By what was asked for, and how much of oneDNN is here. */
-static const struct device_ops ops_of[2][3] = {
-    {{COMMON_HOOKS}, {COMMON_HOOKS, GEMM_HOOKS}, {COMMON_HOOKS, GEMM_HOOKS, CONVOLUTION_HOOKS}},
-    {{COMMON_HOOKS, EVENT_HOOKS},
-     {COMMON_HOOKS, EVENT_HOOKS, GEMM_HOOKS},
-     {COMMON_HOOKS, EVENT_HOOKS, GEMM_HOOKS, CONVOLUTION_HOOKS}},
+/* By whether device times were asked for. */
+static const struct device_ops ops_of[2] = {
+    {COMMON_HOOKS},
+    {COMMON_HOOKS, .event_create = event_create, .event_destroy = event_destroy,
+     .event_record = event_record, .event_elapsed_ns = event_elapsed_ns},
 };
-
-static const struct device_ops *choose_ops(const struct cpu_state *state, bool profile)
-{
-    const int library = !state->has_dnnl ? 0 : onednn_has_convolutions(&state->dnnl) ? 2 : 1;
-
-    return &ops_of[profile][library];
-}
 
 enum status cpu_device_open(struct backend *backend, uint32_t index,
                             const struct device_options *options, struct device **ret,
@@ -188,9 +184,10 @@ enum status cpu_device_open(struct backend *backend, uint32_t index,
     if (device == NULL)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
     device->state = backend->state;
-    device->base.ops = choose_ops(device->state, options->profile);
+    device->base.ops = &ops_of[options->profile];
     device->base.backend = backend;
     device->flush_denormals = options->flush_denormals;
+    device->compile_anew = options->compile_anew;
     device->threads = cpu_threads_count();
     cpu_threads_start(device->threads);
     status = cpu_device_info(backend, index, &device->base.info, err);

@@ -76,7 +76,9 @@ struct assay_dnnl_convolution_desc {
     X(convolution_direct, 1)                                                                       \
     X(format_tag_any, 1)                                                                           \
     X(query_impl_info_str, 8)                                                                      \
+    X(query_src_md, 129)                                                                           \
     X(query_weights_md, 131)                                                                       \
+    X(query_dst_md, 133)                                                                           \
     X(query_scratchpad_md, 136)
 
 /* In version 3 only. */
@@ -266,6 +268,8 @@ void onednn_algorithm(const struct onednn *dnnl, const struct dnnl_primitive_des
 
 /* Whether the library has all that convolutions need. */
 bool onednn_has_convolutions(const struct onednn *dnnl);
+/* Whether it copies an array into a layout of its own choice (onednn_layout_any). */
+bool onednn_has_reorders(const struct onednn *dnnl);
 
 /* A layout of the library's own choice ("any"). onednn_layout_destroy. */
 enum status onednn_layout_any(const struct onednn *dnnl, int count, const int64_t *dims,

@@ -3,15 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool onednn_has_reorders(const struct onednn *dnnl)
+{
+    const struct dnnl_api *api = &dnnl->api;
+
+    return api->dnnl_memory_desc_equal != NULL && api->dnnl_reorder_primitive_desc_create != NULL &&
+           (dnnl->major == 2 ? api->memory_desc_tag_2 != NULL : api->memory_desc_tag_3 != NULL);
+}
+
 bool onednn_has_convolutions(const struct onednn *dnnl)
 {
     const struct dnnl_api *api = &dnnl->api;
 
-    if (api->dnnl_memory_desc_equal == NULL || api->dnnl_reorder_primitive_desc_create == NULL)
-        return false;
-    if (dnnl->major == 2)
-        return api->memory_desc_tag_2 != NULL && api->convolution_desc_init_2 != NULL;
-    return api->memory_desc_tag_3 != NULL && api->convolution_create_3 != NULL;
+    return onednn_has_reorders(dnnl) && (dnnl->major == 2 ? api->convolution_desc_init_2 != NULL
+                                                          : api->convolution_create_3 != NULL);
 }
 
 enum status onednn_layout_any(const struct onednn *dnnl, int count, const int64_t *dims,

@@ -4,16 +4,27 @@
  * C = alpha AB + bias + D. oneDNN's own bias is added before any scale, so with an alpha the bias
  * is a post-operation after the scale. D is a post-operation too: "sum" where it is C itself,
  * "binary" where it is another array; which of them it is is known only at a run, so both are
- * prepared.
+ * prepared. A constant B is read from a copy in oneDNN's own layout, which saves each run the copy
+ * that its kernels make of another one.
  */
 #include "backends/cpu/internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+
+/* A B that has been run with, and its copy. */
+struct constant {
+    struct operand b;
+    struct cpu_packed *packed;
+};
 
 /* One primitive with its arguments in the order of `memories`. */
 struct variant {
+    struct dnnl_primitive_desc *desc; /* NULL: B is read as it lies */
+    struct constant *constants;
+    size_t constant_count, latest;
     struct dnnl_primitive *primitive;
-    char algorithm[GEMM_WORD_MAX];
+    char algorithm[OPERATION_WORD_MAX];
     unsigned char *scratchpad;
     uint64_t scratchpad_bytes;
     struct assay_dnnl_exec_arg args[6];
@@ -22,15 +33,17 @@ struct variant {
 };
 
 struct cpu_gemm {
-    struct gemm base;
-    struct variant in_place; /* D is C, or there is no D */
-    struct variant apart;    /* D is another array */
+    struct operation base;
+    struct variant in_place;              /* D is C, or there is no D */
+    struct variant apart;                 /* D is another array */
+    struct assay_dnnl_memory_desc *given; /* layout of a constant B; NULL: B is none */
 };
 
 /* Dimensions of the batch and layouts of the operands. */
 struct layouts {
     int count; /* of dimensions */
     struct assay_dnnl_memory_desc *a, *b, *c, *bias;
+    struct assay_dnnl_memory_desc *any; /* instead of b, for a constant B; else NULL */
 };
 
 static bool collapses(const struct gemm_matrix *matrix, uint64_t inner)
@@ -107,6 +120,7 @@ static void layouts_finish(const struct onednn *dnnl, struct layouts *layouts)
     onednn_layout_destroy(dnnl, layouts->b);
     onednn_layout_destroy(dnnl, layouts->c);
     onednn_layout_destroy(dnnl, layouts->bias);
+    onednn_layout_destroy(dnnl, layouts->any);
 }
 
 static enum status make_layouts(const struct onednn *dnnl, const struct gemm_shape *shape,
@@ -126,6 +140,9 @@ static enum status make_layouts(const struct onednn *dnnl, const struct gemm_sha
         status = make_layout(dnnl, shape, &shape->c, shape->m, shape->n, ret->count, &ret->c, err);
     if (status == STATUS_OK && shape->bias)
         status = make_bias(dnnl, shape, ret->count, &ret->bias, err);
+    if (status == STATUS_OK && shape->constant_b && ret->count == 2 && onednn_has_reorders(dnnl))
+        status = onednn_layout_any(dnnl, 2, (const int64_t[]){(int64_t)shape->k, (int64_t)shape->n},
+                                   cpu_dnnl_type(dnnl, shape->b.type), &ret->any, err);
     return status;
 }
 
@@ -219,24 +236,30 @@ static enum status make_variant(const struct onednn *dnnl, const struct gemm_sha
     int bias_arg = ASSAY_DNNL_ARG_BIAS, d_arg = 0;
     const bool own_bias = shape->bias && shape->alpha == 1.0f;
     struct dnnl_primitive_attr *attributes = NULL;
+    const struct assay_dnnl_memory_desc *b = layouts->b;
     struct dnnl_primitive_desc *desc = NULL;
     enum status status;
 
     status = make_attributes(dnnl, shape, layouts, apart, &attributes, &bias_arg, &d_arg, err);
     if (status != STATUS_OK)
         return status;
-    status = onednn_matmul_create(dnnl, layouts->a, layouts->b, own_bias ? layouts->bias : NULL,
-                                  layouts->c, attributes, &desc, err);
+    status =
+        onednn_matmul_create(dnnl, layouts->a, layouts->any ? layouts->any : b,
+                             own_bias ? layouts->bias : NULL, layouts->c, attributes, &desc, err);
     dnnl->api.dnnl_primitive_attr_destroy(attributes);
     if (status != STATUS_OK)
         return status;
+    if (layouts->any)
+        b = dnnl->api.dnnl_primitive_desc_query_md(desc, ASSAY_DNNL_query_weights_md, 0);
+    if (b == NULL)
+        status = error_set(err, STATUS_DEVICE, "oneDNN %s names no layout for B", dnnl->version);
     onednn_algorithm(dnnl, desc, variant->algorithm, sizeof(variant->algorithm));
-    status = cpu_dnnl_primitive(dnnl, desc, &variant->primitive, err);
+    if (status == STATUS_OK)
+        status = cpu_dnnl_primitive(dnnl, desc, &variant->primitive, err);
     if (status == STATUS_OK)
         status = add_memory(dnnl, variant, ASSAY_DNNL_ARG_SRC, layouts->a, NULL, &variant->a, err);
     if (status == STATUS_OK)
-        status =
-            add_memory(dnnl, variant, ASSAY_DNNL_ARG_WEIGHTS, layouts->b, NULL, &variant->b, err);
+        status = add_memory(dnnl, variant, ASSAY_DNNL_ARG_WEIGHTS, b, NULL, &variant->b, err);
     if (status == STATUS_OK)
         status = add_memory(dnnl, variant, ASSAY_DNNL_ARG_DST, layouts->c, NULL, &variant->c, err);
     if (status == STATUS_OK && shape->bias)
@@ -245,12 +268,22 @@ static enum status make_variant(const struct onednn *dnnl, const struct gemm_sha
         status = add_memory(dnnl, variant, d_arg, layouts->c, NULL, &variant->d, err);
     if (status == STATUS_OK)
         status = add_scratchpad(dnnl, variant, desc, err);
-    dnnl->api.dnnl_primitive_desc_destroy(desc);
+    if (status == STATUS_OK && layouts->any && !dnnl->api.dnnl_memory_desc_equal(b, layouts->b))
+        variant->desc = desc;
+    else
+        dnnl->api.dnnl_primitive_desc_destroy(desc);
     return status;
 }
 
-static void variant_finish(const struct onednn *dnnl, struct variant *variant)
+static void variant_finish(struct cpu_device *device, struct variant *variant)
 {
+    const struct onednn *dnnl = &device->state->dnnl;
+
+    for (size_t i = 0; i < variant->constant_count; i++)
+        cpu_packed_release(device, variant->constants[i].packed);
+    free(variant->constants);
+    if (variant->desc != NULL)
+        dnnl->api.dnnl_primitive_desc_destroy(variant->desc);
     for (int i = 0; i < variant->arg_count; i++)
         dnnl->api.dnnl_memory_destroy(variant->args[i].memory);
     if (variant->primitive != NULL)
@@ -258,60 +291,79 @@ static void variant_finish(const struct onednn *dnnl, struct variant *variant)
     free(variant->scratchpad);
 }
 
-void cpu_gemm_destroy(struct device *base, struct gemm *gemm)
+static void destroy(struct operation *operation)
 {
-    const struct onednn *dnnl = &cpu_device(base)->state->dnnl;
-    struct cpu_gemm *self = (struct cpu_gemm *)gemm;
+    struct cpu_device *device = cpu_device(operation->device);
+    struct cpu_gemm *self = (struct cpu_gemm *)operation;
 
-    variant_finish(dnnl, &self->in_place);
-    variant_finish(dnnl, &self->apart);
+    variant_finish(device, &self->in_place);
+    variant_finish(device, &self->apart);
+    onednn_layout_destroy(&device->state->dnnl, self->given);
     free(self);
 }
 
-enum status cpu_gemm_create(struct device *base, const struct gemm_shape *shape, struct gemm **ret,
-                            struct error *err)
+/*
+ * Points the variant's B at its copy. A model runs with the same constants in the same order, so
+ * the search begins after the latest.
+ */
+static enum status point_constant(struct cpu_device *device, const struct cpu_gemm *self,
+                                  struct variant *variant, const struct operand *b,
+                                  struct error *err)
 {
-    const struct onednn *dnnl = &cpu_device(base)->state->dnnl;
-    struct cpu_gemm *gemm;
-    struct layouts layouts = {0};
-    enum status status;
+    const struct dnnl_api *api = &device->state->dnnl.api;
+    struct constant *grown;
+    uint64_t size;
+    size_t i;
+    unsigned code;
 
-    status = cpu_dnnl_knows_precision(dnnl, shape->precision, err);
-    if (status != STATUS_OK)
-        return status;
-    gemm = calloc(1, sizeof(*gemm));
-    if (gemm == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
-    status = make_layouts(dnnl, shape, &layouts, err);
-    if (status == STATUS_OK)
-        status = make_variant(dnnl, shape, &layouts, false, &gemm->in_place, err);
-    if (status == STATUS_OK && shape->add)
-        status = make_variant(dnnl, shape, &layouts, true, &gemm->apart, err);
-    if (status == STATUS_OK)
-        status = cpu_dnnl_takes_precision(dnnl, shape->precision, gemm->in_place.algorithm, err);
-    layouts_finish(dnnl, &layouts);
-    if (status != STATUS_OK) {
-        cpu_gemm_destroy(base, &gemm->base);
-        return status;
+    for (i = 0; i < variant->constant_count; i++) {
+        const size_t at = (variant->latest + i) % variant->constant_count;
+
+        if (variant->constants[at].b.buffer == b->buffer &&
+            variant->constants[at].b.offset == b->offset) {
+            variant->latest = at;
+            break;
+        }
     }
-    *ret = &gemm->base;
-    return STATUS_OK;
+    if (i == variant->constant_count) {
+        enum status status;
+
+        grown = realloc(variant->constants, (i + 1) * sizeof(*grown));
+        if (grown == NULL)
+            return error_set(err, STATUS_NO_MEMORY, "GEMM: out of memory");
+        variant->constants = grown;
+        status = cpu_packed_use(
+            device, b, self->base.desc.gemm.b.type, self->given,
+            api->dnnl_primitive_desc_query_md(variant->desc, ASSAY_DNNL_query_weights_md, 0),
+            &grown[i].packed, err);
+        if (status != STATUS_OK)
+            return status;
+        grown[i].b = *b;
+        variant->latest = variant->constant_count++;
+    }
+    code = api->dnnl_memory_set_data_handle(
+        variant->b, cpu_packed_bytes(variant->constants[variant->latest].packed, &size));
+    return code == ASSAY_DNNL_success
+               ? STATUS_OK
+               : onednn_fail(&device->state->dnnl, "dnnl_memory_set_data_handle", code, err);
 }
 
-enum status cpu_gemm_run(struct device *base, struct gemm *gemm,
-                         const struct gemm_operands *operands, struct error *err)
+static enum status run(struct operation *operation, const union operands *all, struct error *err)
 {
-    struct cpu_device *device = cpu_device(base);
+    struct cpu_device *device = cpu_device(operation->device);
     const struct onednn *dnnl = &device->state->dnnl;
-    struct cpu_gemm *self = (struct cpu_gemm *)gemm;
-    const struct gemm_shape *shape = &gemm->shape;
+    const struct gemm_operands *operands = &all->gemm;
+    struct cpu_gemm *self = (struct cpu_gemm *)operation;
+    const struct gemm_shape *shape = &operation->desc.gemm;
     const bool apart = shape->add && (operands->d.buffer != operands->c.buffer ||
                                       operands->d.offset != operands->c.offset);
     struct variant *variant = apart ? &self->apart : &self->in_place;
     enum status status = cpu_dnnl_point(dnnl, variant->a, &operands->a, shape->a.type, err);
 
     if (status == STATUS_OK)
-        status = cpu_dnnl_point(dnnl, variant->b, &operands->b, shape->b.type, err);
+        status = variant->desc != NULL
+                     ? point_constant(device, self, variant, &operands->b, err)
+                     : cpu_dnnl_point(dnnl, variant->b, &operands->b, shape->b.type, err);
     if (status == STATUS_OK)
         status = cpu_dnnl_point(dnnl, variant->c, &operands->c, shape->c.type, err);
     if (status == STATUS_OK)
@@ -323,14 +375,67 @@ enum status cpu_gemm_run(struct device *base, struct gemm *gemm,
     return cpu_dnnl_execute(device, variant->primitive, variant->arg_count, variant->args, err);
 }
 
-enum status cpu_gemm_describe(struct device *base, const struct gemm *gemm, struct gemm_info *ret,
-                              struct error *err)
+static uint64_t constants_bytes(const struct variant *variant)
 {
-    const struct cpu_gemm *self = (const struct cpu_gemm *)gemm;
+    uint64_t sum = 0, size;
+
+    for (size_t i = 0; i < variant->constant_count; i++) {
+        cpu_packed_bytes(variant->constants[i].packed, &size);
+        sum += size;
+    }
+    return sum;
+}
+
+static enum status describe(const struct operation *operation, struct operation_info *ret,
+                            struct error *err)
+{
+    const struct cpu_gemm *self = (const struct cpu_gemm *)operation;
 
     (void)err;
-    cpu_dnnl_describe(&cpu_device(base)->state->dnnl, gemm->shape.precision,
+    cpu_dnnl_describe(&cpu_device(operation->device)->state->dnnl, operation->desc.gemm.precision,
                       self->in_place.algorithm,
                       self->in_place.scratchpad_bytes + self->apart.scratchpad_bytes, ret);
+    if (operation->desc.gemm.constant_b)
+        snprintf(ret->weights, sizeof(ret->weights), "%s",
+                 self->in_place.desc != NULL || self->apart.desc != NULL
+                     ? "reordered once into the layout that oneDNN chose (any)"
+                     : "as given");
+    ret->weights_bytes = constants_bytes(&self->in_place) + constants_bytes(&self->apart);
+    return STATUS_OK;
+}
+
+enum status cpu_gemm_create(struct device *device, const struct operation_desc *desc,
+                            struct operation **ret, struct error *err)
+{
+    static const struct operation_ops ops = {.destroy = destroy, .run = run, .describe = describe};
+    const struct onednn *dnnl = &cpu_device(device)->state->dnnl;
+    const struct gemm_shape *shape = &desc->gemm;
+    struct cpu_gemm *gemm;
+    struct layouts layouts = {0};
+    enum status status;
+
+    status = cpu_dnnl_knows_precision(dnnl, shape->precision, err);
+    if (status != STATUS_OK)
+        return status;
+    gemm = operation_new(sizeof(*gemm), device, desc, &ops, err);
+    if (gemm == NULL)
+        return STATUS_NO_MEMORY;
+    status = make_layouts(dnnl, shape, &layouts, err);
+    if (status == STATUS_OK)
+        status = make_variant(dnnl, shape, &layouts, false, &gemm->in_place, err);
+    if (status == STATUS_OK && shape->add)
+        status = make_variant(dnnl, shape, &layouts, true, &gemm->apart, err);
+    if (status == STATUS_OK)
+        status = cpu_dnnl_takes_precision(dnnl, shape->precision, gemm->in_place.algorithm, err);
+    if (layouts.any != NULL) {
+        gemm->given = layouts.b;
+        layouts.b = NULL;
+    }
+    layouts_finish(dnnl, &layouts);
+    if (status != STATUS_OK) {
+        destroy(&gemm->base);
+        return status;
+    }
+    *ret = &gemm->base;
     return STATUS_OK;
 }

@@ -22,7 +22,9 @@ struct cpu_device {
     struct device base;
     struct cpu_state *state;
     uint32_t threads;
+    bool compile_anew; /* take no kernel from the cache */
     bool flush_denormals;
+    struct cpu_packed *packed; /* packed.c: copies that GEMMs hold */
     bool pool_flushes; /* a primitive has set that on the pool's threads, and nothing undone it */
 };
 
@@ -82,33 +84,31 @@ enum status cpu_dnnl_primitive(const struct onednn *dnnl, const struct dnnl_prim
                                struct dnnl_primitive **ret, struct error *err);
 /* Points `memory` at an operand; NULL memory: nothing to do. */
 enum status cpu_dnnl_point(const struct onednn *dnnl, struct dnnl_memory *memory,
-                           const struct gemm_operand *operand, enum dtype type, struct error *err);
+                           const struct operand *operand, enum dtype type, struct error *err);
 /* Runs and waits, with denormals as the device was opened. */
 enum status cpu_dnnl_execute(struct cpu_device *device, const struct dnnl_primitive *primitive,
                              int count, const struct assay_dnnl_exec_arg *args, struct error *err);
 /* Fills `ret` from the algorithm's name and the effective instruction set. */
 void cpu_dnnl_describe(const struct onednn *dnnl, enum precision precision, const char *algorithm,
-                       uint64_t scratchpad_bytes, struct gemm_info *ret);
+                       uint64_t scratchpad_bytes, struct operation_info *ret);
 
-/* gemm.c: only with the library */
-enum status cpu_gemm_create(struct device *device, const struct gemm_shape *shape,
-                            struct gemm **ret, struct error *err);
-void cpu_gemm_destroy(struct device *device, struct gemm *gemm);
-enum status cpu_gemm_run(struct device *device, struct gemm *gemm,
-                         const struct gemm_operands *operands, struct error *err);
-enum status cpu_gemm_describe(struct device *device, const struct gemm *gemm, struct gemm_info *ret,
-                              struct error *err);
+/*
+ * packed.c: the copy of `matrix`, a constant of layout `given`, in layout `wanted`; made at its
+ * first use, which waits. Give it back by cpu_packed_release. DEVICE_MEMORY: no memory for it.
+ */
+struct cpu_packed;
+enum status cpu_packed_use(struct cpu_device *device, const struct operand *matrix, enum dtype type,
+                           const struct assay_dnnl_memory_desc *given,
+                           const struct assay_dnnl_memory_desc *wanted, struct cpu_packed **ret,
+                           struct error *err);
+void cpu_packed_release(struct cpu_device *device, struct cpu_packed *packed);
+/* Its address and size in bytes. */
+void *cpu_packed_bytes(const struct cpu_packed *packed, uint64_t *ret_size);
 
-/* convolution.c: only with a library that has them */
-enum status cpu_convolution_create(struct device *device, const struct convolution_shape *shape,
-                                   struct convolution **ret, struct error *err);
-void cpu_convolution_destroy(struct device *device, struct convolution *convolution);
-enum status cpu_convolution_set_weights(struct device *device, struct convolution *convolution,
-                                        const struct gemm_operand *weights, struct error *err);
-enum status cpu_convolution_run(struct device *device, struct convolution *convolution,
-                                const struct gemm_operand *input, const struct gemm_operand *output,
-                                struct error *err);
-enum status cpu_convolution_describe(struct device *device, const struct convolution *convolution,
-                                     struct convolution_info *ret, struct error *err);
+/* gemm.c, convolution.c: operation_implementation.create */
+enum status cpu_gemm_create(struct device *device, const struct operation_desc *desc,
+                            struct operation **ret, struct error *err);
+enum status cpu_convolution_create(struct device *device, const struct operation_desc *desc,
+                                   struct operation **ret, struct error *err);
 
 #endif

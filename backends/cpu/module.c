@@ -97,8 +97,9 @@ static enum status compile(struct cpu_state *state, struct cpu_module *module,
     return STATUS_OK;
 }
 
-/* From the cache, or compiled and put there; `object` is the path to load either way. */
-static enum status provide(struct cpu_state *state, struct cpu_module *module,
+/* From the cache unless `anew`, or compiled and put there; `object` is the path to load either way.
+ */
+static enum status provide(struct cpu_state *state, bool anew, struct cpu_module *module,
                            const struct module_source *source, char **object, struct error *err)
 {
     enum status status;
@@ -112,7 +113,8 @@ static enum status provide(struct cpu_state *state, struct cpu_module *module,
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
     }
     key = key_of(state, &joined);
-    status = cpu_cache_find(&state->cache, &key, object, &module->log, NULL);
+    status =
+        anew ? STATUS_NOT_FOUND : cpu_cache_find(&state->cache, &key, object, &module->log, NULL);
     if (status != STATUS_OK)
         status = compile(state, module, &joined, object, err);
     text_finish(&joined);
@@ -165,7 +167,7 @@ enum status cpu_module_load(struct device *base, const struct module_source *sou
     if (module->file == NULL || module->options == NULL)
         status = error_set(err, STATUS_NO_MEMORY, "out of memory");
     else
-        status = provide(state, module, source, &object, err);
+        status = provide(state, cpu_device(base)->compile_anew, module, source, &object, err);
     module->compile_ns = clock_monotonic_ns() - begin_ns;
     if (status == STATUS_OK)
         status = digest_file(object, &module->binary, &module->binary_bytes, err);

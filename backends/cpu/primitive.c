@@ -127,7 +127,7 @@ enum status cpu_dnnl_primitive(const struct onednn *dnnl, const struct dnnl_prim
 }
 
 enum status cpu_dnnl_point(const struct onednn *dnnl, struct dnnl_memory *memory,
-                           const struct gemm_operand *operand, enum dtype type, struct error *err)
+                           const struct operand *operand, enum dtype type, struct error *err)
 {
     unsigned char *bytes;
     unsigned code;
@@ -228,7 +228,7 @@ static enum support judge(enum precision precision, const char *algorithm, unsig
 }
 
 void cpu_dnnl_describe(const struct onednn *dnnl, enum precision precision, const char *algorithm,
-                       uint64_t scratchpad_bytes, struct gemm_info *ret)
+                       uint64_t scratchpad_bytes, struct operation_info *ret)
 {
     const unsigned isa =
         dnnl->api.dnnl_get_effective_cpu_isa != NULL ? dnnl->api.dnnl_get_effective_cpu_isa() : 0;

@@ -1,7 +1,6 @@
 /*
- * The vendor's attention through cuDNN's graph interface: one graph for the forward pass, one for
- * the backward pass (attention_graph.c), each with the plans that the library lists for it, one of
- * which is executed with packs of pointers.
+ * The vendor's attention through cuDNN's graph interface: a graph of the pass (attention_graph.c)
+ * with the plans that the library lists for it, one of which is executed with packs of pointers.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,52 +20,39 @@ struct pack {
     void *descriptor;
 };
 
-struct pass {
+struct cuda_attention {
+    struct operation base;
     struct cudnn_graph graph;
     struct cudnn_plans plans;
     bool ready; /* the selected plan is made, and the scratch is as large as it needs */
     struct pack packs[PACKS_MAX];
     size_t pack_count, latest;
-};
-
-struct cuda_attention {
-    struct attention base;
-    struct pass forward, backward;
     float scale, masked, one;     /* read by executions */
-    struct gpu_workspace scratch; /* the plans' workspace, row sums, sums of dQ */
+    struct gpu_workspace scratch; /* the plan's workspace; for backward row sums and sums of dQ */
     uint64_t row_sums, d_q_sums;  /* offsets into it */
 };
+
+static bool is_backward(const struct cuda_attention *self)
+{
+    return self->base.desc.kind == OPERATION_ATTENTION_BACKWARD;
+}
 
 static uint64_t rounded(uint64_t bytes)
 {
     return (bytes + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
 }
 
-static uint64_t workspace(const struct pass *pass)
-{
-    return (uint64_t)pass->plans.list[pass->plans.selected].workspace_bytes;
-}
-
-static void drop_packs(struct pass *pass)
-{
-    for (size_t i = 0; i < pass->pack_count; i++)
-        cudnn_graph_drop(&pass->graph, pass->packs[i].descriptor);
-    pass->pack_count = pass->latest = 0;
-}
-
-/*
- * Scratch for the plans that are selected. Both passes run in order on one queue, so they share
- * one; what was bound to the old one is dropped with it.
- */
+/* Scratch for the plan that is selected; what was bound to the old one is dropped with it. */
 static enum status allocate(struct cuda_device *device, struct cuda_attention *self,
-                            const struct attention_shape *shape, struct error *err)
+                            struct error *err)
 {
+    const struct attention_shape *shape = &self->base.desc.attention;
     const uint64_t rows = shape->batch * shape->heads * shape->length;
-    const uint64_t forward = workspace(&self->forward), backward = workspace(&self->backward);
-    const uint64_t row_sums = rounded(forward > backward ? forward : backward);
-    const uint64_t d_q_sums = row_sums + (shape->training ? rounded(rows * sizeof(float)) : 0);
+    const uint64_t row_sums =
+        rounded((uint64_t)self->plans.list[self->plans.selected].workspace_bytes);
+    const uint64_t d_q_sums = row_sums + (is_backward(self) ? rounded(rows * sizeof(float)) : 0);
     const uint64_t bytes =
-        d_q_sums + (shape->training ? rounded(rows * shape->head_size * sizeof(float)) : 0);
+        d_q_sums + (is_backward(self) ? rounded(rows * shape->head_size * sizeof(float)) : 0);
     enum status status;
 
     if (bytes == self->scratch.bytes)
@@ -74,107 +60,75 @@ static enum status allocate(struct cuda_device *device, struct cuda_attention *s
     status = gpu_workspace_resize(&device->base, &self->scratch, bytes, err);
     if (status != STATUS_OK)
         return status;
-    drop_packs(&self->forward);
-    drop_packs(&self->backward);
+    for (size_t i = 0; i < self->pack_count; i++)
+        cudnn_graph_drop(&self->graph, self->packs[i].descriptor);
+    self->pack_count = self->latest = 0;
     self->row_sums = row_sums;
     self->d_q_sums = d_q_sums;
     return STATUS_OK;
 }
 
 static enum status make_ready(struct cuda_device *device, struct cuda_attention *self,
-                              struct pass *pass, struct error *err)
+                              struct error *err)
 {
     enum status status;
 
-    pass->graph.err = err;
-    status = cudnn_graph_make(&pass->graph, &pass->plans.list[pass->plans.selected]);
+    self->graph.err = err;
+    status = cudnn_graph_make(&self->graph, &self->plans.list[self->plans.selected]);
     if (status == STATUS_OK)
-        status = allocate(device, self, &self->base.shape, err);
-    pass->ready = status == STATUS_OK;
+        status = allocate(device, self, err);
+    self->ready = status == STATUS_OK;
     return status;
 }
 
-static enum status plan(struct cuda_device *device, const struct attention_shape *shape,
-                        void (*build)(struct cudnn_graph *, const struct attention_shape *),
-                        struct pass *pass, struct error *err)
+static void destroy(struct operation *operation)
 {
-    pass->graph.api = &device->state->cudnn;
-    pass->graph.target.handle = device->cudnn;
-    pass->graph.err = err;
-    build(&pass->graph, shape);
-    if (pass->graph.status != STATUS_OK)
-        return pass->graph.status;
-    return cudnn_graph_plan(&pass->graph, &pass->plans);
-}
-
-void cuda_attention_destroy(struct device *base, struct attention *attention)
-{
-    struct cuda_device *device = cuda_device(gpu_device(base));
-    struct cuda_attention *self = (struct cuda_attention *)attention;
+    struct cuda_device *device = cuda_device(gpu_device(operation->device));
+    struct cuda_attention *self = (struct cuda_attention *)operation;
 
     if (gpu_bind(&device->base, NULL) == STATUS_OK)
         gpu_workspace_free(&device->base, &self->scratch);
-    cudnn_graph_finish(&self->backward.graph);
-    cudnn_graph_finish(&self->forward.graph);
+    cudnn_graph_finish(&self->graph);
     free(self);
 }
 
-static enum status prepare(struct cuda_device *device, const struct attention_shape *shape,
-                           struct cuda_attention *self, struct error *err)
+static enum status prepare(struct cuda_device *device, struct cuda_attention *self,
+                           struct error *err)
 {
     enum status status = gpu_bind(&device->base, err);
 
     if (status == STATUS_OK)
         status = cuda_cudnn_handle(device, err);
+    if (status != STATUS_OK)
+        return status;
+    self->graph.api = &device->state->cudnn;
+    self->graph.target.handle = device->cudnn;
+    self->graph.err = err;
+    if (is_backward(self))
+        cuda_attention_graph_backward(&self->graph, &self->base.desc.attention);
+    else
+        cuda_attention_graph_forward(&self->graph, &self->base.desc.attention);
+    status = self->graph.status;
     if (status == STATUS_OK)
-        status = plan(device, shape, cuda_attention_graph_forward, &self->forward, err);
-    if (status == STATUS_OK && shape->training)
-        status = plan(device, shape, cuda_attention_graph_backward, &self->backward, err);
+        status = cudnn_graph_plan(&self->graph, &self->plans);
     if (status == STATUS_OK)
-        status = allocate(device, self, shape, err);
-    self->forward.ready = self->backward.ready = status == STATUS_OK;
+        status = allocate(device, self, err);
+    self->ready = status == STATUS_OK;
     return status;
 }
 
-enum status cuda_attention_create(struct device *base, const struct attention_shape *shape,
-                                  struct attention **ret, struct error *err)
+static enum status select_algorithm(struct operation *operation, uint32_t index, struct error *err)
 {
-    struct cuda_device *device = cuda_device(gpu_device(base));
-    const size_t version = device->state->cudnn.cudnnGetVersion();
-    struct cuda_attention *self;
-    enum status status = cuda_attention_check(shape, version, err);
-
-    if (status != STATUS_OK)
-        return status;
-    self = calloc(1, sizeof(*self));
-    if (self == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
-    self->scale = shape->scale;
-    self->masked = cuda_attention_masked(version);
-    self->one = 1.0f;
-    status = prepare(device, shape, self, err);
-    if (status != STATUS_OK) {
-        cuda_attention_destroy(base, &self->base);
-        return status;
-    }
-    *ret = &self->base;
-    return STATUS_OK;
-}
-
-enum status cuda_attention_select(struct device *base, struct attention *attention, bool backward,
-                                  uint32_t index, struct error *err)
-{
-    struct cuda_device *device = cuda_device(gpu_device(base));
-    struct cuda_attention *self = (struct cuda_attention *)attention;
-    struct pass *pass = backward ? &self->backward : &self->forward;
+    struct cuda_device *device = cuda_device(gpu_device(operation->device));
+    struct cuda_attention *self = (struct cuda_attention *)operation;
     enum status status = gpu_bind(&device->base, err);
 
     if (status == STATUS_OK) /* it may still run in the scratch */
         status = device->base.driver->synchronize(&device->base, err);
     if (status != STATUS_OK)
         return status;
-    pass->plans.selected = index;
-    pass->ready = false;
+    self->plans.selected = index;
+    self->ready = false;
     return STATUS_OK;
 }
 
@@ -188,16 +142,16 @@ static const int64_t backward_ids[] = {
     ATTENTION_D_O,      ATTENTION_D_Q,   ATTENTION_D_K, ATTENTION_D_V,   ATTENTION_ROW_SUMS,
     ATTENTION_D_Q_SUMS, ATTENTION_SCALE, ATTENTION_ONE, ATTENTION_MASKED};
 
-static void *address_of(const struct gemm_operand *operand, size_t bits)
+static void *address_of(const struct operand *operand, size_t bits)
 {
     return (void *)(uintptr_t)gpu_operand_address(operand, bits);
 }
 
-/* What both passes read and write, and whose address depends on the run. */
+/* What a pass reads and writes, and whose address depends on the run. */
 static void find(struct cuda_attention *self, const struct attention_operands *operands,
-                 bool backward, void *ret[ATTENTION_IDS])
+                 void *ret[ATTENTION_IDS])
 {
-    const struct attention_shape *shape = &self->base.shape;
+    const struct attention_shape *shape = &self->base.desc.attention;
 
     memset(ret, 0, ATTENTION_IDS * sizeof(*ret));
     ret[ATTENTION_Q] = address_of(&operands->q, 16);
@@ -209,7 +163,7 @@ static void find(struct cuda_attention *self, const struct attention_operands *o
         ret[ATTENTION_MASKED] = &self->masked;
     if (shape->training)
         ret[ATTENTION_STATISTICS] = address_of(&operands->statistics, 32);
-    if (!backward)
+    if (!is_backward(self))
         return;
     ret[ATTENTION_D_O] = address_of(&operands->d_o, 16);
     ret[ATTENTION_D_Q] = address_of(&operands->d_q, 16);
@@ -232,26 +186,25 @@ static enum status check_alignment(void *const pointers[ATTENTION_IDS], struct e
 }
 
 /* A model binds the same addresses in the same order, so the search begins after the latest. */
-static struct pack *find_pack(struct pass *pass, void *const pointers[ATTENTION_IDS])
+static struct pack *find_pack(struct cuda_attention *self, void *const pointers[ATTENTION_IDS])
 {
-    for (size_t i = 0; i < pass->pack_count; i++) {
-        const size_t at = (pass->latest + 1 + i) % pass->pack_count;
+    for (size_t i = 0; i < self->pack_count; i++) {
+        const size_t at = (self->latest + 1 + i) % self->pack_count;
 
-        if (memcmp(pass->packs[at].pointers, pointers, sizeof(pass->packs[at].pointers)) == 0) {
-            pass->latest = at;
-            return &pass->packs[at];
+        if (memcmp(self->packs[at].pointers, pointers, sizeof(self->packs[at].pointers)) == 0) {
+            self->latest = at;
+            return &self->packs[at];
         }
     }
     return NULL;
 }
 
 /* A new binding; the oldest is replaced when there are too many. */
-static struct pack *make_pack(struct pass *pass, const int64_t *ids, size_t id_count,
-                              void *const pointers[ATTENTION_IDS], void *workspace,
-                              struct error *err)
+static struct pack *make_pack(struct cuda_attention *self, const int64_t *ids, size_t id_count,
+                              void *const pointers[ATTENTION_IDS], struct error *err)
 {
     const size_t at =
-        pass->pack_count < PACKS_MAX ? pass->pack_count : (pass->latest + 1) % PACKS_MAX;
+        self->pack_count < PACKS_MAX ? self->pack_count : (self->latest + 1) % PACKS_MAX;
     int64_t bound[ATTENTION_IDS];
     void *values[ATTENTION_IDS];
     void *descriptor;
@@ -262,77 +215,65 @@ static struct pack *make_pack(struct pass *pass, const int64_t *ids, size_t id_c
             bound[count] = ids[i];
             values[count++] = pointers[ids[i]];
         }
-    pass->graph.err = err;
-    pass->graph.status = STATUS_OK;
-    descriptor = cudnn_graph_pack(&pass->graph, bound, values, count, workspace);
+    self->graph.err = err;
+    self->graph.status = STATUS_OK;
+    descriptor = cudnn_graph_pack(&self->graph, bound, values, count,
+                                  (void *)(uintptr_t)self->scratch.address);
     if (descriptor == NULL)
         return NULL;
-    if (at < pass->pack_count)
-        cudnn_graph_drop(&pass->graph, pass->packs[at].descriptor);
+    if (at < self->pack_count)
+        cudnn_graph_drop(&self->graph, self->packs[at].descriptor);
     else
-        pass->pack_count++;
-    memcpy(pass->packs[at].pointers, pointers, sizeof(pass->packs[at].pointers));
-    pass->packs[at].descriptor = descriptor;
-    pass->latest = at;
-    return &pass->packs[at];
+        self->pack_count++;
+    memcpy(self->packs[at].pointers, pointers, sizeof(self->packs[at].pointers));
+    self->packs[at].descriptor = descriptor;
+    self->latest = at;
+    return &self->packs[at];
 }
 
-static enum status run(struct cuda_attention *self, struct cuda_device *device, struct pass *pass,
-                       const struct attention_operands *operands, struct error *err)
+static enum status run(struct operation *operation, const union operands *operands,
+                       struct error *err)
 {
-    const bool backward = pass == &self->backward;
-    const int64_t *ids = backward ? backward_ids : forward_ids;
-    const size_t id_count = backward ? sizeof(backward_ids) / sizeof(backward_ids[0])
-                                     : sizeof(forward_ids) / sizeof(forward_ids[0]);
+    struct cuda_device *device = cuda_device(gpu_device(operation->device));
+    struct cuda_attention *self = (struct cuda_attention *)operation;
+    const int64_t *ids = is_backward(self) ? backward_ids : forward_ids;
+    const size_t id_count = is_backward(self) ? sizeof(backward_ids) / sizeof(backward_ids[0])
+                                              : sizeof(forward_ids) / sizeof(forward_ids[0]);
     const struct cudnn_api *api = &device->state->cudnn;
     void *pointers[ATTENTION_IDS];
     struct pack *pack;
     enum status status = gpu_bind(&device->base, err);
     unsigned code;
 
-    if (status == STATUS_OK && !pass->ready)
-        status = make_ready(device, self, pass, err);
+    if (status == STATUS_OK && !self->ready)
+        status = make_ready(device, self, err);
     if (status != STATUS_OK)
         return status;
-    find(self, operands, backward, pointers);
-    pack = find_pack(pass, pointers);
+    find(self, &operands->attention, pointers);
+    pack = find_pack(self, pointers);
     if (pack == NULL) {
         status = check_alignment(pointers, err);
         if (status != STATUS_OK)
             return status;
-        pack =
-            make_pack(pass, ids, id_count, pointers, (void *)(uintptr_t)self->scratch.address, err);
+        pack = make_pack(self, ids, id_count, pointers, err);
         if (pack == NULL)
-            return pass->graph.status;
+            return self->graph.status;
     }
     code = api->cudnnBackendExecute(
-        device->cudnn, pass->plans.list[pass->plans.selected].descriptor, pack->descriptor);
+        device->cudnn, self->plans.list[self->plans.selected].descriptor, pack->descriptor);
     return code == DNN_STATUS_SUCCESS ? STATUS_OK
                                       : cudnn_fail(api, "cudnnBackendExecute", code, err);
 }
 
-enum status cuda_attention_forward(struct device *base, struct attention *attention,
-                                   const struct attention_operands *operands, struct error *err)
+static enum status describe(const struct operation *operation, struct operation_info *ret,
+                            struct error *err)
 {
-    struct cuda_attention *self = (struct cuda_attention *)attention;
-
-    return run(self, cuda_device(gpu_device(base)), &self->forward, operands, err);
-}
-
-enum status cuda_attention_backward(struct device *base, struct attention *attention,
-                                    const struct attention_operands *operands, struct error *err)
-{
-    struct cuda_attention *self = (struct cuda_attention *)attention;
-
-    return run(self, cuda_device(gpu_device(base)), &self->backward, operands, err);
-}
-
-static void describe(const struct cuda_device *device, const struct cuda_attention *self,
-                     const struct pass *pass, struct gemm_info *ret)
-{
-    const struct cudnn_plan *plan = &pass->plans.list[pass->plans.selected];
+    const struct cuda_device *device = cuda_device(gpu_device(operation->device));
+    const struct cuda_attention *self = (const struct cuda_attention *)operation;
+    const struct cudnn_plan *plan = &self->plans.list[self->plans.selected];
     char notes[64];
 
+    (void)err;
     cudnn_plan_notes(plan, notes, sizeof(notes));
     snprintf(ret->library, sizeof(ret->library), "cuDNN");
     snprintf(ret->version, sizeof(ret->version), "%s", device->state->cudnn_version);
@@ -341,18 +282,33 @@ static void describe(const struct cuda_device *device, const struct cuda_attenti
     ret->support = plan->notes >> DNN_NOTE_TENSOR_CORE & 1 ? SUPPORT_NATIVE : SUPPORT_UNKNOWN;
     snprintf(ret->method, sizeof(ret->method), "engine's numerical notes: %s%s", notes,
              plan->compiled_at_run ? "; compiled at run time" : "");
-    ret->algorithms = pass->plans.count;
+    ret->algorithms = self->plans.count;
+    return STATUS_OK;
 }
 
-enum status cuda_attention_describe(struct device *base, const struct attention *attention,
-                                    struct attention_info *ret, struct error *err)
+enum status cuda_attention_create(struct device *base, const struct operation_desc *desc,
+                                  struct operation **ret, struct error *err)
 {
-    const struct cuda_device *device = cuda_device(gpu_device(base));
-    const struct cuda_attention *self = (const struct cuda_attention *)attention;
+    static const struct operation_ops ops = {
+        .destroy = destroy, .run = run, .describe = describe, .select = select_algorithm};
+    struct cuda_device *device = cuda_device(gpu_device(base));
+    const size_t version = device->state->cudnn.cudnnGetVersion();
+    struct cuda_attention *self;
+    enum status status = cuda_attention_check(&desc->attention, version, err);
 
-    (void)err;
-    describe(device, self, &self->forward, &ret->forward);
-    if (attention->shape.training)
-        describe(device, self, &self->backward, &ret->backward);
+    if (status != STATUS_OK)
+        return status;
+    self = operation_new(sizeof(*self), base, desc, &ops, err);
+    if (self == NULL)
+        return STATUS_NO_MEMORY;
+    self->scale = desc->attention.scale;
+    self->masked = cuda_attention_masked(version);
+    self->one = 1.0f;
+    status = prepare(device, self, err);
+    if (status != STATUS_OK) {
+        destroy(&self->base);
+        return status;
+    }
+    *ret = &self->base;
     return STATUS_OK;
 }

@@ -216,6 +216,9 @@ enum status cuda_attention_check(const struct attention_shape *shape, size_t ver
     if (version == 91000 || version == 91001)
         return error_set(err, STATUS_UNSUPPORTED,
                          "cuDNN 9.10.0 and 9.10.1 have known faults in attention: take 9.10.2");
+    if ((shape->keys != 0 && shape->keys != shape->length) || shape->lengths || shape->page != 0)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "cuDNN is not asked for attention over a cache of keys");
     if (!shape->training)
         return STATUS_OK;
     if (shape->length == 1)

@@ -18,7 +18,7 @@ struct candidate {
 };
 
 struct cuda_convolution {
-    struct convolution base;
+    struct operation base;
     struct cudnnTensorStruct *input, *output;
     struct cudnnFilterStruct *filter;
     struct cudnnConvolutionStruct *desc;
@@ -122,8 +122,9 @@ enum status cuda_cudnn_handle(struct cuda_device *device, struct error *err)
     return STATUS_OK;
 }
 
-static enum status describe(const struct cudnn_api *api, const struct convolution_shape *shape,
-                            struct cuda_convolution *self, struct error *err)
+static enum status make_descriptors(const struct cudnn_api *api,
+                                    const struct convolution_shape *shape,
+                                    struct cuda_convolution *self, struct error *err)
 {
     const unsigned math = math_of(shape->precision);
     unsigned type = 0, result = 0;
@@ -270,10 +271,10 @@ static enum status take(struct cuda_device *device, struct cuda_convolution *sel
     return STATUS_OK;
 }
 
-void cuda_convolution_destroy(struct device *base, struct convolution *convolution)
+static void destroy(struct operation *operation)
 {
-    struct cuda_device *device = cuda_device(gpu_device(base));
-    struct cuda_convolution *self = (struct cuda_convolution *)convolution;
+    struct cuda_device *device = cuda_device(gpu_device(operation->device));
+    struct cuda_convolution *self = (struct cuda_convolution *)operation;
     const struct cudnn_api *api = &device->state->cudnn;
 
     if (gpu_bind(&device->base, NULL) == STATUS_OK)
@@ -289,68 +290,37 @@ void cuda_convolution_destroy(struct device *base, struct convolution *convoluti
     free(self);
 }
 
-enum status cuda_convolution_create(struct device *base, const struct convolution_shape *shape,
-                                    struct convolution **ret, struct error *err)
+static enum status select_algorithm(struct operation *operation, uint32_t index, struct error *err)
 {
-    struct cuda_device *device = cuda_device(gpu_device(base));
-    struct cuda_convolution *self;
-    enum status status = check_size(shape, err);
-
-    if (status != STATUS_OK)
-        return status;
-    self = calloc(1, sizeof(*self));
-    if (self == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
-    status = gpu_bind(&device->base, err);
-    if (status == STATUS_OK)
-        status = cuda_cudnn_handle(device, err);
-    if (status == STATUS_OK)
-        status = describe(&device->state->cudnn, shape, self, err);
-    if (status == STATUS_OK)
-        status = list_candidates(device, shape, self, err);
-    if (status == STATUS_OK)
-        status = take(device, self, 0, err);
-    if (status != STATUS_OK) {
-        cuda_convolution_destroy(base, &self->base);
-        return status;
-    }
-    *ret = &self->base;
-    return STATUS_OK;
-}
-
-enum status cuda_convolution_select(struct device *base, struct convolution *convolution,
-                                    uint32_t index, struct error *err)
-{
-    struct cuda_device *device = cuda_device(gpu_device(base));
+    struct cuda_device *device = cuda_device(gpu_device(operation->device));
     enum status status = gpu_bind(&device->base, err);
 
     if (status == STATUS_OK)
         status = device->base.driver->synchronize(&device->base, err);
-    return status == STATUS_OK ? take(device, (struct cuda_convolution *)convolution, index, err)
+    return status == STATUS_OK ? take(device, (struct cuda_convolution *)operation, index, err)
                                : status;
 }
 
 /* cuDNN reads them where and as they are. */
-enum status cuda_convolution_set_weights(struct device *base, struct convolution *convolution,
-                                         const struct gemm_operand *weights, struct error *err)
+static enum status set_weights(struct operation *operation, const struct operand *weights,
+                               struct error *err)
 {
-    (void)base;
     (void)err;
-    ((struct cuda_convolution *)convolution)->weights =
-        gpu_operand_address(weights, dtype_bits(convolution->shape.type));
+    ((struct cuda_convolution *)operation)->weights =
+        gpu_operand_address(weights, dtype_bits(operation->desc.convolution.type));
     return STATUS_OK;
 }
 
-enum status cuda_convolution_run(struct device *base, struct convolution *convolution,
-                                 const struct gemm_operand *input,
-                                 const struct gemm_operand *output, struct error *err)
+static enum status run(struct operation *operation, const union operands *operands,
+                       struct error *err)
 {
-    struct cuda_device *device = cuda_device(gpu_device(base));
-    struct cuda_convolution *self = (struct cuda_convolution *)convolution;
+    struct cuda_device *device = cuda_device(gpu_device(operation->device));
+    struct cuda_convolution *self = (struct cuda_convolution *)operation;
     const struct cudnn_api *api = &device->state->cudnn;
-    const struct convolution_shape *shape = &convolution->shape;
-    const uint64_t x = gpu_operand_address(input, dtype_bits(shape->type));
-    const uint64_t y = gpu_operand_address(output, dtype_bits(shape->result_type));
+    const struct convolution_shape *shape = &operation->desc.convolution;
+    const uint64_t x = gpu_operand_address(&operands->convolution.input, dtype_bits(shape->type));
+    const uint64_t y =
+        gpu_operand_address(&operands->convolution.output, dtype_bits(shape->result_type));
     const double one64 = 1.0, zero64 = 0.0;
     const float one32 = 1.0f, zero32 = 0.0f;
     const bool wide = shape->precision == PRECISION_FP64;
@@ -389,25 +359,59 @@ static enum support support_of(enum precision precision, unsigned math)
                                       : SUPPORT_UNKNOWN;
 }
 
-enum status cuda_convolution_describe(struct device *base, const struct convolution *convolution,
-                                      struct convolution_info *ret, struct error *err)
+static enum status describe(const struct operation *operation, struct operation_info *ret,
+                            struct error *err)
 {
     static const char *const names[] = {"IMPLICIT_GEMM", "IMPLICIT_PRECOMP_GEMM", "GEMM", "DIRECT"};
-    const struct cuda_device *device = cuda_device(gpu_device(base));
-    const struct cuda_convolution *self = (const struct cuda_convolution *)convolution;
+    const struct cuda_device *device = cuda_device(gpu_device(operation->device));
+    const struct cuda_convolution *self = (const struct cuda_convolution *)operation;
     const struct candidate *chosen = &self->list[self->selected];
 
     (void)err;
-    snprintf(ret->library.library, sizeof(ret->library.library), "cuDNN");
-    snprintf(ret->library.version, sizeof(ret->library.version), "%s",
-             device->state->cudnn_version);
-    snprintf(ret->library.algorithm, sizeof(ret->library.algorithm), "%s, %s",
-             names[chosen->algorithm], math_name(chosen->math));
-    ret->library.workspace_bytes = self->workspace.bytes;
-    ret->library.support = support_of(convolution->shape.precision, chosen->math);
-    snprintf(ret->library.method, sizeof(ret->library.method),
+    snprintf(ret->library, sizeof(ret->library), "cuDNN");
+    snprintf(ret->version, sizeof(ret->version), "%s", device->state->cudnn_version);
+    snprintf(ret->algorithm, sizeof(ret->algorithm), "%s, %s", names[chosen->algorithm],
+             math_name(chosen->math));
+    ret->workspace_bytes = self->workspace.bytes;
+    ret->support = support_of(operation->desc.convolution.precision, chosen->math);
+    snprintf(ret->method, sizeof(ret->method),
              "cudnnGetConvolutionForwardAlgorithm_v7: mathType %s", math_name(chosen->math));
-    ret->library.algorithms = self->count;
+    ret->algorithms = self->count;
     snprintf(ret->weights, sizeof(ret->weights), "as given");
+    return STATUS_OK;
+}
+
+enum status cuda_convolution_create(struct device *base, const struct operation_desc *desc,
+                                    struct operation **ret, struct error *err)
+{
+    static const struct operation_ops ops = {.destroy = destroy,
+                                             .run = run,
+                                             .describe = describe,
+                                             .select = select_algorithm,
+                                             .set_weights = set_weights};
+    const struct convolution_shape *shape = &desc->convolution;
+    struct cuda_device *device = cuda_device(gpu_device(base));
+    struct cuda_convolution *self;
+    enum status status = check_size(shape, err);
+
+    if (status != STATUS_OK)
+        return status;
+    self = operation_new(sizeof(*self), base, desc, &ops, err);
+    if (self == NULL)
+        return STATUS_NO_MEMORY;
+    status = gpu_bind(&device->base, err);
+    if (status == STATUS_OK)
+        status = cuda_cudnn_handle(device, err);
+    if (status == STATUS_OK)
+        status = make_descriptors(&device->state->cudnn, shape, self, err);
+    if (status == STATUS_OK)
+        status = list_candidates(device, shape, self, err);
+    if (status == STATUS_OK)
+        status = take(device, self, 0, err);
+    if (status != STATUS_OK) {
+        destroy(&self->base);
+        return status;
+    }
+    *ret = &self->base;
     return STATUS_OK;
 }

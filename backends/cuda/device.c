@@ -241,37 +241,38 @@ static const struct gpu_driver driver = {
     .close = close_device,
 };
 
-#define GEMM_HOOKS                                                                                 \
-    .gemm_create = cuda_gemm_create, .gemm_destroy = cuda_gemm_destroy, .gemm_run = cuda_gemm_run, \
-    .gemm_describe = cuda_gemm_describe, .gemm_select = cuda_gemm_select
+static const struct cuda_device *const_device(const struct device *device)
+{
+    return (const struct cuda_device *)device;
+}
 
-#define CONVOLUTION_HOOKS                                                                          \
-    .convolution_create = cuda_convolution_create,                                                 \
-    .convolution_destroy = cuda_convolution_destroy,                                               \
-    .convolution_set_weights = cuda_convolution_set_weights,                                       \
-    .convolution_run = cuda_convolution_run, .convolution_describe = cuda_convolution_describe,    \
-    .convolution_select = cuda_convolution_select
+static bool has_cublaslt(const struct device *device)
+{
+    return const_device(device)->cublaslt != NULL;
+}
 
-#define ATTENTION_HOOKS                                                                            \
-    .attention_create = cuda_attention_create, .attention_destroy = cuda_attention_destroy,        \
-    .attention_forward = cuda_attention_forward, .attention_backward = cuda_attention_backward,    \
-    .attention_describe = cuda_attention_describe, .attention_select = cuda_attention_select
+static bool has_cudnn(const struct device *device)
+{
+    return cuda_state_cudnn(const_device(device)->state);
+}
 
-/* What of cuDNN is here: nothing, all but the graph interface, all. */
-enum { DNN_NONE, DNN_PLAIN, DNN_GRAPH, DNN_KINDS };
+static bool has_graph(const struct device *device)
+{
+    return has_cudnn(device) && cudnn_has_graph(&const_device(device)->state->cudnn);
+}
 
-/* By whether cuBLASLt is here, and what of cuDNN. */
-static const struct device_ops ops_of[2][DNN_KINDS] = {
-    {{GPU_DEVICE_HOOKS},
-     {GPU_DEVICE_HOOKS, CONVOLUTION_HOOKS},
-     {GPU_DEVICE_HOOKS, CONVOLUTION_HOOKS, ATTENTION_HOOKS}},
-    {{GPU_DEVICE_HOOKS, GEMM_HOOKS},
-     {GPU_DEVICE_HOOKS, GEMM_HOOKS, CONVOLUTION_HOOKS},
-     {GPU_DEVICE_HOOKS, GEMM_HOOKS, CONVOLUTION_HOOKS, ATTENTION_HOOKS}},
+static const struct operation_implementation operations[] = {
+    {OPERATION_GEMM, has_cublaslt, cuda_gemm_create},
+    {OPERATION_CONVOLUTION, has_cudnn, cuda_convolution_create},
+    {OPERATION_ATTENTION, has_graph, cuda_attention_create},
+    {OPERATION_ATTENTION_BACKWARD, has_graph, cuda_attention_create},
+    {0},
 };
 
+static const struct device_ops cuda_ops = {GPU_DEVICE_HOOKS, .operations = operations};
+
 /* Without cuDNN there are no convolutions and no attention, and a reading says why. */
-static int find_cudnn(struct cuda_device *device)
+static void find_cudnn(struct cuda_device *device)
 {
     static const char reading[] = "device.cudnn";
     struct cuda_state *state = device->state;
@@ -279,11 +280,10 @@ static int find_cudnn(struct cuda_device *device)
 
     if (cuda_state_cudnn(state)) {
         reading_add_text(list, reading, state->cudnn_version, "cudnnGetVersion");
-        return cudnn_has_graph(&state->cudnn) ? DNN_GRAPH : DNN_PLAIN;
+        return;
     }
     reading_add_missing(list, reading, READING_UNAVAILABLE, "libcudnn.so",
                         state->cudnn_lib.tried != NULL ? state->cudnn_lib.tried : "");
-    return DNN_NONE;
 }
 
 static void add_no_gemm(struct reading_list *list, const char *source, const char *reason)
@@ -301,10 +301,9 @@ static enum status open_libraries(struct cuda_device *device, struct error *err)
     struct cuda_state *state = device->state;
     struct reading_list *list = &device->base.base.info.readings;
     struct error reason = ERROR_INIT;
-    const int dnn = find_cudnn(device);
     unsigned code;
 
-    device->base.base.ops = &ops_of[0][dnn];
+    find_cudnn(device);
     if (!cuda_state_cublaslt(state)) {
         add_no_gemm(list, "libcublasLt.so",
                     state->cublaslt_lib.tried != NULL ? state->cublaslt_lib.tried : "");
@@ -313,7 +312,6 @@ static enum status open_libraries(struct cuda_device *device, struct error *err)
     code = state->cublaslt.cublasLtCreate(&device->cublaslt);
     if (code == LT_STATUS_SUCCESS && device->cublaslt != NULL) {
         reading_add_text(list, "device.cublaslt", state->cublaslt_version, "cublasLtGetVersion");
-        device->base.base.ops = &ops_of[1][dnn];
         return STATUS_OK;
     }
     device->cublaslt = NULL;
@@ -373,7 +371,7 @@ enum status cuda_device_open(struct backend *backend, uint32_t index,
 
     if (device == NULL)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
-    device->base.base.ops = &ops_of[0][0];
+    device->base.base.ops = &cuda_ops;
     device->base.base.backend = backend;
     device->base.driver = &driver;
     device->base.flush_denormals = options->flush_denormals;

@@ -184,7 +184,7 @@ static enum status take_algorithm(struct cuda_device *device, struct cuda_gemm *
                                   const struct gemm_shape *shape, uint32_t index, struct error *err)
 {
     const struct cuda_algorithm *algorithm = &gemm->list.at[index];
-    char text[GEMM_WORD_MAX];
+    char text[OPERATION_WORD_MAX];
     enum status status = cuda_gemm_algorithm_text(&device->state->cublaslt, algorithm, text, err);
 
     if (status == STATUS_OK)
@@ -194,10 +194,10 @@ static enum status take_algorithm(struct cuda_device *device, struct cuda_gemm *
     return status;
 }
 
-void cuda_gemm_destroy(struct device *base, struct gemm *base_gemm)
+static void destroy(struct operation *operation)
 {
-    struct cuda_device *device = cuda_device(gpu_device(base));
-    struct cuda_gemm *gemm = (struct cuda_gemm *)base_gemm;
+    struct cuda_device *device = cuda_device(gpu_device(operation->device));
+    struct cuda_gemm *gemm = (struct cuda_gemm *)operation;
     const struct cublaslt_api *api = &device->state->cublaslt;
 
     if (gpu_bind(&device->base, NULL) == STATUS_OK)
@@ -223,44 +223,6 @@ static uint32_t alignment_of(const struct cuda_gemm *gemm, uint64_t a, uint64_t 
     return (uint32_t)(all & -all);
 }
 
-enum status cuda_gemm_create(struct device *base, const struct gemm_shape *shape, struct gemm **ret,
-                             struct error *err)
-{
-    struct cuda_device *device = cuda_device(gpu_device(base));
-    const struct cublaslt_api *api = &device->state->cublaslt;
-    const struct batch batch = plan_batch(shape);
-    struct cuda_gemm *gemm = calloc(1, sizeof(*gemm));
-    enum status status;
-
-    if (gemm == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
-    gemm->alpha = (double)shape->alpha;
-    gemm->loops = batch.loops;
-    gemm->a_step = step_of(&shape->a, &batch);
-    gemm->b_step = step_of(&shape->b, &batch);
-    gemm->c_step = step_of(&shape->c, &batch);
-    gemm->aligned_to = alignment_of(gemm, 0, 0, 0, 0, 0);
-    status = gpu_bind(&device->base, err);
-    if (status == STATUS_OK)
-        status = make_desc(api, shape, gemm, err);
-    if (status == STATUS_OK)
-        status = make_layout(api, &shape->a, shape->m, shape->k, &batch, &gemm->a, err);
-    if (status == STATUS_OK)
-        status = make_layout(api, &shape->b, shape->k, shape->n, &batch, &gemm->b, err);
-    if (status == STATUS_OK)
-        status = make_layout(api, &shape->c, shape->m, shape->n, &batch, &gemm->c, err);
-    if (status == STATUS_OK)
-        status = cuda_gemm_list(device, gemm, shape, gemm->aligned_to, &gemm->list, err);
-    if (status == STATUS_OK)
-        status = take_algorithm(device, gemm, shape, 0, err);
-    if (status != STATUS_OK) {
-        cuda_gemm_destroy(base, &gemm->base);
-        return status;
-    }
-    *ret = &gemm->base;
-    return STATUS_OK;
-}
-
 /* An odd offset: another algorithm, looked for once and kept. */
 static enum status provide_unaligned(struct cuda_device *device, struct cuda_gemm *gemm,
                                      uint32_t alignment, struct error *err)
@@ -271,7 +233,7 @@ static enum status provide_unaligned(struct cuda_device *device, struct cuda_gem
 
     if (gemm->has_unaligned && alignment >= gemm->unaligned_to)
         return STATUS_OK;
-    status = cuda_gemm_list(device, gemm, &gemm->base.shape, alignment, &list, err);
+    status = cuda_gemm_list(device, gemm, &gemm->base.desc.gemm, alignment, &list, err);
     if (status != STATUS_OK && err != NULL)
         error_prefix(err, "operands at multiples of %" PRIu32 " bytes, not of %" PRIu32, alignment,
                      gemm->aligned_to);
@@ -289,27 +251,26 @@ static enum status provide_unaligned(struct cuda_device *device, struct cuda_gem
     return STATUS_OK;
 }
 
-enum status cuda_gemm_select(struct device *base, struct gemm *base_gemm, uint32_t index,
-                             struct error *err)
+static enum status select_algorithm(struct operation *operation, uint32_t index, struct error *err)
 {
-    struct cuda_device *device = cuda_device(gpu_device(base));
-    struct cuda_gemm *gemm = (struct cuda_gemm *)base_gemm;
+    struct cuda_device *device = cuda_device(gpu_device(operation->device));
+    struct cuda_gemm *gemm = (struct cuda_gemm *)operation;
     enum status status = gpu_bind(&device->base, err);
 
     if (status == STATUS_OK)
         status = device->base.driver->synchronize(&device->base, err);
     if (status == STATUS_OK)
-        status = take_algorithm(device, gemm, &base_gemm->shape, index, err);
+        status = take_algorithm(device, gemm, &operation->desc.gemm, index, err);
     return status;
 }
 
-enum status cuda_gemm_run(struct device *base, struct gemm *base_gemm,
-                          const struct gemm_operands *operands, struct error *err)
+static enum status run(struct operation *operation, const union operands *all, struct error *err)
 {
-    struct cuda_device *device = cuda_device(gpu_device(base));
-    struct cuda_gemm *gemm = (struct cuda_gemm *)base_gemm;
+    struct cuda_device *device = cuda_device(gpu_device(operation->device));
+    const struct gemm_operands *operands = &all->gemm;
+    struct cuda_gemm *gemm = (struct cuda_gemm *)operation;
     const struct cublaslt_api *api = &device->state->cublaslt;
-    const struct gemm_shape *shape = &base_gemm->shape;
+    const struct gemm_shape *shape = &operation->desc.gemm;
     const uint64_t a = gpu_operand_address(&operands->a, dtype_bits(shape->a.type));
     const uint64_t b = gpu_operand_address(&operands->b, dtype_bits(shape->b.type));
     const uint64_t c = gpu_operand_address(&operands->c, dtype_bits(shape->c.type));
@@ -356,11 +317,11 @@ enum status cuda_gemm_run(struct device *base, struct gemm *base_gemm,
     return STATUS_OK;
 }
 
-enum status cuda_gemm_describe(struct device *base, const struct gemm *base_gemm,
-                               struct gemm_info *ret, struct error *err)
+static enum status describe(const struct operation *operation, struct operation_info *ret,
+                            struct error *err)
 {
-    const struct cuda_device *device = cuda_device(gpu_device(base));
-    const struct cuda_gemm *gemm = (const struct cuda_gemm *)base_gemm;
+    const struct cuda_device *device = cuda_device(gpu_device(operation->device));
+    const struct cuda_gemm *gemm = (const struct cuda_gemm *)operation;
 
     (void)err;
     snprintf(ret->library, sizeof(ret->library), "cublasLt");
@@ -370,5 +331,46 @@ enum status cuda_gemm_describe(struct device *base, const struct gemm *base_gemm
     ret->algorithms = gemm->list.count;
     ret->support = gemm->support;
     snprintf(ret->method, sizeof(ret->method), "%s", gemm->method);
+    return STATUS_OK;
+}
+
+enum status cuda_gemm_create(struct device *base, const struct operation_desc *desc,
+                             struct operation **ret, struct error *err)
+{
+    static const struct operation_ops ops = {
+        .destroy = destroy, .run = run, .describe = describe, .select = select_algorithm};
+    struct cuda_device *device = cuda_device(gpu_device(base));
+    const struct gemm_shape *shape = &desc->gemm;
+    const struct cublaslt_api *api = &device->state->cublaslt;
+    const struct batch batch = plan_batch(shape);
+    struct cuda_gemm *gemm = operation_new(sizeof(*gemm), base, desc, &ops, err);
+    enum status status;
+
+    if (gemm == NULL)
+        return STATUS_NO_MEMORY;
+    gemm->alpha = (double)shape->alpha;
+    gemm->loops = batch.loops;
+    gemm->a_step = step_of(&shape->a, &batch);
+    gemm->b_step = step_of(&shape->b, &batch);
+    gemm->c_step = step_of(&shape->c, &batch);
+    gemm->aligned_to = alignment_of(gemm, 0, 0, 0, 0, 0);
+    status = gpu_bind(&device->base, err);
+    if (status == STATUS_OK)
+        status = make_desc(api, shape, gemm, err);
+    if (status == STATUS_OK)
+        status = make_layout(api, &shape->a, shape->m, shape->k, &batch, &gemm->a, err);
+    if (status == STATUS_OK)
+        status = make_layout(api, &shape->b, shape->k, shape->n, &batch, &gemm->b, err);
+    if (status == STATUS_OK)
+        status = make_layout(api, &shape->c, shape->m, shape->n, &batch, &gemm->c, err);
+    if (status == STATUS_OK)
+        status = cuda_gemm_list(device, gemm, shape, gemm->aligned_to, &gemm->list, err);
+    if (status == STATUS_OK)
+        status = take_algorithm(device, gemm, shape, 0, err);
+    if (status != STATUS_OK) {
+        destroy(&gemm->base);
+        return status;
+    }
+    *ret = &gemm->base;
     return STATUS_OK;
 }

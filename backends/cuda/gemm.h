@@ -20,7 +20,7 @@ struct cuda_algorithm_list {
 };
 
 struct cuda_gemm {
-    struct gemm base;
+    struct operation base;
     LT_DESC desc;
     LT_LAYOUT a; /* by their names in our shape */
     LT_LAYOUT b;
@@ -35,7 +35,7 @@ struct cuda_gemm {
     uint64_t bias;                          /* address that `desc` has */
     uint64_t loops, a_step, b_step, c_step; /* what is not merged into the strided batch; bytes */
     double alpha;
-    char algorithm_text[GEMM_WORD_MAX], method[GEMM_WORD_MAX];
+    char algorithm_text[OPERATION_WORD_MAX], method[OPERATION_WORD_MAX];
     enum support support;
 };
 
@@ -68,7 +68,7 @@ enum status cuda_gemm_list(struct cuda_device *device, struct cuda_gemm *gemm,
  */
 enum status cuda_gemm_algorithm_text(const struct cublaslt_api *api,
                                      const struct cuda_algorithm *algorithm,
-                                     char ret[GEMM_WORD_MAX], struct error *err);
+                                     char ret[OPERATION_WORD_MAX], struct error *err);
 
 /* From now on the GEMM runs by this one of its list, which is called `text`. */
 void cuda_gemm_take_algorithm(struct cuda_gemm *gemm, const struct gemm_shape *shape,

@@ -253,7 +253,7 @@ enum status cuda_gemm_list(struct cuda_device *device, struct cuda_gemm *gemm,
 
 enum status cuda_gemm_algorithm_text(const struct cublaslt_api *api,
                                      const struct cuda_algorithm *algorithm,
-                                     char ret[GEMM_WORD_MAX], struct error *err)
+                                     char ret[OPERATION_WORD_MAX], struct error *err)
 {
     static const struct {
         const char *name;
@@ -273,7 +273,7 @@ enum status cuda_gemm_algorithm_text(const struct cublaslt_api *api,
     size_t at = 0;
 
     ret[0] = '\0';
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && at < GEMM_WORD_MAX; i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && at < OPERATION_WORD_MAX; i++) {
         size_t written = 0;
         uint32_t value = 0;
         uint16_t half = 0;
@@ -285,7 +285,7 @@ enum status cuda_gemm_algorithm_text(const struct cublaslt_api *api,
             continue;
         if (code != LT_STATUS_SUCCESS)
             return cuda_lt_fail(api, "cublasLtMatmulAlgoConfigGetAttribute", code, err);
-        at += (size_t)snprintf(ret + at, GEMM_WORD_MAX - at, "%s %" PRIu32, rows[i].name,
+        at += (size_t)snprintf(ret + at, OPERATION_WORD_MAX - at, "%s %" PRIu32, rows[i].name,
                                rows[i].size == 2 ? half : value);
     }
     return STATUS_OK;

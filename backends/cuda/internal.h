@@ -95,49 +95,20 @@ size_t cuda_cubin_kernels(const struct gpu_binary *binary, char (*ret)[64], size
 enum status cuda_lt_fail(const struct cublaslt_api *api, const char *function, unsigned code,
                          struct error *err);
 
-/* gemm.c */
-enum status cuda_gemm_create(struct device *device, const struct gemm_shape *shape,
-                             struct gemm **ret, struct error *err);
-void cuda_gemm_destroy(struct device *device, struct gemm *gemm);
-enum status cuda_gemm_run(struct device *device, struct gemm *gemm,
-                          const struct gemm_operands *operands, struct error *err);
-enum status cuda_gemm_select(struct device *device, struct gemm *gemm, uint32_t index,
-                             struct error *err);
-enum status cuda_gemm_describe(struct device *device, const struct gemm *gemm,
-                               struct gemm_info *ret, struct error *err);
-
 /*
  * convolution.c: one handle a device, made by the first who needs it, since that loads the
  * library's larger parts.
  */
 enum status cuda_cudnn_handle(struct cuda_device *device, struct error *err);
 
-/* convolution.c */
-enum status cuda_convolution_create(struct device *device, const struct convolution_shape *shape,
-                                    struct convolution **ret, struct error *err);
-void cuda_convolution_destroy(struct device *device, struct convolution *convolution);
-enum status cuda_convolution_set_weights(struct device *device, struct convolution *convolution,
-                                         const struct gemm_operand *weights, struct error *err);
-enum status cuda_convolution_run(struct device *device, struct convolution *convolution,
-                                 const struct gemm_operand *input,
-                                 const struct gemm_operand *output, struct error *err);
-enum status cuda_convolution_describe(struct device *device, const struct convolution *convolution,
-                                      struct convolution_info *ret, struct error *err);
-enum status cuda_convolution_select(struct device *device, struct convolution *convolution,
-                                    uint32_t index, struct error *err);
-
-/* attention.c */
-enum status cuda_attention_create(struct device *device, const struct attention_shape *shape,
-                                  struct attention **ret, struct error *err);
-void cuda_attention_destroy(struct device *device, struct attention *attention);
-enum status cuda_attention_forward(struct device *device, struct attention *attention,
-                                   const struct attention_operands *operands, struct error *err);
-enum status cuda_attention_backward(struct device *device, struct attention *attention,
-                                    const struct attention_operands *operands, struct error *err);
-enum status cuda_attention_describe(struct device *device, const struct attention *attention,
-                                    struct attention_info *ret, struct error *err);
-enum status cuda_attention_select(struct device *device, struct attention *attention, bool backward,
-                                  uint32_t index, struct error *err);
+/* gemm.c, convolution.c, attention.c: operation_implementation.create */
+enum status cuda_gemm_create(struct device *device, const struct operation_desc *desc,
+                             struct operation **ret, struct error *err);
+enum status cuda_convolution_create(struct device *device, const struct operation_desc *desc,
+                                    struct operation **ret, struct error *err);
+/* Of both passes. */
+enum status cuda_attention_create(struct device *device, const struct operation_desc *desc,
+                                  struct operation **ret, struct error *err);
 
 /* telemetry.c */
 enum status cuda_telemetry_open(struct backend *backend, uint32_t index, struct telemetry **ret,

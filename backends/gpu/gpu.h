@@ -109,7 +109,7 @@ static inline struct gpu_device *gpu_device(struct device *device)
 }
 
 /* Address of element `offset` of an operand of `bits` wide elements (a multiple of 8, or even). */
-static inline uint64_t gpu_operand_address(const struct gemm_operand *operand, size_t bits)
+static inline uint64_t gpu_operand_address(const struct operand *operand, size_t bits)
 {
     return ((const struct gpu_buffer *)operand->buffer)->address + operand->offset * bits / 8;
 }

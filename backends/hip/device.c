@@ -137,10 +137,13 @@ static const struct gpu_driver driver = {
     .close = close_device,
 };
 
-static const struct device_ops hip_ops = {
-    GPU_DEVICE_HOOKS,         .gemm_create = hip_gemm_create,     .gemm_destroy = hip_gemm_destroy,
-    .gemm_run = hip_gemm_run, .gemm_describe = hip_gemm_describe, .gemm_select = hip_gemm_select,
+static const struct operation_implementation operations[] = {
+    {OPERATION_GEMM, NULL, hip_hipblaslt_create},
+    {OPERATION_GEMM, NULL, hip_rocblas_create},
+    {0},
 };
+
+static const struct device_ops hip_ops = {GPU_DEVICE_HOOKS, .operations = operations};
 
 static enum status create_stream(struct hip_device *device, struct error *err)
 {

@@ -33,76 +33,22 @@ static enum status check_sizes(const struct gemm_shape *shape, const struct hip_
     return STATUS_OK;
 }
 
-static enum status try_library(struct hip_device *device, const struct hip_library_ops *ops,
-                               const struct gemm_shape *shape, struct gemm **ret, struct error *err)
+static void destroy(struct operation *operation)
 {
-    struct hip_gemm *gemm = calloc(1, sizeof(*gemm));
-    enum status status;
-
-    if (gemm == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
-    gemm->shape = *shape;
-    gemm->batch = plan_batch(shape);
-    gemm->ops = ops;
-    status = check_sizes(shape, &gemm->batch, err);
-    if (status == STATUS_OK)
-        status = ops->create(device, gemm, err);
-    if (status != STATUS_OK) {
-        free(gemm);
-        return status;
-    }
-    *ret = &gemm->base;
-    return STATUS_OK;
-}
-
-/* Those after which the other library may still do it. */
-static bool may_go_on(enum status status)
-{
-    return status == STATUS_UNSUPPORTED || status == STATUS_UNAVAILABLE;
-}
-
-enum status hip_gemm_create(struct device *base, const struct gemm_shape *shape, struct gemm **ret,
-                            struct error *err)
-{
-    struct hip_device *device = hip_device(gpu_device(base));
-    struct error first = ERROR_INIT, second = ERROR_INIT;
-    enum status status = gpu_bind(&device->base, err), other;
-
-    if (status != STATUS_OK)
-        return status;
-    if (shape->precision == PRECISION_FP64) {
-        status = error_set(&first, STATUS_UNSUPPORTED, "hipBLASLt: not asked for fp64");
-    } else {
-        status = try_library(device, &hip_gemm_hipblaslt, shape, ret, &first);
-        if (status == STATUS_OK)
-            return status;
-    }
-    if (!may_go_on(status))
-        return error_set(err, status, "%s", first.message);
-    other = try_library(device, &hip_gemm_rocblas, shape, ret, &second);
-    if (other == STATUS_OK)
-        return other;
-    if (!may_go_on(other))
-        return error_set(err, other, "%s", second.message);
-    return error_set(err, STATUS_UNSUPPORTED, "%s; %s", first.message, second.message);
-}
-
-void hip_gemm_destroy(struct device *base, struct gemm *base_gemm)
-{
-    struct hip_device *device = hip_device(gpu_device(base));
-    struct hip_gemm *gemm = (struct hip_gemm *)base_gemm;
+    struct hip_device *device = hip_device(gpu_device(operation->device));
+    struct hip_gemm *gemm = (struct hip_gemm *)operation;
 
     if (gpu_bind(&device->base, NULL) == STATUS_OK && gemm->ops->destroy != NULL)
         gemm->ops->destroy(device, gemm);
     free(gemm);
 }
 
-enum status hip_gemm_run(struct device *base, struct gemm *base_gemm,
-                         const struct gemm_operands *operands, struct error *err)
+static enum status run(struct operation *operation, const union operands *all, struct error *err)
 {
-    struct hip_device *device = hip_device(gpu_device(base));
-    struct hip_gemm *gemm = (struct hip_gemm *)base_gemm;
-    const struct gemm_shape *shape = &gemm->shape;
+    struct hip_device *device = hip_device(gpu_device(operation->device));
+    const struct gemm_operands *operands = &all->gemm;
+    struct hip_gemm *gemm = (struct hip_gemm *)operation;
+    const struct gemm_shape *shape = &operation->desc.gemm;
     const size_t c_bits = dtype_bits(shape->c.type);
     enum status status = gpu_bind(&device->base, err);
 
@@ -111,7 +57,7 @@ enum status hip_gemm_run(struct device *base, struct gemm *base_gemm,
                          "a GEMM in fp4 needs a scale for each 32 elements, which this GEMM "
                          "has no place for: hipBLASLt is asked whether it has one, no more");
     for (uint64_t i = 0; i < gemm->batch.calls && status == STATUS_OK; i++) {
-        struct gemm_operand a = operands->a, b = operands->b, c = operands->c, d = operands->d;
+        struct operand a = operands->a, b = operands->b, c = operands->c, d = operands->d;
         struct hip_call call = {0};
 
         a.offset += i * shape->a.outer_stride;
@@ -129,23 +75,63 @@ enum status hip_gemm_run(struct device *base, struct gemm *base_gemm,
     return status;
 }
 
-enum status hip_gemm_describe(struct device *base, const struct gemm *gemm, struct gemm_info *ret,
-                              struct error *err)
+static enum status describe(const struct operation *operation, struct operation_info *ret,
+                            struct error *err)
 {
-    (void)base;
     (void)err;
-    *ret = ((const struct hip_gemm *)gemm)->info;
+    *ret = ((const struct hip_gemm *)operation)->info;
     return STATUS_OK;
 }
 
-enum status hip_gemm_select(struct device *base, struct gemm *base_gemm, uint32_t index,
-                            struct error *err)
+static enum status select_algorithm(struct operation *operation, uint32_t index, struct error *err)
 {
-    struct hip_device *device = hip_device(gpu_device(base));
-    struct hip_gemm *gemm = (struct hip_gemm *)base_gemm;
+    struct hip_device *device = hip_device(gpu_device(operation->device));
+    struct hip_gemm *gemm = (struct hip_gemm *)operation;
     enum status status = gpu_bind(&device->base, err);
 
     return status == STATUS_OK ? gemm->ops->select(device, gemm, index, err) : status;
+}
+
+static enum status create(struct device *base, const struct operation_desc *desc,
+                          const struct hip_library_ops *library, struct operation **ret,
+                          struct error *err)
+{
+    static const struct operation_ops ops = {
+        .destroy = destroy, .run = run, .describe = describe, .select = select_algorithm};
+    struct hip_device *device = hip_device(gpu_device(base));
+    struct hip_gemm *gemm;
+    enum status status = gpu_bind(&device->base, err);
+
+    if (status != STATUS_OK)
+        return status;
+    gemm = operation_new(sizeof(*gemm), base, desc, &ops, err);
+    if (gemm == NULL)
+        return STATUS_NO_MEMORY;
+    gemm->batch = plan_batch(&desc->gemm);
+    gemm->ops = library;
+    status = check_sizes(&desc->gemm, &gemm->batch, err);
+    if (status == STATUS_OK)
+        status = library->create(device, gemm, err);
+    if (status != STATUS_OK) {
+        free(gemm); /* the library cleaned up after itself */
+        return status;
+    }
+    *ret = &gemm->base;
+    return STATUS_OK;
+}
+
+enum status hip_hipblaslt_create(struct device *device, const struct operation_desc *desc,
+                                 struct operation **ret, struct error *err)
+{
+    if (desc->gemm.precision == PRECISION_FP64)
+        return error_set(err, STATUS_UNSUPPORTED, "hipBLASLt: not asked for fp64");
+    return create(device, desc, &hip_gemm_hipblaslt, ret, err);
+}
+
+enum status hip_rocblas_create(struct device *device, const struct operation_desc *desc,
+                               struct operation **ret, struct error *err)
+{
+    return create(device, desc, &hip_gemm_rocblas, ret, err);
 }
 
 void hip_gemm_close(struct hip_device *device)

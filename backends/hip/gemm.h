@@ -20,10 +20,9 @@ struct hip_batch {
 #define HIP_GEMM_ALGORITHMS 16
 
 struct hip_gemm {
-    struct gemm base;
-    struct gemm_shape shape;
+    struct operation base;
     struct hip_batch batch;
-    struct gemm_info info;
+    struct operation_info info;
     const struct hip_library_ops *ops;
     /* hipBLASLt */
     void *desc, *layout_a, *layout_b, *layout_c;       /* as the library names them: a is our B */

@@ -97,7 +97,7 @@ static int set_block_scales(const struct hip_hipblaslt *api, void *desc)
 static enum status create_desc(const struct hip_hipblaslt *api, struct hip_gemm *gemm,
                                struct error *err)
 {
-    const struct gemm_shape *shape = &gemm->shape;
+    const struct gemm_shape *shape = &gemm->base.desc.gemm;
     const int compute = shape->precision == PRECISION_INT8   ? HIPBLAS_COMPUTE_32I
                         : shape->precision == PRECISION_TF32 ? HIPBLAS_COMPUTE_32F_FAST_TF32
                                                              : HIPBLAS_COMPUTE_32F;
@@ -158,7 +158,7 @@ static enum status create_layout(const struct hip_hipblaslt *api, const struct g
 static enum status create_layouts(const struct hip_hipblaslt *api, struct hip_gemm *gemm,
                                   struct error *err)
 {
-    const struct gemm_shape *shape = &gemm->shape;
+    const struct gemm_shape *shape = &gemm->base.desc.gemm;
     const struct hip_batch *batch = &gemm->batch;
     enum status status;
 
@@ -221,7 +221,7 @@ static enum status ask(struct hip_device *device, struct hip_gemm *gemm, struct 
         return fail(err, "hipblasLtMatmulAlgoGetHeuristic", code);
     snprintf(gemm->info.method, sizeof(gemm->info.method),
              "hipblasLtMatmulAlgoGetHeuristic gave an algorithm%s",
-             gemm->shape.precision == PRECISION_FP4 ? ", a scale each 32 elements" : "");
+             gemm->base.desc.gemm.precision == PRECISION_FP4 ? ", a scale each 32 elements" : "");
     return keep_fitting(gemm, count, err);
 }
 
@@ -293,13 +293,13 @@ static enum status run(struct hip_device *device, struct hip_gemm *gemm,
                        const struct hip_call *call, struct error *err)
 {
     const struct hip_hipblaslt *api = &device->state->hipblaslt;
-    const bool integer = gemm->shape.precision == PRECISION_INT8;
-    const float alpha = gemm->shape.alpha, beta = gemm->shape.add ? 1.0f : 0.0f;
+    const bool integer = gemm->base.desc.gemm.precision == PRECISION_INT8;
+    const float alpha = gemm->base.desc.gemm.alpha, beta = gemm->base.desc.gemm.add ? 1.0f : 0.0f;
     const int32_t one = 1, zero = 0;
     const void *bias = (const void *)(uintptr_t)call->bias;
     int code;
 
-    if (gemm->shape.bias && gemm->bias != call->bias) {
+    if (gemm->base.desc.gemm.bias && gemm->bias != call->bias) {
         code = api->hipblasLtMatmulDescSetAttribute(gemm->desc, HIPBLASLT_DESC_BIAS_POINTER, &bias,
                                                     sizeof(bias));
         if (code != HIPBLAS_SUCCESS)

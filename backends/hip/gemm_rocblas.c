@@ -141,8 +141,8 @@ static enum status ask(struct hip_device *device, const struct gemm_shape *shape
 
 static enum status create(struct hip_device *device, struct hip_gemm *gemm, struct error *err)
 {
-    const struct gemm_shape *shape = &gemm->shape;
-    struct gemm_info *info = &gemm->info;
+    const struct gemm_shape *shape = &gemm->base.desc.gemm;
+    struct operation_info *info = &gemm->info;
     const bool own = shape->precision == PRECISION_FP32 || shape->precision == PRECISION_FP64;
     enum status status;
 
@@ -174,7 +174,7 @@ static enum status create(struct hip_device *device, struct hip_gemm *gemm, stru
 static enum status run(struct hip_device *device, struct hip_gemm *gemm,
                        const struct hip_call *call, struct error *err)
 {
-    int code = multiply(device, &gemm->shape, &gemm->batch, call);
+    int code = multiply(device, &gemm->base.desc.gemm, &gemm->batch, call);
 
     return code == ROCBLAS_success ? STATUS_OK : fail(err, "rocblas_gemm_strided_batched_ex", code);
 }

@@ -101,16 +101,11 @@ size_t hip_kernel_names(const struct gpu_binary *binary, char (*ret)[64], size_t
 enum status hip_launch(struct gpu_device *device, void *function, const uint32_t groups[3],
                        uint32_t lanes, void **args, struct error *err);
 
-/* gemm.c */
-enum status hip_gemm_create(struct device *device, const struct gemm_shape *shape,
-                            struct gemm **ret, struct error *err);
-void hip_gemm_destroy(struct device *device, struct gemm *gemm);
-enum status hip_gemm_run(struct device *device, struct gemm *gemm,
-                         const struct gemm_operands *operands, struct error *err);
-enum status hip_gemm_select(struct device *device, struct gemm *gemm, uint32_t index,
-                            struct error *err);
-enum status hip_gemm_describe(struct device *device, const struct gemm *gemm, struct gemm_info *ret,
-                              struct error *err);
+/* gemm.c: operation_implementation.create, of each library */
+enum status hip_hipblaslt_create(struct device *device, const struct operation_desc *desc,
+                                 struct operation **ret, struct error *err);
+enum status hip_rocblas_create(struct device *device, const struct operation_desc *desc,
+                               struct operation **ret, struct error *err);
 /* Gives back the libraries' handles. */
 void hip_gemm_close(struct hip_device *device);
 

@@ -35,7 +35,7 @@ static const char start_text[] =
     "}\n";
 
 struct opencl_gemm {
-    struct gemm base;
+    struct operation base;
     struct module *start;          /* only with a bias or an addend */
     size_t *a, *b, *c;             /* offsets of a batch's matrices, from the operand's own */
     size_t *a_now, *b_now, *c_now; /* with it */
@@ -214,60 +214,11 @@ static enum status load_start(struct device *device, const struct gemm_shape *sh
     return device_module_load(device, &source, &gemm->start, err);
 }
 
-enum status opencl_gemm_create(struct device *device, const struct gemm_shape *shape,
-                               struct gemm **ret, struct error *err)
-{
-    const struct reading *fp64 = reading_find(&device->info.readings, "device.fp64");
-    struct opencl_gemm *gemm;
-    enum status status = check_shape(shape, err);
-
-    if (status == STATUS_OK && is_double(shape) &&
-        (fp64 == NULL || fp64->text == NULL || strcmp(fp64->text, "none") == 0))
-        status = error_set(err, STATUS_UNSUPPORTED, "%s has no fp64", device->info.name);
-    if (status != STATUS_OK)
-        return status;
-    gemm = calloc(1, sizeof(*gemm));
-    if (gemm == NULL || !lay_out_batch(gemm, shape))
-        status = error_set(err, STATUS_NO_MEMORY, "CLBlast GEMM: out of memory");
-    if (status == STATUS_OK)
-        status = ask_workspace(device, shape, &gemm->workspace, err);
-    if (status == STATUS_OK)
-        status = load_start(device, shape, gemm, err);
-    if (status != STATUS_OK) {
-        if (gemm != NULL)
-            opencl_gemm_destroy(device, &gemm->base);
-        return status;
-    }
-    *ret = &gemm->base;
-    return STATUS_OK;
-}
-
-void opencl_gemm_destroy(struct device *device, struct gemm *base)
-{
-    struct opencl_gemm *gemm = (struct opencl_gemm *)base;
-
-    if (gemm->start != NULL)
-        device_module_unload(device, gemm->start);
-    free(gemm->a);
-    free(gemm->b);
-    free(gemm->c);
-    free(gemm->a_now);
-    free(gemm->b_now);
-    free(gemm->c_now);
-    free(gemm->ones_f);
-    free(gemm->zeros_f);
-    free(gemm->alphas_f);
-    free(gemm->ones_d);
-    free(gemm->zeros_d);
-    free(gemm->alphas_d);
-    free(gemm);
-}
-
 /* Puts bias + D into C. */
 static enum status start_sum(struct device *device, const struct opencl_gemm *gemm,
                              const struct gemm_operands *at, struct error *err)
 {
-    const struct gemm_shape *shape = &gemm->base.shape;
+    const struct gemm_shape *shape = &gemm->base.desc.gemm;
     const struct kernel_arg args[] = {
         {.type = KERNEL_ARG_BUFFER, .buffer = at->c.buffer},
         {.type = KERNEL_ARG_BUFFER, .buffer = shape->bias ? at->bias.buffer : at->c.buffer},
@@ -298,7 +249,7 @@ static enum status start_sum(struct device *device, const struct opencl_gemm *ge
     return device_kernel_launch(device, &launch, err);
 }
 
-static struct _cl_mem *mem_of(const struct gemm_operand *operand)
+static struct _cl_mem *mem_of(const struct operand *operand)
 {
     return ((struct opencl_buffer *)operand->buffer)->mem;
 }
@@ -325,7 +276,7 @@ static int run_one(struct device *device, const struct gemm_shape *shape,
 static int run_batch(struct device *device, struct opencl_gemm *gemm,
                      const struct gemm_operands *at, bool beta)
 {
-    const struct gemm_shape *shape = &gemm->base.shape;
+    const struct gemm_shape *shape = &gemm->base.desc.gemm;
     const size_t count = (size_t)(shape->outer * shape->inner);
     const struct clblast_api *api = api_of(device);
     struct _cl_command_queue *queue = opencl_device(device)->queue;
@@ -348,11 +299,12 @@ static int run_batch(struct device *device, struct opencl_gemm *gemm,
         mem_of(&at->c), gemm->c_now, shape->c.stride, count, &queue, NULL);
 }
 
-enum status opencl_gemm_run(struct device *device, struct gemm *base,
-                            const struct gemm_operands *operands, struct error *err)
+static enum status run(struct operation *operation, const union operands *all, struct error *err)
 {
-    struct opencl_gemm *gemm = (struct opencl_gemm *)base;
-    const struct gemm_shape *shape = &base->shape;
+    struct device *device = operation->device;
+    const struct gemm_operands *operands = &all->gemm;
+    struct opencl_gemm *gemm = (struct opencl_gemm *)operation;
+    const struct gemm_shape *shape = &operation->desc.gemm;
     const bool in_place = shape->add && operands->d.buffer == operands->c.buffer &&
                           operands->d.offset == operands->c.offset;
     const bool beta = shape->add || shape->bias;
@@ -368,18 +320,70 @@ enum status opencl_gemm_run(struct device *device, struct gemm *base,
     return code == OCL_SUCCESS ? STATUS_OK : clblast_fail(err, "CLBlast gemm", code);
 }
 
-enum status opencl_gemm_describe(struct device *device, const struct gemm *base,
-                                 struct gemm_info *ret, struct error *err)
+static void destroy(struct operation *operation)
 {
-    const struct opencl_clblast *clblast = &opencl_device(device)->state->clblast;
+    struct opencl_gemm *gemm = (struct opencl_gemm *)operation;
+
+    if (gemm->start != NULL)
+        device_module_unload(operation->device, gemm->start);
+    free(gemm->a);
+    free(gemm->b);
+    free(gemm->c);
+    free(gemm->a_now);
+    free(gemm->b_now);
+    free(gemm->c_now);
+    free(gemm->ones_f);
+    free(gemm->zeros_f);
+    free(gemm->alphas_f);
+    free(gemm->ones_d);
+    free(gemm->zeros_d);
+    free(gemm->alphas_d);
+    free(gemm);
+}
+
+static enum status describe(const struct operation *operation, struct operation_info *ret,
+                            struct error *err)
+{
+    const struct opencl_clblast *clblast = &opencl_device(operation->device)->state->clblast;
 
     (void)err;
     snprintf(ret->library, sizeof(ret->library), "CLBlast");
     snprintf(ret->version, sizeof(ret->version), "%s",
              clblast->version != NULL ? clblast->version : "");
-    ret->workspace_bytes = ((const struct opencl_gemm *)base)->workspace;
+    ret->workspace_bytes = ((const struct opencl_gemm *)operation)->workspace;
     ret->support = SUPPORT_NATIVE;
     snprintf(ret->method, sizeof(ret->method), "CLBlast%cGemmTempBufferSize: success",
-             is_double(&base->shape) ? 'D' : 'S');
+             is_double(&operation->desc.gemm) ? 'D' : 'S');
+    return STATUS_OK;
+}
+
+enum status opencl_gemm_create(struct device *device, const struct operation_desc *desc,
+                               struct operation **ret, struct error *err)
+{
+    static const struct operation_ops ops = {.destroy = destroy, .run = run, .describe = describe};
+    const struct reading *fp64 = reading_find(&device->info.readings, "device.fp64");
+    const struct gemm_shape *shape = &desc->gemm;
+    struct opencl_gemm *gemm;
+    enum status status = check_shape(shape, err);
+
+    if (status == STATUS_OK && is_double(shape) &&
+        (fp64 == NULL || fp64->text == NULL || strcmp(fp64->text, "none") == 0))
+        status = error_set(err, STATUS_UNSUPPORTED, "%s has no fp64", device->info.name);
+    if (status != STATUS_OK)
+        return status;
+    gemm = operation_new(sizeof(*gemm), device, desc, &ops, err);
+    if (gemm == NULL)
+        return STATUS_NO_MEMORY;
+    if (!lay_out_batch(gemm, shape))
+        status = error_set(err, STATUS_NO_MEMORY, "CLBlast GEMM: out of memory");
+    if (status == STATUS_OK)
+        status = ask_workspace(device, shape, &gemm->workspace, err);
+    if (status == STATUS_OK)
+        status = load_start(device, shape, gemm, err);
+    if (status != STATUS_OK) {
+        destroy(&gemm->base);
+        return status;
+    }
+    *ret = &gemm->base;
     return STATUS_OK;
 }

@@ -84,13 +84,8 @@ struct opencl_clblast {
  */
 void opencl_clblast_open(const struct opencl_api *opencl, struct opencl_clblast *ret);
 
-/* The device's hooks (backend.h). */
-enum status opencl_gemm_create(struct device *device, const struct gemm_shape *shape,
-                               struct gemm **ret, struct error *err);
-void opencl_gemm_destroy(struct device *device, struct gemm *gemm);
-enum status opencl_gemm_run(struct device *device, struct gemm *gemm,
-                            const struct gemm_operands *operands, struct error *err);
-enum status opencl_gemm_describe(struct device *device, const struct gemm *gemm,
-                                 struct gemm_info *ret, struct error *err);
+/* operation_implementation.create */
+enum status opencl_gemm_create(struct device *device, const struct operation_desc *desc,
+                               struct operation **ret, struct error *err);
 
 #endif

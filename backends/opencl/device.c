@@ -148,10 +148,21 @@ static void close_device(struct device *base)
     .kernel_launch = opencl_kernel_launch, .synchronize = synchronize,                             \
     .lane_candidates = lane_candidates, .close = close_device
 
-static const struct device_ops plain_ops = {COMMON_HOOKS};
+static bool has_clblast(const struct device *device)
+{
+    return ((const struct opencl_device *)device)->state->clblast.usable && !device->info.simulated;
+}
+
+static const struct operation_implementation operations[] = {
+    {OPERATION_GEMM, has_clblast, opencl_gemm_create},
+    {0},
+};
+
+static const struct device_ops plain_ops = {COMMON_HOOKS, .operations = operations};
 
 static const struct device_ops event_ops = {
     COMMON_HOOKS,
+    .operations = operations,
     .event_create = opencl_event_create,
     .event_destroy = opencl_event_destroy,
     .event_record = opencl_event_record,
@@ -231,14 +242,6 @@ static void add_denormal_readings(struct opencl_device *device)
                          "clGetDeviceInfo(CL_DEVICE_SINGLE_FP_CONFIG)");
 }
 
-static void add_gemm(struct opencl_device *device)
-{
-    device->ops.gemm_create = opencl_gemm_create;
-    device->ops.gemm_destroy = opencl_gemm_destroy;
-    device->ops.gemm_run = opencl_gemm_run;
-    device->ops.gemm_describe = opencl_gemm_describe;
-}
-
 enum status opencl_device_open(struct backend *backend, uint32_t index,
                                const struct device_options *options, struct device **ret,
                                struct error *err)
@@ -252,15 +255,12 @@ enum status opencl_device_open(struct backend *backend, uint32_t index,
 
     if (device == NULL)
         return error_set(err, STATUS_NO_MEMORY, "out of memory");
-    device->ops = events ? event_ops : plain_ops;
-    device->base.ops = &device->ops;
+    device->base.ops = events ? &event_ops : &plain_ops;
     device->base.backend = backend;
     device->state = state;
     device->api = &state->api;
     device->id = slot->id;
     status = opencl_device_info(backend, index, &device->base.info, err);
-    if (status == STATUS_OK && state->clblast.usable && !device->base.info.simulated)
-        add_gemm(device);
     if (status == STATUS_OK)
         status = check_usable(device, err);
     if (status == STATUS_OK)

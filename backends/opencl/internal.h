@@ -40,7 +40,6 @@ struct opencl_state {
 
 struct opencl_device {
     struct device base;
-    struct device_ops ops; /* events and GEMMs only where they are */
     const struct opencl_state *state;
     const struct opencl_api *api;
     struct _cl_device_id *id;

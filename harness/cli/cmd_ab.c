@@ -133,7 +133,7 @@ static int run(const struct command_line *line)
 
     if (pair_request_read(line, line->arguments, line->argument_count, &request, &err) != STATUS_OK)
         return command_fail(&err);
-    if (plan_build_pair(&request.plans[0], &request.plans[1], &plan, &err) != STATUS_OK) {
+    if (plan_build_arms(request.plans, request.count, &plan, &err) != STATUS_OK) {
         pair_request_finish(&request);
         return command_fail(&err);
     }
@@ -143,7 +143,7 @@ static int run(const struct command_line *line)
     return result;
 }
 
-static const struct argp_option options[] = {
+static const struct argp_option ab_options[] = {
     {"a", KEY_PAIR_A, "SPEC", OPTION_REPEATS, "a setting of arm a; may be given several times", 0},
     {"b", KEY_PAIR_B, "SPEC", OPTION_REPEATS, "a setting of arm b", 0},
     PAIR_OPTIONS,
@@ -159,7 +159,10 @@ const struct command command_ab = {
         "Each pair runs both arms in random order, each in a fresh process, so that drift falls "
         "on both. A SPEC is one of device=D, backend=B, precision=P, implementation=A (portable or "
         "vendor), "
-        "emulate, workload=W, cc=COMMAND (the C compiler of the cpu backend), lib:NAME=PATH, "
+        "emulate, workload=W, worker=NAME (a framework of `assay worker list`, with "
+        "@VERSION, mode=M and threads=N), driver=NAME|FOLDER (an OpenCL driver), cc=COMMAND (the "
+        "C compiler of the cpu backend), "
+        "lib:NAME=PATH, "
         "env:NAME=VALUE, root=DIR (another root directory's loader, libraries and drivers; needs "
         "privilege). Where what an arm sets changes nothing that is recorded, a warning says so.\n"
         "\n"
@@ -170,12 +173,54 @@ const struct command command_ab = {
         "  assay ab triad --device cpu --a cc=gcc --b cc=clang\n"
         "  assay ab memory-bound --precision fp32 --device cpu --a cc=gcc --b cc=clang\n"
         "  assay ab triad --b root=/srv/trixie --pairs 10\n"
+        "  assay ab gpt2_small_batched_inference --a worker=assay --b worker=openvino\n"
         "  assay ab triad --a env:OMP_PROC_BIND=close --b env:OMP_PROC_BIND=spread\n"
         "\n" EXIT_STATUS_TEXT,
-    .options = options,
+    .options = ab_options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
     .arguments_min = 1,
     .arguments_max = CELL_LIST_MAX,
     .completes = "WORKLOAD|SUITE|FILE",
     .run = run,
+};
+
+static int run_matrix(const struct command_line *line)
+{
+    if (command_has(line, KEY_PAIR_OVER))
+        return run(line);
+    log_error("say with --over what the arms differ in, such as --over 'cc=gcc,clang'");
+    return ASSAY_EXIT_USAGE;
+}
+
+static const struct argp_option matrix_options[] = {
+    {"over", KEY_PAIR_OVER, "KEY=VALUE,...", OPTION_REPEATS,
+     "a setting and its values; the arms are all combinations, the first is the base", 0},
+    PAIR_OPTIONS,
+    {"explain", KEY_EXPLAIN, NULL, 0, "list every field with its class", 0},
+    EXIT_STATUS_OPTION,
+    {0}};
+
+const struct command command_matrix = {
+    .name = "matrix",
+    .arguments = "WORKLOAD...",
+    .summary = "Measure several versions of a driver, compiler or other setting side by side",
+    .text =
+        "Each block runs all arms in random order, each in a fresh process, so that drift falls on "
+        "all. Every arm is compared with the first, the base, pair by pair within the blocks; the "
+        "comparisons are judged together (Holm). KEY is a setting of `assay ab`; X{1,2} stands for "
+        "X1 and X2, and an empty value for the machine as it is. Quote what has braces.\n"
+        "\n"
+        "After an interruption `assay run --resume` goes on, and `assay compare CAMPAIGN` shows "
+        "all again.\n"
+        "\n"
+        "  assay matrix triad --device cpu --over cc=gcc,clang\n"
+        "  assay matrix triad gelu --device opencl:0 --over driver=pocl,/opt/2024.2\n"
+        "  assay matrix gemm --over 'env:OMP_PROC_BIND=,close' --over precision=fp32,bf16\n"
+        "\n" EXIT_STATUS_TEXT,
+    .options = matrix_options,
+    .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
+    .arguments_min = 1,
+    .arguments_max = CELL_LIST_MAX,
+    .completes = "WORKLOAD|SUITE|FILE",
+    .run = run_matrix,
 };

@@ -2,13 +2,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/cli/analyze_unpaired.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/output.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
 #include "protocols/compare.h"
+#include "protocols/compare_unpaired.h"
 #include "protocols/estimate.h"
 #include "reports/view.h"
 #include "results/formats/csv_import.h"

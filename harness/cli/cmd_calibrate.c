@@ -68,7 +68,7 @@ static enum status compare_once(const struct command_line *line, struct store *s
 
     if (status != STATUS_OK)
         return status;
-    status = plan_build_pair(&request.plans[0], &request.plans[1], &plan, err);
+    status = plan_build_arms(request.plans, 2, &plan, err);
     if (status == STATUS_OK) {
         if (plan.cell_count > 2)
             status = error_set(err, STATUS_INVALID,

@@ -6,7 +6,7 @@
 #include "harness/core/canonical.h"
 #include "protocols/protocol.h"
 #include "harness/core/number.h"
-#include "workloads/workload.h"
+#include "workloads/declared.h"
 
 static json_t *cost_json(const struct workload_case *work, const struct workload_cost *cost)
 {
@@ -33,7 +33,7 @@ static enum status costs_of(const struct workload *workload, json_t **ret, struc
                                          .batch = workload->batches[b],
                                          .scenario = workload->scenario};
             struct workload_cost cost = {0};
-            enum status status = workload->kind->cost(&work, &cost, err);
+            enum status status = workload_case_cost(&work, &cost, err);
 
             if (status != STATUS_OK) {
                 json_decref(rows);
@@ -85,13 +85,12 @@ static int describe_workload(const struct command_line *line, struct workload *w
         return output_json(json_pack("{s:s, s:s, s:O, s:o}", "type", "workload", "digest", hex,
                                      "declaration", workload->json, "costs", costs));
     text_init(&out);
-    text_append_format(&out, "%s (%s, version %lld)\n", workload->name, workload->kind->name,
-                       (long long)workload->version);
+    text_append_format(&out, "%s (%s, version %lld)\n", workload->name,
+                       workload_kind_name(workload), (long long)workload->version);
     if (workload->description && workload->description[0])
         text_append_format(&out, "%s\n", workload->description);
     text_append_format(&out, "identity %s\n\n", hex);
-    if (workload->kind->describe)
-        workload->kind->describe(workload, &out);
+    workload_append_shapes(workload, &out);
     text_append(&out, "\nWork\n");
     json_array_foreach(costs, i, cost) append_cost(&out, cost);
     cost = json_array_get(costs, 0);

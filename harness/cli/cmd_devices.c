@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/backend.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/runner/probe.h"
@@ -128,7 +127,7 @@ static void append_gemm(struct text *out, const json_t *precisions, size_t colum
         snprintf(lead, sizeof(lead), "      %-10s %-9s %-9s ", member(entry, "precision"),
                  member(vendor, "support"), member(portable, "support"));
         append_answer(out, lead, vendor, columns);
-        if (strcmp(member(portable, "support"), support_name(SUPPORT_UNKNOWN)) == 0 &&
+        if (strcmp(member(portable, "support"), "unknown") == 0 &&
             strcmp(member(portable, "method"), member(vendor, "method")) != 0)
             append_beside(out, "      (portable) ", member(portable, "method"), columns);
     }
@@ -268,14 +267,21 @@ static void append_backend(struct text *out, const json_t *backend, bool verbose
 /* INVALID where the argument is no backend's name. */
 static enum status check_backend(const struct command_line *line, struct error *err)
 {
+    const char *backend;
     struct text known;
     enum status status;
+    bool hidden;
 
-    if (line->argument_count == 0 || backend_find(line->arguments[0]))
+    if (line->argument_count == 0)
         return STATUS_OK;
     text_init(&known);
-    for (size_t i = 0; i < backend_count(); i++)
-        text_append_format(&known, "%s%s", i ? ", " : "", backend_at(i)->ops->name);
+    for (size_t i = 0; (backend = probe_backend(i, &hidden)); i++) {
+        if (!strcmp(backend, line->arguments[0])) {
+            text_finish(&known);
+            return STATUS_OK;
+        }
+        text_append_format(&known, "%s%s", i ? ", " : "", backend);
+    }
     status = error_set(err, STATUS_INVALID, "no backend \"%s\"; there is: %s", line->arguments[0],
                        text_ok(&known) ? known.data : "(out of memory)");
     text_finish(&known);

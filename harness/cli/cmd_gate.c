@@ -1,10 +1,93 @@
+#include <stdlib.h>
+
 #include "harness/cli/commands.h"
 #include "harness/cli/comparison_view.h"
+#include "harness/cli/gate_report.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/file.h"
 #include "harness/core/log.h"
 #include "results/analysis/gate.h"
 
-enum { KEY_MARGIN = 0x100, KEY_NO_RECORD, KEY_ALLOW_FOREIGN_WORKER };
+enum {
+    KEY_MARGIN = 0x100,
+    KEY_NO_RECORD,
+    KEY_ALLOW_FOREIGN_WORKER,
+    KEY_MARKDOWN,
+    KEY_JUNIT,
+    KEY_BY
+};
+
+static const struct {
+    int key;
+    void (*append)(struct text *out, const struct gate_report *report);
+} formats[] = {{KEY_MARKDOWN, gate_report_markdown}, {KEY_JUNIT, gate_report_junit}};
+#define FORMATS (sizeof(formats) / sizeof(formats[0]))
+
+/* The files that were asked for. An exit status. */
+static int write_reports(const struct command_line *line, const struct gate_report *report)
+{
+    struct error err = ERROR_INIT;
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < FORMATS && status == STATUS_OK; i++) {
+        const char *path = command_value(line, formats[i].key);
+        struct text out;
+
+        if (!path)
+            continue;
+        text_init(&out);
+        formats[i].append(&out, report);
+        status = text_ok(&out) ? file_write_atomic(path, out.data, out.length, 0644, &err)
+                               : error_set(&err, STATUS_NO_MEMORY, "no memory for %s", path);
+        text_finish(&out);
+    }
+    return status == STATUS_OK ? ASSAY_EXIT_OK : command_fail(&err);
+}
+
+static int write_campaign_reports(const struct command_line *line,
+                                  const struct campaign_comparison *comparison)
+{
+    struct gate_row *rows = calloc(comparison->count, sizeof(*rows));
+    const struct gate_report report = {rows,
+                                       comparison->count,
+                                       campaign_comparison_decide(comparison),
+                                       comparison->a,
+                                       comparison->b[0] ? comparison->b : NULL,
+                                       comparison->options.margin,
+                                       comparison->options.figure};
+    struct error err = ERROR_INIT;
+    int result;
+
+    if (!rows) {
+        error_set(&err, STATUS_NO_MEMORY, "no memory for %zu comparisons", comparison->count);
+        return command_fail(&err);
+    }
+    for (size_t i = 0; i < comparison->count; i++)
+        rows[i] = (struct gate_row){comparison->names[i], &comparison->list[i],
+                                    gate_decide(&comparison->list[i])};
+    result = write_reports(line, &report);
+    free(rows);
+    return result;
+}
+
+static int write_report(const struct command_line *line, const struct comparison_arms *arms,
+                        const struct stored_comparison *comparison, enum gate_decision decision,
+                        double margin)
+{
+    const json_t *arm = json_array_get(arms->json, 1);
+    const char *workload = json_string_value(json_object_get(arm, "workload"));
+    const char *precision = json_string_value(json_object_get(arm, "precision"));
+    struct gate_row row = {NULL, comparison, decision};
+    const struct gate_report report = {&row,          1,      decision,          comparison->a,
+                                       comparison->b, margin, comparison->figure};
+    char *name = text_format("%s %s", workload ? workload : "?", precision ? precision : "");
+    int result;
+
+    row.name = name;
+    result = write_reports(line, &report);
+    free(name);
+    return result;
+}
 
 /* Says what was decided. Returns its exit status. */
 static int conclude(enum gate_decision decision)
@@ -61,6 +144,7 @@ static int pass_or_fail_campaigns(const struct command_line *line, struct store 
     struct campaign_comparison comparison;
     struct error err = ERROR_INIT;
     enum gate_decision decision;
+    int written;
 
     if (campaign_comparison_make(store, line->arguments[0],
                                  line->argument_count > 1 ? line->arguments[1] : NULL, options,
@@ -73,8 +157,9 @@ static int pass_or_fail_campaigns(const struct command_line *line, struct store 
     if (!command_has(line, KEY_NO_RECORD))
         record_campaigns(line, &comparison);
     campaign_comparison_show(store, &comparison, true, command_has(line, KEY_JSON), false);
+    written = write_campaign_reports(line, &comparison);
     campaign_comparison_finish(&comparison);
-    return conclude(decision);
+    return written == ASSAY_EXIT_OK ? conclude(decision) : written;
 }
 
 static int pass_or_fail(const struct command_line *line, struct store *store, void *context)
@@ -85,6 +170,7 @@ static int pass_or_fail(const struct command_line *line, struct store *store, vo
     struct error err = ERROR_INIT;
     enum gate_decision decision;
     json_t *object;
+    int written;
 
     if (campaign_comparison_wanted(store, line->arguments[0],
                                    line->argument_count > 1 ? line->arguments[1] : NULL))
@@ -111,27 +197,48 @@ static int pass_or_fail(const struct command_line *line, struct store *store, vo
     if (!command_has(line, KEY_NO_RECORD))
         record(line, decision, &comparison, object);
     comparison_view_show(&comparison, &arms, object, command_has(line, KEY_JSON), false);
+    written = write_report(line, &arms, &comparison, decision, options->margin);
     comparison_arms_finish(&arms);
     stored_comparison_finish(&comparison);
-    return conclude(decision);
+    return written == ASSAY_EXIT_OK ? conclude(decision) : written;
 }
 
 static int run(const struct command_line *line)
 {
+    const char *by = command_value(line, KEY_BY);
     struct compare_options options;
     struct error err = ERROR_INIT;
 
     if (comparison_margin(command_value(line, KEY_MARGIN), &options, &err) != STATUS_OK)
         return command_fail(&err);
+    if (by)
+        options.figure = compare_figure_find(by);
+    if (options.figure == COMPARE_FIGURE_COUNT) {
+        error_set(&err, STATUS_INVALID, "--by %s: write time, attainment or capacity", by);
+        return command_fail(&err);
+    }
+    for (size_t i = 0; i < FORMATS; i++) {
+        const char *path = command_value(line, formats[i].key);
+
+        if (path && file_check_output(path, &err) != STATUS_OK)
+            return command_fail(&err);
+    }
     return with_store(line, STORE_READ, pass_or_fail, &options);
 }
 
 static const struct argp_option options[] = {
     {"margin", KEY_MARGIN, "FRACTION", 0, "slower by no more than this passes (default: 0.01)", 0},
-    {"allow-foreign-worker", KEY_ALLOW_FOREIGN_WORKER, NULL, 0,
-     "judge what another program than assay's own worker measured (ASSAY_WORKER), which is else "
-     "refused; the stored decision says that it was allowed",
+    {"by", KEY_BY, "FIGURE", 0,
+     "time (default); of servers attainment, the share of requests within the limits at each rate, "
+     "or capacity, the rate that is carried within them",
      0},
+    {"allow-foreign-worker", KEY_ALLOW_FOREIGN_WORKER, NULL, 0,
+     "judge what another program than assay's own worker measured and checked (ASSAY_WORKER, or a "
+     "worker that hands nothing over), which is else refused; the stored decision says that it was "
+     "allowed",
+     0},
+    {"markdown", KEY_MARKDOWN, "FILE", 0, "write a table for a pull request, too", 0},
+    {"junit", KEY_JUNIT, "FILE", 0, "write JUnit XML, too: a test case a comparison", 0},
     {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing, and leave the file as it is", 0},
     {0}};
 
@@ -154,7 +261,12 @@ const struct command command_gate = {
         "Of two campaigns of several results every pair of the same workload, precision and batch "
         "is judged, and of a CAMPAIGN every comparison: the gate passes where each passes, and "
         "fails where one is worse at an error "
-        "rate for all of them together.",
+        "rate for all of them together.\n"
+        "\n"
+        "By attainment a candidate passes where its share of requests within the limits is not "
+        "lower by more than the margin, by capacity where the rate that it carries is not lower by "
+        "more than that part of it: with the whole interval of the change. What had too few "
+        "requests for an interval is inconclusive.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_min = 1,

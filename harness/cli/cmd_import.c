@@ -11,6 +11,7 @@
 #include "harness/core/log.h"
 #include "harness/core/text.h"
 #include "harness/runner/tool.h"
+#include "results/evidence/bundle.h"
 #include "results/formats/import.h"
 
 enum { KEY_FORMAT = 0x100 };
@@ -52,17 +53,16 @@ static int take(const struct command_line *line, struct store *store, void *cont
     json_t *rows = json_array();
     int result = ASSAY_EXIT_OK;
 
-    if (tool_digest(&request.tool_digest, &err) != STATUS_OK) {
-        json_decref(rows);
-        return command_fail(&err);
-    }
     for (size_t i = 0; i < line->argument_count; i++) {
         struct import_outcome outcome;
         json_t *ids;
         int failed;
 
         request.path = line->arguments[i];
-        if (import_file(store, taking->format, &request, &outcome, &err) != STATUS_OK) {
+        /* A bundle has the digest of the assay that measured. */
+        if ((!bundle_recognise(request.path) &&
+             tool_digest(&request.tool_digest, &err) != STATUS_OK) ||
+            import_file(store, taking->format, &request, &outcome, &err) != STATUS_OK) {
             failed = command_fail(&err);
             result = result ? result : failed;
             continue;

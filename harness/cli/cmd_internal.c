@@ -1,24 +1,10 @@
-/* The commands that assay starts itself with: a trial's worker, its telemetry, the probe. */
+/* The commands that assay starts itself with, beside `worker`: a trial's telemetry, the probe. */
 #include <string.h>
 
 #include "harness/cli/commands.h"
 #include "harness/runner/probe.h"
 #include "harness/runner/probe_precisions.h"
 #include "harness/runner/telemetry_child.h"
-#include "harness/runner/worker.h"
-
-static int run_worker(const struct command_line *line)
-{
-    (void)line;
-    return worker_main();
-}
-
-const struct command command_worker = {
-    .name = "worker",
-    .summary = "Run one trial, as described on descriptor 3 (started by `assay run`)",
-    .hidden = true,
-    .run = run_worker,
-};
 
 static int run_probe(const struct command_line *line)
 {

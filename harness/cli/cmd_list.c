@@ -4,7 +4,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "protocols/protocol.h"
-#include "workloads/workload.h"
+#include "workloads/declared.h"
 
 enum { KEY_NAMES = 0x100 };
 
@@ -40,7 +40,8 @@ static enum status collect(json_t *rows, struct error *err)
         status = workload_find(entries[i].name, &workload, err);
         if (status != STATUS_OK)
             break;
-        add_row(rows, "workload", workload.name, workload.kind->name, workload.description);
+        add_row(rows, "workload", workload.name, workload_kind_name(&workload),
+                workload.description);
         workload_finish(&workload);
     }
     protocols = protocol_builtins(&count);

@@ -1,16 +1,29 @@
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
+#include "harness/cli/power_contract.h"
+#include "harness/cli/power_serving.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 #include "protocols/compare.h"
 #include "protocols/metric.h"
 #include "protocols/stats/order.h"
 #include "results/analysis/pairs.h"
+#include "workloads/declared.h"
 
-enum { KEY_SD = 0x100, KEY_PAIR_SD, KEY_MARGIN, KEY_POWER, KEY_CONFIDENCE };
+enum {
+    KEY_SD = 0x100,
+    KEY_PAIR_SD,
+    KEY_MARGIN,
+    KEY_POWER,
+    KEY_CONFIDENCE,
+    KEY_CAPACITY,
+    KEY_PRECISION,
+    KEY_TRIALS
+};
 
 /* What is asked; spreads are of log time. */
 struct question {
@@ -206,6 +219,72 @@ static void append_percentiles(struct text *out)
     text_append_char(out, '\n');
 }
 
+static bool is_contract(const struct command_line *line)
+{
+    const char *end = line->argument_count > 0 ? strrchr(line->arguments[0], '.') : NULL;
+
+    return end && (!strcmp(end, ".yaml") || !strcmp(end, ".yml"));
+}
+
+static bool is_workload(const struct command_line *line)
+{
+    const char *name = line->argument_count > 0 ? line->arguments[0] : "";
+    bool declared = false;
+    size_t count;
+    const struct catalog_entry *entries = catalog_workloads(&count);
+
+    for (size_t i = 0; i < count && !declared; i++)
+        declared = !strcmp(entries[i].name, name);
+    return declared || (is_contract(line) &&
+                        declaration_is_workload(name, &declared, NULL) == STATUS_OK && declared);
+}
+
+static int run_serving(const struct command_line *line)
+{
+    struct serving_power_options options = {0};
+    const char *capacity = command_value(line, KEY_CAPACITY);
+    const char *precision = command_value(line, KEY_PRECISION);
+    const char *trials = command_value(line, KEY_TRIALS);
+    struct error err = ERROR_INIT;
+    enum status status = STATUS_OK;
+
+    if (capacity && (!text_parse_double(capacity, &options.capacity) || !(options.capacity > 0)))
+        status = error_set(&err, STATUS_INVALID,
+                           "--capacity %s: write requests per second, such as 120", capacity);
+    else if (precision && (!text_parse_double(precision, &options.precision) ||
+                           !(options.precision > 0 && options.precision < 1)))
+        status = error_set(&err, STATUS_INVALID,
+                           "--precision %s: write a number between 0 and 1; 0.2 knows a share of "
+                           "1 %% to 0.8 to 1.2 %%",
+                           precision);
+    else if (trials && (!text_parse_i64(trials, &options.trials) || options.trials < 1 ||
+                        options.trials > 1024))
+        status =
+            error_set(&err, STATUS_INVALID, "--trials %s: write a number from 1 to 1024", trials);
+    return status == STATUS_OK
+               ? power_serving(line->arguments[0], &options, command_has(line, KEY_JSON))
+               : command_fail(&err);
+}
+
+static int run_contract(const struct command_line *line)
+{
+    double sd = NAN;
+    struct error err = ERROR_INIT;
+    enum status status = read_number(line, KEY_SD, "sd", &sd, &err);
+
+    if (status == STATUS_OK && isnan(sd))
+        status = error_set(&err, STATUS_INVALID,
+                           "--sd is missing: say by how much trials vary, relative (0.01 is 1 %%); "
+                           "`assay power RESULT` shows it for a result that is like these");
+    if (status == STATUS_OK && (command_has(line, KEY_PAIR_SD) || command_has(line, KEY_MARGIN) ||
+                                command_has(line, KEY_POWER) || command_has(line, KEY_CONFIDENCE)))
+        status = error_set(&err, STATUS_INVALID,
+                           "%s has levels and risks of its own: leave out all options but --sd",
+                           line->arguments[0]);
+    return status == STATUS_OK ? power_contract(line->arguments[0], sd, command_has(line, KEY_JSON))
+                               : command_fail(&err);
+}
+
 static int run(const struct command_line *line)
 {
     struct question question;
@@ -214,6 +293,10 @@ static int run(const struct command_line *line)
     double pair_sd;
     struct text out;
 
+    if (is_workload(line))
+        return run_serving(line);
+    if (is_contract(line))
+        return run_contract(line);
     if (read_question(line, &question, &err) != STATUS_OK)
         return command_fail(&err);
     if (!isnan(question.process_sd))
@@ -263,20 +346,37 @@ static const struct argp_option options[] = {
     {"margin", KEY_MARGIN, "FRACTION", 0, "precision or difference wanted (default: 0.01)", 0},
     {"power", KEY_POWER, "FRACTION", 0, "chance to reach or find it (default: 0.8)", 0},
     {"confidence", KEY_CONFIDENCE, "FRACTION", 0, "of intervals (default: 0.95)", 0},
+    {"capacity", KEY_CAPACITY, "RATE", 0,
+     "of a server: requests/s that it does offline (default: load.capacity)", 0},
+    {"precision", KEY_PRECISION, "FRACTION", 0,
+     "of a server: half-width of a share's interval, relative to the share (default: 0.5)", 0},
+    {"trials", KEY_TRIALS, "COUNT", 0, "of a server (default: 5)", 0},
     {0}};
 
 const struct command command_power = {
     .name = "power",
-    .arguments = "[RESULT|CAMPAIGN]",
-    .summary = "Compute how many trials or pairs a wanted precision takes",
+    .arguments = "[RESULT|CAMPAIGN|CONTRACT.yaml|WORKLOAD]",
+    .summary = "Compute what trials, pairs or requests can show, and risks of a contract",
     .text =
         "Spreads come from a stored result (between its trials), from a campaign made by `assay "
         "ab` (also between the arms of a pair), or from --sd and --pair-sd. A spread that few "
         "trials have shown may be larger in truth; the numbers allow for that, so that the "
-        "precision is reached with the chance that --power names.",
+        "precision is reached with the chance that --power names.\n"
+        "\n"
+        "Of a contract (see assay accept), a file that ends in .yaml: how likely each item is "
+        "accepted, rejected or left open, for true values from the declared level to the limiting "
+        "one, where trials vary by --sd; and how many trials keep both parties' risks.\n"
+        "\n"
+        "Of a workload that is served under load: how many requests a trial takes at each rate, "
+        "and how long all trials last, for an interval of attainment and of each percentile at "
+        "all, and for a wanted precision.\n"
+        "\n"
+        "  assay power last/1 --margin 0.005\n"
+        "  assay power gpt2_tiny_server --capacity 40 --precision 0.2\n"
+        "  assay power tender.yaml --sd 0.01",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_max = 1,
-    .completes = "RESULT|CAMPAIGN",
+    .completes = "RESULT|CAMPAIGN|FILE",
     .run = run,
 };

@@ -17,6 +17,7 @@
 #include "harness/runner/campaign.h"
 #include "harness/runner/expected.h"
 #include "harness/runner/plan.h"
+#include "protocols/contract.h"
 
 enum {
     KEY_PRECISION = 0x100,
@@ -29,12 +30,14 @@ enum {
     KEY_NONCE,
     KEY_DOCTOR,
     KEY_QUESTION,
+    KEY_CONTRACT,
     KEY_PLAN_ONLY,
     KEY_PLAN,
     KEY_SIGN,
     KEY_WITNESS_COMMAND,
     KEY_WITNESSES,
-    KEY_ROSTER
+    KEY_ROSTER,
+    KEY_WORKER
 };
 
 #define JITTER_NS (10 * (int64_t)1000000000)
@@ -44,7 +47,9 @@ struct request {
     struct plan_request plan;
     struct cell_lists lists;
     const char *devices[CELL_LIST_MAX];
+    const char *names[CONTRACT_ITEMS_MAX]; /* of a contract's workloads */
     enum implementation implementations[CELL_LIST_MAX];
+    struct arm_spec spec; /* who measures */
 };
 
 static enum status take_implementation(void *context, const char *word, struct error *err)
@@ -54,7 +59,8 @@ static enum status take_implementation(void *context, const char *word, struct e
     if (request->plan.implementation_count == CELL_LIST_MAX)
         return cell_list_full(err, "implementation");
     if (!implementation_from_name(word,
-                                  &request->implementations[request->plan.implementation_count]))
+                                  &request->implementations[request->plan.implementation_count]) ||
+        request->implementations[request->plan.implementation_count] == IMPLEMENTATION_UNKNOWN)
         return error_set(
             err, STATUS_INVALID,
             "--implementation %s: write portable (our own kernels), vendor (the vendor's "
@@ -62,6 +68,23 @@ static enum status take_implementation(void *context, const char *word, struct e
             word);
     request->plan.implementation_count++;
     return STATUS_OK;
+}
+
+static enum status take_worker(const char *name, struct request *request, struct error *err)
+{
+    char *setting = text_format("worker=%s", name);
+    enum status status = setting ? arm_spec_add(&request->spec, setting, err)
+                                 : error_set(err, STATUS_NO_MEMORY, "no memory for a worker");
+
+    free(setting);
+    if (status != STATUS_OK || !request->spec.worker)
+        return status;
+    request->plan.spec = &request->spec;
+    return request->plan.implementation_count == 0
+               ? STATUS_OK
+               : error_set(err, STATUS_INVALID,
+                           "--implementation chooses among assay's own ways: leave it out, or "
+                           "--worker");
 }
 
 static enum status read_request(const struct command_line *line, struct request *request,
@@ -89,6 +112,9 @@ static enum status read_request(const struct command_line *line, struct request 
     cell_lists_apply(&request->lists, &request->plan);
     if (status == STATUS_OK)
         status = cell_list_each(line, KEY_IMPLEMENTATION, take_implementation, request, err);
+    value = command_value(line, KEY_WORKER);
+    if (status == STATUS_OK && value)
+        status = take_worker(value, request, err);
     value = command_value(line, KEY_ORDER_SEED);
     if (status == STATUS_OK && value) {
         int64_t seed;
@@ -319,12 +345,12 @@ static const char *stray_option(const struct command_line *line)
     static const struct {
         int key;
         const char *name;
-    } new_plan[] = {{KEY_DEVICE, "--device"},       {KEY_PROTOCOL, "--protocol"},
-                    {KEY_PRECISION, "--precision"}, {KEY_BATCH, "--batch"},
-                    {KEY_EMULATE, "--emulate"},     {KEY_IMPLEMENTATION, "--implementation"},
-                    {KEY_NONCE, "--nonce"},         {KEY_ORDER_SEED, "--order-seed"},
-                    {KEY_QUESTION, "--question"},   {KEY_DRY_RUN, "--dry-run"},
-                    {KEY_PLAN_ONLY, "--plan-only"}};
+    } new_plan[] = {{KEY_DEVICE, "--device"},         {KEY_PROTOCOL, "--protocol"},
+                    {KEY_PRECISION, "--precision"},   {KEY_BATCH, "--batch"},
+                    {KEY_EMULATE, "--emulate"},       {KEY_IMPLEMENTATION, "--implementation"},
+                    {KEY_WORKER, "--worker"},         {KEY_NONCE, "--nonce"},
+                    {KEY_ORDER_SEED, "--order-seed"}, {KEY_QUESTION, "--question"},
+                    {KEY_DRY_RUN, "--dry-run"},       {KEY_PLAN_ONLY, "--plan-only"}};
 
     for (size_t i = 0; i < sizeof(new_plan) / sizeof(new_plan[0]); i++)
         if (command_has(line, new_plan[i].key))
@@ -363,29 +389,108 @@ static bool is_wrong(const struct command_line *line)
     return false;
 }
 
-static int run(const struct command_line *line)
+/*
+ * What the contract asks for becomes the request: its workloads, nonce and protocol, and at least
+ * its trials. Devices, precisions and batches are those of the options.
+ */
+static enum status apply_contract(const struct command_line *line, const struct contract *contract,
+                                  struct request *request, struct error *err)
+{
+    const json_t *items = json_object_get(contract->json, "items"), *item;
+    const char *protocol = json_string_value(json_object_get(contract->json, "protocol"));
+    const char *nonce = json_string_value(json_object_get(contract->json, "nonce"));
+    struct protocol found;
+    enum status status;
+    size_t i;
+
+    if (line->argument_count > 0 || (nonce && request->plan.nonce) ||
+        (protocol && command_has(line, KEY_PROTOCOL)))
+        return error_set(err, STATUS_INVALID, "--contract %s says it already: leave out %s",
+                         command_value(line, KEY_CONTRACT),
+                         line->argument_count > 0       ? line->arguments[0]
+                         : nonce && request->plan.nonce ? "--nonce"
+                                                        : "--protocol");
+    json_array_foreach(items, i, item)
+    {
+        const json_t *cell = json_object_get(item, "cell");
+        const char *name = json_string_value(json_object_get(cell, "workload"));
+        const int64_t trials = json_integer_value(json_object_get(item, "trials"));
+        size_t k = 0;
+
+        while (k < request->plan.name_count && strcmp(request->names[k], name) != 0)
+            k++;
+        if (k == request->plan.name_count)
+            request->names[request->plan.name_count++] = name;
+        if (trials > request->plan.trials)
+            request->plan.trials = trials;
+    }
+    request->plan.names = request->names;
+    request->plan.contract = contract->json;
+    if (protocol)
+        request->plan.protocol = protocol;
+    if (nonce)
+        request->plan.nonce = nonce;
+    status = protocol_find(request->plan.protocol, &found, err);
+    if (status != STATUS_OK)
+        return status;
+    if (found.trials >= request->plan.trials)
+        request->plan.trials = 0;
+    if (!found.evidence)
+        status = error_set(err, STATUS_INVALID,
+                           "--contract %s: results of the protocol %s are a first look, which is "
+                           "never accepted: %s",
+                           command_value(line, KEY_CONTRACT), request->plan.protocol,
+                           protocol ? "write `protocol: standard` into the contract"
+                                    : "add --protocol standard, or `protocol: standard` to the "
+                                      "contract");
+    protocol_finish(&found);
+    return status;
+}
+
+/* Plans and runs; `contract` NULL: none. */
+static int plan_and_run(const struct command_line *line, const struct contract *contract)
 {
     struct request request;
     struct error err = ERROR_INIT;
     struct plan plan;
     int result;
 
+    if (read_request(line, &request, &err) != STATUS_OK ||
+        (contract && apply_contract(line, contract, &request, &err) != STATUS_OK) ||
+        plan_build(&request.plan, &plan, &err) != STATUS_OK) {
+        arm_spec_finish(&request.spec);
+        return command_fail(&err);
+    }
+    arm_spec_finish(&request.spec);
+    result = command_has(line, KEY_DRY_RUN) ? show_plan(line, &plan)
+                                            : with_store(line, STORE_CREATE, create, &plan);
+    plan_finish(&plan);
+    return result;
+}
+
+static int run(const struct command_line *line)
+{
+    struct contract contract;
+    struct error err = ERROR_INIT;
+    int result;
+
     if (is_wrong(line))
         return ASSAY_EXIT_USAGE;
     if (command_has(line, KEY_RESUME) || command_has(line, KEY_PLAN))
         return with_store(line, STORE_WRITE, resume, NULL);
+    if (command_has(line, KEY_CONTRACT)) {
+        if (contract_load(command_value(line, KEY_CONTRACT), &contract, &err) != STATUS_OK)
+            return command_fail(&err);
+        result = plan_and_run(line, &contract);
+        contract_finish(&contract);
+        return result;
+    }
     if (line->argument_count == 0) {
         log_error("name a workload, a suite or a file, such as `assay run first-look`; `assay "
                   "list` shows what there is");
         return ASSAY_EXIT_USAGE;
     }
-    if (read_request(line, &request, &err) != STATUS_OK ||
-        plan_build(&request.plan, &plan, &err) != STATUS_OK)
-        return command_fail(&err);
-    result = command_has(line, KEY_DRY_RUN) ? show_plan(line, &plan)
-                                            : with_store(line, STORE_CREATE, create, &plan);
-    plan_finish(&plan);
-    return result;
+    return plan_and_run(line, NULL);
 }
 
 static const struct argp_option options[] = {
@@ -399,6 +504,10 @@ static const struct argp_option options[] = {
     {"batch", KEY_BATCH, "N,...", 0, "only these of the declared batch sizes: 1,8", 0},
     {"implementation", KEY_IMPLEMENTATION, "portable|vendor|portable,vendor", 0,
      "whose GEMMs: portable (our own kernels, the default), vendor, or both", 0},
+    {"worker", KEY_WORKER, "NAME[@VERSION]", 0,
+     "who measures: a framework of `assay worker list`, or the path of a worker.yaml, with "
+     ",mode=NAME and ,threads=N behind it (default: assay's own kernels)",
+     0},
     {"emulate", KEY_EMULATE, NULL, 0,
      "run precisions that are only emulated, too; results are labelled so", 0},
     {"resume", KEY_RESUME, "CAMPAIGN", 0, "go on with an interrupted campaign (`last`: the newest)",
@@ -421,6 +530,9 @@ static const struct argp_option options[] = {
      0},
     {"nonce", KEY_NONCE, "TEXT", 0,
      "text from a buyer that becomes part of the recorded plan, and of the seed of the data", 0},
+    {"contract", KEY_CONTRACT, "FILE", 0,
+     "measure what this contract declares; it becomes part of the recorded plan (see assay accept)",
+     0},
     {"doctor", KEY_DOCTOR, NULL, 0,
      "watch for ten seconds what is taken from a thread, before the first trial (see assay doctor)",
      0},

@@ -7,13 +7,16 @@
 #include "harness/cli/results_view.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
+#include "reports/decision_words.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
+#include "results/analysis/peak_share.h"
 #include "results/formats/csv_export.h"
+#include "results/formats/peak_sheet.h"
 #include "results/evidence/ledger.h"
 #include "results/store/store.h"
 
-enum { KEY_SERIES = 0x100, KEY_DUMP, KEY_READINGS, KEY_BRIEF };
+enum { KEY_SERIES = 0x100, KEY_DUMP, KEY_READINGS, KEY_BRIEF, KEY_PEAKS };
 
 /* The raw samples of every trial as CSV, the form that `assay analyze` reads. */
 static int show_series(struct store *store, int64_t cell)
@@ -60,8 +63,42 @@ static bool only_result(struct store *store, const char *bundle, int64_t *ret, i
     return false;
 }
 
+/* Below the result: what share of its declared peaks it came to. */
+static enum status append_peaks(struct text *out, struct store *store, int64_t cell,
+                                const json_t *peaks, struct error *err)
+{
+    json_t *record = NULL, *shares, *share;
+    struct text words, line;
+    size_t i;
+    enum status status = peaks ? store_cell_json(store, cell, &record, err) : STATUS_OK;
+
+    if (!peaks || status != STATUS_OK)
+        return status;
+    text_init(&words);
+    text_init(&line);
+    shares = peak_shares(record, peaks, NULL);
+    text_append(out, json_array_size(shares) > 0
+                         ? "\n"
+                         : "\nNo declared peak is of this device, precision and metrics.\n");
+    json_array_foreach(shares, i, share)
+    {
+        decision_peak_words(&words, peaks, share);
+        text_append_printable(&line, text_ok(&words) ? words.data : "", words.length);
+        output_append_lines(out, text_ok(&line) ? line.data : "");
+        text_append_char(out, '\n');
+        text_clear(&words);
+        text_clear(&line);
+    }
+    text_finish(&words);
+    text_finish(&line);
+    json_decref(shares);
+    json_decref(record);
+    return STATUS_OK;
+}
+
 static int show(const struct command_line *line, struct store *store, void *context)
 {
+    const json_t *peaks = context;
     struct error err = ERROR_INIT;
     struct view view;
     struct text out;
@@ -69,7 +106,6 @@ static int show(const struct command_line *line, struct store *store, void *cont
     json_t *record, *amendments;
     int result;
 
-    (void)context;
     if (line->argument_count == 0) {
         if (!only_result(store, line->bundle, &row, &result))
             return result;
@@ -87,6 +123,8 @@ static int show(const struct command_line *line, struct store *store, void *cont
             return command_fail(&err);
         }
         json_object_set_new(record, "amendments", amendments);
+        if (peaks)
+            json_object_set_new(record, "peaks", peak_shares(record, peaks, NULL));
         results_view_findings(
             json_object_get(json_object_get(record, "estimate"), "findings"),
             json_array_size(json_object_get(json_object_get(record, "estimate"), "trials")),
@@ -104,12 +142,18 @@ static int show(const struct command_line *line, struct store *store, void *cont
         report_terminal_cell(&out, &view.campaigns[view.cells[0].campaign], &view.cells[0],
                              output_columns(), output_colour());
     view_finish(&view);
+    if (append_peaks(&out, store, row, peaks, &err) != STATUS_OK) {
+        text_finish(&out);
+        return command_fail(&err);
+    }
     return output_text(&out);
 }
 
 static int run(const struct command_line *line)
 {
     struct error err = ERROR_INIT;
+    json_t *peaks = NULL;
+    int result;
 
     if (command_has(line, KEY_JSON) &&
         (command_has(line, KEY_SERIES) || command_has(line, KEY_DUMP))) {
@@ -117,7 +161,12 @@ static int run(const struct command_line *line)
                   "--series and --dump write text that is not JSON: leave out --json");
         return command_fail(&err);
     }
-    return with_store(line, STORE_READ, show, NULL);
+    if (command_has(line, KEY_PEAKS) &&
+        peak_sheet_read(command_value(line, KEY_PEAKS), &peaks, &err) != STATUS_OK)
+        return command_fail(&err);
+    result = with_store(line, STORE_READ, show, peaks);
+    json_decref(peaks);
+    return result;
 }
 
 static const struct argp_option options[] = {
@@ -130,6 +179,8 @@ static const struct argp_option options[] = {
      0},
     {"dump", KEY_DUMP, "TOOL", 0,
      "what lscpu, clinfo, nvidia-smi ... said of the machine before its campaign, verbatim", 0},
+    {"peaks", KEY_PEAKS, "FILE", 0,
+     "declared peaks, CSV (`assay decide --help`): what share of them the result came to", 0},
     {0}};
 
 const struct command command_show = {

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/cli/cell_again.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
@@ -13,6 +12,7 @@
 #include "harness/core/log.h"
 #include "harness/core/shortage.h"
 #include "harness/core/text.h"
+#include "harness/runner/cell_again.h"
 #include "results/evidence/bundle.h"
 #include "results/evidence/verify.h"
 #include "results/evidence/witnessing.h"

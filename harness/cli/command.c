@@ -8,13 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backends/backend.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/help.h"
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
+#include "harness/runner/probe.h"
 
 static const struct argp_option store_options[] = {
     {"db", KEY_DB, "FILE", 0, "database (default: $ASSAY_DB, else assay.db in this folder)", 90},
@@ -71,7 +71,7 @@ static enum status check_variables(const struct command *command, struct error *
     for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]) && status == STATUS_OK; i++)
         status = check_duration(durations[i], err);
     for (char **variable = environ; *variable && status == STATUS_OK; variable++)
-        status = backend_check_variable(*variable, err);
+        status = probe_check_variable(*variable, err);
     return status;
 }
 

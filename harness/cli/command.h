@@ -16,10 +16,10 @@
     X(OK, 0, "done; every trial succeeded, or asked for what its device does not support")         \
     X(TRIALS, 1,                                                                                   \
       "at least one trial failed, or none could run; gate: worse; --exit-status: slower; "         \
-      "verify: wrong")                                                                             \
+      "accept: rejected; verify: wrong")                                                           \
     X(USAGE, 2, "wrong arguments or declarations; gate, --exit-status: the two do not compare")    \
     X(DEVICE, 3,                                                                                   \
-      "no usable device, or the protocol refuses this machine; gate, --exit-status: "              \
+      "no usable device, or the protocol refuses this machine; gate, accept, --exit-status: "      \
       "inconclusive")                                                                              \
     X(STORE, 4, "the database cannot be used, or has no such result")                              \
     X(SYSTEM, 5, "memory, disk or another part of the system failed")                              \

@@ -222,6 +222,47 @@ static json_t *families_of(const json_t *factors)
 
 #define NAMES_SHOWN 4
 
+static void append_label(struct text *out, const json_t *label)
+{
+    char *plain = json_is_string(label) ? NULL : json_dumps(label, JSON_ENCODE_ANY);
+    const char *shown = plain ? plain : json_string_value(label);
+
+    if (json_is_null(label) || !shown)
+        shown = "none";
+    text_append_printable(out, shown, strlen(shown));
+    free(plain);
+}
+
+/* " 3.1 -> 6.0", where it is known what a factor is in a and in b, and these differ. */
+static void append_labels(struct text *out, const json_t *factor)
+{
+    const json_t *a = json_object_get(factor, "a"), *b = json_object_get(factor, "b");
+
+    if (!a || !b || json_equal(a, b))
+        return;
+    text_append(out, " (");
+    append_label(out, a);
+    text_append(out, " -> ");
+    append_label(out, b);
+    text_append_char(out, ')');
+}
+
+/* The labels of what the arms set, where something else that it brought is listed in its place. */
+static void append_own_labels(struct text *out, const json_t *factor, const json_t *brought)
+{
+    size_t i;
+    json_t *other;
+
+    json_array_foreach(brought, i, other)
+    {
+        if (json_equal(json_object_get(other, "a"), json_object_get(factor, "a")) &&
+            json_equal(json_object_get(other, "b"), json_object_get(factor, "b")))
+            return;
+    }
+    if (json_array_size(brought) > 0)
+        append_labels(out, factor);
+}
+
 /* A family's factors without what they have in common, or the fields of its one factor. */
 static void append_family(struct text *out, const char *family, const json_t *list)
 {
@@ -231,7 +272,10 @@ static void append_family(struct text *out, const char *family, const json_t *li
 
     if (json_array_size(list) == 1) {
         names = json_object_get(only, "fields");
-        text_append_format(out, "  %s:", member(only, "factor"));
+        text_append(out, "  ");
+        text_append_printable(out, member(only, "factor"), strlen(member(only, "factor")));
+        append_labels(out, only);
+        text_append_char(out, ':');
     } else {
         common = strlen(family);
         text_append_format(out, "  %s* (%zu, each by itself):", family, json_array_size(list));
@@ -270,6 +314,7 @@ static bool has_other_conditions(const json_t *judgement)
 static void append_attribution(struct text *out, const json_t *judgement, bool shown)
 {
     const json_t *factors = json_object_get(judgement, "factors");
+    const json_t *brought = json_object_get(judgement, "brought");
     json_t *families, *list;
     const char *family;
 
@@ -283,14 +328,25 @@ static void append_attribution(struct text *out, const json_t *judgement, bool s
     }
     if (!shown)
         text_append(out, "They differ in:\n");
-    else if (json_is_string(json_object_get(judgement, "attribution")))
-        text_append_format(out, "Attributed to: %s%s\n", member(judgement, "attribution"),
+    else if (json_is_string(json_object_get(judgement, "attribution"))) {
+        text_append_format(out, "Attributed to: %s", member(judgement, "attribution"));
+        append_own_labels(out, json_array_get(factors, 0), brought);
+        text_append_format(out, "%s\n",
                            has_other_conditions(judgement)
                                ? ", unless one of the conditions that differ made it"
                                : "");
-    else
+    } else
         text_append(out, "Confounded: several factors differ, so the difference is attributed to "
                          "none of them:\n");
+    if (json_array_size(factors) == 1 && json_array_size(brought) > 0) {
+        if (!shown) {
+            text_append_format(out, "  %s", member(json_array_get(factors, 0), "factor"));
+            append_own_labels(out, json_array_get(factors, 0), brought);
+            text_append_char(out, '\n');
+        }
+        text_append(out, "  which brought with it:\n");
+        factors = brought;
+    }
     families = families_of(factors);
     json_object_foreach(families, family, list) append_family(out, family, list);
     json_decref(families);
@@ -425,7 +481,9 @@ static void append_view(struct text *out, const struct stored_comparison *compar
                           "Comparable, except for these, which differ, are not known or mark both:",
                           json_object_get(judgement, "except"));
     append_foreign_worker(out, judgement);
-    if (comparison->has_numbers) {
+    if (comparison->has_numbers && comparison->figure != COMPARE_TIME) {
+        comparison_view_append_served(out, comparison);
+    } else if (comparison->has_numbers) {
         append_numbers(out, &comparison->numbers);
         append_no_figure(out, arms);
     } else {
@@ -434,9 +492,13 @@ static void append_view(struct text *out, const struct stored_comparison *compar
     if (comparison->note)
         append_text(out, "", comparison->note);
     if (strcmp(verdict, "not_comparable")) {
-        append_attribution(out, judgement,
-                           comparison->has_numbers && comparison->numbers.differs &&
-                               comparability_is_evidence(judgement));
+        append_attribution(
+            out, judgement,
+            comparison->has_numbers &&
+                (comparison->figure == COMPARE_TIME
+                     ? comparison->numbers.differs
+                     : served_change_verdict(comparison->figure, &comparison->change) < 0) &&
+                comparability_is_evidence(judgement));
         append_separating_runs(out, comparison);
     }
     if (explain)

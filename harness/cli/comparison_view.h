@@ -65,6 +65,14 @@ int comparison_view_show(const struct stored_comparison *comparison,
 /* "p 0.012 (alone slower, p 0.004)" of one that was judged in a family. */
 void comparison_view_append_p(struct text *out, const struct comparison *numbers);
 
+/*
+ * "attainment 98.2 % -> 97.1 %, b - a -1.1 points, 95 % interval [-1.9, -0.3]", of a server's
+ * figures.
+ */
+void comparison_view_append_change(struct text *out, const struct stored_comparison *comparison);
+/* What it came to, and that line. */
+void comparison_view_append_served(struct text *out, const struct stored_comparison *comparison);
+
 /* The exit status that --exit-status asks for. */
 int comparison_exit_status(const struct stored_comparison *comparison);
 

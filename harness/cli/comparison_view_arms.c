@@ -8,6 +8,7 @@
 #include "harness/core/text.h"
 #include "harness/core/number.h"
 #include "reports/view.h"
+#include "workloads/declared.h"
 #include "results/analysis/pairs.h"
 
 static void append_word(struct text *out, const char *word)
@@ -126,6 +127,9 @@ static enum status describe(const struct view_cell *cell, char **ret_words, json
 {
     json_t *left_out = left_out_json(cell);
     struct text out;
+    enum scenario scenario;
+    size_t before;
+    double rate;
 
     text_init(&out);
     append_word(&out, cell->workload);
@@ -133,7 +137,12 @@ static enum status describe(const struct view_cell *cell, char **ret_words, json
     append_word(&out, cell->precision);
     if (cell->batch.known && cell->batch.value != 1)
         text_append_format(&out, " batch %lld", (long long)cell->batch.value);
-    if (cell->implementation && !strcmp(cell->implementation, "vendor"))
+    if (cell->scenario && scenario_from_text(cell->scenario, &scenario, &rate) && rate != 0)
+        text_append_format(&out, " at %.15g%s", fabs(rate),
+                           rate < 0 ? " of its capacity" : " requests/s");
+    before = out.length;
+    view_append_worker(cell, " by ", &out);
+    if (out.length == before && view_is_vendor(cell))
         text_append(&out, " by the vendor's library");
     if (view_is_emulated(cell))
         text_append(&out, ", emulated,");

@@ -43,6 +43,12 @@ static void append_row(struct text *out, const struct campaign_comparison *c, si
         append_note(out, c, one);
         return;
     }
+    if (one->figure != COMPARE_TIME) {
+        comparison_view_append_change(out, one);
+        text_append_format(out, "  %s\n", stored_comparison_verdict(one));
+        append_note(out, c, one);
+        return;
+    }
     if (ratio->has_interval)
         snprintf(interval, sizeof(interval), "[%s, %s]", number_format_digits(ratio->lo, 4, lo),
                  number_format_digits(ratio->hi, 4, hi));
@@ -92,6 +98,65 @@ static void append_attribution(struct text *out, const struct campaign_compariso
     text_append_char(out, '\n');
 }
 
+/* "driver: 1.2 -> 1.3; ..." of the factors that differ, or were brought by what an arm sets. */
+static void append_factors(struct text *out, const json_t *factors)
+{
+    size_t i;
+    json_t *factor;
+
+    json_array_foreach(factors, i, factor)
+    {
+        const char *from = json_string_value(json_object_get(factor, "a"));
+        const char *to = json_string_value(json_object_get(factor, "b"));
+        const char *name = json_string_value(json_object_get(factor, "factor"));
+
+        text_append(out, i ? "; " : "    differs: ");
+        text_append_printable(out, name ? name : "?", strlen(name ? name : "?"));
+        if (from && to && strcmp(from, to) != 0) {
+            text_append(out, ": ");
+            text_append_printable(out, from, strlen(from));
+            text_append(out, " -> ");
+            text_append_printable(out, to, strlen(to));
+        }
+    }
+    if (json_array_size(factors) > 0)
+        text_append_char(out, '\n');
+}
+
+/* Of a plan of several arms: the rate of each, and what its stack has otherwise than the base's. */
+static enum status append_arms(struct text *out, struct store *store,
+                               const struct campaign_comparison *c, struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < c->count && status == STATUS_OK; i++) {
+        const struct stored_comparison *one = &c->list[i];
+        const json_t *factors = json_object_get(one->judgement, "factors");
+        struct comparison_arms arms;
+
+        status = comparison_arms_load(store, one, &arms, err);
+        if (status != STATUS_OK)
+            break;
+        if (one->pairs.places[1] == one->pairs.places[0] + 1)
+            text_append_format(out, "base  %s\n", arms.words[0]);
+        text_append_format(out, "%4zu  %s\n", i + 1, arms.words[1]);
+        append_factors(out, json_array_size(factors) > 0
+                                ? factors
+                                : json_object_get(one->judgement, "brought"));
+        comparison_arms_finish(&arms);
+    }
+    text_append_char(out, '\n');
+    return status;
+}
+
+static bool has_several_arms(const struct campaign_comparison *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (c->list[i].paired && c->list[i].pairs.places[1] > c->list[i].pairs.places[0] + 1)
+            return true;
+    return false;
+}
+
 static void append_table(struct text *out, const struct campaign_comparison *c)
 {
     struct text words;
@@ -105,8 +170,12 @@ static void append_table(struct text *out, const struct campaign_comparison *c)
     if (c->b[0])
         text_append_format(out, "a %s   b %s\n", c->a, c->b);
     else
-        text_append_format(out, "Arms a and b of %s\n", c->a);
-    text_append_format(out, "\n #  %-*s  time b/a\n", width, "result");
+        text_append_format(out, "%s of %s\n",
+                           has_several_arms(c) ? "Arms, each against the base," : "Arms a and b",
+                           c->a);
+    text_append_format(out, "\n #  %-*s  %s\n", width, "result",
+                       c->options.figure == COMPARE_TIME ? "time b/a"
+                                                         : "a -> b, change and its interval");
     for (size_t i = 0; i < c->count; i++)
         append_row(out, c, i, width);
     text_append_char(out, '\n');
@@ -119,10 +188,16 @@ static void append_table(struct text *out, const struct campaign_comparison *c)
     text_init(&words);
     for (size_t i = 0; i < c->count; i++) {
         without += !c->list[i].has_numbers;
-        if (c->list[i].has_numbers && c->list[i].numbers.q_difference <= SCREEN)
+        if (c->list[i].has_numbers && c->options.figure == COMPARE_TIME &&
+            c->list[i].numbers.q_difference <= SCREEN)
             text_append_format(&words, "%s%zu", screened++ ? ", " : "", i + 1);
     }
-    if (c->count > 1) {
+    if (c->count > 1 && c->options.figure != COMPARE_TIME) {
+        text_append_format(out,
+                           "Intervals are each result's own, at %g %%; worse is what is so for all "
+                           "%zu together (Holm).\n",
+                           confidence * 100, c->count);
+    } else if (c->count > 1) {
         text_append_format(out,
                            "Intervals are each result's own, at %g %%. Verdicts and p hold for all "
                            "%zu together (Holm): a false difference among them has a chance of at "
@@ -150,6 +225,10 @@ int campaign_comparison_show(struct store *store, const struct campaign_comparis
     if (json)
         return output_json(campaign_comparison_json(c, gated));
     text_init(&out);
+    if (has_several_arms(c) && append_arms(&out, store, c, &err) != STATUS_OK) {
+        text_finish(&out);
+        return command_fail_store(&err);
+    }
     append_table(&out, c);
     for (size_t i = 0; explain && i < c->count; i++) {
         if (comparison_arms_load(store, &c->list[i], &arms, &err) != STATUS_OK) {

@@ -4,10 +4,10 @@
  */
 #include <string.h>
 
-#include "backends/backend.h"
 #include "harness/cli/command.h"
 #include "harness/cli/manual.h"
 #include "harness/core/precision.h"
+#include "harness/runner/probe.h"
 #include "results/store/store.h"
 
 /* Kinds of values, and the bash that adds theirs to `list` (or sets `files`). */
@@ -97,12 +97,15 @@ static void append_letters(struct text *out, const struct command *const *comman
 
 static void append_kind_table(struct text *out)
 {
+    const char *backend;
+    bool hidden;
+
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         text_append_format(out, "        %s) %s ;;\n", kinds[i][0], kinds[i][1]);
     text_append(out, "        BACKEND) list+=\"");
-    for (size_t i = 0; i < backend_count(); i++)
-        if (!backend_is_hidden(backend_at(i)))
-            text_append_format(out, " %s", backend_at(i)->ops->name);
+    for (size_t i = 0; (backend = probe_backend(i, &hidden)); i++)
+        if (!hidden)
+            text_append_format(out, " %s", backend);
     text_append(out, "\" ;;\n        PRECISION) list+=\"");
     for (int i = 0; i < PRECISION_COUNT; i++)
         text_append_format(out, " %s", precision_name((enum precision)i));

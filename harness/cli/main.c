@@ -12,6 +12,7 @@
 #include "harness/core/log.h"
 #include "harness/core/text.h"
 #include "harness/core/version.h"
+#include "harness/runner/tool.h"
 
 static int print(void (*append)(struct text *))
 {
@@ -80,6 +81,7 @@ static void fill_standard_descriptors(void)
 int main(int argc, char **argv)
 {
     fill_standard_descriptors();
+    tool_has_commands();
 
     /*
      * Widths of characters need UTF-8; nothing else may follow the user's locale: in some the

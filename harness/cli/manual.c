@@ -27,6 +27,8 @@ static const char *const environment[][2] = {
     {"ASSAY_WORKER",
      "Program to start in place of assay's own worker; it speaks the worker protocol. What it "
      "measures is marked so, and `assay gate` refuses it."},
+    {"ASSAY_WORKERS", "Folder of installed workers (assay/workers under XDG_DATA_HOME or "
+                      "~/.local/share)."},
     {"NO_COLOR", "When set, no colour is written."},
 };
 

@@ -1,5 +1,6 @@
 #include "harness/cli/pair_request.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/cli/comparison_view.h"
@@ -16,6 +17,114 @@ static enum status read_arm(const struct command_line *line, int key, struct arm
     return status == STATUS_OK ? status : error_prefix(err, key == KEY_PAIR_A ? "--a" : "--b");
 }
 
+/*
+ * The next value of a list, heap, `*rest` after it; NULL: no memory. Commas within braces part what
+ * the braces stand for: `part` says which of it to take, and whether it is the last.
+ */
+static char *next_value(const char **rest, size_t part, bool *ret_last)
+{
+    const char *end = *rest, *open = NULL, *close = NULL, *from, *to;
+    char *value;
+
+    while (*end && (*end != ',' || (open && !close))) {
+        if (*end == '{' && !open)
+            open = end;
+        if (*end == '}' && open && !close)
+            close = end;
+        end++;
+    }
+    if (!close) {
+        value = strndup(*rest, (size_t)(end - *rest));
+        *ret_last = true;
+    } else {
+        for (from = open + 1; part > 0; part--)
+            from = strpbrk(from, ",}") + 1;
+        to = strpbrk(from, ",}");
+        value = text_format("%.*s%.*s%.*s", (int)(open - *rest), *rest, (int)(to - from), from,
+                            (int)(end - close - 1), close + 1);
+        *ret_last = *to == '}';
+    }
+    if (*ret_last)
+        *rest = *end ? end + 1 : end;
+    return value;
+}
+
+/* A copy of what an arm was given, with one more setting. */
+static enum status extend_arm(const struct arm_spec *from, const char *key, size_t key_length,
+                              const char *value, struct arm_spec *ret, struct error *err)
+{
+    json_t *json = arm_spec_to_json(from);
+    char *setting = text_format("%.*s=%s", (int)key_length, key, value);
+    char *name = text_format("%s%s%s", from->name ? from->name : "", from->name ? ", " : "",
+                             value[0] ? value : "as it is");
+    enum status status = json && setting && name
+                             ? arm_spec_from_json(json, ret, err)
+                             : error_set(err, STATUS_NO_MEMORY, "no memory for the arms");
+
+    if (status == STATUS_OK && value[0])
+        status = arm_spec_add(ret, setting, err);
+    if (status == STATUS_OK) {
+        free(ret->name);
+        ret->name = name;
+        name = NULL;
+    }
+    json_decref(json);
+    free(setting);
+    free(name);
+    return status;
+}
+
+/* Every arm so far with each value of this list. */
+static enum status cross(struct pair_request *request, const char *over, struct error *err)
+{
+    const char *equals = strchr(over, '='), *rest = equals ? equals + 1 : NULL;
+    struct arm_spec made[PAIR_ARMS_MAX] = {{0}};
+    size_t count = 0, part = 0;
+    enum status status = STATUS_OK;
+    bool last = false;
+
+    if (!equals || equals == over)
+        return error_set(err, STATUS_INVALID, "--over %s: write KEY=VALUE,VALUE,...", over);
+    do {
+        char *value = next_value(&rest, part, &last);
+
+        part = last ? 0 : part + 1;
+        for (size_t i = 0; value && i < request->count && status == STATUS_OK; i++) {
+            if (count == PAIR_ARMS_MAX)
+                status = error_set(err, STATUS_INVALID, "more than %d arms", PAIR_ARMS_MAX);
+            else
+                status = extend_arm(&request->specs[i], over, (size_t)(equals - over), value,
+                                    &made[count++], err);
+        }
+        if (!value)
+            status = error_set(err, STATUS_NO_MEMORY, "no memory for the arms");
+        free(value);
+    } while (status == STATUS_OK && (!last || *rest));
+    for (size_t i = 0; i < PAIR_ARMS_MAX; i++) {
+        arm_spec_finish(&request->specs[i]);
+        request->specs[i] = made[i];
+    }
+    request->count = count;
+    return status;
+}
+
+static enum status read_matrix(const struct command_line *line, struct pair_request *request,
+                               struct error *err)
+{
+    const char *over;
+    enum status status = STATUS_OK;
+
+    request->count = 1;
+    for (size_t n = 0; status == STATUS_OK && (over = command_value_at(line, KEY_PAIR_OVER, n));
+         n++)
+        status = cross(request, over, err);
+    if (status == STATUS_OK && request->count < 2)
+        status = error_set(err, STATUS_INVALID,
+                           "--over gives one arm alone; name two values, such as "
+                           "--over 'cc=gcc,clang'");
+    return status;
+}
+
 static enum status read_numbers(const struct command_line *line, struct pair_request *request,
                                 struct error *err)
 {
@@ -30,7 +139,7 @@ static enum status read_numbers(const struct command_line *line, struct pair_req
     if (status != STATUS_OK)
         return status;
     status = cell_lists_read(line, KEY_PAIR_PRECISION, KEY_PAIR_BATCH, &request->lists, err);
-    for (int arm = 0; arm < 2; arm++) {
+    for (size_t arm = 0; arm < request->count; arm++) {
         struct plan_request *plan = &request->plans[arm];
 
         plan->trials = count;
@@ -49,12 +158,17 @@ enum status pair_request_read(const struct command_line *line, const char *const
     enum status status;
 
     memset(ret, 0, sizeof(*ret));
-    status = read_arm(line, KEY_PAIR_A, &ret->specs[0], err);
-    if (status == STATUS_OK)
-        status = read_arm(line, KEY_PAIR_B, &ret->specs[1], err);
+    if (command_has(line, KEY_PAIR_OVER)) {
+        status = read_matrix(line, ret, err);
+    } else {
+        ret->count = 2;
+        status = read_arm(line, KEY_PAIR_A, &ret->specs[0], err);
+        if (status == STATUS_OK)
+            status = read_arm(line, KEY_PAIR_B, &ret->specs[1], err);
+    }
     if (status == STATUS_OK)
         status = read_numbers(line, ret, err);
-    for (int arm = 0; arm < 2; arm++) {
+    for (size_t arm = 0; arm < ret->count; arm++) {
         struct plan_request *plan = &ret->plans[arm];
 
         ret->devices[arm] =
@@ -68,6 +182,7 @@ enum status pair_request_read(const struct command_line *line, const char *const
         if (!plan->protocol)
             plan->protocol = "paired";
         plan->spec = &ret->specs[arm];
+        plan->other = &ret->specs[arm ? 0 : 1];
     }
     if (status != STATUS_OK)
         pair_request_finish(ret);
@@ -76,6 +191,6 @@ enum status pair_request_read(const struct command_line *line, const char *const
 
 void pair_request_finish(struct pair_request *request)
 {
-    arm_spec_finish(&request->specs[0]);
-    arm_spec_finish(&request->specs[1]);
+    for (size_t i = 0; i < PAIR_ARMS_MAX; i++)
+        arm_spec_finish(&request->specs[i]);
 }

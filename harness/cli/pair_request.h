@@ -1,4 +1,4 @@
-/* pair_request - the options that `ab` and `calibrate` share, read into two plan requests. */
+/* pair_request - the options that `ab`, `matrix` and `calibrate` share, read into plan requests. */
 #ifndef ASSAY_CLI_PAIR_REQUEST_H
 #define ASSAY_CLI_PAIR_REQUEST_H
 
@@ -11,6 +11,7 @@
 enum {
     KEY_PAIR_A = 0x200,
     KEY_PAIR_B,
+    KEY_PAIR_OVER,
     KEY_PAIR_PAIRS,
     KEY_PAIR_MARGIN,
     KEY_PAIR_PRECISION,
@@ -29,17 +30,24 @@ enum {
         "batch", KEY_PAIR_BATCH, "N,...", OPTION_REPEATS, "batch sizes of both arms", 0             \
     }
 
-/* Two arms; the requests point into the struct, so it must stay where it is. */
+#define PAIR_ARMS_MAX 16
+
+/* Two arms, or several; the requests point into the struct, so it must stay where it is. */
 struct pair_request {
-    struct arm_spec specs[2];
-    struct plan_request plans[2];
-    const char *workloads[2]; /* of an arm that sets its own */
-    const char *devices[2];
+    size_t count;
+    struct arm_spec specs[PAIR_ARMS_MAX];
+    struct plan_request plans[PAIR_ARMS_MAX];
+    const char *workloads[PAIR_ARMS_MAX]; /* of an arm that sets its own */
+    const char *devices[PAIR_ARMS_MAX];
     struct cell_lists lists; /* of both arms */
     struct compare_options compare;
 };
 
-/* `workloads` outlives the request. INVALID says what to write. */
+/*
+ * `workloads` outlives the request. The arms are --a and --b, or, where the command has it, all
+ * combinations of the values of --over KEY=VALUE,...; {X,Y} in a value stands for several, and no
+ * value for no setting. INVALID says what to write.
+ */
 enum status pair_request_read(const struct command_line *line, const char *const *workloads,
                               size_t workload_count, struct pair_request *ret, struct error *err);
 void pair_request_finish(struct pair_request *request);

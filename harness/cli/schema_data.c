@@ -13,7 +13,8 @@ static const char *const precisions[] = {
 #define PRECISION_WORD(code, name, storage) name,
     PRECISION_MAP(PRECISION_WORD)
 #undef PRECISION_WORD
-        NULL};
+        "unknown", /* of an endpoint */
+    NULL};
 const struct shape shape_precision = SHAPE_WORD_OF("precision", precisions);
 
 static const char *const reading_statuses[] = {
@@ -250,18 +251,25 @@ static const struct member ran_members[] = {MEMBER("campaign", shape_string),
                                             {0}};
 static const struct shape ran = SHAPE_OBJECT_OF(ran_members);
 
-static const struct member planned_members[] = {
-    MEMBER("ordinal", shape_integer),        MEMBER("workload", shape_string),
-    MEMBER("workload_digest", shape_digest), MEMBER("precision", shape_precision),
-    MEMBER("batch", shape_integer),          MEMBER("scenario", shape_string),
-    MEMBER("implementation", shape_string),  MEMBER("seed", shape_seed),
-    MEMBER("device", shape_string),          OR_NULL("spec", shape_object),
-    OPTIONAL("emulate", shape_boolean),      {0}};
+static const struct member planned_members[] = {MEMBER("ordinal", shape_integer),
+                                                MEMBER("workload", shape_string),
+                                                MEMBER("workload_digest", shape_digest),
+                                                MEMBER("precision", shape_precision),
+                                                MEMBER("batch", shape_integer),
+                                                MEMBER("scenario", shape_string),
+                                                MEMBER("implementation", shape_string),
+                                                MEMBER("seed", shape_seed),
+                                                MEMBER("device", shape_string),
+                                                OR_NULL("spec", shape_object),
+                                                OPTIONAL("worker", shape_object),
+                                                OPTIONAL("emulate", shape_boolean),
+                                                {0}};
 static const struct shape planned = SHAPE_OBJECT_OF(planned_members);
 static const struct shape planned_list = SHAPE_LIST_OF(planned);
 static const struct shape order = SHAPE_LIST_OF(shape_integer);
 static const struct member plan_members[] = {
     MEMBER_SAYS("tool", shape_object, "what this build of assay is"),
+    MEMBER_SAYS("worker", shape_digest, "SHA-256 of the program that measures"),
     MEMBER("protocol", shape_string),
     MEMBER("protocol_digest", shape_digest),
     MEMBER("order_seed", shape_seed),
@@ -269,6 +277,7 @@ static const struct member plan_members[] = {
     MEMBER_SAYS("order", order, "ordinals of the cells, trial by trial"),
     OR_NULL("nonce", shape_string),
     OPTIONAL("question", shape_string),
+    OPTIONAL("contract", shape_object),
     MEMBER("expected", expected),
     {0}};
 static const struct shape plan = SHAPE_OBJECT_OF(plan_members);
@@ -307,7 +316,10 @@ static const struct member power_members[] = {
     MEMBER_SAYS("samples_for_percentiles", percentiles,
                 "effective sample size that each trial needs, for an interval between trials"),
     {0}};
-const struct shape schema_power = SHAPE_OBJECT_OF(power_members);
+static const struct shape power = SHAPE_OBJECT_OF(power_members);
+static const struct shape *const power_choices[] = {&power, &shape_contract_power,
+                                                    &shape_serving_power, NULL};
+const struct shape schema_power = SHAPE_ONE_OF(power_choices);
 
 static const struct member self_comparison_members[] = {
     MEMBER("workload", shape_string),

@@ -15,7 +15,13 @@
     X(show, 1)                                                                                     \
     X(compare, 1)                                                                                  \
     X(ab, 1)                                                                                       \
+    X(matrix, 1)                                                                                   \
     X(gate, 1)                                                                                     \
+    X(plan, 1)                                                                                     \
+    X(accept, 1)                                                                                   \
+    X(history, 1)                                                                                  \
+    X(cost, 1)                                                                                     \
+    X(decide, 1)                                                                                   \
     X(reproduce, 1)                                                                                \
     X(analyze, 1)                                                                                  \
     X(power, 1)                                                                                    \
@@ -26,6 +32,8 @@
     X(checkpoint, 1)                                                                               \
     X(amend, 1)                                                                                    \
     X(key, 1)                                                                                      \
+    X(worker, 1)                                                                                   \
+    X(stack, 1)                                                                                    \
     X(schema, 1)
 
 #define SCHEMA_DECLARATION(name, version) extern const struct shape schema_##name;
@@ -89,6 +97,7 @@ SCHEMA_MAP(SCHEMA_DECLARATION)
     }
 
 /* Used by several commands. */
-extern const struct shape shape_readings, shape_amendments, shape_precision;
+extern const struct shape shape_readings, shape_amendments, shape_peaks, shape_precision,
+    shape_contract_power, shape_serving_power;
 
 #endif

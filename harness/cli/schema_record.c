@@ -209,6 +209,7 @@ static const struct member record_members[] = {
     OR_NULL("trials_planned", shape_integer),
     OR_NULL_SAYS("arm", shape_string, "a or b of an A/B"),
     OR_NULL_SAYS("arm_settings", shape_any, "what the arm was given"),
+    OR_NULL_SAYS("worker", shape_any, "the framework that measured; null: assay's own kernels"),
     OR_NULL_SAYS("workload", shape_object, "its declaration"),
     OR_NULL_SAYS("protocol", shape_object, "its declaration"),
     MEMBER("campaign", campaign),
@@ -221,6 +222,7 @@ static const struct member record_members[] = {
     OR_NULL("estimate_row", estimate_row),
     MEMBER("amendments", shape_amendments),
     OR_NULL_SAYS("imported", imported, "null: measured here"),
+    {"peaks", &shape_peaks, MEMBER_OPTIONAL, "shares of declared peaks (--peaks)"},
     {0}};
 const struct shape schema_show = SHAPE_OBJECT_OF(record_members);
 
@@ -258,7 +260,11 @@ static const struct shape series = SHAPE_ONE_OF(series_choices);
 const struct shape schema_analyze = SHAPE_LIST_OF(series);
 
 static const struct member factor_members[] = {
-    MEMBER("factor", shape_string), MEMBER("fields", shape_strings), {0}};
+    MEMBER("factor", shape_string),
+    MEMBER("fields", shape_strings),
+    MEMBER_SAYS("a", shape_any, "what it is in a: a version, a name; null: not known"),
+    MEMBER("b", shape_any),
+    {0}};
 static const struct shape factor = SHAPE_OBJECT_OF(factor_members);
 static const struct shape factors = SHAPE_LIST_OF(factor);
 static const struct member field_members[] = {
@@ -275,6 +281,7 @@ static const struct member comparability_members[] = {
                 "fields that differ, are not known, or mark both (simulated, a foreign worker)"),
     MEMBER("factors", factors),
     OR_NULL("attribution", shape_string),
+    MEMBER_SAYS("brought", factors, "what differs because of the one thing that the arms set"),
     MEMBER("fields", fields),
     {0}};
 static const struct shape comparability =
@@ -303,13 +310,30 @@ static const struct member arm_members[] = {
 static const struct shape arm = SHAPE_OBJECT_NAMED("arm", arm_members);
 static const struct shape arms = SHAPE_LIST_OF(arm);
 
+static const struct member served_figure_members[] = {
+    OR_NULL("value", shape_number), OR_NULL("lo", shape_number), OR_NULL("hi", shape_number), {0}};
+static const struct shape served_figure =
+    SHAPE_OBJECT_NAMED("served_figure", served_figure_members);
+static const struct member served_members[] = {
+    MEMBER("a", served_figure),
+    MEMBER("b", served_figure),
+    MEMBER_SAYS("change", served_figure, "attainment: b - a; capacity: b / a"),
+    MEMBER("margin", shape_number),
+    MEMBER("confidence", shape_number),
+    OR_NULL("p_worse", shape_number),
+    OR_NULL("p_worse_family", shape_number),
+    {0}};
+static const struct shape served = SHAPE_OBJECT_OF(served_members);
 #define COMPARED_MEMBERS                                                                           \
     MEMBER("a", shape_string), MEMBER("b", shape_string), OPTIONAL("arms", arms),                  \
         MEMBER("comparability", comparability), MEMBER("separating_runs", shape_strings),          \
         OR_NULL("attribution", shape_string), OR_NULL("comparison", shape_comparison),             \
         OR_NULL("verdict", shape_string),                                                          \
         {"reason", &shape_string, MEMBER_OPTIONAL, "why there are no numbers"},                    \
-        OPTIONAL("note", shape_string), OPTIONAL("family_of", family_of)
+        OPTIONAL("note", shape_string), OPTIONAL("family_of", family_of),                          \
+    {                                                                                              \
+        "served", &served, MEMBER_OPTIONAL, "of attainment and capacity, in place of comparison"   \
+    }
 static const struct member family_of_members[] = {
     OPTIONAL("a", shape_string),        OPTIONAL("b", shape_string),
     OPTIONAL("campaign", shape_string), MEMBER("size", shape_integer),
@@ -339,6 +363,7 @@ static const struct shape *const compare_choices[] = {&compared, &compared_campa
 const struct shape schema_compare = SHAPE_ONE_OF(compare_choices);
 static const struct shape *const ab_choices[] = {&compared, &compared_arms, NULL};
 const struct shape schema_ab = SHAPE_ONE_OF(ab_choices);
+const struct shape schema_matrix = SHAPE_ONE_OF(ab_choices);
 
 static const char *const decisions[] = {
 #define DECISION_WORD(code, name) name,
@@ -346,11 +371,13 @@ static const char *const decisions[] = {
 #undef DECISION_WORD
         NULL};
 static const struct shape decision = SHAPE_WORD_OF("decision", decisions);
-static const struct member gate_members[] = {MEMBER("decision", decision),
-                                             MEMBER("margin", shape_number),
-                                             MEMBER("paired", shape_boolean),
-                                             MEMBER("allow_foreign_worker", shape_boolean),
-                                             {0}};
+static const struct member gate_members[] = {
+    MEMBER("decision", decision),
+    MEMBER("margin", shape_number),
+    MEMBER("paired", shape_boolean),
+    MEMBER("allow_foreign_worker", shape_boolean),
+    {"by", &shape_string, MEMBER_OPTIONAL, "attainment or capacity; else it is time"},
+    {0}};
 static const struct shape gate = SHAPE_OBJECT_OF(gate_members);
 static const struct member gated_members[] = {COMPARED_MEMBERS, MEMBER("gate", gate), {0}};
 static const struct shape gated = SHAPE_OBJECT_NAMED("gated", gated_members);
@@ -398,3 +425,122 @@ static const struct member reproduced_members[] = {
     OR_NULL("reproduce", reproduce),
     {0}};
 const struct shape schema_reproduce = SHAPE_OBJECT_OF(reproduced_members);
+
+/* ---- accept ---- */
+
+static const char *const acceptance_verdicts[] = {"accepted", "rejected", "inconclusive", NULL};
+static const struct shape acceptance_verdict = SHAPE_WORD_OF("acceptance", acceptance_verdicts);
+static const struct member accepted_unit_members[] = {
+    MEMBER("result", shape_string),
+    OR_NULL("device", shape_string),
+    OR_NULL("value", shape_number),
+    OR_NULL_SAYS("best", shape_number, "no better than that, with confidence 1 - alpha"),
+    OR_NULL_SAYS("worst", shape_number, "no worse than that, with confidence 1 - beta"),
+    MEMBER("trials", shape_integer),
+    MEMBER("verdict", acceptance_verdict),
+    OR_NULL_SAYS("reason", shape_string, "why it decides nothing"),
+    {0}};
+static const struct shape accepted_unit = SHAPE_OBJECT_OF(accepted_unit_members);
+static const struct shape accepted_units = SHAPE_LIST_OF(accepted_unit);
+static const struct member accepted_item_members[] = {
+    MEMBER("metric", shape_string),
+    MEMBER("unit", shape_string),
+    MEMBER_SAYS("declared", shape_number, "in that unit"),
+    MEMBER("limiting", shape_number),
+    MEMBER("alpha", shape_number),
+    MEMBER("beta", shape_number),
+    MEMBER("units", accepted_units),
+    MEMBER("rejected", shape_integer),
+    MEMBER("inconclusive", shape_integer),
+    MEMBER("verdict", acceptance_verdict),
+    OR_NULL("reason", shape_string),
+    {0}};
+static const struct shape accepted_item = SHAPE_OBJECT_OF(accepted_item_members);
+static const struct shape accepted_items = SHAPE_LIST_OF(accepted_item);
+static const struct member accepted_campaign_members[] = {
+    MEMBER("campaign", shape_string),
+    MEMBER_SAYS("planned", shape_boolean, "this very contract is in its plan"),
+    MEMBER_SAYS("nonce", shape_boolean, "the plan has the contract's nonce, or none is demanded"),
+    {0}};
+static const struct shape accepted_campaign = SHAPE_OBJECT_OF(accepted_campaign_members);
+static const struct shape accepted_campaigns = SHAPE_LIST_OF(accepted_campaign);
+static const struct member accept_members[] = {MEMBER("a", shape_string),
+                                               MEMBER("campaigns", accepted_campaigns),
+                                               MEMBER("contract", shape_object),
+                                               MEMBER("contract_sha256", shape_digest),
+                                               MEMBER("items", accepted_items),
+                                               MEMBER("verdict", acceptance_verdict),
+                                               {0}};
+const struct shape schema_accept = SHAPE_OBJECT_OF(accept_members);
+
+/* ---- power of a contract ---- */
+
+static const struct member chances_members[] = {
+    MEMBER_SAYS("truth", shape_number, "the figure, or the share of units that conform"),
+    MEMBER("accepted", shape_number),
+    MEMBER("rejected", shape_number),
+    MEMBER("inconclusive", shape_number),
+    {0}};
+static const struct shape chances = SHAPE_OBJECT_OF(chances_members);
+static const struct shape characteristic = SHAPE_LIST_OF(chances);
+static const struct member fleet_chances_members[] = {MEMBER("units", shape_integer),
+                                                      MEMBER("declared", chances),
+                                                      MEMBER("characteristic", characteristic),
+                                                      {0}};
+static const struct shape fleet_chances = SHAPE_OBJECT_OF(fleet_chances_members);
+static const struct member contract_item_members[] = {
+    MEMBER("workload", shape_string),
+    MEMBER("metric", shape_string),
+    MEMBER("unit", shape_string),
+    MEMBER("declared", shape_number),
+    MEMBER("limiting", shape_number),
+    MEMBER("alpha", shape_number),
+    MEMBER("beta", shape_number),
+    MEMBER("trials", shape_integer),
+    OR_NULL_SAYS("trials_needed", shape_integer, "that tell both levels apart with both risks"),
+    MEMBER("characteristic", characteristic),
+    OR_NULL("fleet", fleet_chances),
+    {0}};
+static const struct shape contract_item = SHAPE_OBJECT_OF(contract_item_members);
+static const struct shape contract_items = SHAPE_LIST_OF(contract_item);
+static const struct member contract_power_members[] = {
+    MEMBER("contract", shape_string),
+    MEMBER("contract_sha256", shape_digest),
+    MEMBER_SAYS("sd", shape_number, "of logarithms, between trials"),
+    MEMBER("items", contract_items),
+    MEMBER_SAYS("accepted_as_declared", shape_number,
+                "at least so likely are all items accepted that are as declared"),
+    {0}};
+const struct shape shape_contract_power = SHAPE_OBJECT_OF(contract_power_members);
+
+/* ---- power of a load ---- */
+
+static const struct member request_count_members[] = {
+    MEMBER_SAYS("requests", shape_integer, "of a trial, with its warmup"),
+    MEMBER_SAYS("total_s", shape_number, "of all trials"),
+    {0}};
+static const struct shape request_count = SHAPE_OBJECT_OF(request_count_members);
+static const struct member request_need_members[] = {
+    MEMBER("figure", shape_string),
+    MEMBER_SAYS("tail", shape_number, "share that misses or lies above"),
+    MEMBER_SAYS("least", request_count, "from which an interval is given at all"),
+    MEMBER_SAYS("wanted", request_count, "for the precision"),
+    {0}};
+static const struct shape request_need = SHAPE_OBJECT_OF(request_need_members);
+static const struct shape request_needs = SHAPE_LIST_OF(request_need);
+static const struct member served_rate_members[] = {
+    MEMBER("rate", shape_number),
+    MEMBER("load", shape_number),
+    OR_NULL_SAYS("relaxation_s", shape_number, "null: the backlog grows"),
+    MEMBER("needs", request_needs),
+    {0}};
+static const struct shape served_rate = SHAPE_OBJECT_OF(served_rate_members);
+static const struct shape served_rates = SHAPE_LIST_OF(served_rate);
+static const struct member serving_power_members[] = {MEMBER("workload", shape_string),
+                                                      MEMBER("capacity", shape_number),
+                                                      MEMBER("precision", shape_number),
+                                                      MEMBER("confidence", shape_number),
+                                                      MEMBER("trials", shape_integer),
+                                                      MEMBER("rates", served_rates),
+                                                      {0}};
+const struct shape shape_serving_power = SHAPE_OBJECT_OF(serving_power_members);

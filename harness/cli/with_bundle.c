@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "harness/cli/cell_again.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
+#include "harness/runner/cell_again.h"
 #include "results/evidence/bundle.h"
 
 static void say_finding(void *context, const struct verify_finding *finding)

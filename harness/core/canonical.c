@@ -67,7 +67,62 @@ static bool reads_back(const struct decimal *decimal, double size)
     return text_parse_double(printed, &value) && value == size;
 }
 
-/* The fewest digits that read back as `size` > 0; of those the nearest to it. */
+/* `number` > 0, whose first digit stands for 10^exponent. */
+static struct decimal decimal_from(uint64_t number, int exponent)
+{
+    struct decimal decimal = {.exponent = exponent};
+    char digits[20];
+    int at = sizeof(digits);
+
+    while (number % 10 == 0)
+        number /= 10;
+    for (; number > 0; number /= 10)
+        digits[--at] = (char)('0' + number % 10);
+    decimal.count = (int)sizeof(digits) - at;
+    memcpy(decimal.digits, digits + at, (size_t)decimal.count);
+    return decimal;
+}
+
+/*
+ * The fewest digits that read back as `size` > 0, of those the nearest to it, from its first 19
+ * digits: another number reads back when it is closer than half the distance of two doubles. False
+ * where 19 digits do not tell.
+ */
+static bool shortest_of_19(double size, struct decimal *ret)
+{
+    static const uint64_t units[] = {10000, 1000, 100}; /* of the last of 15, 16, 17 digits */
+    uint64_t number = 0;
+    char printed[64];
+    const char *at = printed;
+    double half;
+    int exponent, binary;
+
+    if (!(size > 1e-250 && size < 1e250) || frexp(size, &binary) == 0.5)
+        return false;
+    snprintf(printed, sizeof(printed), "%.18e", size);
+    for (; *at != 'e'; ++at)
+        if (*at >= '0' && *at <= '9')
+            number = number * 10 + (uint64_t)(*at - '0');
+    exponent = atoi(at + 1);
+    half = ldexp(1, binary - 54) * pow(10, 18 - exponent);
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        const uint64_t unit = units[i], rest = number % unit;
+        const bool up = rest > unit / 2;
+        const double off = (double)(up ? unit - rest : rest);
+
+        if (rest == unit / 2 || fabs(off - half) < 1)
+            return false;
+        if (off > half)
+            continue;
+        number += up ? unit - rest : 0;
+        number -= up ? 0 : rest;
+        *ret = decimal_from(number, exponent + (number == UINT64_C(10000000000000000000)));
+        return true;
+    }
+    return false;
+}
+
+/* The same for any `size` > 0. */
 static struct decimal shortest(double size)
 {
     /*
@@ -75,12 +130,15 @@ static struct decimal shortest(double size)
      * but trailing zeros; subnormal numbers carry fewer digits.
      */
     int precision = size < 0x1p-1022 ? 1 : 15;
+    struct decimal decimal;
     int exponent;
-    bool power_of_two = frexp(size, &exponent) == 0.5;
+    bool power_of_two;
 
+    if (shortest_of_19(size, &decimal))
+        return decimal;
+    power_of_two = frexp(size, &exponent) == 0.5;
     for (; precision < 17; ++precision) {
-        struct decimal decimal = decimal_of(size, precision);
-
+        decimal = decimal_of(size, precision);
         if (reads_back(&decimal, size))
             return decimal;
         /* Below a power of two doubles lie closer, so the nearest decimal may miss it from there.
@@ -94,9 +152,16 @@ static struct decimal shortest(double size)
     return decimal_of(size, 17);
 }
 
+static char *put(char *at, const char *bytes, int count)
+{
+    memcpy(at, bytes, (size_t)count);
+    return at + count;
+}
+
 const char *canonical_real(double value, char ret[CANONICAL_REAL_SIZE])
 {
-    const char *sign = value < 0 ? "-" : "";
+    static const char zeros[] = "000000000000000000000";
+    char *at = ret;
     struct decimal d;
     int point; /* digits before the decimal point */
 
@@ -104,20 +169,22 @@ const char *canonical_real(double value, char ret[CANONICAL_REAL_SIZE])
         memcpy(ret, "0", 2);
         return ret;
     }
+    if (value < 0)
+        *at++ = '-';
     d = shortest(fabs(value));
     point = d.exponent + 1;
-    if (d.count <= point && fabs(value) < 0x1p63)
-        snprintf(ret, CANONICAL_REAL_SIZE, "%s%.*s%.*s", sign, d.count, d.digits, point - d.count,
-                 "000000000000000000000");
-    else if (point > 0 && point <= 21 && fabs(value) < 0x1p63)
-        snprintf(ret, CANONICAL_REAL_SIZE, "%s%.*s.%.*s", sign, point, d.digits, d.count - point,
-                 d.digits + point);
-    else if (point > -6 && point <= 0)
-        snprintf(ret, CANONICAL_REAL_SIZE, "%s0.%.*s%.*s", sign, -point, "00000", d.count,
-                 d.digits);
-    else
-        snprintf(ret, CANONICAL_REAL_SIZE, "%s%c%s%.*se%+d", sign, d.digits[0],
-                 d.count > 1 ? "." : "", d.count - 1, d.digits + 1, d.exponent);
+    if (d.count <= point && fabs(value) < 0x1p63) {
+        at = put(put(at, d.digits, d.count), zeros, point - d.count);
+    } else if (point > 0 && point <= 21 && fabs(value) < 0x1p63) {
+        at = put(put(put(at, d.digits, point), ".", 1), d.digits + point, d.count - point);
+    } else if (point > -6 && point <= 0) {
+        at = put(put(put(at, "0.", 2), zeros, -point), d.digits, d.count);
+    } else {
+        at = put(put(at, d.digits, 1), ".", d.count > 1);
+        at = put(at, d.digits + 1, d.count - 1);
+        at += snprintf(at, 8, "e%+d", d.exponent);
+    }
+    *at = '\0';
     return ret;
 }
 

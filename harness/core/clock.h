@@ -19,11 +19,30 @@ static inline int64_t clock_monotonic_ns(void)
 int64_t clock_utc_ns(void);
 
 /*
- * CLOCK_MONOTONIC by an instruction of the processor that asks the kernel, past every library: what
- * clock_monotonic_ns must agree with unless a preloaded library changes the time. -1 where assay
- * has no such instruction (other than x86-64 and AArch64).
+ * What the machine's clocks say at one moment; -1: there is none here. All but the first are read
+ * past every library, which a preloaded one could replace: the kernel is asked by an instruction of
+ * the processor, and the processor's counter is a register.
  */
-int64_t clock_kernel_ns(void);
+struct clock_point {
+    int64_t monotonic_ns; /* CLOCK_MONOTONIC by the C library */
+    int64_t kernel_ns;    /* the same by the kernel itself */
+    int64_t raw_ns;       /* CLOCK_MONOTONIC_RAW, which no time server adjusts (clock_gettime(2)) */
+    /*
+     * The processor's counter: the TSC, where the processor says that its rate never changes
+     * (CPUID leaf 0x80000007, EDX bit 8: Intel's manual, volume 3, "Invariant TSC"; AMD's, volume
+     * 3), or CNTVCT_EL0.
+     */
+    int64_t ticks;
+};
+
+/* Reads them together: of some attempts the one that was interrupted least. Some microseconds. */
+struct clock_point clock_point_read(void);
+
+/*
+ * Ticks in a second, by CLOCK_MONOTONIC_RAW between two points; -1: one of them is missing, or they
+ * are less than 50 ms apart, of which readings are too large a part.
+ */
+int64_t clock_ticks_per_s(const struct clock_point *from, const struct clock_point *to);
 
 /* Sleeps until CLOCK_MONOTONIC reaches `deadline_ns`; continues after signals. */
 void clock_sleep_until_ns(int64_t deadline_ns);

@@ -144,6 +144,21 @@ int declaration_line(const struct declaration *declaration, const char *path)
     return node ? node->line : 1;
 }
 
+void declaration_locate(const struct declaration *declaration, struct error *err)
+{
+    const size_t length = err ? strcspn(err->message, ": ") : 0;
+    char path[128], message[ERROR_MESSAGE_MAX];
+
+    if (!err || err->code == STATUS_OK || err->place[0] || length >= sizeof(path) ||
+        !memchr(err->message, '[', length))
+        return;
+    memcpy(path, err->message, length);
+    path[length] = '\0';
+    memcpy(message, err->message, sizeof(message));
+    error_set_at(err, err->code, declaration->origin, (uint64_t)declaration_line(declaration, path),
+                 "%s", message);
+}
+
 enum status declaration_error(const struct declaration *declaration, const char *path,
                               struct error *err, const char *format, ...)
 {

@@ -59,13 +59,15 @@ struct declaration_field {
  * Flags. DURATION and BYTES: the integer is written with a unit, as in
  *     FIELD_INT("window", FIELD_OPTIONAL | DECLARATION_DURATION, struct x, window_ns)
  * DURATION: "250ms", "2s", "1h" into nanoseconds. BYTES: "512KiB", "2MB" or a plain number. OPEN: a
- * group may have other keys, too, which are not read.
+ * group may have other keys, too, which are not read. TIMES: a real number may also be written as a
+ * multiple of something else, "0.5x", which is kept as -0.5.
  */
 #define FIELD_REQUIRED 0
 #define FIELD_OPTIONAL 1
 #define DECLARATION_DURATION 2
 #define DECLARATION_BYTES 4
 #define DECLARATION_OPEN 8
+#define DECLARATION_TIMES 16
 
 #define FIELD_UNLIMITED UINT32_MAX
 
@@ -158,8 +160,15 @@ enum status declaration_error(const struct declaration *declaration, const char 
     __attribute__((format(printf, 4, 5)));
 
 /*
- * The declared content as a new JSON object, after schema and data: enumerations by name, integers,
- * reals, lists and mappings. NULL pointers are left out, and so are optional values that are not
+ * A message that begins with a place, as in "items[1].declared: write ...", gets the place's
+ * FILE:LINE before it. Other messages, and those that have a place, stay as they are.
+ */
+void declaration_locate(const struct declaration *declaration, struct error *err);
+
+/*
+ * The declared content as a new JSON object, after schema and data: enumerations by name, integers
+ * (durations with their unit, "2000000ns", so that the JSON can be read again), reals, lists and
+ * mappings. NULL pointers are left out, and so are optional values that are not
  * written and still zero. Its canonical digest does not depend on order, comments or spelling.
  */
 enum status declaration_to_json(const struct declaration *declaration, json_t **ret,

@@ -73,6 +73,22 @@ static void store(char *place, uint64_t value, uint32_t size)
     memcpy(place, DECLARATION_LOW(&value, size), size);
 }
 
+static bool parse_real(const char *text, unsigned flags, double *ret)
+{
+    const size_t length = strlen(text);
+    char digits[32];
+
+    if (!(flags & DECLARATION_TIMES) || length < 2 || length > sizeof(digits) ||
+        text[length - 1] != 'x')
+        return text_parse_double(text, ret) && (!(flags & DECLARATION_TIMES) || *ret >= 0);
+    memcpy(digits, text, length - 1);
+    digits[length - 1] = '\0';
+    if (!text_parse_double(digits, ret) || !(*ret > 0))
+        return false;
+    *ret = -*ret;
+    return true;
+}
+
 static bool check_integer(const struct declaration_node *node,
                           const struct declaration_schema *schema, char *place)
 {
@@ -173,7 +189,7 @@ static enum status check_scalar(struct check *check, const struct declaration_no
         store(place, is_true, schema->size);
         return STATUS_OK;
     case DECLARATION_FLOAT:
-        if (!text_parse_double(node->text, &real))
+        if (!parse_real(node->text, schema->flags, &real))
             return fail_type(check, node, schema);
         memcpy(place, &real, sizeof(real));
         return STATUS_OK;

@@ -26,12 +26,13 @@ static const char *read_pointer(const char *data)
     return pointer;
 }
 
-static json_t *real_to_json(const char *data)
+/* A share, "0.5x", is negative (DECLARATION_TIMES). */
+static json_t *real_to_json(const char *data, unsigned flags)
 {
     double real;
 
     memcpy(&real, data, sizeof(real));
-    return json_real(real);
+    return flags & DECLARATION_TIMES && real < 0 ? json_sprintf("%.15gx", -real) : json_real(real);
 }
 
 static json_t *enum_to_json(const char *data, const struct declaration_schema *schema)
@@ -101,6 +102,8 @@ static json_t *value_to_json(const char *data, const struct declaration_schema *
 {
     switch (schema->type) {
     case DECLARATION_INT:
+        if (schema->flags & DECLARATION_DURATION)
+            return json_sprintf("%lldns", (long long)read_int(data, schema->size));
         return json_integer(read_int(data, schema->size));
     case DECLARATION_UINT:
         /* Seeds may use all 64 bits, which JSON's signed integers do not have. */
@@ -115,7 +118,7 @@ static json_t *value_to_json(const char *data, const struct declaration_schema *
     case DECLARATION_BOOL:
         return json_boolean(read_uint(data, schema->size));
     case DECLARATION_FLOAT:
-        return real_to_json(data);
+        return real_to_json(data, schema->flags);
     case DECLARATION_ENUM:
         return enum_to_json(data, schema);
     case DECLARATION_STRING:

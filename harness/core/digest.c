@@ -7,25 +7,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <openssl/sha.h>
 #include <sodium.h>
 
 _Static_assert(DIGEST_SIZE == SHA256_DIGEST_LENGTH, "digest is SHA-256");
+_Static_assert(sizeof(struct digest_state) == sizeof(SHA256_CTX), "as libcrypto's state");
+
+static SHA256_CTX *context_of(struct digest_state *state)
+{
+    return (SHA256_CTX *)state->sha256;
+}
 
 void digest_init(struct digest_state *state)
 {
-    SHA256_Init(&state->sha256);
+    SHA256_Init(context_of(state));
 }
 
 void digest_update(struct digest_state *state, const void *bytes, size_t length)
 {
-    SHA256_Update(&state->sha256, bytes, length);
+    SHA256_Update(context_of(state), bytes, length);
 }
 
 struct digest digest_final(struct digest_state *state)
 {
     struct digest digest;
 
-    SHA256_Final(digest.bytes, &state->sha256);
+    SHA256_Final(digest.bytes, context_of(state));
     return digest;
 }
 
@@ -65,17 +72,17 @@ struct digest digest_padded(uint8_t *message, size_t length)
 {
     const size_t end = (length + 9 + 63) / 64 * 64;
     const uint64_t bits = htobe64((uint64_t)length * 8);
-    struct digest_state state;
+    SHA256_CTX state;
     struct digest digest;
 
     message[length] = 0x80;
     memset(message + length + 1, 0, end - length - 9);
     memcpy(message + end - 8, &bits, 8);
-    digest_init(&state);
-    digest_update(&state, message, end);
+    SHA256_Init(&state);
+    SHA256_Update(&state, message, end);
     for (int i = 0; i < 8; i++)
-        state.sha256.h[i] = htobe32(state.sha256.h[i]);
-    memcpy(digest.bytes, state.sha256.h, DIGEST_SIZE);
+        state.h[i] = htobe32(state.h[i]);
+    memcpy(digest.bytes, state.h, DIGEST_SIZE);
     return digest;
 }
 
@@ -122,13 +129,32 @@ const char *digest_hex(const struct digest *digest, char ret[DIGEST_HEX_SIZE])
     return sodium_bin2hex(ret, DIGEST_HEX_SIZE, digest->bytes, DIGEST_SIZE);
 }
 
+const char *digest_base64url(const struct digest *digest, char ret[DIGEST_BASE64URL_SIZE])
+{
+    return sodium_bin2base64(ret, DIGEST_BASE64URL_SIZE, digest->bytes, DIGEST_SIZE,
+                             sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+}
+
+static int digit_of(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool digest_from_digits(const char *hex, struct digest *ret)
+{
+    for (size_t i = 0; i < DIGEST_SIZE; i++) {
+        const int high = digit_of(hex[2 * i]), low = high < 0 ? -1 : digit_of(hex[2 * i + 1]);
+
+        if (low < 0)
+            return false;
+        ret->bytes[i] = (uint8_t)(high * 16 + low);
+    }
+    return true;
+}
+
 bool digest_from_hex(const char *hex, struct digest *ret)
 {
-    const size_t length = hex ? strlen(hex) : 0;
-
-    /* sodium_hex2bin takes capitals, too; a digest has one spelling. */
-    return length == DIGEST_HEX_SIZE - 1 && strspn(hex, "0123456789abcdef") == length &&
-           sodium_hex2bin(ret->bytes, DIGEST_SIZE, hex, length, NULL, NULL, NULL) == 0;
+    return hex && digest_from_digits(hex, ret) && !hex[DIGEST_HEX_SIZE - 1];
 }
 
 bool digest_equal(const struct digest *a, const struct digest *b)

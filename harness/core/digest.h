@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <openssl/sha.h>
-
 #include "harness/core/status.h"
 
 #define DIGEST_SIZE 32
@@ -22,7 +20,7 @@ struct digest {
 
 /* Streaming form: init, update as often as needed, final. */
 struct digest_state {
-    SHA256_CTX sha256;
+    uint32_t sha256[28]; /* libcrypto's SHA256_CTX */
 };
 
 void digest_init(struct digest_state *state);
@@ -46,7 +44,13 @@ enum status digest_file(const char *path, struct digest *ret, uint64_t *ret_size
 
 /* 64 lower-case hex digits and NUL into `ret`; returns `ret`. */
 const char *digest_hex(const struct digest *digest, char ret[DIGEST_HEX_SIZE]);
+/* As base64url without padding (RFC 4648, section 5) and NUL into `ret`; returns `ret`. */
+#define DIGEST_BASE64URL_SIZE 45
+const char *digest_base64url(const struct digest *digest, char ret[DIGEST_BASE64URL_SIZE]);
+/* Of exactly those, in lower case, since a digest has one spelling. `hex` may be NULL. */
 bool digest_from_hex(const char *hex, struct digest *ret);
+/* The same of the first 64 bytes of `hex`, whatever follows; it stops at what is no such digit. */
+bool digest_from_digits(const char *hex, struct digest *ret);
 bool digest_equal(const struct digest *a, const struct digest *b);
 
 #endif

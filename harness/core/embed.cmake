@@ -1,5 +1,5 @@
-# assay_embed(TARGET t SYMBOL s FILES a b ...): see embed.h. Run as a script (cmake -P) with SYMBOL,
-# OUTPUT and FILES it writes the table.
+# assay_embed(TARGET t SYMBOL s [FOLDERS] FILES a b ...): see embed.h. Run as a script (cmake -P) with
+# SYMBOL, OUTPUT, FOLDERS and FILES it writes the table.
 
 if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
     set(arrays "")
@@ -8,6 +8,11 @@ if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
     string(REPLACE "|" ";" files "${FILES}")
     foreach(file ${files})
         get_filename_component(name "${file}" NAME)
+        if(FOLDERS)
+            get_filename_component(folder "${file}" DIRECTORY)
+            get_filename_component(folder "${folder}" NAME)
+            set(name "${folder}/${name}")
+        endif()
         file(READ "${file}" hex HEX)
         string(LENGTH "${hex}" length)
         math(EXPR length "${length} / 2")
@@ -41,9 +46,9 @@ endif()
 set(ASSAY_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
 
 function(assay_embed)
-    cmake_parse_arguments(E "" "TARGET;SYMBOL" "FILES" ${ARGN})
+    cmake_parse_arguments(E "FOLDERS" "TARGET;SYMBOL" "FILES" ${ARGN})
     if(NOT E_TARGET OR NOT E_SYMBOL OR NOT E_FILES OR E_UNPARSED_ARGUMENTS)
-        message(FATAL_ERROR "assay_embed(TARGET t SYMBOL s FILES ...): got ${ARGN}")
+        message(FATAL_ERROR "assay_embed(TARGET t SYMBOL s [FOLDERS] FILES ...): got ${ARGN}")
     endif()
     set(files "")
     foreach(file ${E_FILES})
@@ -53,7 +58,7 @@ function(assay_embed)
     string(REPLACE ";" "|" joined "${files}")
     set(output ${CMAKE_CURRENT_BINARY_DIR}/embed_${E_SYMBOL}.c)
     add_custom_command(OUTPUT ${output}
-        COMMAND ${CMAKE_COMMAND} "-DSYMBOL=${E_SYMBOL}" "-DOUTPUT=${output}" "-DFILES=${joined}"
+        COMMAND ${CMAKE_COMMAND} "-DSYMBOL=${E_SYMBOL}" "-DFOLDERS=${E_FOLDERS}" "-DOUTPUT=${output}" "-DFILES=${joined}"
             -P ${ASSAY_EMBED_SCRIPT}
         DEPENDS ${files} ${ASSAY_EMBED_SCRIPT}
         COMMENT "Embedding ${E_SYMBOL}" VERBATIM)

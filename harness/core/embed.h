@@ -15,7 +15,7 @@
 #include <stddef.h>
 
 struct embed_file {
-    const char *name; /* without folders, with extension: "quick.yaml" */
+    const char *name; /* with extension: "quick.yaml"; with FOLDERS the last folder, too */
     const char *text; /* the file's bytes and a NUL */
     size_t length;    /* without the NUL */
 };

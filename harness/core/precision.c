@@ -42,8 +42,8 @@ enum dtype precision_dtype(enum precision precision)
 
 bool precision_from_name(const char *name, enum precision *ret)
 {
-    for (int i = 0; name && i < PRECISION_COUNT; ++i) {
-        if (!strcmp(precisions[i].name, name)) {
+    for (int i = 0; name && i <= PRECISION_UNKNOWN; ++i) {
+        if (!strcmp(precision_name((enum precision)i), name)) {
             *ret = (enum precision)i;
             return true;
         }

@@ -22,7 +22,8 @@
     X(E5M2_FNUZ, "e5m2_fnuz", 8)                                                                   \
     X(I8, "i8", 8)                                                                                 \
     X(I32, "i32", 32)                                                                              \
-    X(E2M1, "e2m1", 4)
+    X(E2M1, "e2m1", 4)                                                                             \
+    X(I64, "i64", 64)
 
 enum dtype {
 #define DTYPE_ENUM(code, name, bits) DTYPE_##code,
@@ -49,6 +50,9 @@ enum precision {
 #undef PRECISION_ENUM
         PRECISION_COUNT
 };
+
+/* What a server elsewhere computes in, where nobody told: "unknown". No device has it. */
+#define PRECISION_UNKNOWN PRECISION_COUNT
 
 const char *dtype_name(enum dtype dtype);
 size_t dtype_bits(enum dtype dtype);

@@ -30,7 +30,7 @@ double random_next_unit(struct random *random)
  */
 
 /* ln x for normal x > 0, by ln((1 + s) / (1 - s)) = 2 (s + s^3/3 + s^5/5 + ...). */
-static double exact_log(double x)
+double random_log(double x)
 {
     int exponent;
     double m = frexp(x, &exponent), s, square, sum = 0;
@@ -44,6 +44,17 @@ static double exact_log(double x)
     for (int n = 23; n >= 1; n -= 2)
         sum = sum * square + 1.0 / n;
     return 2 * s * sum + exponent * 0x1.62e42fefa39efp-1;
+}
+
+/* e^x = 2^k e^r, |r| <= ln(2) / 2; ln 2 in two parts, the first times k exact. */
+double random_exp(double x)
+{
+    double k = floor(x * 0x1.71547652b82fep+0 + 0.5);
+    double r = x - k * 0x1.62e42feep-1 - k * 0x1.a39ef35793c76p-33, sum = 1;
+
+    for (int n = 15; n >= 1; n--)
+        sum = 1 + sum * r / n;
+    return ldexp(sum, (int)k);
 }
 
 /* cos(2 pi t) for t in [0, 1), by the series of cos and sin up to a quarter of pi. */
@@ -74,9 +85,32 @@ static double exact_cos_turn(double t)
 double random_next_normal(struct random *random)
 {
     /* 1 - u lies in (0, 1], where the logarithm is finite. */
-    double radius = sqrt(-2.0 * exact_log(1.0 - random_next_unit(random)));
+    double radius = sqrt(-2.0 * random_log(1.0 - random_next_unit(random)));
 
     return radius * exact_cos_turn(random_next_unit(random));
+}
+
+double random_next_exponential(struct random *random)
+{
+    return -random_log(1.0 - random_next_unit(random));
+}
+
+double random_next_gamma(struct random *random, double shape)
+{
+    double d = (shape < 1 ? shape + 1 : shape) - 1.0 / 3, c = 1 / sqrt(9 * d), v, x, u;
+
+    do {
+        do {
+            x = random_next_normal(random);
+            v = 1 + c * x;
+        } while (v <= 0);
+        v = v * v * v;
+        u = 1.0 - random_next_unit(random);
+    } while (random_log(u) >= 0.5 * x * x + d * (1 - v + random_log(v)));
+    /* A power of 700 would have a probability of e^-7 at the least shape: it is a gap of 0. */
+    if (shape < 1)
+        v *= random_exp(fmax(random_log(1.0 - random_next_unit(random)) / shape, -700));
+    return d * v / shape;
 }
 
 uint64_t random_next_below(struct random *random, uint64_t bound)

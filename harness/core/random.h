@@ -37,8 +37,20 @@ struct random {
 
 void random_init(struct random *random, uint64_t seed, uint64_t stream);
 uint64_t random_next(struct random *random);
-double random_next_unit(struct random *random);   /* [0, 1) */
-double random_next_normal(struct random *random); /* mean 0, variance 1 (Box-Muller) */
+double random_next_unit(struct random *random);        /* [0, 1) */
+double random_next_normal(struct random *random);      /* mean 0, variance 1 (Box-Muller) */
+double random_next_exponential(struct random *random); /* mean 1 */
+/*
+ * Gamma with mean 1 and `shape` >= 0.01 (Marsaglia and Tsang, "A Simple Method for Generating Gamma
+ * Variables", ACM TOMS 26 (2000); below shape 1 with their power of a uniform number).
+ */
+double random_next_gamma(struct random *random, double shape);
+/*
+ * Logarithm of a normal x > 0, and exponential of |x| <= 700, by plain arithmetic: the same bits on
+ * every machine, within 4 units in the last place.
+ */
+double random_log(double x);
+double random_exp(double x);
 /* Uniform in [0, bound), no bias (Lemire, "Fast Random Integer Generation", 2019). bound > 0. */
 uint64_t random_next_below(struct random *random, uint64_t bound);
 /* Fisher-Yates shuffle of 0..count-1 in `order`. */

@@ -30,9 +30,10 @@ set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # Opened or started at run time. The compiler makes the kernels of the processor; PoCL is the OpenCL
 # device that every machine has; oneDNN, whose package is named after its version, and CLBlast
-# compute the vendor implementations. With openssl a user asks for time stamps.
+# compute the vendor implementations. With openssl a user asks for time stamps, with libcurl endpoints
+# are measured.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
     "gcc | clang, libc6-dev, ocl-icd-libopencl1 | libopencl1, pocl-opencl-icd | opencl-icd")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS
-    "libdnnl3 | libdnnl2 | libdnnl3.6, libclblast1, openssl, bash-completion")
+    "libdnnl3 | libdnnl2 | libdnnl3.6, libclblast1, libcurl4 | libcurl4t64, openssl, bash-completion")
 include(CPack)

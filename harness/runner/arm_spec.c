@@ -1,7 +1,9 @@
 #include "harness/runner/arm_spec.h"
 
 #include <ctype.h>
+#include <glob.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -43,8 +45,8 @@ static enum status add_change(struct arm_spec *spec, char *change, struct error 
 
     if (status == STATUS_OK && is_of_the_harness(change))
         status = error_set(err, STATUS_INVALID,
-                           "\"%s\": one worker measures both arms; set ASSAY_WORKER for `assay ab` "
-                           "itself",
+                           "\"%s\": this variable is of the harness; worker=NAME chooses who "
+                           "measures an arm, and the variable set for `assay ab` itself all",
                            change);
     if (status != STATUS_OK) {
         free(change);
@@ -86,6 +88,60 @@ static enum status add_compiler(struct arm_spec *spec, const char *command, cons
     return add_change(spec, text_format("ASSAY_CC=%s", command), err);
 }
 
+/*
+ * Only this driver is offered to the worker, and its own libraries are found before others. A
+ * folder and no file, where the driver brings a loader of its own: Khronos's reads folders alone.
+ */
+static enum status take_driver(struct arm_spec *spec, const char *text, const char *setting,
+                               struct error *err)
+{
+    const bool is_folder = strchr(text, '/') != NULL;
+    char *pattern =
+        is_folder ? text_format("%s/*.icd", text) : text_format("/etc/OpenCL/vendors/%s.icd", text);
+    char line[PATH_MAX] = "", whole[PATH_MAX] = "", *slash;
+    glob_t found = {0};
+    FILE *file = NULL;
+    enum status status = STATUS_OK;
+
+    if (!pattern)
+        return no_memory(err);
+    if (glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc == 1)
+        file = fopen(found.gl_pathv[0], "re");
+    if (status == STATUS_OK && (!file || !fgets(line, sizeof(line), file) ||
+                                !realpath(is_folder ? text : found.gl_pathv[0], whole)))
+        status = error_set(err, STATUS_INVALID,
+                           "\"%s\": %s is not one file that can be read; write the name of an ICD "
+                           "file of /etc/OpenCL/vendors, or of an installed stack (`assay stack "
+                           "list`), or a folder that holds one",
+                           setting, pattern);
+    if (file)
+        fclose(file);
+    globfree(&found);
+    free(pattern);
+    line[strcspn(line, "\r\n")] = '\0';
+    if (status == STATUS_OK)
+        status = add_change(spec, text_format("OCL_ICD_VENDORS=%s", whole), err);
+    slash = line[0] == '/' ? strrchr(line, '/') : NULL;
+    if (status == STATUS_OK && slash) {
+        *slash = '\0';
+        status = add_change(spec, text_format("LD_LIBRARY_PATH=%s", line), err);
+    }
+    return status;
+}
+
+/* A stack by its name, else what has an ICD file. */
+static enum status add_driver(struct arm_spec *spec, const char *text, const char *setting,
+                              struct error *err)
+{
+    struct named_worker *stack = NULL;
+    enum status status = strchr(text, '/') ? STATUS_NOT_FOUND : named_stack_find(text, &stack, err);
+
+    if (status == STATUS_OK || status == STATUS_NOT_FOUND)
+        status = take_driver(spec, stack ? stack->folder : text, setting, err);
+    named_worker_destroy(stack);
+    return status == STATUS_OK ? set_string(&spec->driver, text, setting, err) : status;
+}
+
 static enum status set_root(struct arm_spec *spec, const char *path, const char *setting,
                             struct error *err)
 {
@@ -94,6 +150,34 @@ static enum status set_root(struct arm_spec *spec, const char *path, const char 
     if (stat(path, &info) < 0 || !S_ISDIR(info.st_mode))
         return error_set(err, STATUS_INVALID, "\"%s\": there is no such folder", setting);
     return set_string(&spec->root, path, setting, err);
+}
+
+static enum status set_worker(struct arm_spec *spec, const char *text, struct error *err)
+{
+    const size_t length = strlen(WORKER_ENTRY_ASSAY);
+    struct named_worker *worker = NULL;
+    enum status status =
+        strcmp(text, WORKER_ENTRY_ASSAY) ? named_worker_find(text, &worker, err) : STATUS_OK;
+
+    if (!strncmp(text, WORKER_ENTRY_ASSAY, length) && (text[length] == ',' || text[length] == '@'))
+        status = error_set(err, STATUS_INVALID,
+                           "\"%s\": assay's own worker has neither versions nor settings; another "
+                           "setting of an arm is written by itself: --a worker=" WORKER_ENTRY_ASSAY
+                           " --a %s",
+                           text, text[length] == ',' ? text + length + 1 : "implementation=vendor");
+
+    if (status == STATUS_OK && worker && getenv("ASSAY_WORKER"))
+        status = error_set(err, STATUS_INVALID,
+                           "ASSAY_WORKER is set, which replaces every worker: unset it to measure "
+                           "with %s",
+                           text);
+    if (status != STATUS_OK) {
+        named_worker_destroy(worker);
+        return status;
+    }
+    named_worker_destroy(spec->worker);
+    spec->worker = worker;
+    return STATUS_OK;
 }
 
 enum status arm_spec_add(struct arm_spec *spec, const char *setting, struct error *err)
@@ -106,6 +190,10 @@ enum status arm_spec_add(struct arm_spec *spec, const char *setting, struct erro
         return set_string(&spec->device, setting + 8, setting, err);
     if (!strncmp(setting, "root=", 5))
         return set_root(spec, setting + 5, setting, err);
+    if (!strncmp(setting, "worker=", 7))
+        return set_worker(spec, setting + 7, err);
+    if (!strncmp(setting, "driver=", 7))
+        return add_driver(spec, setting + 7, setting, err);
     if (!strncmp(setting, "cc=", 3))
         return add_compiler(spec, setting + 3, setting, err);
     if (!strncmp(setting, "lib:", 4))
@@ -119,7 +207,8 @@ enum status arm_spec_add(struct arm_spec *spec, const char *setting, struct erro
         return STATUS_OK;
     }
     if (!strncmp(setting, "implementation=", 15)) {
-        if (!implementation_from_name(setting + 15, &spec->implementation))
+        if (!implementation_from_name(setting + 15, &spec->implementation) ||
+            spec->implementation == IMPLEMENTATION_UNKNOWN)
             return error_set(err, STATUS_INVALID,
                              "\"%s\": write implementation=portable or implementation=vendor",
                              setting);
@@ -133,7 +222,7 @@ enum status arm_spec_add(struct arm_spec *spec, const char *setting, struct erro
     return error_set(
         err, STATUS_INVALID,
         "\"%s\": write device=D, backend=B, precision=P, implementation=portable or vendor, "
-        "emulate, workload=W, cc=COMMAND, lib:NAME=PATH, "
+        "emulate, workload=W, worker=NAME, driver=NAME|FOLDER, cc=COMMAND, lib:NAME=PATH, "
         "env:NAME=VALUE or root=DIR",
         setting);
 }
@@ -142,9 +231,12 @@ void arm_spec_finish(struct arm_spec *spec)
 {
     if (!spec)
         return;
+    free(spec->name);
     free(spec->workload);
     free(spec->device);
     free(spec->root);
+    free(spec->driver);
+    named_worker_destroy(spec->worker);
     for (size_t i = 0; i < spec->change_count; i++)
         free(spec->changes[i]);
     memset(spec, 0, sizeof(*spec));
@@ -156,18 +248,21 @@ json_t *arm_spec_to_json(const struct arm_spec *spec)
 
     for (size_t i = 0; i < spec->change_count; i++)
         json_array_append_new(environment, json_string(spec->changes[i]));
-    return json_pack("{s:s*, s:o*, s:s?, s:s?, s:s?, s:s?, s:o}", "implementation",
+    return json_pack("{s:s*, s:s*, s:o*, s:s?, s:s?, s:s?, s:s?, s:s*, s:o}", "name", spec->name,
+                     "implementation",
                      spec->has_implementation ? implementation_name(spec->implementation) : NULL,
                      "emulate", spec->emulate ? json_true() : NULL, "workload", spec->workload,
                      "device", spec->device, "precision",
                      spec->has_precision ? precision_name(spec->precision) : NULL, "root",
-                     spec->root, "environment", environment);
+                     spec->root, "driver", spec->driver, "environment", environment);
 }
 
 enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct error *err)
 {
     struct arm_spec spec = {0};
+    const char *name = json_string_value(json_object_get(json, "name"));
     const char *root = json_string_value(json_object_get(json, "root"));
+    const char *driver = json_string_value(json_object_get(json, "driver"));
     const char *workload = json_string_value(json_object_get(json, "workload"));
     const char *device = json_string_value(json_object_get(json, "device"));
     const char *precision = json_string_value(json_object_get(json, "precision"));
@@ -176,8 +271,12 @@ enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct 
     size_t i;
     json_t *change;
 
-    if (root)
+    if (name)
+        status = set_string(&spec.name, name, "name", err);
+    if (status == STATUS_OK && root)
         status = set_string(&spec.root, root, "root", err);
+    if (status == STATUS_OK && driver)
+        status = set_string(&spec.driver, driver, "driver", err);
     if (status == STATUS_OK && workload)
         status = set_string(&spec.workload, workload, "workload", err);
     if (status == STATUS_OK && device)
@@ -202,6 +301,16 @@ enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct 
     return STATUS_OK;
 }
 
+enum status arm_spec_take_worker(struct arm_spec *spec, const json_t *worker, struct error *err)
+{
+    const enum status status =
+        json_is_object(worker) ? named_worker_from_json(worker, &spec->worker, err) : STATUS_OK;
+
+    if (status != STATUS_OK)
+        arm_spec_finish(spec);
+    return status;
+}
+
 json_t *arm_spec_environment(const struct arm_spec *spec, const json_t *fixed)
 {
     json_t *readings = json_deep_copy(fixed);
@@ -211,6 +320,8 @@ json_t *arm_spec_environment(const struct arm_spec *spec, const json_t *fixed)
     reading_list_init(&list);
     if (spec->root)
         reading_add_text(&list, "worker.root", spec->root, "assay ab");
+    if (spec->worker)
+        named_worker_add_readings(spec->worker, &list);
     for (size_t i = 0; i < spec->change_count; i++) {
         const char *equals = strchr(spec->changes[i], '=');
         char *name =

@@ -1,9 +1,13 @@
 /*
- * arm_spec - how one arm of a comparison differs: device, precision, library, variable, root.
+ * arm_spec - how one arm of a comparison differs: device, precision, worker, library, variable,
+ * root.
  *
  * A setting is one of
  *   device=opencl:1     backend=opencl     precision=bf16     workload=NAME|FILE
  *   implementation=vendor          emulate (what is not native)
+ *   worker=openvino     who measures, as named_worker_find reads it (worker=assay: assay's own)
+ *   driver=NAME|FOLDER    the OpenCL driver of an installed stack (intel-opencl-rt@2024.2), of the
+ *                       ICD file /etc/OpenCL/vendors/NAME.icd, or of the one in FOLDER
  *   cc=COMMAND          the C compiler of the cpu backend (the variable ASSAY_CC)
  *   lib:NAME=PATH       open this file as the vendor library NAME
  *   env:NAME=VALUE      set a variable for the worker (env:NAME: remove it)
@@ -21,12 +25,14 @@
 
 #include "harness/core/precision.h"
 #include "harness/core/status.h"
+#include "harness/runner/named_worker.h"
 #include "results/analysis/varied.h"
-#include "workloads/workload.h"
+#include "workloads/declared.h"
 
 #define ARM_SPEC_CHANGES_MAX VARIED_VARIABLES_MAX
 
 struct arm_spec {
+    char *name;     /* what people call the arm; NULL: a or b */
     char *workload; /* in place of the command's; NULL: not set */
     char *device;   /* "opencl:1" or "opencl"; NULL: not set */
     bool has_precision;
@@ -34,7 +40,9 @@ struct arm_spec {
     bool has_implementation;
     enum implementation implementation;
     bool emulate;
+    struct named_worker *worker; /* heap; NULL: assay's own */
     char *root;
+    char *driver; /* as it was named, whose variables are among the changes; NULL: not set */
     char *changes[ARM_SPEC_CHANGES_MAX + 1]; /* "NAME=VALUE" or "NAME", NULL-terminated */
     size_t change_count;
 };
@@ -43,11 +51,15 @@ struct arm_spec {
 enum status arm_spec_add(struct arm_spec *spec, const char *setting, struct error *err);
 void arm_spec_finish(struct arm_spec *spec);
 
-/* All settings, as they are kept in the plan: {"root", "environment": [...], ...}; new, NULL: no
-   memory. */
+/* All settings but the worker, as they are kept in the plan: {"root", "environment": [...], ...};
+   new, NULL: no memory. */
 json_t *arm_spec_to_json(const struct arm_spec *spec);
 /* And back, for a resume and for comparing later. CORRUPT for another shape. */
 enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct error *err);
+
+/* Who measures, as the plan's cell says beside that (named_worker_json; NULL: assay's own). Errors
+ * are those of named_worker_from_json, with the spec finished. */
+enum status arm_spec_take_worker(struct arm_spec *spec, const json_t *worker, struct error *err);
 
 /* The fixed environment readings as this arm's worker has them; new object, NULL: no memory. */
 json_t *arm_spec_environment(const struct arm_spec *spec, const json_t *fixed);

@@ -1,5 +1,6 @@
 #include "harness/runner/campaign.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,8 @@
 #include "harness/runner/campaign_choice.h"
 #include "harness/runner/lease.h"
 #include "harness/runner/tool.h"
+#include "protocols/serving/declared.h"
+#include "workloads/workload.h"
 
 static enum status no_memory(struct error *err)
 {
@@ -20,8 +23,12 @@ static void describe_cell(const struct plan *plan, size_t index, struct store_ce
     const struct plan_cell *cell = &plan->cells[index];
     const struct workload *workload = cell->work.workload;
     const struct workload_cost *cost = &cell->cost;
+    struct digest trace = {0};
+    const bool has_trace = serving_trace_digest(workload->json, &trace);
 
     *ret = (struct store_cell){
+        .trace = trace,
+        .has_trace = has_trace,
         .ordinal = (int64_t)index + 1,
         .workload = workload->digest,
         .protocol = plan->protocol.digest,
@@ -29,7 +36,7 @@ static void describe_cell(const struct plan *plan, size_t index, struct store_ce
         .protocol_name = plan->protocol.name,
         .kind = workload->kind->name,
         .precision = precision_name(cell->work.precision),
-        .scenario = scenario_name(cell->work.scenario),
+        .scenario = cell->scenario,
         .implementation = implementation_name(cell->work.implementation),
         .batch = cell->work.batch,
         .seed = cell->work.seed,
@@ -62,6 +69,10 @@ static enum status put_declarations(struct store *store, const struct plan *plan
                                                 workload->origin, workload->json};
 
         status = store_put_declaration(store, &declaration, &digest, err);
+        declaration.kind = "trace";
+        declaration.json = workload->trace;
+        if (status == STATUS_OK && workload->trace)
+            status = store_put_declaration(store, &declaration, &digest, err);
     }
     return status;
 }
@@ -107,6 +118,8 @@ enum status campaign_create(struct store *store, const struct plan *plan, const 
     if (!rows || !campaign.cells)
         status = no_memory(err);
     random_identifier(campaign.uid);
+    snprintf(campaign.worker, sizeof(campaign.worker), "%s",
+             json_string_value(json_object_get(plan->json, "worker")));
     if (status == STATUS_OK)
         status = record_plan(&campaign, plan, command, rows, err);
     if (status == STATUS_OK)
@@ -124,8 +137,8 @@ enum status campaign_create(struct store *store, const struct plan *plan, const 
         free(label);
         if (status == STATUS_OK && (!cell->label || !cell->message))
             status = no_memory(err);
-        if (status == STATUS_OK && plan->cells[i].spec)
-            status = arm_spec_from_json(plan->cells[i].spec, &cell->spec, err);
+        if (status == STATUS_OK)
+            status = campaign_cell_take_spec(cell, plan->cells[i].spec, plan->cells[i].worker, err);
     }
     free(rows);
     if (status != STATUS_OK) {
@@ -134,6 +147,30 @@ enum status campaign_create(struct store *store, const struct plan *plan, const 
     }
     *ret = campaign;
     return STATUS_OK;
+}
+
+enum status campaign_cell_take_spec(struct campaign_cell *cell, const json_t *spec,
+                                    const json_t *worker, struct error *err)
+{
+    enum status status =
+        json_is_object(spec) ? arm_spec_from_json(spec, &cell->spec, err) : STATUS_OK;
+    json_t *framework;
+
+    if (status == STATUS_OK)
+        status = arm_spec_take_worker(&cell->spec, worker, err);
+    if (status != STATUS_OK || !cell->spec.worker)
+        return status;
+    if (cell->spec.worker->program)
+        return json_object_set_new(cell->message, "worker",
+                                   json_pack("{s:s?, s:I}", "mode", cell->spec.worker->mode,
+                                             "threads", (json_int_t)cell->spec.worker->threads)) ==
+                       0
+                   ? STATUS_OK
+                   : no_memory(err);
+    framework = named_worker_message(cell->spec.worker);
+    return framework && json_object_set_new(cell->message, "framework", framework) == 0
+               ? STATUS_OK
+               : no_memory(err);
 }
 
 void campaign_finish(struct campaign *campaign)

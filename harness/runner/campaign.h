@@ -42,6 +42,7 @@ struct campaign {
     enum protocol_refusal doctor_refuses;    /* from the protocol, */
     int64_t doctor_jitter_ns;                /* as this is */
     int64_t telemetry_ns;                    /* telemetry interval, from the protocol; 0: none */
+    char worker[DIGEST_HEX_SIZE]; /* of the program that measures, by the plan; "": it says none */
     json_t *expected; /* expected_json, as said before the first trial; set while running */
 };
 
@@ -81,6 +82,13 @@ enum status campaign_open(struct store *store, const char *id, struct campaign *
 enum status campaign_open_planned(struct store *store, const char *id, struct campaign *ret,
                                   struct error *err);
 void campaign_finish(struct campaign *campaign);
+
+/*
+ * How the cell's worker starts, from the plan (arm_spec_to_json; NULL: as the harness did), and who
+ * that is (named_worker_json; NULL: assay's own).
+ */
+enum status campaign_cell_take_spec(struct campaign_cell *cell, const json_t *spec,
+                                    const json_t *worker, struct error *err);
 
 /* Adds the head of the plan, signed when there is a key, so that others can see it before. */
 enum status campaign_plan(struct campaign *campaign, const struct key *key,

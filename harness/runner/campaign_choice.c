@@ -6,6 +6,7 @@
 #include "harness/runner/tuner.h"
 #include "harness/runner/vendor_json.h"
 #include "harness/runner/worker_process.h"
+#include "workloads/workload.h"
 
 enum status campaign_take_choices(struct store *store, struct campaign_cell *cell, json_t *choices,
                                   struct error *err)
@@ -23,7 +24,9 @@ static bool has_choices(const struct campaign_cell *cell)
     const char *name = json_string_value(json_object_get(workload, "kind"));
     const struct workload_kind *kind = name ? workload_kind_find(name) : NULL;
 
-    return kind && kind->choices && !worker_process_is_foreign();
+    const struct named_worker *worker = cell->spec.worker;
+
+    return kind && kind->choices && !worker_process_is_foreign() && !(worker && worker->program);
 }
 
 /* The same work on the same device: the messages are equal, except for results of trials. */
@@ -148,6 +151,7 @@ enum status campaign_choose(struct campaign *campaign, struct campaign_cell *cel
     const struct tuner_request request = {.message = cell->message,
                                           .environment_changes = cell->spec.changes,
                                           .root = cell->spec.root,
+                                          .named = cell->spec.worker,
                                           .silence_ns = campaign->silence_ns,
                                           .wake_fd = wake_fd};
     const struct campaign_cell *other;

@@ -1,5 +1,7 @@
 #include "harness/runner/campaign_doctor.h"
 
+#include <string.h>
+
 #include "harness/core/log.h"
 #include "harness/core/text.h"
 #include "harness/runner/doctor.h"
@@ -15,7 +17,7 @@ static json_t *devices_of(const struct campaign *campaign)
 
     for (size_t i = 0; i < campaign->cell_count; i++) {
         spec = json_string_value(json_object_get(campaign->cells[i].message, "device"));
-        if (spec)
+        if (spec && strncmp(spec, "endpoint:", strlen("endpoint:")) != 0)
             json_object_set_new(seen, spec, json_true());
     }
     json_object_foreach(seen, spec, value)

@@ -7,6 +7,7 @@
 #include "harness/core/text.h"
 #include "harness/runner/lease.h"
 #include "harness/runner/tool.h"
+#include "harness/runner/worker_process.h"
 #include "results/evidence/ledger_witness.h"
 
 static enum status no_memory(struct error *err)
@@ -21,7 +22,7 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
     struct campaign_cell *cell = &campaign->cells[campaign->cell_count++];
     struct protocol protocol;
     json_t *record, *identity, *choices;
-    const char *name = "", *precision = "", *device = "", *seed = "0";
+    const char *name = "", *precision = "", *device = "", *seed = "0", *scenario;
     json_int_t batch = 1;
     enum status status = store_cell_json(campaign->store, row, &record, err);
 
@@ -35,7 +36,9 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
     json_unpack(identity, "{s:s, s:s, s:I, s:s}", "workload", &name, "precision", &precision,
                 "batch", &batch, "seed", &seed);
     json_unpack(record, "{s:s}", "device_spec", &device);
-    cell->label = text_format("%s %s batch %lld on %s", name, precision, (long long)batch, device);
+    scenario = json_string_value(json_object_get(identity, "scenario"));
+    cell->label = text_format("%s %s batch %lld %s on %s", name, precision, (long long)batch,
+                              scenario ? scenario : "", device);
     cell->message = json_pack("{s:O?, s:O?, s:s, s:I, s:O?, s:O?, s:I, s:s}", "workload",
                               json_object_get(record, "workload"), "protocol",
                               json_object_get(record, "protocol"), "precision", precision, "batch",
@@ -61,25 +64,27 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
     return status;
 }
 
-/* So is the worker, where it is another program. */
-static enum status check_worker(struct store *store, int64_t row, struct error *err)
+/* SHA-256 of the program that is to measure, as the plan says; NULL: it says none. */
+static const char *planned_worker(const json_t *record)
 {
-    const char *now = getenv("ASSAY_WORKER");
-    char *begun = NULL;
-    bool any = false, same;
-    enum status status = store_campaign_worker(store, row, &begun, &any, err);
+    return json_string_value(json_object_get(json_object_get(record, "plan"), "worker"));
+}
 
-    if (status != STATUS_OK)
+/* So is the worker, which may be another program than this. */
+static enum status check_worker(const json_t *record, struct error *err)
+{
+    const char *planned = planned_worker(record);
+    struct digest running;
+    char hex[DIGEST_HEX_SIZE];
+    enum status status = worker_process_program(NULL, &running, err);
+
+    if (status != STATUS_OK || !planned || !strcmp(planned, digest_hex(&running, hex)))
         return status;
-    same = begun && now ? !strcmp(begun, now) : !begun && !now;
-    if (any && !same)
-        status = error_set(err, STATUS_INVALID,
-                           "%s measured the campaign's trials so far, and %s would measure the "
-                           "others: trials of two programs make no one result; set ASSAY_WORKER as "
-                           "it was, or measure anew",
-                           begun ? begun : "assay's own worker", now ? now : "assay's own worker");
-    free(begun);
-    return status;
+    return error_set(err, STATUS_INVALID,
+                     "the plan names the worker %.12s... (SHA-256), and %.12s... would measure the "
+                     "trials that are left: trials of two programs make no one result; set "
+                     "ASSAY_WORKER as it was, or measure anew",
+                     planned, hex);
 }
 
 /*
@@ -103,7 +108,7 @@ static enum status check_tool(struct store *store, int64_t row, const json_t *re
         return error_set(err, STATUS_CORRUPT, "the campaign does not say which program began it");
     status = tool_digest(&running, err);
     if (status == STATUS_OK && digest_equal(&begun, &running))
-        return check_worker(store, row, err);
+        return check_worker(record, err);
     if (status != STATUS_OK)
         return status;
     return error_set(err, STATUS_INVALID,
@@ -137,7 +142,7 @@ enum status campaign_open(struct store *store, const char *id, struct campaign *
     json_t *record = NULL, *cells, *cell;
     const json_t *planned;
     size_t i;
-    const char *uid;
+    const char *uid, *worker;
     enum status status = store_find_campaign(store, id, &campaign.row, err);
 
     if (status == STATUS_OK)
@@ -156,6 +161,8 @@ enum status campaign_open(struct store *store, const char *id, struct campaign *
     }
     uid = json_string_value(json_object_get(record, "uid"));
     snprintf(campaign.uid, sizeof(campaign.uid), "%s", uid ? uid : "");
+    worker = planned_worker(record);
+    snprintf(campaign.worker, sizeof(campaign.worker), "%s", worker ? worker : "");
     campaign.planned = is_planned(record);
     campaign.resumed = !campaign.planned;
     cells = json_object_get(record, "cells");
@@ -173,8 +180,10 @@ enum status campaign_open(struct store *store, const char *id, struct campaign *
                 cell_from_record(&campaign, json_integer_value(json_object_get(cell, "cell")), err);
         if (status == STATUS_OK && json_is_true(emulate))
             json_object_set_new(campaign.cells[i].message, "emulate", json_true());
-        if (status == STATUS_OK && json_is_object(spec))
-            status = arm_spec_from_json(spec, &campaign.cells[i].spec, err);
+        if (status == STATUS_OK)
+            status =
+                campaign_cell_take_spec(&campaign.cells[i], spec,
+                                        json_object_get(json_array_get(planned, i), "worker"), err);
     }
     json_decref(record);
     if (status != STATUS_OK) {

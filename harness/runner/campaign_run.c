@@ -14,6 +14,9 @@
 #include "harness/runner/maps.h"
 #include "harness/runner/progress.h"
 #include "harness/runner/trial.h"
+#include "protocols/serving/declared.h"
+#include "results/analysis/serving_rate.h"
+#include "results/analysis/serving_trace.h"
 #include "results/analysis/analysis.h"
 #include "results/evidence/ledger.h"
 
@@ -120,6 +123,54 @@ static enum status choose(struct campaign *campaign, struct campaign_cell *cell,
     return status;
 }
 
+/*
+ * Of a server: which requests come in this trial, and when. Rounds count from 0, and each has every
+ * cell once.
+ */
+static enum status plan_requests(const struct campaign *campaign, struct campaign_cell *cell,
+                                 struct schedule *schedule, struct trial_request *request,
+                                 struct error *err)
+{
+    const int64_t round = (request->sequence - 1) / (int64_t)campaign->cell_count;
+    const json_t *workload = json_object_get(cell->message, "workload");
+    struct protocol protocol;
+    struct digest digest;
+    struct trace trace;
+    char hex[DIGEST_HEX_SIZE];
+    double rate;
+    enum status status;
+
+    request->schedule = NULL;
+    request->capacity = 0;
+    status = serving_rate_find(campaign->store, cell->row, &rate, &request->capacity, err);
+    if (status == STATUS_NOT_FOUND)
+        return STATUS_OK;
+    if (status != STATUS_OK)
+        return status;
+    status = protocol_from_json(json_object_get(cell->message, "protocol"), &protocol, err);
+    if (status != STATUS_OK)
+        return status;
+    status = serving_trace_load(campaign->store, workload, &trace, err);
+    if (status == STATUS_OK) {
+        status = serving_schedule_make(
+            workload, &protocol, trace.count > 0 ? &trace : NULL, rate,
+            (uint64_t)json_integer_value(json_object_get(cell->message, "seed")), round, schedule,
+            err);
+        trace_finish(&trace);
+    }
+    protocol_finish(&protocol);
+    if (status != STATUS_OK)
+        return status;
+    digest = schedule_digest(schedule);
+    request->schedule = schedule;
+    if (json_object_set_new(cell->message, "serving",
+                            json_pack("{s:I, s:I, s:s}", "requests", (json_int_t)schedule->count,
+                                      "window_ns", (json_int_t)schedule->window_ns, "schedule",
+                                      digest_hex(&digest, hex))) < 0)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a trial's schedule");
+    return STATUS_OK;
+}
+
 static enum status run_pending(struct campaign *campaign, const struct campaign_options *options,
                                const struct pending *pending, struct trial_request *request,
                                struct expected *expected, struct campaign_summary *summary,
@@ -132,6 +183,7 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
     for (size_t i = 0; i < pending->count && status == STATUS_OK && !summary->interrupted; i++) {
         struct campaign_cell *cell = find_cell(campaign, trials[i].cell);
         struct trial_outcome outcome = {0};
+        struct schedule schedule = {0};
         size_t index;
         int64_t begun_ns = clock_monotonic_ns();
         char *note = NULL;
@@ -157,8 +209,14 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
         request->environment = cell->environment;
         request->environment_changes = cell->spec.changes;
         request->root = cell->spec.root;
+        request->named = cell->spec.worker;
+        request->worker = request->named && request->named->program ? request->named->source_text
+                                                                    : campaign->worker;
         request->dump = is_first_of_device(campaign, trials, i, cell);
-        status = trial_run(request, &outcome, err);
+        status = plan_requests(campaign, cell, &schedule, request, err);
+        if (status == STATUS_OK)
+            status = trial_run(request, &outcome, err);
+        schedule_finish(&schedule);
         if (status != STATUS_OK)
             break;
         summary->done++;
@@ -288,6 +346,7 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
                                     .campaign = campaign->row,
                                     .silence_ns = campaign->silence_ns,
                                     .telemetry_ns = campaign->telemetry_ns,
+                                    .worker = campaign->worker,
                                     .cache = &cache,
                                     .progress = &progress,
                                     .wake_fd = options->wake_fd};

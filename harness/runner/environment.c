@@ -12,15 +12,22 @@
 
 /* A name ending in '_' matches all variables that begin with it. */
 static const char *const relevant[] = {
-    "ASSAY_",     "CUDA_",          "NVIDIA_",        "HIP_",     "ROCR_",      "HSA_",
-    "GPU_",       "OCL_",           "OPENCL_",        "POCL_",    "OMP_",       "GOMP_",
-    "KMP_",       "LIBOMP_",        "DNNL_",          "ONEDNN_",  "MKL_",       "OPENBLAS_",
-    "MALLOC_",    "NCCL_",          "RCCL_",          "CLBLAST_", "LD_PRELOAD", "LD_LIBRARY_PATH",
-    "LD_AUDIT",   "LD_BIND_NOW",    "GLIBC_TUNABLES", "CUBLAS_",  "CUBLASLT_",  "CUDNN_",
-    "NVRTC_",     "LP_NUM_THREADS", "KOKKOS_",        "AMD_",     "HIPRTC_",    "HIPBLASLT_",
-    "ROCBLAS_",   "TENSILE_",       "MIOPEN_",        "ROC_",     "ROCM_",      "DEBUG_CLR_",
-    "DEBUG_HIP_", "PAL_",           "HSAKMT_",        "RSMI_",    "RUSTICL_",   "CL_CONFIG_",
-    "IGC_"};
+    "ASSAY_",    "CUDA_",       "NVIDIA_",        "HIP_",
+    "ROCR_",     "HSA_",        "GPU_",           "OCL_",
+    "OPENCL_",   "POCL_",       "OMP_",           "GOMP_",
+    "KMP_",      "LIBOMP_",     "DNNL_",          "ONEDNN_",
+    "MKL_",      "OPENBLAS_",   "MALLOC_",        "NCCL_",
+    "RCCL_",     "CLBLAST_",    "LD_PRELOAD",     "LD_LIBRARY_PATH",
+    "LD_AUDIT",  "LD_BIND_NOW", "GLIBC_TUNABLES", "CUBLAS_",
+    "CUBLASLT_", "CUDNN_",      "NVRTC_",         "LP_NUM_THREADS",
+    "KOKKOS_",   "AMD_",        "HIPRTC_",        "HIPBLASLT_",
+    "ROCBLAS_",  "TENSILE_",    "MIOPEN_",        "ROC_",
+    "ROCM_",     "DEBUG_CLR_",  "DEBUG_HIP_",     "PAL_",
+    "HSAKMT_",   "RSMI_",       "RUSTICL_",       "CL_CONFIG_",
+    "IGC_",      "TORCH_",      "TORCHINDUCTOR_", "TORCHDYNAMO_",
+    "PYTORCH_",  "ATEN_",       "XLA_",           "JAX_",
+    "TF_",       "ORT_",        "OPENVINO_",      "OV_",
+    "PYTHONPATH"};
 
 /* NVIDIA_API_KEY is a credential, and would be disclosed to every recipient of a bundle. */
 static bool is_secret(const char *variable, size_t length)

@@ -6,16 +6,10 @@
 
 #include "harness/runner/expected_guess.h"
 #include "protocols/protocol.h"
+#include "protocols/stats/order.h"
 
 /* Newest trials that the median is taken of. */
 #define TRIALS_MAX 25
-
-static int by_value(const void *a, const void *b)
-{
-    const int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-    return (left > right) - (left < right);
-}
 
 enum status expected_init(struct expected *expected, size_t count, struct error *err)
 {
@@ -38,7 +32,7 @@ static void use_stored(struct expected_cell *cell, int64_t *durations, size_t co
 
     if (count == 0)
         return;
-    qsort(durations, count, sizeof(*durations), by_value);
+    order_sort(durations, count);
     scale = (double)(durations[count / 2] + pause_ns) / cell->guess_ns[EXPECTED_LATER];
     for (size_t i = 0; i < EXPECTED_STEPS; i++)
         cell->guess_ns[i] *= scale;

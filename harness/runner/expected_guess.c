@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "protocols/serving/declared.h"
 #include "workloads/workload.h"
 
 #define SECOND_NS 1e9
@@ -54,6 +55,7 @@ enum status expected_guess(const struct protocol *protocol, const json_t *messag
     const struct speeds *speeds = speeds_of(json_string_value(json_object_get(message, "device")));
     struct workload_cost cost;
     double iteration, setup, sample, window, measured, verify, recheck;
+    double rate;
     int64_t batch;
     bool chooses;
     enum status status = cost_of(message, &cost, &batch, &chooses, err);
@@ -66,6 +68,13 @@ enum status expected_guess(const struct protocol *protocol, const json_t *messag
     sample = fmax(iteration, (double)protocol->min_sample_ns);
     window = fmax((double)protocol->window_ns, (double)protocol->window_min_samples * sample);
     window = fmin(window, (double)protocol->window_max_ns + sample);
+    if (serving_rate_of(json_string_value(json_object_get(message, "scenario")), &rate))
+        window =
+            isfinite(rate) && rate > 0
+                ? SECOND_NS *
+                      (double)serving_requests_of(json_object_get(message, "workload"), protocol) /
+                      rate
+                : (double)protocol->serving_drain_ns; /* unknown: no longer than to drain */
     measured =
         fmax((double)protocol->warmup_ns, (double)protocol->warmup_iterations * iteration) + window;
     /* Before the warmup and after the window; of a model, a sequence of its batch. */

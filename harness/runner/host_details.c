@@ -13,6 +13,7 @@
 #include "harness/core/machine_root.h"
 #include "harness/core/text.h"
 
+#define PRELOAD_MAX ((size_t)1 << 16)
 #define CPU_FOLDER "/sys/devices/system/cpu"
 
 void host_add_line(struct reading_list *list, const char *name, const char *path,
@@ -316,8 +317,20 @@ static void read_icds(struct reading_list *list)
     machine_list_free(files);
 }
 
+/* Libraries that the loader puts into every program (ld.so(8)); most machines have no such file. */
+static void read_preload(struct reading_list *list)
+{
+    static const char path[] = "/etc/ld.so.preload";
+    char *text = NULL;
+
+    if (machine_read(path, PRELOAD_MAX, &text, NULL) == STATUS_OK && text[strspn(text, " \t\n")])
+        reading_add_text(list, "host.ld_so_preload", text, path);
+    free(text);
+}
+
 void host_read_details(struct reading_list *list)
 {
+    read_preload(list);
     read_clocks(list);
     read_vulnerabilities(list);
     read_placement(list);

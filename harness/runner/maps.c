@@ -230,7 +230,7 @@ void maps_cache_finish(struct maps_cache *cache)
     memset(cache, 0, sizeof(*cache));
 }
 
-const struct packages *maps_cache_packages(struct maps_cache *cache)
+struct packages *maps_cache_packages(struct maps_cache *cache)
 {
     if (!cache->packages && packages_open(&cache->packages, NULL) != STATUS_OK)
         return NULL;

@@ -28,7 +28,7 @@ struct maps_file {
     bool present; /* false: the path no longer leads to the mapped file */
     struct maps_identity identity;
     /* Of files that were added by maps_list_add; else NULL. */
-    const char *kind;         /* "compiler", "icd", "driver", "firmware" */
+    const char *kind;         /* "compiler", "icd", "driver", "firmware", "server", "model" */
     char *version, *build_id; /* heap; NULL: unknown */
     bool held;                /* by maps_list_hold: */
     int fd;                   /* the file itself, whatever becomes of its path */
@@ -84,7 +84,7 @@ void maps_cache_finish(struct maps_cache *cache);
 void maps_list_hold(struct maps_list *list, const struct maps_cache *cache);
 
 /* The machine's packages, read once; NULL when there is no memory for them. */
-const struct packages *maps_cache_packages(struct maps_cache *cache);
+struct packages *maps_cache_packages(struct maps_cache *cache);
 
 /* What stack_files_add_host finds, looked for once; NULL when there is no memory for it. */
 const struct stack_files *maps_cache_host(struct maps_cache *cache);

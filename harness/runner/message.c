@@ -198,6 +198,7 @@ static enum status get_members(struct message *message, struct error *err)
         status = get_integer(message, "protocol", 0, &message->protocol, err);
         if (status == STATUS_OK)
             status = get_string(message, "worker", false, &message->worker, err);
+        message->handover = json_is_true(json_object_get(message->json, "handover"));
         return status;
     case MESSAGE_TRIAL:
         return get_object(message, "trial", err);
@@ -217,9 +218,17 @@ static enum status get_members(struct message *message, struct error *err)
             status = get_integer(message, "end_ns", 0, &message->end_ns, err);
         if (status == STATUS_OK && message->end_ns < message->begin_ns)
             return bad_member(message, "end_ns", "at or after begin_ns", err);
+        message->clocks = json_object_get(message->json, "clocks");
         return status;
     case MESSAGE_SYNC:
         return get_name(message, "at", &message->name, err);
+    case MESSAGE_HANDED_OVER:
+        status = get_integer(message, "number", 0, &message->number, err);
+        if (status == STATUS_OK)
+            status = get_integer(message, "iteration", 0, &message->iteration, err);
+        if (status == STATUS_OK)
+            status = get_integer(message, "took_ns", 0, &message->took_ns, err);
+        return status;
     case MESSAGE_SPOT_CHECK:
     case MESSAGE_SPOT_CHECKED:
         return get_spot_check(message, err);
@@ -230,6 +239,7 @@ static enum status get_members(struct message *message, struct error *err)
     case MESSAGE_END:
         return get_end(message, err);
     case MESSAGE_GO:
+    case MESSAGE_HAND_OVER:
     case MESSAGE_ALIVE:
     case MESSAGE_TYPE_COUNT:
         break;

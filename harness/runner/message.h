@@ -28,6 +28,8 @@
     X(GO, "go")                     /* harness: go on */                                           \
     X(SPOT_CHECK, "spot_check")     /* harness: check the next iteration */                        \
     X(SPOT_CHECKED, "spot_checked") /* worker: it was checked */                                   \
+    X(HAND_OVER, "hand_over")       /* harness: write your outputs, take other inputs */           \
+    X(HANDED_OVER, "handed_over")   /* worker: they are written */                                 \
     X(SAMPLES, "samples")           /* worker: samples, in order */                                \
     X(FACTS, "facts")               /* worker: choices and findings */                             \
     X(ALIVE, "alive")               /* worker: still at work */                                    \
@@ -46,8 +48,11 @@ struct message {
     json_t *json;                         /* the whole message */
     int64_t protocol;                     /* hello */
     const char *worker;                   /* hello */
+    bool handover;                        /* hello: it takes files and hands its outputs over */
+    int64_t iteration;                    /* handed_over: whose outputs they are, from 1 */
     const char *name;                     /* phase, samples (series), sync (point) */
     int64_t begin_ns, end_ns;             /* phase: CLOCK_MONOTONIC of this host */
+    const json_t *clocks;                 /* phase: what others say that it took; NULL: nothing */
     int64_t number;                       /* spot_check, spot_checked: from 0 */
     uint64_t secret;                      /* spot_check: what draws all that is checked */
     int64_t took_ns;                      /* spot_checked: its time, iteration included */

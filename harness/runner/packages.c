@@ -51,7 +51,7 @@ static const char *without_usr(const char *path)
 }
 
 /* Only what can be a component: libraries, programs, plug-ins, compilers, drivers, firmware. */
-static bool is_of_interest(const char *path)
+bool packages_is_of_interest(const char *path)
 {
     static const char *const parts[] = {".so",   "/bin/", "/sbin/",      "/libexec/", "/gcc/",
                                         "/llvm", "pocl",  "/etc/OpenCL", ".ko",       "/firmware/"};
@@ -64,18 +64,19 @@ static bool is_of_interest(const char *path)
 
 void packages_add_file(struct packages *packages, size_t owner, const char *path)
 {
-    if (owner == PACKAGES_NOBODY || !path || path[0] != '/' || !is_of_interest(path))
+    if (owner == PACKAGES_NOBODY || !path || path[0] != '/' || !packages_is_of_interest(path))
         return;
     if (packages->count == packages->capacity)
         packages->entries =
             grow(packages, packages->entries, &packages->capacity, sizeof(*packages->entries));
     if (!packages->failed)
-        packages->entries[packages->count++] = (struct packages_entry){without_usr(path), owner};
+        packages->entries[packages->count++] =
+            (struct packages_entry){without_usr(path), owner, NULL};
 }
 
 void packages_take_file(struct packages *packages, size_t owner, char *path)
 {
-    if (path && is_of_interest(path))
+    if (path && packages_is_of_interest(path))
         packages_add_file(packages, owner, packages_keep(packages, path));
     else
         free(path);
@@ -88,6 +89,12 @@ static int compare_entries(const void *a, const void *b)
                   ((const struct packages_entry *)b)->path);
 }
 
+void packages_sort(struct packages *packages)
+{
+    if (packages->count > 0)
+        qsort(packages->entries, packages->count, sizeof(*packages->entries), compare_entries);
+}
+
 enum status packages_open(struct packages **ret, struct error *err)
 {
     struct packages *packages = calloc(1, sizeof(*packages));
@@ -97,8 +104,7 @@ enum status packages_open(struct packages **ret, struct error *err)
         packages_read_rpm(packages);
         packages_read_pacman(packages);
         packages_read_apk(packages);
-        if (packages->count > 0)
-            qsort(packages->entries, packages->count, sizeof(*packages->entries), compare_entries);
+        packages_sort(packages);
     }
     if (!packages || packages->failed) {
         packages_destroy(packages);
@@ -120,15 +126,33 @@ void packages_destroy(struct packages *packages)
     free(packages);
 }
 
-bool packages_find(const struct packages *packages, const char *path, struct package *ret)
+static const struct packages_entry *find_entry(const struct packages *packages, const char *path)
 {
     struct packages_entry wanted = {.path = without_usr(path)};
-    const struct packages_entry *entry = packages->count
-                                             ? bsearch(&wanted, packages->entries, packages->count,
-                                                       sizeof(*packages->entries), compare_entries)
-                                             : NULL;
 
-    if (!entry || !packages->owners[entry->owner].version)
+    return packages->count ? bsearch(&wanted, packages->entries, packages->count,
+                                     sizeof(*packages->entries), compare_entries)
+                           : NULL;
+}
+
+/* Whether the content is what was recorded; true where there is no record of it. */
+static bool is_unchanged(const struct packages_entry *entry, const struct digest *content)
+{
+    char text[DIGEST_BASE64URL_SIZE];
+
+    return !entry->sha256 || !content || !strcmp(entry->sha256, digest_base64url(content, text));
+}
+
+bool packages_find(struct packages *packages, const char *path, const struct digest *content,
+                   struct package *ret)
+{
+    const struct packages_entry *entry = find_entry(packages, path);
+
+    if (!entry) {
+        packages_read_wheels(packages, path);
+        entry = find_entry(packages, path);
+    }
+    if (!entry || !packages->owners[entry->owner].version || !is_unchanged(entry, content))
         return false;
     *ret = packages->owners[entry->owner];
     return true;

@@ -10,9 +10,12 @@
 #define PACKAGES_NOBODY ((size_t)-1)
 
 struct packages_entry {
-    const char *path; /* into a kept text, without "/usr" in front */
-    size_t owner;     /* in `owners` */
+    const char *path;   /* into a kept text, without "/usr" in front */
+    size_t owner;       /* in `owners` */
+    const char *sha256; /* of its content, in base64url without padding; NULL: not recorded */
 };
+
+#define PACKAGES_SITES_MAX 64
 
 struct packages {
     struct packages_entry *entries; /* sorted by path once all are there */
@@ -21,6 +24,8 @@ struct packages {
     size_t owner_count, owner_capacity;
     char **texts; /* what the strings point into */
     size_t text_count, text_capacity;
+    const char *sites[PACKAGES_SITES_MAX]; /* folders of wheels that were read */
+    size_t site_count;
     bool failed; /* no memory */
 };
 
@@ -34,6 +39,12 @@ size_t packages_add_owner(struct packages *packages, const char *manager, const 
 /* Adds a file of the owner, if it is one that could be a component. `path` is kept. */
 void packages_add_file(struct packages *packages, size_t owner, const char *path);
 
+/* Whether such a path could be of a library, program, compiler, driver or firmware. */
+bool packages_is_of_interest(const char *path);
+
+/* Sorts what was added for packages_find. */
+void packages_sort(struct packages *packages);
+
 /* The same of a heap path, which it takes. */
 void packages_take_file(struct packages *packages, size_t owner, char *path);
 
@@ -42,5 +53,8 @@ void packages_read_dpkg(struct packages *packages);
 void packages_read_rpm(struct packages *packages);
 void packages_read_pacman(struct packages *packages);
 void packages_read_apk(struct packages *packages);
+
+/* Adds the wheels of the environments of Python that the file could be of, each once. */
+void packages_read_wheels(struct packages *packages, const char *path);
 
 #endif

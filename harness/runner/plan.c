@@ -1,5 +1,7 @@
 #include "harness/runner/plan_internal.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +9,8 @@
 #include "harness/core/text.h"
 #include "harness/runner/probe.h"
 #include "harness/runner/tool.h"
+#include "harness/runner/worker_process.h"
+#include "workloads/workload.h"
 
 #define ORDER_STREAM 0x6f72646572 /* "order" */
 
@@ -15,28 +19,45 @@ static enum status no_memory(struct error *err)
     return error_set(err, STATUS_NO_MEMORY, "no memory for the plan");
 }
 
-/* A round: each cell once, in random order; of pairs the pairs, and in each of them both arms. */
+/* A round: each cell once, in random order; of blocks the blocks, and in each of them the arms. */
 static enum status shuffle_round(const struct plan *plan, struct random *random, uint32_t *round,
                                  struct error *err)
 {
-    const size_t pairs = plan->cell_count / 2;
-    uint32_t *order, arms[2];
+    const size_t blocks = plan->arms ? plan->cell_count / plan->arms : 0;
+    uint32_t *order, *arms;
 
-    if (!plan->paired) {
+    if (!plan->arms) {
         random_shuffle(random, round, plan->cell_count);
         return STATUS_OK;
     }
-    order = calloc(pairs, sizeof(*order));
+    order = calloc(blocks + plan->arms, sizeof(*order));
     if (!order)
         return no_memory(err);
-    random_shuffle(random, order, pairs);
-    for (size_t i = 0; i < pairs; i++) {
-        random_shuffle(random, arms, 2);
-        round[2 * i] = 2 * order[i] + arms[0];
-        round[2 * i + 1] = 2 * order[i] + arms[1];
+    arms = order + blocks;
+    random_shuffle(random, order, blocks);
+    for (size_t i = 0; i < blocks; i++) {
+        random_shuffle(random, arms, plan->arms);
+        for (size_t k = 0; k < plan->arms; k++)
+            round[plan->arms * i + k] = (uint32_t)plan->arms * order[i] + arms[k];
     }
     free(order);
     return STATUS_OK;
+}
+
+/* Servers that are saturated come first in the first round: rates of others are shares of theirs.
+ */
+static void measure_capacity_first(const struct plan *plan)
+{
+    size_t front = 0;
+
+    for (size_t i = 0; i < plan->cell_count; i++) {
+        const uint32_t cell = plan->order[i];
+
+        if (!isinf(plan->cells[cell].work.rate))
+            continue;
+        memmove(plan->order + front + 1, plan->order + front, (i - front) * sizeof(*plan->order));
+        plan->order[front++] = cell;
+    }
 }
 
 static enum status lay_out_order(struct plan *plan, const struct plan_request *request,
@@ -62,6 +83,8 @@ static enum status lay_out_order(struct plan *plan, const struct plan_request *r
     random_init(&random, plan->order_seed, ORDER_STREAM);
     for (size_t round = 0; round < rounds && status == STATUS_OK; round++)
         status = shuffle_round(plan, &random, plan->order + round * plan->cell_count, err);
+    if (status == STATUS_OK)
+        measure_capacity_first(plan);
     return status;
 }
 
@@ -70,33 +93,44 @@ static json_t *cell_json(const struct plan *plan, size_t index)
     const struct plan_cell *cell = &plan->cells[index];
     char workload[DIGEST_HEX_SIZE];
 
-    return json_pack("{s:I, s:s, s:s, s:s, s:I, s:s, s:s, s:I, s:s, s:O?, s:o*}", "ordinal",
+    return json_pack("{s:I, s:s, s:s, s:s, s:I, s:s, s:s, s:I, s:s, s:O?, s:O*, s:o*}", "ordinal",
                      (json_int_t)index + 1, "workload", cell->work.workload->name,
                      "workload_digest", digest_hex(&cell->work.workload->digest, workload),
                      "precision", precision_name(cell->work.precision), "batch",
-                     (json_int_t)cell->work.batch, "scenario", scenario_name(cell->work.scenario),
-                     "implementation", implementation_name(cell->work.implementation), "seed",
+                     (json_int_t)cell->work.batch, "scenario", cell->scenario, "implementation",
+                     implementation_name(cell->work.implementation), "seed",
                      (json_int_t)cell->work.seed, "device", cell->device_spec, "spec", cell->spec,
-                     "emulate", cell->work.emulate ? json_true() : NULL);
+                     "worker", cell->worker, "emulate", cell->work.emulate ? json_true() : NULL);
 }
 
 static enum status describe(struct plan *plan, const struct plan_request *request,
                             struct error *err)
 {
-    char protocol[DIGEST_HEX_SIZE];
-    json_t *cells = json_array(), *order = json_array();
+    char protocol[DIGEST_HEX_SIZE], worker[DIGEST_HEX_SIZE];
+    json_t *cells, *order;
+    struct digest program;
+    const enum status status = worker_process_program(NULL, &program, err);
 
+    if (status != STATUS_OK)
+        return status;
+    cells = json_array();
+    order = json_array();
     for (size_t i = 0; i < plan->cell_count; i++)
         json_array_append_new(cells, cell_json(plan, i));
     for (size_t i = 0; i < plan->order_count; i++)
         json_array_append_new(order, json_integer((json_int_t)plan->order[i] + 1));
-    plan->json = json_pack("{s:o, s:s, s:s, s:I, s:o, s:o, s:o}", "tool", tool_json(), "protocol",
-                           plan->protocol.name, "protocol_digest",
-                           digest_hex(&plan->protocol.digest, protocol), "order_seed",
-                           (json_int_t)plan->order_seed, "cells", cells, "order", order, "nonce",
-                           request->nonce ? json_string(request->nonce) : json_null());
+    plan->json =
+        json_pack("{s:o, s:s, s:s, s:s, s:I, s:o, s:o, s:o}", "tool", tool_json(), "worker",
+                  digest_hex(&program, worker), "protocol", plan->protocol.name, "protocol_digest",
+                  digest_hex(&plan->protocol.digest, protocol), "order_seed",
+                  (json_int_t)plan->order_seed, "cells", cells, "order", order, "nonce",
+                  request->nonce ? json_string(request->nonce) : json_null());
+    if (plan->json && plan->arms > 2) /* a plan of two says it by its order */
+        json_object_set_new(plan->json, "arms", json_integer((json_int_t)plan->arms));
     if (plan->json && request->question)
         json_object_set_new(plan->json, "question", json_string(request->question));
+    if (plan->json && request->contract)
+        json_object_set(plan->json, "contract", (json_t *)request->contract);
     if (plan->json && plan->reproduces)
         json_object_set(plan->json, "reproduces", plan->reproduces);
     return plan->json ? STATUS_OK : no_memory(err);
@@ -141,21 +175,38 @@ enum status plan_seal(struct plan *plan, const struct plan_request *request, str
     return STATUS_OK;
 }
 
+/* Why a request comes to no cell. */
+static enum status no_cell(const struct plan_request *request, const char *what, struct error *err)
+{
+    const struct arm_spec *spec = request->spec && request->spec->worker ? request->spec
+                                  : request->other                       ? request->other
+                                                                         : request->spec;
+    const struct named_worker *worker = spec ? spec->worker : NULL;
+
+    if (worker)
+        return error_set(err, STATUS_INVALID,
+                         "%s: the worker %s@%s runs none of it in that precision on that device; "
+                         "`assay worker show %s` says what it runs",
+                         what, worker->declared.values->name, worker->version, worker->from);
+    return error_set(err, STATUS_INVALID,
+                     "%s: no workload that was named declares that precision and batch; `assay "
+                     "describe NAME` shows which it has",
+                     what);
+}
+
 enum status plan_build(const struct plan_request *request, struct plan *ret, struct error *err)
 {
     struct plan plan = {0};
     json_t *probe = NULL;
     enum status status = find_protocol(request, &plan.protocol, err);
 
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && !plan_needs_no_device(request))
         status = probe_run(request->devices, request->device_count, &probe, err);
     if (status == STATUS_OK)
         status = plan_add_cells(&plan, request, probe, err);
     json_decref(probe);
     if (status == STATUS_OK && plan.cell_count == 0)
-        status = error_set(err, STATUS_INVALID,
-                           "nothing to run: no workload that was named declares that precision and "
-                           "batch; `assay describe NAME` shows which it has");
+        status = no_cell(request, "nothing to run", err);
     return plan_seal(&plan, request, ret, status, err);
 }
 
@@ -168,11 +219,12 @@ static enum status add_arm(struct plan *plan, const struct plan_request *request
 
     if (status != STATUS_OK)
         return status;
-    if (plan->cell_count == before)
-        return error_set(err, STATUS_INVALID,
-                         "arm %s comes to no cell: no workload that was named declares that "
-                         "precision and batch; `assay describe NAME` shows which it has",
-                         arm);
+    if (plan->cell_count == before) {
+        char what[sizeof("arm a comes to no cell")];
+
+        snprintf(what, sizeof(what), "arm %s comes to no cell", arm);
+        return no_cell(request, what, err);
+    }
     for (size_t i = before; i < plan->cell_count; i++)
         if (strcmp(plan->cells[i].device_spec, plan->cells[before].device_spec))
             return error_set(err, STATUS_INVALID,
@@ -193,75 +245,88 @@ static bool fit(const struct plan_cell *a, const struct plan_cell *b, const stru
            a->work.batch == b->work.batch;
 }
 
-/* Those of a, then those of b, become a b, a b, ... */
-static enum status pair_up(struct plan *plan, size_t of_a, const struct arm_spec *spec_a,
-                           const struct arm_spec *spec_b, struct error *err)
+/* Those of the first arm, then those of the next ..., become block by block. */
+static enum status make_blocks(struct plan *plan, const struct plan_request *arms,
+                               struct error *err)
 {
-    const size_t of_b = plan->cell_count - of_a;
-    struct plan_cell *pairs;
+    const size_t blocks = plan->cell_count / plan->arms;
+    struct plan_cell *cells = calloc(plan->cell_count, sizeof(*cells));
 
-    if (of_a != of_b)
-        return error_set(err, STATUS_INVALID,
-                         "arm a comes to %zu cells and arm b to %zu, and each is compared with one "
-                         "of the other: name those that both have (--precision, --batch)",
-                         of_a, of_b);
-    for (size_t i = 0; i < of_a && of_a > 1; i++)
-        if (!fit(&plan->cells[i], &plan->cells[of_a + i], spec_a, spec_b))
-            return error_set(err, STATUS_INVALID,
-                             "the cells of arm a and of arm b are not of the same workloads, "
-                             "precisions and batches: name those that both have (--precision, "
-                             "--batch)");
-    pairs = calloc(plan->cell_count, sizeof(*pairs));
-    if (!pairs)
+    if (!cells)
         return no_memory(err);
-    for (size_t i = 0; i < of_a; i++) {
-        pairs[2 * i] = plan->cells[i];
-        pairs[2 * i + 1] = plan->cells[of_a + i];
+    for (size_t i = 0; i < plan->cell_count; i++) {
+        const size_t arm = i / blocks, block = i % blocks;
+
+        if (blocks > 1 &&
+            !fit(&plan->cells[block], &plan->cells[i], arms[0].spec, arms[arm].spec)) {
+            free(cells);
+            return error_set(err, STATUS_INVALID,
+                             "the cells of the arms are not of the same workloads, precisions and "
+                             "batches: name those that all have (--precision, --batch)");
+        }
+        cells[block * plan->arms + arm] = plan->cells[i];
     }
     free(plan->cells);
-    plan->cells = pairs;
+    plan->cells = cells;
     return STATUS_OK;
 }
 
-/* What the devices of either arm need. */
-static enum status probe_both(const struct plan_request *a, const struct plan_request *b,
-                              json_t **ret, struct error *err)
+/* What the devices of all arms need. */
+static enum status probe_arms(const struct plan_request *arms, size_t count, json_t **ret,
+                              struct error *err)
 {
-    const size_t count = a->device_count + b->device_count;
     const char **devices;
+    size_t total = 0;
+    bool needed = false, named = true;
     enum status status;
 
-    if (a->device_count == 0 || b->device_count == 0)
+    for (size_t i = 0; i < count; i++) {
+        total += arms[i].device_count;
+        named &= arms[i].device_count > 0;
+        needed |= !plan_needs_no_device(&arms[i]);
+    }
+    if (!needed)
+        return STATUS_OK;
+    if (!named)
         return probe_run(NULL, 0, ret, err);
-    devices = calloc(count, sizeof(*devices));
+    devices = calloc(total, sizeof(*devices));
     if (!devices)
         return no_memory(err);
-    memcpy(devices, a->devices, a->device_count * sizeof(*devices));
-    memcpy(devices + a->device_count, b->devices, b->device_count * sizeof(*devices));
-    status = probe_run(devices, count, ret, err);
+    total = 0;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(devices + total, arms[i].devices, arms[i].device_count * sizeof(*devices));
+        total += arms[i].device_count;
+    }
+    status = probe_run(devices, total, ret, err);
     free(devices);
     return status;
 }
 
-enum status plan_build_pair(const struct plan_request *a, const struct plan_request *b,
-                            struct plan *ret, struct error *err)
+enum status plan_build_arms(const struct plan_request *arms, size_t count, struct plan *ret,
+                            struct error *err)
 {
-    struct plan plan = {.paired = true};
+    struct plan plan = {.arms = count};
     json_t *probe = NULL;
-    size_t of_a = 0;
-    enum status status = find_protocol(a, &plan.protocol, err);
+    enum status status = find_protocol(&arms[0], &plan.protocol, err);
 
     if (status == STATUS_OK)
-        status = probe_both(a, b, &probe, err);
+        status = probe_arms(arms, count, &probe, err);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        const size_t before = plan.cell_count, of_first = i ? before / i : 0;
+        char name[2] = {(char)('a' + i), '\0'};
+
+        status = add_arm(&plan, &arms[i], probe, name, err);
+        if (status == STATUS_OK && i > 0 && plan.cell_count - before != of_first)
+            status = error_set(err, STATUS_INVALID,
+                               "arm a comes to %zu cells and arm %s to %zu, and each is compared "
+                               "with one of the other: name those that both have (--precision, "
+                               "--batch)",
+                               of_first, name, plan.cell_count - before);
+    }
     if (status == STATUS_OK)
-        status = add_arm(&plan, a, probe, "a", err);
-    of_a = plan.cell_count;
-    if (status == STATUS_OK)
-        status = add_arm(&plan, b, probe, "b", err);
-    if (status == STATUS_OK)
-        status = pair_up(&plan, of_a, a->spec, b->spec, err);
+        status = make_blocks(&plan, arms, err);
     json_decref(probe);
-    return plan_seal(&plan, a, ret, status, err);
+    return plan_seal(&plan, &arms[0], ret, status, err);
 }
 
 void plan_finish(struct plan *plan)
@@ -273,6 +338,7 @@ void plan_finish(struct plan *plan)
         free(plan->cells[i].backend);
         free(plan->cells[i].device_name);
         json_decref(plan->cells[i].spec);
+        json_decref(plan->cells[i].worker);
         json_decref(plan->cells[i].choices);
     }
     free(plan->cells);
@@ -291,12 +357,28 @@ void plan_finish(struct plan *plan)
 char *plan_cell_label(const struct plan_cell *cell)
 {
     const struct workload_case *work = &cell->work;
-    const char *vendor = work->implementation == IMPLEMENTATION_VENDOR ? " vendor" : "";
+    const char *worker = json_string_value(json_object_get(cell->worker, "name"));
+    const char *version = json_string_value(json_object_get(cell->worker, "version"));
+    char by[64] = "", rate[48];
 
+    if (isinf(work->rate))
+        snprintf(rate, sizeof(rate), "saturated");
+    else
+        snprintf(rate, sizeof(rate), "%.15g%s", fabs(work->rate),
+                 work->rate < 0 ? " of its capacity" : "/s");
+    if (work->workload->kind->is_endpoint)
+        return text_format("%s, %s", work->workload->name, rate);
+    if (worker && version)
+        snprintf(by, sizeof(by), " %s %s", worker, version);
+    else if (work->implementation == IMPLEMENTATION_VENDOR)
+        snprintf(by, sizeof(by), " vendor");
+    if (work->scenario == SCENARIO_SERVER)
+        return text_format("%s %s%s batch %lld, %s", work->workload->name,
+                           precision_name(work->precision), by, (long long)work->batch, rate);
     if (work->workload->batch_count > 1 || work->batch != 1)
         return text_format("%s %s%s batch %lld", work->workload->name,
-                           precision_name(work->precision), vendor, (long long)work->batch);
-    return text_format("%s %s%s", work->workload->name, precision_name(work->precision), vendor);
+                           precision_name(work->precision), by, (long long)work->batch);
+    return text_format("%s %s%s", work->workload->name, precision_name(work->precision), by);
 }
 
 json_t *plan_trial_json(const struct plan *plan, const struct plan_cell *cell)
@@ -306,7 +388,7 @@ json_t *plan_trial_json(const struct plan *plan, const struct plan_cell *cell)
     return json_pack("{s:O, s:O, s:s, s:I, s:s, s:s, s:I, s:s, s:o*}", "workload",
                      work->workload->json, "protocol", plan->protocol.json, "precision",
                      precision_name(work->precision), "batch", (json_int_t)work->batch, "scenario",
-                     scenario_name(work->scenario), "implementation",
-                     implementation_name(work->implementation), "seed", (json_int_t)work->seed,
-                     "device", cell->device_spec, "emulate", work->emulate ? json_true() : NULL);
+                     cell->scenario, "implementation", implementation_name(work->implementation),
+                     "seed", (json_int_t)work->seed, "device", cell->device_spec, "emulate",
+                     work->emulate ? json_true() : NULL);
 }

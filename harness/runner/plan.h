@@ -3,7 +3,7 @@
  *
  * Cells are devices x workloads x precisions x batches. The order interleaves them: every round
  * holds each cell once, shuffled by a seeded generator, so that drift of the machine falls on all
- * cells alike. The two arms of a pair stay side by side. The plan's JSON is what is recorded and
+ * cells alike. The arms of a block stay side by side. The plan's JSON is what is recorded and
  * hashed.
  */
 #ifndef ASSAY_RUNNER_PLAN_H
@@ -20,7 +20,7 @@
 #include "harness/runner/arm_spec.h"
 #include "protocols/protocol.h"
 #include "results/store/store.h"
-#include "workloads/workload.h"
+#include "workloads/declared.h"
 
 /* What the user asked for. Lists that are empty mean: all that is declared. */
 struct plan_request {
@@ -39,9 +39,12 @@ struct plan_request {
     const char *question; /* the question of the campaign, kept in the plan; NULL: none given */
     const enum implementation *implementations; /* empty: that of `spec`, else the portable one */
     size_t implementation_count;
-    bool emulate;   /* what is not native may be emulated, and is labelled so */
-    int64_t trials; /* in place of the protocol's, whose identity changes; 0: its own */
+    bool emulate;           /* what is not native may be emulated, and is labelled so */
+    int64_t trials;         /* in place of the protocol's, whose identity changes; 0: its own */
+    const json_t *contract; /* kept in the plan (protocols/contract.h); NULL: none */
     const struct arm_spec *spec; /* how the worker must differ; NULL: not at all */
+    /* Of a pair, the other arm's: what its worker does not run is not asked of this one. */
+    const struct arm_spec *other;
 };
 
 struct plan_cell {
@@ -51,9 +54,14 @@ struct plan_cell {
     char *backend;
     int64_t device_index;
     char *device_name; /* for people */
-    json_t *spec;      /* arm_spec_to_json; NULL: the worker starts as the harness did */
-    json_t *choices;   /* sizes chosen in an earlier run; NULL: they are chosen first */
+    json_t *spec;      /* of an arm: arm_spec_to_json; NULL: the worker starts as the harness did */
+    json_t *worker;    /* who measures: named_worker_json; NULL: assay's own */
+    char scenario[SCENARIO_TEXT_SIZE]; /* scenario_text of `work` */
+    json_t *choices; /* sizes chosen in an earlier run; NULL: they are chosen first */
 };
+
+/* Of an endpoint's cells: stands where others have a backend, and a device's type. */
+#define PLAN_ENDPOINT "endpoint"
 
 struct plan {
     struct protocol protocol;
@@ -61,7 +69,7 @@ struct plan {
     size_t workload_count;
     struct plan_cell *cells;
     size_t cell_count;
-    bool paired;     /* cells 2i and 2i + 1 are the arms a and b of pair i */
+    size_t arms;     /* cells i * arms and on are the arms of block i; 0: no blocks */
     uint32_t *order; /* indices of cells, one entry a trial */
     size_t order_count;
     uint64_t order_seed;
@@ -77,13 +85,14 @@ struct plan {
 enum status plan_build(const struct plan_request *request, struct plan *ret, struct error *err);
 
 /*
- * Two arms of one cell or several: `a` and `b` differ in device, precision, implementation or spec.
- * Each is of one device, both come to as many cells, and those of a pair have the same workload,
- * precision and batch, except where an arm sets it. Every round of the order holds each pair once,
- * its arms one after the other, both in random order. INVALID where the arms do not fit.
+ * `count` >= 2 arms of one cell or several, which differ in device, precision, implementation or
+ * spec; each has a spec. Each arm is of one device, all come to as many cells, and those of a block
+ * have the same workload, precision and batch, except where an arm sets it. Every round of the
+ * order holds each block once, its arms one after the other, blocks and arms in random order.
+ * INVALID where the arms do not fit.
  */
-enum status plan_build_pair(const struct plan_request *a, const struct plan_request *b,
-                            struct plan *ret, struct error *err);
+enum status plan_build_arms(const struct plan_request *arms, size_t count, struct plan *ret,
+                            struct error *err);
 
 /*
  * Whether a planned cell's declarations are still what was recorded: as this program reads the
@@ -95,11 +104,12 @@ enum status plan_check_cell(struct store *store, int64_t cell, struct error *err
  * The cell of a stored result once more (store_cell_json's `record`, and its campaign's `planned`
  * plan): declarations, precision, batch, scenario, implementation, seed, how its worker was
  * started, and, on a device of the same name, the sizes chosen then; all from the record and no
- * file. `device` NULL: the recorded one. NOT_FOUND or UNAVAILABLE: that device is not here.
+ * file. Recorded arrivals are taken out of `store`.
+ * `device` NULL: the recorded one. NOT_FOUND or UNAVAILABLE: that device is not here.
  * UNSUPPORTED: this assay cannot run it as it was recorded, with the reason.
  */
-enum status plan_build_again(const json_t *record, const json_t *planned, const char *device,
-                             struct plan *ret, struct error *err);
+enum status plan_build_again(const json_t *record, const json_t *planned, struct store *store,
+                             const char *device, struct plan *ret, struct error *err);
 void plan_finish(struct plan *plan);
 
 /* "triad fp32" or "gpt2_small_prefill fp32 batch 4": for progress and messages; heap, NULL: no

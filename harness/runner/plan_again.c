@@ -3,6 +3,8 @@
 
 #include "harness/runner/plan_internal.h"
 #include "harness/runner/probe.h"
+#include "results/analysis/serving_trace.h"
+#include "workloads/workload.h"
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -25,7 +27,8 @@ static enum status check_digest(const struct digest *digest, const json_t *ident
                      what, hex, text_of(identity, key));
 }
 
-static enum status take_workload(struct plan *plan, const json_t *record, struct error *err)
+static enum status take_workload(struct plan *plan, const json_t *record, struct store *store,
+                                 struct error *err)
 {
     struct workload *workload = calloc(1, sizeof(*workload));
     enum status status;
@@ -39,6 +42,8 @@ static enum status take_workload(struct plan *plan, const json_t *record, struct
     }
     status = check_digest(&workload->digest, json_object_get(record, "identity"), "workload_digest",
                           "workload", err);
+    if (status == STATUS_OK)
+        status = serving_trace_json(store, workload->json, &workload->trace, err);
     if (status == STATUS_OK)
         return plan_take_workload(plan, workload, err);
     workload_finish(workload);
@@ -82,8 +87,13 @@ static enum status recorded_spec(const json_t *record, const json_t *planned, st
 {
     const json_t *spec = json_object_get(planned_cell(record, planned), "spec");
 
+    const json_t *worker = json_object_get(planned_cell(record, planned), "worker");
+    enum status status = STATUS_OK;
+
     *ret_any = json_is_object(spec);
-    return *ret_any ? arm_spec_from_json(spec, ret, err) : STATUS_OK;
+    if (*ret_any)
+        status = arm_spec_from_json(spec, ret, err);
+    return status == STATUS_OK ? arm_spec_take_worker(ret, worker, err) : status;
 }
 
 static enum status add_again(struct plan *plan, const json_t *record, const json_t *planned,
@@ -105,18 +115,23 @@ static enum status add_again(struct plan *plan, const json_t *record, const json
         return status;
     status = plan_add_cell(plan, plan->workloads[0], precision,
                            json_integer_value(json_object_get(identity, "batch")), device,
-                           has_spec ? &spec : NULL, err);
+                           has_spec ? &spec : NULL, spec.worker, err);
     arm_spec_finish(&spec);
     if (status != STATUS_OK)
         return status;
     cell = &plan->cells[0];
     if (!implementation_from_name(text_of(identity, "implementation"),
                                   &cell->work.implementation) ||
-        !scenario_from_name(text_of(identity, "scenario"), &cell->work.scenario))
+        !scenario_from_text(text_of(identity, "scenario"), &cell->work.scenario, &cell->work.rate))
         return error_set(err, STATUS_UNSUPPORTED,
                          "this assay does not know the implementation \"%s\" or the "
                          "scenario \"%s\"",
                          text_of(identity, "implementation"), text_of(identity, "scenario"));
+    if (cell->work.rate < 0)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "its rate is a share of the capacity that its campaign measured, and a "
+                         "result alone is repeated here: run the workload anew");
+    scenario_text(cell->work.scenario, cell->work.rate, cell->scenario);
     cell->work.emulate = json_is_true(json_object_get(planned_cell(record, planned), "emulate"));
     cell->work.seed = strtoull(text_of(identity, "seed"), NULL, 10);
     if (json_object_get(choices, "workload") &&
@@ -135,8 +150,8 @@ static json_t *nonce_of(const json_t *planned)
     return json_is_string(nonce) ? nonce : NULL;
 }
 
-enum status plan_build_again(const json_t *record, const json_t *planned, const char *device,
-                             struct plan *ret, struct error *err)
+enum status plan_build_again(const json_t *record, const json_t *planned, struct store *store,
+                             const char *device, struct plan *ret, struct error *err)
 {
     const struct plan_request request = {0};
     const json_t *campaign = json_object_get(record, "campaign");
@@ -149,8 +164,13 @@ enum status plan_build_again(const json_t *record, const json_t *planned, const 
         status = check_digest(&plan.protocol.digest, json_object_get(record, "identity"),
                               "protocol_digest", "protocol", err);
     if (status == STATUS_OK)
-        status = take_workload(&plan, record, err);
-    if (status == STATUS_OK)
+        status = take_workload(&plan, record, store, err);
+    if (status == STATUS_OK && plan.workloads[0]->kind->is_endpoint && device)
+        status =
+            error_set(err, STATUS_INVALID, "an endpoint is where its url says, without --device");
+    else if (status == STATUS_OK && plan.workloads[0]->kind->is_endpoint)
+        found = plan_endpoint_device(plan.workloads[0]);
+    else if (status == STATUS_OK)
         status = find_device(record, device, &found, err);
     if (status == STATUS_OK)
         status = add_again(&plan, record, planned, found, err);

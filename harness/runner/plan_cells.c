@@ -1,10 +1,14 @@
 #include "harness/runner/plan_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/runner/probe.h"
+#include "harness/runner/serving_trace.h"
 #include "protocols/data_seed.h"
+#include "workloads/serving.h"
+#include "workloads/workload.h"
 
 static enum status no_memory(struct error *err)
 {
@@ -45,7 +49,7 @@ static enum status add_workload(struct plan *plan, const char *name, struct work
 
     if (!workload)
         return no_memory(err);
-    status = workload_find(name, workload, err);
+    status = serving_trace_find(name, workload, err);
     if (status != STATUS_OK) {
         free(workload);
         return status;
@@ -93,7 +97,8 @@ static char *copy_member(const json_t *object, const char *key)
 
 enum status plan_add_cell(struct plan *plan, const struct workload *workload,
                           enum precision precision, int64_t batch, const json_t *device,
-                          const struct arm_spec *spec, struct error *err)
+                          const struct arm_spec *spec, const struct named_worker *worker,
+                          struct error *err)
 {
     struct plan_cell *grown = grow(plan->cells, &plan->cell_count, sizeof(*grown));
     struct plan_cell *cell;
@@ -108,42 +113,143 @@ enum status plan_add_cell(struct plan *plan, const struct workload *workload,
                                         .scenario = workload->scenario,
                                         .implementation = IMPLEMENTATION_PORTABLE,
                                         .seed = plan->protocol.seed};
+    scenario_text(cell->work.scenario, 0, cell->scenario);
     cell->device_spec = copy_member(device, "spec");
     cell->backend = copy_member(device, "backend");
     cell->device_name = copy_member(device, "name");
     cell->device_index = json_integer_value(json_object_get(device, "index"));
     cell->spec = spec ? arm_spec_to_json(spec) : NULL;
-    if (spec && !cell->spec)
+    cell->worker = worker ? named_worker_json(worker) : NULL;
+    if ((spec && !cell->spec) || (worker && !cell->worker))
         return no_memory(err);
     if (!cell->device_spec || !cell->backend || !cell->device_name)
         return no_memory(err);
     return workload->kind->cost(&cell->work, &cell->cost, err);
 }
 
-/* A cell for each implementation that is wanted. */
+/* A cell for each implementation that is wanted. `rate`: of a server, else 0. */
 static enum status add_implementations(struct plan *plan, const struct plan_request *request,
                                        const struct workload *workload, enum precision precision,
-                                       int64_t batch, const json_t *device, struct error *err)
+                                       int64_t batch, double rate, const json_t *device,
+                                       struct error *err)
 {
     const struct arm_spec *spec = request->spec;
-    const enum implementation own =
-        spec && spec->has_implementation ? spec->implementation : IMPLEMENTATION_PORTABLE;
+    const enum implementation own = workload->kind->is_endpoint ? IMPLEMENTATION_UNKNOWN
+                                    : spec && spec->worker
+                                        ? IMPLEMENTATION_VENDOR /* a framework's own kernels */
+                                    : spec && spec->has_implementation ? spec->implementation
+                                                                       : IMPLEMENTATION_PORTABLE;
     const enum implementation *implementations =
         request->implementation_count > 0 ? request->implementations : &own;
     const size_t count = request->implementation_count > 0 ? request->implementation_count : 1;
     enum status status = STATUS_OK;
 
+    if (workload->kind->is_endpoint &&
+        (request->implementation_count > 0 || (spec && spec->has_implementation)))
+        return error_set(err, STATUS_INVALID,
+                         "%s is an endpoint: its server chooses the implementation; leave it out",
+                         workload->name);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        status = plan_add_cell(plan, workload, precision, batch, device, spec, err);
+        status = plan_add_cell(plan, workload, precision, batch, device,
+                               plan->arms > 0 ? spec : NULL, spec ? spec->worker : NULL, err);
         if (status == STATUS_OK) {
             plan->cells[plan->cell_count - 1].work.implementation = implementations[i];
             plan->cells[plan->cell_count - 1].work.seed =
                 data_seed(plan->protocol.seed, request->nonce);
             plan->cells[plan->cell_count - 1].work.emulate =
                 request->emulate || (spec && spec->emulate);
+            plan->cells[plan->cell_count - 1].work.rate = rate;
+            scenario_text(workload->scenario, rate, plan->cells[plan->cell_count - 1].scenario);
         }
     }
     return status;
+}
+
+/* Each rate of a server is a cell; where some are shares, so is the server that is saturated. */
+static enum status add_rates(struct plan *plan, const struct plan_request *request,
+                             const struct workload *workload, enum precision precision,
+                             int64_t batch, const json_t *device, struct error *err)
+{
+    const struct serving_declaration *serving = workload->serving;
+    enum status status = STATUS_OK;
+    bool shares = false;
+
+    if (!serving)
+        return add_implementations(plan, request, workload, precision, batch, 0, device, err);
+    if (plan->protocol.serving_requests == 0)
+        return error_set(err, STATUS_INVALID,
+                         "%s is served under load, and the protocol %s does not say how many "
+                         "requests a trial has: use `--protocol serving_look` or `serving`, or "
+                         "write the clause serving.requests",
+                         workload->name, plan->protocol.name);
+    for (uint32_t i = 0; i < serving->load.rates_count; i++)
+        shares |= serving->load.rates[i] < 0;
+    if (shares && (request->spec || request->other))
+        return error_set(err, STATUS_INVALID,
+                         "%s: rates are shares of a capacity that is measured, and both arms of a "
+                         "comparison must have one rate: write load.capacity",
+                         workload->name);
+    if (shares)
+        status =
+            add_implementations(plan, request, workload, precision, batch, INFINITY, device, err);
+    for (uint32_t i = 0; i < serving->load.rates_count && status == STATUS_OK; i++)
+        status = add_implementations(plan, request, workload, precision, batch,
+                                     serving->load.rates[i], device, err);
+    return status;
+}
+
+json_t *plan_endpoint_device(const struct workload *workload)
+{
+    const json_t *endpoint = json_object_get(workload->json, "endpoint");
+
+    return json_pack("{s:s, s:s, s:i, s:O}", "spec", PLAN_ENDPOINT ":0", "backend", PLAN_ENDPOINT,
+                     "index", 0, "name", json_object_get(endpoint, "url"));
+}
+
+/* It is where its URL says, on whatever device its server uses. */
+static enum status devices_of(const struct plan_request *request, const struct workload *workload,
+                              const json_t *devices, json_t **ret, struct error *err)
+{
+    if (!workload->kind->is_endpoint) {
+        *ret = json_incref((json_t *)devices);
+        return STATUS_OK;
+    }
+    if (request->device_count > 0)
+        return error_set(err, STATUS_INVALID,
+                         "%s is an endpoint: it runs on the device that its server uses, which "
+                         "assay does not choose; leave --device out",
+                         workload->name);
+    *ret = json_pack("[o]", plan_endpoint_device(workload));
+    return *ret ? STATUS_OK : no_memory(err);
+}
+
+/* Whether the workers of this arm and the other run it; those of assay run everything. */
+static bool workers_run(const struct plan_request *request, const struct workload *workload,
+                        enum precision precision, const json_t *device)
+{
+    const struct arm_spec *const specs[] = {request->spec, request->other};
+    const char *backend = json_string_value(json_object_get(device, "backend"));
+
+    for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++)
+        if (specs[i] && specs[i]->worker &&
+            !named_worker_runs(specs[i]->worker, workload->kind->name, precision,
+                               backend ? backend : ""))
+            return false;
+    return true;
+}
+
+/* What only frameworks run has a worker in this arm, or one that the environment names. */
+static enum status check_framework(const struct plan_request *request,
+                                   const struct workload *workload, struct error *err)
+{
+    if (!workload->kind->needs_framework || (request->spec && request->spec->worker) ||
+        getenv("ASSAY_WORKER"))
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID,
+                     "%s is a model in an ONNX file, which assay's own backends do not run: choose "
+                     "who does, as --worker onnxruntime or --a worker=onnxruntime (`assay worker "
+                     "list` says what there is)",
+                     workload->name);
 }
 
 static enum status add_workload_cells(struct plan *plan, const struct plan_request *request,
@@ -153,26 +259,26 @@ static enum status add_workload_cells(struct plan *plan, const struct plan_reque
     struct workload *workload = NULL;
     enum status status = add_workload(plan, name, &workload, err);
     size_t i;
-    json_t *device;
+    json_t *device, *mine = NULL;
 
-    if (status != STATUS_OK)
-        return status;
-    json_array_foreach(devices, i, device)
+    if (status == STATUS_OK)
+        status = check_framework(request, workload, err);
+    if (status == STATUS_OK)
+        status = devices_of(request, workload, devices, &mine, err);
+    json_array_foreach(mine, i, device)
     {
         for (size_t p = 0; p < workload->precision_count; p++) {
-            if (!wants_precision(request, entry, workload->precisions[p]))
+            if (!wants_precision(request, entry, workload->precisions[p]) ||
+                !workers_run(request, workload, workload->precisions[p], device))
                 continue;
-            for (size_t b = 0; b < workload->batch_count; b++) {
-                if (!wants_batch(request, entry, workload->batches[b]))
-                    continue;
-                status = add_implementations(plan, request, workload, workload->precisions[p],
-                                             workload->batches[b], device, err);
-                if (status != STATUS_OK)
-                    return status;
-            }
+            for (size_t b = 0; b < workload->batch_count && status == STATUS_OK; b++)
+                if (wants_batch(request, entry, workload->batches[b]))
+                    status = add_rates(plan, request, workload, workload->precisions[p],
+                                       workload->batches[b], device, err);
         }
     }
-    return STATUS_OK;
+    json_decref(mine);
+    return status;
 }
 
 static enum status add_suite_cells(struct plan *plan, const struct plan_request *request,
@@ -263,11 +369,25 @@ static enum status select_devices(const struct plan_request *request, const json
     return STATUS_OK;
 }
 
+bool plan_needs_no_device(const struct plan_request *request)
+{
+    bool only_endpoints = request->device_count == 0;
+
+    for (size_t i = 0; i < request->name_count && only_endpoints; i++) {
+        struct workload workload = {0};
+
+        only_endpoints = workload_find(request->names[i], &workload, NULL) == STATUS_OK &&
+                         workload.kind->is_endpoint;
+        workload_finish(&workload);
+    }
+    return only_endpoints;
+}
+
 enum status plan_add_cells(struct plan *plan, const struct plan_request *request,
                            const json_t *probe, struct error *err)
 {
     json_t *devices = NULL;
-    enum status status = select_devices(request, probe, &devices, err);
+    enum status status = probe ? select_devices(request, probe, &devices, err) : STATUS_OK;
 
     for (size_t i = 0; i < request->name_count && status == STATUS_OK; i++)
         status = add_named(plan, request, request->names[i], devices, err);

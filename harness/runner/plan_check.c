@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "harness/runner/plan.h"
+#include "harness/runner/serving_trace.h"
 
 static enum status changed(struct error *err, const char *what, const char *where)
 {
@@ -58,7 +59,7 @@ static enum status check_files(const json_t *origins, const json_t *identity, st
 
         if (!path || !strcmp(path, "built-in") || access(path, F_OK) != 0)
             continue;
-        if (workload_find(path, &workload, NULL) == STATUS_OK) {
+        if (serving_trace_find(path, &workload, NULL) == STATUS_OK) {
             same = is_digest(&workload.digest, identity, "workload_digest");
             workload_finish(&workload);
         }

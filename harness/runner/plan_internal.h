@@ -5,16 +5,31 @@
 
 #include "harness/runner/plan.h"
 
+/*
+ * What stands for the device in a cell of an endpoint, new: backend PLAN_ENDPOINT, whose only
+ * number is 0, named by the declared URL. NULL: no memory.
+ */
+json_t *plan_endpoint_device(const struct workload *workload);
+
 /* Takes a heap workload, also on failure. */
 enum status plan_take_workload(struct plan *plan, struct workload *workload, struct error *err);
 
-/* `device` is one of probe_select's objects. The portable implementation, the workload's scenario.
+/*
+ * `device` is one of probe_select's objects. The portable implementation, the workload's scenario.
+ * `spec`: of an arm, NULL: it is none. `worker`: NULL: assay's own.
  */
 enum status plan_add_cell(struct plan *plan, const struct workload *workload,
                           enum precision precision, int64_t batch, const json_t *device,
-                          const struct arm_spec *spec, struct error *err);
+                          const struct arm_spec *spec, const struct named_worker *worker,
+                          struct error *err);
 
-/* The cells of all workloads and suites that are named, on all devices that are asked for. */
+/* True: all that is named are endpoints, so nobody need look for devices. */
+bool plan_needs_no_device(const struct plan_request *request);
+
+/*
+ * The cells of all workloads and suites that are named, on all devices that are asked for. `probe`:
+ * NULL where none is needed.
+ */
 enum status plan_add_cells(struct plan *plan, const struct plan_request *request,
                            const json_t *probe, struct error *err);
 

@@ -14,6 +14,19 @@
 
 #define LIBRARIES_MAX 16
 
+const char *probe_backend(size_t index, bool *ret_hidden)
+{
+    if (index >= backend_count())
+        return NULL;
+    *ret_hidden = backend_is_hidden(backend_at(index));
+    return backend_at(index)->ops->name;
+}
+
+enum status probe_check_variable(const char *variable, struct error *err)
+{
+    return backend_check_variable(variable, err);
+}
+
 static json_t *libraries_json(struct backend *backend)
 {
     struct backend_library libraries[LIBRARIES_MAX];
@@ -177,12 +190,12 @@ static void add_digest(json_t *library)
 }
 
 /* Many libraries do not report their version; the package that it came with has one. */
-static void add_package(json_t *library, const struct packages *packages)
+static void add_package(json_t *library, struct packages *packages)
 {
     const char *path = json_string_value(json_object_get(library, "path"));
     struct package package;
 
-    if (path && packages && packages_find(packages, path, &package))
+    if (path && packages && packages_find(packages, path, NULL, &package))
         json_object_set_new(library, "package",
                             json_pack("{s:s, s:s, s:s}", "manager", package.manager, "name",
                                       package.name, "version", package.version));

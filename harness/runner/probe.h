@@ -15,6 +15,15 @@
 #include "harness/core/status.h"
 
 /*
+ * Name of the backend at this place of the table, from 0 on, and whether a plain `assay run` leaves
+ * it out; NULL: there are no more.
+ */
+const char *probe_backend(size_t index, bool *ret_hidden);
+
+/* As backend_check_variable, of a variable of the environment such as "ASSAY_LIB_CUDNN=FILE". */
+enum status probe_check_variable(const char *variable, struct error *err);
+
+/*
  * Asks, all at the same time, the backends that one of `specs` (see probe_select) can be at:
  * "opencl:0" and "opencl" name one, a UUID may be at any. `count` 0: every backend. New array in
  * `ret`, an object a backend:

@@ -13,9 +13,9 @@
 #include "harness/core/crash_context.h"
 #include "harness/core/process.h"
 #include "harness/core/text.h"
+#include "harness/core/words.h"
 #include "harness/runner/tool.h"
 #include "harness/runner/vendor_json.h"
-#include "harness/runner/words.h"
 
 #define TIMEOUT_NS (60 * (int64_t)1000000000)
 #define OUTPUT_MAX ((size_t)16 << 20)

@@ -13,7 +13,7 @@
 
 /* ---- the child ---- */
 
-static json_t *library_json(const struct gemm_info *info)
+static json_t *library_json(const struct operation_info *info)
 {
     return json_pack("{s:s, s:o, s:o, s:o, s:o}", "support", support_name(info->support), "method",
                      vendor_json_text(info->method), "library", vendor_json_text(info->library),
@@ -21,23 +21,27 @@ static json_t *library_json(const struct gemm_info *info)
                      vendor_json_text(info->algorithm));
 }
 
+/* The keys of the libraries' answers. */
+static const char *const operation_keys[OPERATION_KINDS] = {
+    [OPERATION_GEMM] = "vendor",
+    [OPERATION_CONVOLUTION] = "convolution",
+    [OPERATION_ATTENTION] = "attention",
+    [OPERATION_ATTENTION_BACKWARD] = "attention_backward",
+};
+
 static json_t *ask(struct device *device, enum precision precision)
 {
-    struct convolution_info convolution;
-    struct attention_info attention;
-    struct gemm_info vendor, portable;
-    json_t *ret;
+    struct operation_info info;
+    json_t *ret = json_pack("{s:s}", "precision", precision_name(precision));
 
-    gemm_portable_support(device, precision, &portable);
-    device_gemm_support(device, precision, &vendor);
-    device_convolution_support(device, precision, &convolution);
-    device_attention_support(device, precision, &attention);
-    ret = json_pack("{s:s, s:o, s:{s:s, s:o}, s:o, s:o}", "precision", precision_name(precision),
-                    "vendor", library_json(&vendor), "portable", "support",
-                    support_name(portable.support), "method", vendor_json_text(portable.method),
-                    "convolution", library_json(&convolution.library), "attention",
-                    library_json(&attention.forward));
-    json_object_set_new(ret, "attention_backward", library_json(&attention.backward));
+    gemm_portable_support(device, precision, &info);
+    json_object_set_new(ret, "portable",
+                        json_pack("{s:s, s:o}", "support", support_name(info.support), "method",
+                                  vendor_json_text(info.method)));
+    for (int kind = 0; kind < OPERATION_KINDS; kind++) {
+        operation_support(device, (enum operation_kind)kind, precision, &info);
+        json_object_set_new(ret, operation_keys[kind], library_json(&info));
+    }
     return ret;
 }
 
@@ -51,7 +55,8 @@ int probe_precisions_child_main(const char *spec, const char *wanted)
     enum precision only;
     uint32_t index;
 
-    if (strcmp(wanted, "all") != 0 && !precision_from_name(wanted, &only)) {
+    if (strcmp(wanted, "all") != 0 &&
+        (!precision_from_name(wanted, &only) || only == PRECISION_UNKNOWN)) {
         log_error("probe: no precision \"%s\"", wanted);
         json_decref(answers);
         return 2;
@@ -83,17 +88,20 @@ static enum status ask_child(const char *spec, const char *precision, json_t **r
     return status;
 }
 
+static void set_unknown(json_t *answers, const char *key, const char *reason)
+{
+    json_object_set_new(answers, key,
+                        json_pack("{s:s, s:o}", "support", support_name(SUPPORT_UNKNOWN), "method",
+                                  vendor_json_text(reason)));
+}
+
 static json_t *unknown(const char *precision, const char *reason)
 {
-    const char *word = support_name(SUPPORT_UNKNOWN);
     json_t *ret = json_pack("{s:s}", "precision", precision);
-    static const char *const others[] = {"vendor", "portable", "convolution", "attention",
-                                         "attention_backward"};
 
-    for (size_t i = 0; ret && i < sizeof(others) / sizeof(others[0]); i++)
-        json_object_set_new(
-            ret, others[i],
-            json_pack("{s:s, s:o}", "support", word, "method", vendor_json_text(reason)));
+    set_unknown(ret, "portable", reason);
+    for (int kind = 0; kind < OPERATION_KINDS; kind++)
+        set_unknown(ret, operation_keys[kind], reason);
     return ret;
 }
 

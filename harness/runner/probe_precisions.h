@@ -1,7 +1,7 @@
 /*
  * probe_precisions - in which precisions a device multiplies matrices, asked in child processes.
  *
- * The device is opened and its library asked (device_gemm_support), which may be slow or crash. One
+ * The device is opened and its library asked (operation_support), which may be slow or crash. One
  * child asks for all; when it fails, each precision gets a child of its own, so that a failure
  * affects no other precision.
  */

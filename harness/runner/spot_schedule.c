@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/core/random.h"
+#include "protocols/stats/order.h"
 
 /* Nobody else has these bits: they come from the system's entropy each time. */
 static uint64_t draw(void)
@@ -16,15 +17,8 @@ static uint64_t draw(void)
     return strtoull(word, NULL, 16);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 enum status spot_schedule_draw(struct spot_schedule *schedule, const struct protocol *protocol,
-                               int64_t now_ns, struct error *err)
+                               int64_t now_ns, int64_t window_ns, struct error *err)
 {
     *schedule = (struct spot_schedule){.count = protocol->spot_checks,
                                        .least = protocol->spot_checks_least,
@@ -33,8 +27,8 @@ enum status spot_schedule_draw(struct spot_schedule *schedule, const struct prot
     if (!schedule->at_ns)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the times of spot checks");
     for (int64_t i = 0; i < schedule->count; i++)
-        schedule->at_ns[i] = now_ns + (int64_t)(random_unit(draw()) * (double)protocol->window_ns);
-    qsort(schedule->at_ns, (size_t)schedule->count, sizeof(*schedule->at_ns), ascending);
+        schedule->at_ns[i] = now_ns + (int64_t)(random_unit(draw()) * (double)window_ns);
+    order_sort(schedule->at_ns, (size_t)schedule->count);
     return STATUS_OK;
 }
 

@@ -22,10 +22,10 @@ struct spot_schedule {
     bool closing;     /* the window is over: what is left is asked for at once */
 };
 
-/* Draws times in the window of `protocol` that begins at `now_ns`. Finish with
+/* Draws times in a window of `window_ns` that begins at `now_ns`. Finish with
  * spot_schedule_finish. */
 enum status spot_schedule_draw(struct spot_schedule *schedule, const struct protocol *protocol,
-                               int64_t now_ns, struct error *err);
+                               int64_t now_ns, int64_t window_ns, struct error *err);
 void spot_schedule_finish(struct spot_schedule *schedule);
 
 /* When the next is to be asked for; INT64_MAX: none, or not before the one asked for is made. */

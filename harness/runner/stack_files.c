@@ -15,7 +15,7 @@
 #define MODULES_DEP_MAX ((size_t)64 << 20)
 #define NOTE_MAX 256
 
-static const char *const kinds[] = {"compiler", "icd", "driver", "firmware"};
+static const char *const kinds[] = {"compiler", "icd", "driver", "firmware", "server", "model"};
 
 static char *copy_of(const char *text)
 {
@@ -81,7 +81,7 @@ enum status stack_files_add_told(struct stack_files *files, const json_t *report
         if (!kind || !path || path[0] != '/' || strlen(path) >= PATH_MAX)
             return error_set(err, STATUS_PROTOCOL,
                              "worker message \"device\": files[%zu] must have a kind (compiler, "
-                             "icd, driver, firmware) and an absolute path",
+                             "icd, driver, firmware, server) and an absolute path",
                              i);
         full = text_format("%s%s", root ? root : "", path);
         status = full ? add(files, kind, full, json_string_value(json_object_get(entry, "version")),

@@ -14,9 +14,9 @@
 #include "harness/core/clock.h"
 #include "harness/core/file.h"
 #include "harness/core/text.h"
+#include "harness/core/words.h"
 #include "harness/runner/telemetry_child.h"
 #include "harness/runner/tool.h"
-#include "harness/runner/words.h"
 
 #define POLL_NS ((int64_t)10000000)
 #define END_GRACE_NS (2 * (int64_t)1000000000)

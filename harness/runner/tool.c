@@ -2,10 +2,18 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "harness/core/version.h"
+
+static bool has_commands;
+
+void tool_has_commands(void)
+{
+    has_commands = true;
+}
 
 const char *tool_version(void)
 {
@@ -21,6 +29,11 @@ enum status tool_path(char **ret, struct error *err)
     if (length < 0)
         return error_set_errno(err, errno, "/proc/self/exe (is /proc mounted?)");
     path[length] = '\0';
+    if (!has_commands)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "%s: to measure, assay starts its own executable again, and this is "
+                         "another program; let it start `assay run`",
+                         path);
     copy = strdup(path);
     if (!copy)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a path");

@@ -7,10 +7,16 @@
 #include "harness/core/digest.h"
 #include "harness/core/status.h"
 
-/* "0.1.0 (1a2b3c4d5e6f, modified)" */
+/*
+ * Says that this executable has the commands `worker`, `telemetry` and `probe`, with which it is
+ * started again to measure. The program does so as it begins.
+ */
+void tool_has_commands(void);
+
+/* "0.2.0 (1a2b3c4d5e6f, modified)" */
 const char *tool_version(void);
 
-/* Path of the running executable, heap. */
+/* Path of the running executable, heap; UNSUPPORTED where it does not have those commands. */
 enum status tool_path(char **ret, struct error *err);
 
 /* SHA-256 of the running executable's file. */

@@ -11,9 +11,12 @@
 #include "harness/core/process.h"
 #include "harness/core/text.h"
 #include "harness/runner/environment.h"
+#include "harness/runner/handover.h"
 #include "harness/runner/message.h"
+#include "harness/runner/serving_plan.h"
 #include "harness/runner/spot_schedule.h"
 #include "harness/runner/trial_record.h"
+#include "harness/runner/trial_required.h"
 #include "harness/runner/trial_telemetry.h"
 #include "harness/runner/worker_process.h"
 
@@ -33,9 +36,10 @@ struct watch {
     int64_t oom_kills; /* before the start */
     struct protocol protocol;
     struct spot_schedule spots;
-    int64_t go_kernel_ns; /* by the kernel's clock, when the window began */
-    bool greeted;         /* hello was said */
-    bool ended;           /* end was said */
+    struct handover handover;
+    struct clock_point began, go; /* at the trial's start, and when the window began */
+    bool greeted;                 /* hello was said */
+    bool ended;                   /* end was said */
     char phase[MESSAGE_NAME_MAX + 8];
     enum status status; /* the trial's */
     struct error error;
@@ -74,6 +78,22 @@ static void tell(struct watch *watch, json_t *message)
     json_decref(message);
 }
 
+/* The trial, with the files that are handed over where the worker takes them. */
+static void send_trial(struct watch *watch, bool hands_over)
+{
+    json_t *trial = json_copy((json_t *)watch->request->message);
+    struct error err = ERROR_INIT;
+    enum status status = STATUS_UNSUPPORTED;
+
+    if (hands_over)
+        status = handover_begin(&watch->handover, watch->request, &watch->protocol, &err);
+    if (status == STATUS_OK)
+        json_object_set_new(trial, "handover", handover_message(&watch->handover));
+    else if (status != STATUS_UNSUPPORTED)
+        fail(watch, status, "handing over weights and inputs: %s", err.message);
+    tell(watch, json_pack("{s:s, s:o}", "type", "trial", "trial", trial));
+}
+
 static enum status handle_hello(struct watch *watch, const struct message *message)
 {
     if (message->protocol != WORKER_PROTOCOL_VERSION) {
@@ -84,8 +104,21 @@ static enum status handle_hello(struct watch *watch, const struct message *messa
     }
     watch->greeted = true;
     snprintf(watch->phase, sizeof(watch->phase), "hello");
-    tell(watch, json_pack("{s:s, s:O}", "type", "trial", "trial", watch->request->message));
+    send_trial(watch, message->handover);
+    watch->record.conduct.checks_are_own = watch->handover.active && watch->request->named;
+    if (watch->request->schedule) {
+        struct error err = ERROR_INIT;
+
+        if (serving_plan_send(&watch->worker.channel, watch->request->schedule,
+                              clock_monotonic_ns() + GRACE_NS, &err) == STATUS_TIMEOUT)
+            fail(watch, STATUS_TIMEOUT, "the worker does not read its schedule");
+    }
     return STATUS_OK;
+}
+
+static int64_t trial_samples(const struct trial_record *record)
+{
+    return (int64_t)trial_record_samples(record, "wall_ns");
 }
 
 /* Was it measured as the protocol says? */
@@ -94,11 +127,18 @@ static enum status judge_conduct(struct watch *watch, const struct message *end)
     struct trial_record *record = &watch->record;
 
     trial_record_conduct(record);
+    record->conduct.planned_worker = watch->request->worker;
     if (end->window_first != record->conduct.warmup.samples)
         return error_set(&watch->error, STATUS_PROTOCOL,
                          "the worker's window begins at sample %" PRId64
                          ", and it had sent %" PRId64 " before its sync window_start",
                          end->window_first, record->conduct.warmup.samples);
+    if (watch->handover.made > 0 && watch->handover.entries[watch->handover.made - 1].iteration <
+                                        trial_samples(record) * record->iterations_per_sample)
+        return error_set(&watch->error, STATUS_PROTOCOL,
+                         "the worker's last outputs are of iteration %" PRId64
+                         ", and its samples have more of them",
+                         watch->handover.entries[watch->handover.made - 1].iteration);
     return conduct_judge(&watch->protocol, &record->conduct, &watch->error);
 }
 
@@ -130,48 +170,13 @@ static void handle_end(struct watch *watch, const struct message *message)
     }
 }
 
-/* The status of a reading of the host or the device ("measured", ...); NULL when there is none. */
-static const char *reading_state(const struct watch *watch, const json_t *device, const char *name,
-                                 const char **ret_reason)
-{
-    const json_t *reading = json_object_get(watch->request->environment, name);
-
-    if (!reading)
-        reading = json_object_get(json_object_get(device, "readings"), name);
-    if (!reading && !strncmp(name, "device.", 7) &&
-        json_is_string(json_object_get(device, name + 7)))
-        return "measured"; /* name, vendor, uuid are next to the readings */
-    *ret_reason = json_string_value(json_object_get(reading, "reason"));
-    return json_string_value(json_object_get(reading, "status"));
-}
-
-/* That a reading has no meaning here (a processor has no driver) is knowledge, too. */
-static bool is_known(const char *state)
-{
-    return state && (!strcmp(state, "measured") || !strcmp(state, "declared") ||
-                     !strcmp(state, "not_applicable"));
-}
-
 /* What the protocol demands to be known ends a trial that cannot know it, before anything runs. */
 static void check_required(struct watch *watch, const json_t *device)
 {
-    const json_t *protocol = json_object_get(watch->request->message, "protocol");
-    size_t i;
-    json_t *entry;
+    struct error reason = ERROR_INIT;
 
-    json_array_foreach(json_object_get(protocol, "required"), i, entry)
-    {
-        const char *name = json_string_value(entry), *reason = NULL;
-        const char *state = name ? reading_state(watch, device, name, &reason) : NULL;
-
-        if (!name || is_known(state))
-            continue;
-        fail(watch, STATUS_UNAVAILABLE,
-             "the protocol requires the reading %s, which is %s%s%s: use a protocol that does not, "
-             "or a machine that reports it",
-             name, state ? state : "not among those taken here", reason ? ": " : "",
-             reason ? reason : "");
-    }
+    if (trial_required_check(watch->request, device, &reason) != STATUS_OK)
+        fail(watch, reason.code, "%s", reason.message);
 }
 
 /* A worker whose files cannot be read (it is another user's by now) has no trial. */
@@ -189,6 +194,39 @@ static enum status look_at_files(struct watch *watch, const char *at, struct err
     return STATUS_OK;
 }
 
+/* Which program it is; the window is over, so reading that file holds up nothing. */
+static void look_at_program(struct watch *watch)
+{
+    struct error reason = ERROR_INIT;
+    struct digest program;
+
+    if (worker_process_running(&watch->worker, &program, &reason) != STATUS_OK)
+        fail(watch, reason.code, "%s", reason.message);
+    else
+        digest_hex(&program, watch->record.conduct.worker);
+}
+
+/* A check that assay made of outputs. */
+static enum status take_check(void *context, const struct message *check, struct error *err)
+{
+    struct watch *watch = context;
+
+    return trial_record_message(&watch->record, check, err);
+}
+
+/* Compares what was handed over; false: the trial has failed. */
+static bool judge_outputs(struct watch *watch)
+{
+    struct error reason = ERROR_INIT;
+
+    if (!watch->handover.active)
+        return true;
+    if (handover_judge(&watch->handover, watch->request, take_check, watch, &reason) != STATUS_OK)
+        fail(watch, reason.code, "%s", reason.message);
+    watch->record.conduct.outputs_checked = watch->handover.judged;
+    return watch->status == STATUS_OK;
+}
+
 /* Asks for the spot check that is due; after the window, says go when none is left. */
 static void go_on(struct watch *watch)
 {
@@ -197,13 +235,56 @@ static void go_on(struct watch *watch)
     if (watch->status != STATUS_OK)
         return;
     if (spot_schedule_next_ns(&watch->spots) <= clock_monotonic_ns()) {
-        tell(watch, spot_schedule_ask(&watch->spots));
+        json_t *message = spot_schedule_ask(&watch->spots);
+
+        if (watch->handover.active) {
+            json_decref(message);
+            message = handover_ask(&watch->handover, "spot_check");
+        }
+        tell(watch, message);
     } else if (watch->spots.closing && spot_schedule_done(&watch->spots)) {
         watch->spots.closing = false;
         conduct->spot_checks = watch->spots.made;
         conduct->spot_checks_ns = watch->spots.spent_ns;
-        tell(watch, message_new(MESSAGE_GO));
+        if (judge_outputs(watch))
+            tell(watch, message_new(MESSAGE_GO));
     }
+}
+
+/* How long the window is planned to be. */
+static int64_t window_ns(const struct watch *watch)
+{
+    const struct schedule *schedule = watch->request->schedule;
+
+    return schedule ? schedule->window_ns : watch->protocol.window_ns;
+}
+
+/* Nothing is sent in a server's window. */
+static int64_t silence_ns(const struct watch *watch)
+{
+    const struct schedule *schedule = watch->request->schedule;
+
+    return watch->request->silence_ns +
+           (schedule ? schedule->window_ns + watch->protocol.serving_drain_ns : 0);
+}
+
+/* How long a clock ran between two readings; -1: there is none. */
+static int64_t between(int64_t from, int64_t to)
+{
+    return from < 0 || to < 0 ? -1 : to - from;
+}
+
+/* The worker says that its window is over. */
+static void note_end_of_window(struct watch *watch, const struct clock_point *told)
+{
+    struct conduct *conduct = &watch->record.conduct;
+    const struct clock_point *go = &watch->go;
+
+    conduct->told_ns = told->monotonic_ns - watch->record.started_ns;
+    conduct->kernel_ns = between(go->kernel_ns, told->kernel_ns);
+    conduct->clocks.raw_ns = between(go->raw_ns, told->raw_ns);
+    conduct->clocks.ticks = between(go->ticks, told->ticks);
+    conduct->ticks_per_s = clock_ticks_per_s(&watch->began, go);
 }
 
 /* A worker waits. What was said before is on disk before the window opens; nothing is written then.
@@ -213,29 +294,59 @@ static enum status handle_sync(struct watch *watch, const struct message *messag
 {
     struct trial_record *record = &watch->record;
     const bool started = record->saw_start, ended = record->saw_window;
-    const int64_t now_ns = clock_monotonic_ns(), kernel_ns = clock_kernel_ns();
+    const struct clock_point now = clock_point_read();
     enum status status = trial_record_commit(record, err);
+    const char *phase = !strcmp(message->name, "verify_before")  ? "verify_before"
+                        : !strcmp(message->name, "verify_after") ? "verify_after"
+                                                                 : NULL;
+
+    if (status == STATUS_OK && phase && watch->handover.active) {
+        tell(watch, handover_ask(&watch->handover, phase));
+        return STATUS_OK;
+    }
 
     if (status == STATUS_OK)
         status = look_at_files(watch, message->name, err);
     trial_telemetry_mark(&watch->telemetry);
     if (status == STATUS_OK && !ended && record->saw_window) {
-        record->conduct.told_ns = now_ns - record->started_ns;
-        record->conduct.kernel_ns = kernel_ns < 0 ? -1 : kernel_ns - watch->go_kernel_ns;
+        note_end_of_window(watch, &now);
+        look_at_program(watch);
         watch->spots.closing = true;
         go_on(watch);
         return STATUS_OK;
     }
     if (status == STATUS_OK && !started && record->saw_start) {
-        const int64_t go_ns = clock_monotonic_ns();
-
-        watch->go_kernel_ns = clock_kernel_ns();
-        record->conduct.go_ns = go_ns - record->started_ns;
-        status = spot_schedule_draw(&watch->spots, &watch->protocol, go_ns, err);
+        watch->go = clock_point_read();
+        record->conduct.go_ns = watch->go.monotonic_ns - record->started_ns;
+        if (record->conduct.is_endpoint)
+            watch->protocol.spot_checks = 0;
+        status = spot_schedule_draw(&watch->spots, &watch->protocol, watch->go.monotonic_ns,
+                                    window_ns(watch), err);
     }
     if (status == STATUS_OK && watch->status == STATUS_OK)
         tell(watch, message_new(MESSAGE_GO));
     return status;
+}
+
+/* Outputs of the window are compared after it; the others while the worker waits. */
+static void take_outputs(struct watch *watch, const struct message *message)
+{
+    struct handover *handover = &watch->handover;
+    struct message spot = {.number = watch->spots.made, .took_ns = message->took_ns};
+    struct error reason = ERROR_INIT;
+    enum status status = handover_take(handover, message, &reason);
+
+    if (status == STATUS_OK &&
+        strcmp(handover->entries[message->number].phase, "spot_check") != 0) {
+        if (judge_outputs(watch))
+            tell(watch, message_new(MESSAGE_GO));
+        return;
+    }
+    if (status == STATUS_OK)
+        status = spot_schedule_take(&watch->spots, &spot, &reason);
+    if (status != STATUS_OK)
+        fail(watch, STATUS_PROTOCOL, "%s", reason.message);
+    go_on(watch);
 }
 
 /* One message. An error is the store's; whatever the worker did wrong is the trial's. */
@@ -264,6 +375,9 @@ static enum status handle(struct watch *watch, const struct message *message, st
         go_on(watch);
         return STATUS_OK;
     }
+    case MESSAGE_HANDED_OVER:
+        take_outputs(watch, message);
+        return STATUS_OK;
     case MESSAGE_END:
         handle_end(watch, message);
         return STATUS_OK;
@@ -275,6 +389,7 @@ static enum status handle(struct watch *watch, const struct message *message, st
     case MESSAGE_TRIAL:
     case MESSAGE_GO:
     case MESSAGE_SPOT_CHECK:
+    case MESSAGE_HAND_OVER:
     case MESSAGE_TYPE_COUNT:
         fail(watch, STATUS_PROTOCOL, "the worker sent \"%s\", which is for the harness to say",
              message_type_name(message->type));
@@ -282,6 +397,11 @@ static enum status handle(struct watch *watch, const struct message *message, st
     case MESSAGE_DEVICE:
     case MESSAGE_ARTIFACT:
     case MESSAGE_CHECK:
+        if (message->type != MESSAGE_CHECK || !watch->handover.active)
+            break;
+        fail(watch, STATUS_PROTOCOL,
+             "the worker sent a check: it hands its outputs over, and assay checks them");
+        return STATUS_OK;
     case MESSAGE_SAMPLES:
     case MESSAGE_FACTS:
         break;
@@ -304,7 +424,7 @@ static void stop_silent(struct watch *watch)
     process_stop(&watch->worker.process, STOP_GRACE_NS, &watch->exit);
     watch->reaped = true;
     fail(watch, STATUS_TIMEOUT, "no word from the worker for %.0f s",
-         (double)watch->request->silence_ns / 1e9);
+         (double)silence_ns(watch) / 1e9);
 }
 
 static int64_t next_tick_ns(const struct watch *watch)
@@ -348,7 +468,7 @@ static enum status listen_to_worker(struct watch *watch, struct error *err)
                 return STATUS_OK;
             if (watch->request->progress)
                 progress_tick(watch->request->progress);
-            if (clock_monotonic_ns() - heard_ns > watch->request->silence_ns)
+            if (clock_monotonic_ns() - heard_ns > silence_ns(watch))
                 stop_silent(watch);
             continue;
         }
@@ -365,6 +485,8 @@ static enum status listen_to_worker(struct watch *watch, struct error *err)
             continue;
         }
         status = handle(watch, &message, err);
+        heard_ns =
+            clock_monotonic_ns(); /* comparing outputs took time, which was not the worker's */
         message_finish(&message);
         if (status != STATUS_OK)
             return status;
@@ -419,7 +541,13 @@ static void reap(struct watch *watch)
 enum status trial_run(const struct trial_request *request, struct trial_outcome *ret,
                       struct error *err)
 {
-    struct watch watch = {.request = request, .oom_kills = cgroup_oom_kills()};
+    struct watch watch = {
+        .request = request, .began = clock_point_read(), .oom_kills = cgroup_oom_kills()};
+    const struct worker_start start = {
+        .device_spec = json_string_value(json_object_get(request->message, "device")),
+        .environment_changes = request->environment_changes,
+        .root = request->root,
+        .named = request->named};
     enum status status;
 
     worker_process_init(&watch.worker);
@@ -429,9 +557,7 @@ enum status trial_run(const struct trial_request *request, struct trial_outcome 
         return status;
     status = trial_record_begin(&watch.record, request, err);
     if (status == STATUS_OK)
-        status = worker_process_start(
-            &watch.worker, json_string_value(json_object_get(request->message, "device")),
-            request->environment_changes, request->root, err);
+        status = worker_process_start(&watch.worker, &start, err);
     if (status == STATUS_OK) {
         trial_telemetry_start(&watch.telemetry, request, watch.worker.process.pid);
         status = listen_to_worker(&watch, err);
@@ -449,6 +575,7 @@ enum status trial_run(const struct trial_request *request, struct trial_outcome 
     trial_record_finish(&watch.record);
     worker_process_finish(&watch.worker);
     spot_schedule_finish(&watch.spots);
+    handover_finish(&watch.handover);
     protocol_finish(&watch.protocol);
     if (status != STATUS_OK)
         return status;

@@ -7,17 +7,45 @@
 #include "harness/core/clock.h"
 #include "harness/runner/environment.h"
 #include "harness/runner/packages.h"
+#include "harness/runner/serving_plan.h"
 #include "harness/runner/telemetry_record.h"
 #include "harness/runner/trial.h"
+#include "protocols/serving/declared.h"
+#include "protocols/serving/request_log.h"
 
-static enum status add_environment(struct trial_record *record, const char *at, struct error *err)
+/* Which requests will come and when is fixed before the worker starts, and so is their digest. */
+static enum status add_schedule(json_t *readings, const struct schedule *schedule, double capacity,
+                                struct error *err)
+{
+    const struct digest digest = schedule_digest(schedule);
+    char hex[DIGEST_HEX_SIZE];
+    json_t *reading = json_pack("{s:s, s:s, s:s}", "status", "declared", "value",
+                                digest_hex(&digest, hex), "source", "workload, protocol and plan");
+
+    if (json_object_set_new(readings, SERVING_PLAN_READING, reading) == 0 &&
+        (!(capacity > 0) ||
+         json_object_set_new(readings, SERVING_CAPACITY_READING,
+                             json_pack("{s:s, s:f, s:s, s:s}", "status", "measured", "value",
+                                       capacity, "unit", "1/s", "source",
+                                       "the saturated server's first trial")) == 0))
+        return STATUS_OK;
+    return error_set(err, STATUS_NO_MEMORY, "no memory for a schedule's digest");
+}
+
+/* `schedule` may be NULL. */
+static enum status add_environment(struct trial_record *record, const char *at,
+                                   const struct schedule *schedule, double capacity,
+                                   struct error *err)
 {
     json_t *readings;
     enum status status = environment_read_moving(&readings, err);
 
     if (status != STATUS_OK)
         return status;
-    status = store_add_environment(record->store, record->trial, at, readings, err);
+    if (schedule)
+        status = add_schedule(readings, schedule, capacity, err);
+    if (status == STATUS_OK)
+        status = store_add_environment(record->store, record->trial, at, readings, err);
     json_decref(readings);
     return status;
 }
@@ -25,6 +53,8 @@ static enum status add_environment(struct trial_record *record, const char *at, 
 enum status trial_record_begin(struct trial_record *record, const struct trial_request *request,
                                struct error *err)
 {
+    const json_t *workload = json_object_get(request->message, "workload");
+    struct digest trace;
     enum status status;
 
     memset(record, 0, sizeof(*record));
@@ -32,7 +62,11 @@ enum status trial_record_begin(struct trial_record *record, const struct trial_r
     record->cache = request->cache;
     record->root = request->root;
     record->window_first = -1;
-    record->conduct.warmup.begin_ns = record->conduct.window.begin_ns = -1;
+    record->conduct = conduct_new();
+    record->conduct.scheduled = request->schedule ? (int64_t)request->schedule->count : 0;
+    record->conduct.is_endpoint = json_object_get(workload, "endpoint") != NULL;
+    if (serving_trace_digest(workload, &trace))
+        record->conduct.traced = record->conduct.scheduled;
     record->started_ns = clock_monotonic_ns();
     status = store_batch_begin(record->store, err);
     if (status != STATUS_OK)
@@ -44,7 +78,7 @@ enum status trial_record_begin(struct trial_record *record, const struct trial_r
         status =
             store_add_environment(record->store, record->trial, "host", request->environment, err);
     if (status == STATUS_OK)
-        status = add_environment(record, "before", err);
+        status = add_environment(record, "before", request->schedule, request->capacity, err);
     if (status == STATUS_OK)
         status = trial_record_commit(record, err);
     return status;
@@ -188,6 +222,8 @@ static void note_phase(struct trial_record *record, const struct message *messag
         return;
     part->begin_ns = message->begin_ns - record->started_ns;
     part->end_ns = message->end_ns - record->started_ns;
+    if (part == &record->conduct.window)
+        record->conduct.worker_clocks = conduct_clocks_from_json(message->clocks);
 }
 
 enum status trial_record_message(struct trial_record *record, const struct message *message,
@@ -279,6 +315,11 @@ void trial_record_conduct(struct trial_record *record)
         } else if (!strcmp(series->name, "gap_ns")) {
             conduct->warmup.gap_ns = series->total_before;
             conduct->window.gap_ns = within - (series->first_within > 0 ? series->first_within : 0);
+        } else if (!strcmp(series->name, "device_ns")) {
+            conduct->window.device_ns = within;
+        } else if (request_is_column(series->name) &&
+                   (int64_t)series->count == conduct->scheduled) {
+            conduct->request_columns++;
         }
     }
 }
@@ -295,10 +336,10 @@ uint64_t trial_record_samples(const struct trial_record *record, const char *ser
 static void describe_package(struct trial_record *record, const char *path,
                              struct store_component *ret)
 {
-    const struct packages *packages = maps_cache_packages(record->cache);
+    struct packages *packages = maps_cache_packages(record->cache);
     struct package package;
 
-    if (!packages || !packages_find(packages, path, &package))
+    if (!packages || !packages_find(packages, path, &ret->digest, &package))
         return;
     ret->manager = package.manager;
     ret->package = package.name;
@@ -340,12 +381,7 @@ static void describe_component(struct trial_record *record, const struct maps_fi
 /* What the harness itself saw of the trial, for those who judge it again. */
 static enum status add_conduct(struct trial_record *record, struct error *err)
 {
-    const struct conduct *conduct = &record->conduct;
-    json_t *seen = json_pack(
-        "{s:I, s:I, s:o, s:I, s:I}", "go_ns", (json_int_t)conduct->go_ns, "told_ns",
-        (json_int_t)conduct->told_ns, "kernel_ns",
-        conduct->kernel_ns < 0 ? json_null() : json_integer(conduct->kernel_ns), "spot_checks",
-        (json_int_t)conduct->spot_checks, "spot_checks_ns", (json_int_t)conduct->spot_checks_ns);
+    json_t *seen = conduct_to_json(&record->conduct);
 
     if (!record->facts)
         record->facts = json_object();
@@ -395,7 +431,7 @@ enum status trial_record_end(struct trial_record *record, enum status status, co
     if (stored == STATUS_OK)
         stored = add_components(record, &record->at_end, "window_end", err);
     if (stored == STATUS_OK)
-        stored = add_environment(record, "after", err);
+        stored = add_environment(record, "after", NULL, 0, err);
     if (stored == STATUS_OK)
         stored = store_end_trial(record->store, record->trial, &end, err);
     if (stored == STATUS_OK)

@@ -1,5 +1,7 @@
 #include "harness/runner/trial_telemetry.h"
 
+#include <string.h>
+
 #include "harness/core/log.h"
 #include "harness/runner/child_environment.h"
 #include "harness/runner/telemetry_record.h"
@@ -31,7 +33,8 @@ void trial_telemetry_start(struct trial_telemetry *telemetry, const struct trial
             .dump = i == 0 && request->dump,
         };
 
-        if (!options.part)
+        /* An endpoint's device is not assay's to ask. */
+        if (!options.part || !strncmp(options.part, "endpoint:", strlen("endpoint:")))
             continue;
         telemetry->runs[i] =
             telemetry_watch_start(&options, &telemetry->watches[i], &err) == STATUS_OK;

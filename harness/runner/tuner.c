@@ -75,6 +75,11 @@ static void add_words(const struct worker_process *worker, struct error *err)
 
 enum status tuner_run(const struct tuner_request *request, json_t **ret, struct error *err)
 {
+    const struct worker_start start = {
+        .device_spec = json_string_value(json_object_get(request->message, "device")),
+        .environment_changes = request->environment_changes,
+        .root = request->root,
+        .named = request->named};
     struct worker_process worker;
     struct process_exit exit;
     json_t *choices = NULL;
@@ -82,9 +87,7 @@ enum status tuner_run(const struct tuner_request *request, json_t **ret, struct 
     enum status status;
 
     worker_process_init(&worker);
-    status = worker_process_start(&worker,
-                                  json_string_value(json_object_get(request->message, "device")),
-                                  request->environment_changes, request->root, err);
+    status = worker_process_start(&worker, &start, err);
     while (status == STATUS_OK && !choices)
         status = listen_once(&worker, request, &choices, &over, err);
     if (worker.process.pid != 0 &&

@@ -14,10 +14,13 @@
 
 #include "harness/core/status.h"
 
+struct named_worker;
+
 struct tuner_request {
     const json_t *message;            /* body of the "trial" message */
     char *const *environment_changes; /* of the worker; NULL: none */
     const char *root;                 /* of the worker; NULL: the same */
+    const struct named_worker *named; /* who measures; NULL: assay's own */
     int64_t silence_ns;               /* longest silence of the worker */
     int wake_fd;                      /* readable: the user wants to stop; -1: none */
 };

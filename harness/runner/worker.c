@@ -8,7 +8,8 @@
 #include "harness/core/crash_context.h"
 #include "harness/core/denormals.h"
 #include "harness/core/log.h"
-#include "harness/runner/worker_internal.h"
+#include "harness/runner/worker_endpoint.h"
+#include "harness/runner/worker_serve.h"
 
 static enum status bad_trial(struct error *err, const char *what)
 {
@@ -44,7 +45,7 @@ static enum status read_trial(struct worker *worker, const json_t *trial, struct
 
     if (!precision || !precision_from_name(precision, &worker->work.precision))
         return bad_trial(err, "unknown precision");
-    if (!scenario || !scenario_from_name(scenario, &worker->work.scenario))
+    if (!scenario || !scenario_from_text(scenario, &worker->work.scenario, &worker->work.rate))
         return bad_trial(err, "unknown scenario");
     if (!implementation || !implementation_from_name(implementation, &worker->work.implementation))
         return bad_trial(err, "unknown implementation");
@@ -53,6 +54,7 @@ static enum status read_trial(struct worker *worker, const json_t *trial, struct
     worker->work.batch = json_integer_value(batch);
     worker->work.seed = (uint64_t)json_integer_value(seed);
     worker->work.emulate = json_is_true(json_object_get(trial, "emulate"));
+    worker->framework_wanted = json_incref(json_object_get(trial, "framework"));
     worker->device_spec = strdup(device);
     if (!worker->device_spec)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the trial");
@@ -61,13 +63,42 @@ static enum status read_trial(struct worker *worker, const json_t *trial, struct
         status = workload_from_json(json_object_get(trial, "workload"), &worker->workload, err);
     worker->expected = json_incref(json_object_get(trial, "verified"));
     worker->work.workload = &worker->workload;
-    return status == STATUS_OK ? read_choices(worker, trial, err) : status;
+    if (status == STATUS_OK)
+        status = read_choices(worker, trial, err);
+    if (status == STATUS_OK && worker->workload.kind->is_endpoint)
+        return worker_endpoint_prepare(worker, trial, err);
+    /* Its generator is a process of its own, which is made while this one is small. */
+    if (status == STATUS_OK && worker->work.scenario == SCENARIO_SERVER && !worker->tune)
+        status = worker_serve_prepare(worker, trial, err);
+    return status;
+}
+
+/* A framework that runs the work, as named_worker_message says it. */
+static enum status open_framework(struct worker *worker, struct error *err)
+{
+    const json_t *wanted = worker->framework_wanted;
+    const char *interface = json_string_value(json_object_get(wanted, "interface"));
+    const char *library = json_string_value(json_object_get(wanted, "library"));
+    const char *mode = json_string_value(json_object_get(wanted, "mode"));
+    const json_int_t threads = json_integer_value(json_object_get(wanted, "threads"));
+
+    if (!wanted)
+        return STATUS_OK;
+    if (!interface || !library || threads < 0 || threads > 65536)
+        return bad_trial(err, "`framework` needs `interface`, `library` and `threads`");
+    if (!worker->workload.kind->runs_frameworks)
+        return error_set(err, STATUS_UNSUPPORTED, "%s is not run by frameworks",
+                         worker->workload.kind->name);
+    worker->work.framework_threads = (uint32_t)threads;
+    worker->work.own_precision = mode && !strcmp(mode, "own_precision");
+    return framework_open(interface, library, &worker->work.framework, err);
 }
 
 static enum status open_device(struct worker *worker, struct error *err)
 {
     struct device_options options = {.flush_denormals = worker->protocol.flush_denormals,
-                                     .profile = true};
+                                     .profile = true,
+                                     .compile_anew = worker->protocol.evidence};
     struct backend *backend;
     uint32_t index;
     enum status status;
@@ -79,7 +110,9 @@ static enum status open_device(struct worker *worker, struct error *err)
     if (status == STATUS_OK)
         status = backend_device_open(backend, index, &options, &worker->device, err);
     if (status == STATUS_OK)
-        status = worker_link_send_device(&worker->link, worker->device, index, err);
+        status = open_framework(worker, err); /* before: a simulated one makes the device so */
+    if (status == STATUS_OK)
+        status = worker_link_send_device(&worker->link, worker->device, index, &worker->work, err);
     return status;
 }
 
@@ -188,6 +221,8 @@ static enum status send_facts(struct worker *worker, struct error *err)
         json_object_set(facts, "choices", worker->choices);
     if (refusals)
         json_object_set_new(facts, "refused", refusals);
+    if (worker->server && facts)
+        json_object_set_new(facts, "generator", worker_serve_facts(worker));
     if (worker->reference)
         json_object_set_new(facts, "reference_loop",
                             json_string(reference_loop_name(worker->reference)));
@@ -254,7 +289,7 @@ static enum status run_trial(struct worker *worker, struct error *err)
     if (status == STATUS_OK)
         status = worker_calibrate(worker, err);
     if (status == STATUS_OK)
-        status = worker_measure(worker, err);
+        status = worker->server ? worker_serve(worker, err) : worker_measure(worker, err);
     if (status == STATUS_OK)
         status = verify(worker, "verify_after", err);
     if (status == STATUS_OK)
@@ -269,6 +304,10 @@ static void send_end(struct worker *worker, enum status code, const char *messag
     /* What was sampled and checked before a failure is evidence, too. */
     if (code != STATUS_OK && worker->sampler.wall_ns) {
         worker_send_samples(worker, NULL);
+        if (worker->server)
+            worker_serve_send(worker, NULL);
+        if (worker->endpoint)
+            worker_endpoint_send(worker, NULL);
         worker_send_spots(worker, NULL);
     }
     if (worker_link_send(&worker->link,
@@ -284,12 +323,17 @@ static void send_end(struct worker *worker, enum status code, const char *messag
 
 static void finish(struct worker *worker)
 {
+    worker_serve_finish(worker);
+    worker_endpoint_finish(worker);
     workload_instance_destroy(worker->instance);
+    framework_close(worker->work.framework);
     reference_loop_destroy(worker->reference);
     device_buffer_free(worker->flush_buffer);
     if (worker->device) {
         device_event_destroy(worker->device, worker->start_event);
         device_event_destroy(worker->device, worker->end_event);
+        device_event_destroy(worker->device, worker->first_event);
+        device_event_destroy(worker->device, worker->last_event);
     }
     device_close(worker->device);
     sampler_finish(&worker->sampler);
@@ -300,6 +344,7 @@ static void finish(struct worker *worker)
         free(worker->stage_ns[i]);
     free(worker->flush_bytes);
     free(worker->device_spec);
+    json_decref(worker->framework_wanted);
     json_decref(worker->choices);
     json_decref(worker->expected);
     json_decref(worker->verified);
@@ -312,7 +357,7 @@ int worker_main(void)
 {
     struct worker worker = {.window_first = -1};
     struct error err = ERROR_INIT;
-    json_t *trial = NULL;
+    json_t *trial = NULL, *task = NULL;
     enum status status;
 
     signal(SIGPIPE, SIG_IGN);
@@ -324,11 +369,16 @@ int worker_main(void)
         return 2;
     }
     status = read_trial(&worker, trial, &err);
+    task = json_incref(json_object_get(trial, "hand_over"));
     json_decref(trial);
     if (status == STATUS_OK)
-        status = worker.tune ? run_tuning(&worker, &err) : run_trial(&worker, &err);
-    if (!worker.tune || status != STATUS_OK)
+        status = task              ? worker_hand_over(&worker, task, &err)
+                 : worker.tune     ? run_tuning(&worker, &err)
+                 : worker.endpoint ? worker_endpoint_run(&worker, &err)
+                                   : run_trial(&worker, &err);
+    if ((!worker.tune && !task) || status != STATUS_OK)
         send_end(&worker, status, err.message);
+    json_decref(task);
     finish(&worker);
     crash_context_end();
     return 0;

@@ -25,14 +25,16 @@ struct worker {
     struct workload workload;
     struct workload_case work;
     char *device_spec;
-    bool tune;        /* choose and report, no trial */
-    json_t *choices;  /* given; NULL: the worker chooses */
-    json_t *expected; /* of a verified trial's outputs; NULL: none */
-    json_t *verified; /* the same of this one, phase: text; NULL: none */
+    json_t *framework_wanted; /* that runs the work; NULL: none */
+    bool tune;                /* choose and report, no trial */
+    json_t *choices;          /* given; NULL: the worker chooses */
+    json_t *expected;         /* of a verified trial's outputs; NULL: none */
+    json_t *verified;         /* the same of this one, phase: text; NULL: none */
     struct device *device;
     struct workload_instance *instance;
     struct sampler sampler;
     struct event *start_event, *end_event;
+    struct event *first_event, *last_event; /* at the window's ends */
     int64_t *device_ns;                     /* NULL: no device clock */
     int64_t *stage_ns[WORKLOAD_STAGES_MAX]; /* NULL: no such stage */
     char stage_series[WORKLOAD_STAGES_MAX][MESSAGE_NAME_MAX];
@@ -50,6 +52,8 @@ struct worker {
     int64_t spot_ns; /* in spot checks so far */
     struct spot_output *spots;
     size_t spot_count;
+    struct worker_server *server;     /* worker_serve.c; NULL: the scenario is not server */
+    struct worker_endpoint *endpoint; /* worker_endpoint.c; NULL: there is a device */
     const char *verify_phase;
     struct error check_error; /* of sending a check */
 };
@@ -78,6 +82,15 @@ void worker_finish_spots(struct worker *worker);
 
 /* Reports that `at` is reached and waits for go; makes the spot checks that come before it. */
 enum status worker_sync(struct worker *worker, const char *at, struct error *err);
+
+/* ---- worker_handover.c ---- */
+
+/*
+ * In place of a trial: writes the files of "write", [{"path", "secret"}], then compares those of
+ * "judge", [{"phase", "path", "secret", "iteration", "whole"}], sends the checks, and "handed_over"
+ * when all passed. "secret" is not there where the inputs are the case's own.
+ */
+enum status worker_hand_over(struct worker *worker, const json_t *task, struct error *err);
 
 /* ---- worker_measure.c ---- */
 

@@ -43,6 +43,16 @@ enum status worker_link_hear(struct worker_link *link, bool wait, struct message
     return unexpected(ret, "\"go\" or \"spot_check\"", err);
 }
 
+enum status worker_link_hear_samples(struct worker_link *link, struct message *ret,
+                                     struct error *err)
+{
+    const enum status status = hear(link, clock_monotonic_ns() + LINK_TIMEOUT_NS, ret, err);
+
+    if (status != STATUS_OK || ret->type == MESSAGE_SAMPLES)
+        return status;
+    return unexpected(ret, "\"samples\" of the schedule", err);
+}
+
 enum status worker_link_open(struct worker_link *link, json_t **ret_trial, struct error *err)
 {
     struct message message;
@@ -87,7 +97,8 @@ enum status worker_link_send(struct worker_link *link, json_t *message, struct e
 }
 
 enum status worker_link_send_device(struct worker_link *link, const struct device *device,
-                                    uint32_t index, struct error *err)
+                                    uint32_t index, const struct workload_case *work,
+                                    struct error *err)
 {
     json_t *body = vendor_json_device(&device->info, device->backend->ops->name, index);
 
@@ -95,6 +106,8 @@ enum status worker_link_send_device(struct worker_link *link, const struct devic
     json_t *list = json_array();
     enum status status = backend_files(device->backend, index, &files, err);
 
+    if (status == STATUS_OK && work->workload->kind->files)
+        work->workload->kind->files(work, &files);
     for (size_t i = 0; i < files.count; i++)
         json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "kind", files.items[i].kind,
                                               "path", vendor_json_text(files.items[i].path),

@@ -27,8 +27,10 @@ void worker_link_close(struct worker_link *link);
 /* Sends and drops one message; a NULL message is NO_MEMORY. */
 enum status worker_link_send(struct worker_link *link, json_t *message, struct error *err);
 
+/* With the files of the device and of the case's kind. */
 enum status worker_link_send_device(struct worker_link *link, const struct device *device,
-                                    uint32_t index, struct error *err);
+                                    uint32_t index, const struct workload_case *work,
+                                    struct error *err);
 enum status worker_link_send_artifact(struct worker_link *link,
                                       const struct module_artifact *artifact, struct error *err);
 enum status worker_link_send_check(struct worker_link *link, const char *phase,
@@ -48,5 +50,8 @@ enum status worker_link_sync(struct worker_link *link, const char *at, struct er
  */
 enum status worker_link_hear(struct worker_link *link, bool wait, struct message *ret,
                              struct error *err);
+/* A samples message of the schedule; `ret` is to be finished. */
+enum status worker_link_hear_samples(struct worker_link *link, struct message *ret,
+                                     struct error *err);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/core/clock.h"
+#include "harness/runner/worker_serve.h"
 
 /* Samples are sent between samples, at most this often: sending evicts cache lines. */
 #define SEND_INTERVAL_NS ((int64_t)1000000000)
@@ -43,7 +44,7 @@ static enum status prepare_reference(struct worker *worker, struct error *err)
     struct workload_cost cost;
     enum status status;
 
-    if (worker->protocol.reference_ns == 0)
+    if (worker->protocol.reference_ns == 0 || worker->server)
         return STATUS_OK;
     status = worker->workload.kind->cost(&worker->work, &cost, err);
     if (status == STATUS_OK)
@@ -65,10 +66,14 @@ enum status worker_prepare_series(struct worker *worker, struct error *err)
 
     if (status != STATUS_OK)
         return status;
-    if (device_has_events(worker->device)) {
+    if (device_has_events(worker->device) && !worker->server) {
         status = device_event_create(worker->device, &worker->start_event, err);
         if (status == STATUS_OK)
             status = device_event_create(worker->device, &worker->end_event, err);
+        if (status == STATUS_OK)
+            status = device_event_create(worker->device, &worker->first_event, err);
+        if (status == STATUS_OK)
+            status = device_event_create(worker->device, &worker->last_event, err);
         if (status != STATUS_OK)
             return status;
         worker->device_ns = calloc(capacity, sizeof(int64_t));
@@ -117,7 +122,9 @@ enum status worker_calibrate(struct worker *worker, struct error *err)
     int64_t begin_ns = clock_monotonic_ns();
     int64_t block = 1;
 
-    if (worker->choices)
+    if (worker->work.scenario == SCENARIO_SERVER)
+        worker->block = 1; /* a sample is a step */
+    if (worker->choices || worker->work.scenario == SCENARIO_SERVER)
         return worker_send_phase(worker, "calibrate", begin_ns, err); /* the block is given */
     for (;;) {
         int64_t best = INT64_MAX;
@@ -247,6 +254,8 @@ enum status worker_send_samples(struct worker *worker, struct error *err)
     if (status == STATUS_OK && worker->reference_ns)
         status = worker_link_send_samples(link, "reference_ns", worker->reference_ns, worker->sent,
                                           count, err);
+    if (status == STATUS_OK && worker->server)
+        status = worker_serve_send_steps(worker, worker->sent, count, err);
     for (size_t i = 0; i < worker->stage_count && status == STATUS_OK; i++)
         status = worker_link_send_samples(link, worker->stage_series[i], worker->stage_ns[i],
                                           worker->sent, count, err);
@@ -274,19 +283,63 @@ static enum status make_spot_checks(struct worker *worker, struct error *err)
     }
 }
 
+/* Notes the device's time at an end of the window; the queue is empty, so it does so at once. */
+static enum status mark_device(struct worker *worker, struct event *event, struct error *err)
+{
+    enum status status;
+
+    if (!event)
+        return STATUS_OK;
+    status = device_event_record(worker->device, event, err);
+    return status == STATUS_OK ? device_synchronize(worker->device, err) : status;
+}
+
+static json_t *count_or_null(int64_t from, int64_t to)
+{
+    return from < 0 || to < from ? json_null() : json_integer(to - from);
+}
+
+/* The phase `window`, with what other clocks say that it took. */
+static enum status send_window(struct worker *worker, const struct clock_point *begin,
+                               struct error *err)
+{
+    int64_t device_ns = -1;
+    struct clock_point end;
+    json_t *message;
+
+    /* A clock that has stopped or wrapped around is none. */
+    if (worker->last_event &&
+        device_event_elapsed_ns(worker->device, worker->first_event, worker->last_event, &device_ns,
+                                NULL) != STATUS_OK)
+        device_ns = -1;
+    end = clock_point_read();
+    message = message_new_phase("window", begin->monotonic_ns, end.monotonic_ns);
+    if (message)
+        json_object_set_new(message, "clocks",
+                            json_pack("{s:o, s:o, s:o}", "raw_ns",
+                                      count_or_null(begin->raw_ns, end.raw_ns), "ticks",
+                                      count_or_null(begin->ticks, end.ticks), "device_ns",
+                                      count_or_null(0, device_ns)));
+    return worker_link_send(&worker->link, message, err);
+}
+
 /*
  * Takes samples until the limits of the phase are met: both `min_count` samples and `min_ns`, or
  * `max_ns`, or a full sampler.
  */
-static enum status sample_phase(struct worker *worker, const char *name, size_t min_count,
-                                int64_t min_ns, int64_t max_ns, struct error *err)
+static enum status sample_phase(struct worker *worker, size_t min_count, int64_t min_ns,
+                                int64_t max_ns, struct error *err)
 {
-    size_t first = worker->sampler.count;
-    int64_t begin_ns = clock_monotonic_ns(), first_ns = 0;
+    const size_t first = worker->sampler.count;
+    const bool is_window = worker->window_first >= 0;
+    const struct clock_point begin = clock_point_read();
     const int64_t spot_ns = worker->spot_ns;
-    enum status status;
+    int64_t first_ns = 0;
+    enum status status = is_window ? mark_device(worker, worker->first_event, err) : STATUS_OK;
 
-    worker->last_send_ns = begin_ns;
+    if (status != STATUS_OK)
+        return status;
+    worker->last_send_ns = begin.monotonic_ns;
     while (!sampler_full(&worker->sampler)) {
         /* From the first sample's start to the last one's end: what the samples show of it. */
         int64_t elapsed = first_ns ? worker->sampler.previous_end_ns - first_ns : 0;
@@ -294,17 +347,22 @@ static enum status sample_phase(struct worker *worker, const char *name, size_t 
         elapsed -= worker->spot_ns - spot_ns;
         if ((worker->sampler.count - first >= min_count && elapsed >= min_ns) || elapsed >= max_ns)
             break;
-        status = take_sample(worker, err);
+        /* Between samples alone: after the last one, worker_sync makes those that are asked for. */
+        if (is_window && first_ns)
+            status = make_spot_checks(worker, err);
+        if (status == STATUS_OK)
+            status = take_sample(worker, err);
         if (!first_ns)
             first_ns = worker->sampler.started_ns;
-        if (status == STATUS_OK && worker->window_first >= 0)
-            status = make_spot_checks(worker, err);
         if (status == STATUS_OK && clock_monotonic_ns() - worker->last_send_ns > SEND_INTERVAL_NS)
             status = worker_send_samples(worker, err);
         if (status != STATUS_OK)
             return status;
     }
-    return worker_send_phase(worker, name, begin_ns, err);
+    if (!is_window)
+        return worker_send_phase(worker, "warmup", begin.monotonic_ns, err);
+    status = mark_device(worker, worker->last_event, err);
+    return status == STATUS_OK ? send_window(worker, &begin, err) : status;
 }
 
 enum status worker_measure(struct worker *worker, struct error *err)
@@ -314,8 +372,7 @@ enum status worker_measure(struct worker *worker, struct error *err)
         protocol->warmup_iterations > 0
             ? (size_t)((protocol->warmup_iterations + worker->block - 1) / worker->block)
             : 0;
-    enum status status =
-        sample_phase(worker, "warmup", warmup, protocol->warmup_ns, INT64_MAX, err);
+    enum status status = sample_phase(worker, warmup, protocol->warmup_ns, INT64_MAX, err);
 
     if (status == STATUS_OK)
         status = worker_send_samples(worker, err);
@@ -329,8 +386,8 @@ enum status worker_measure(struct worker *worker, struct error *err)
     if (status != STATUS_OK)
         return status;
     worker->window_first = (int64_t)worker->sampler.count;
-    status = sample_phase(worker, "window", (size_t)protocol->window_min_samples,
-                          protocol->window_ns, protocol->window_max_ns, err);
+    status = sample_phase(worker, (size_t)protocol->window_min_samples, protocol->window_ns,
+                          protocol->window_max_ns, err);
     if (status == STATUS_OK)
         status = worker_send_samples(worker, err);
     if (status == STATUS_OK)

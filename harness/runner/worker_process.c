@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,9 +10,10 @@
 
 #include "backends/backend.h"
 #include "harness/core/log.h"
+#include "harness/core/words.h"
 #include "harness/runner/child_environment.h"
+#include "harness/runner/named_worker.h"
 #include "harness/runner/tool.h"
-#include "harness/runner/words.h"
 #include "harness/runner/worker_link.h"
 
 #define VARIABLES_MAX 16
@@ -38,13 +40,60 @@ bool worker_process_is_foreign(void)
     return getenv("ASSAY_WORKER") != NULL;
 }
 
-enum status worker_process_start(struct worker_process *worker, const char *device_spec,
-                                 char *const *environment_changes, const char *root,
+enum status worker_process_program(const char *root, struct digest *ret, struct error *err)
+{
+    const char *replacement = getenv("ASSAY_WORKER");
+    char *path;
+    enum status status;
+
+    if (!replacement)
+        return tool_digest(ret, err);
+    path = text_format("%s%s", root ? root : "", replacement);
+    status = path ? digest_file(path, ret, NULL, err)
+                  : error_set(err, STATUS_NO_MEMORY, "no memory for a path");
+    free(path);
+    return status == STATUS_OK ? status : error_prefix(err, "the worker that ASSAY_WORKER names");
+}
+
+enum status worker_process_running(const struct worker_process *worker, struct digest *ret,
+                                   struct error *err)
+{
+    char path[64];
+
+    *ret = worker->program;
+    if (worker->foreign)
+        return STATUS_OK;
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)worker->process.pid);
+    if (digest_file(path, ret, NULL, err) == STATUS_OK)
+        return STATUS_OK;
+    error_prefix(err, "the worker's program");
+    return err ? err->code : STATUS_UNAVAILABLE;
+}
+
+/* Who is to be started: its path and argument, borrowed; none: our own. */
+static enum status find_program(struct worker_process *worker, const struct worker_start *start,
+                                const char *ret[2], struct error *err)
+{
+    const struct named_worker *named = start->named;
+    enum status status = STATUS_OK;
+
+    if (named && named->program) {
+        ret[0] = named->python ? named->python : named->program;
+        ret[1] = named->python ? named->program : NULL;
+        status = digest_file(named->program, &worker->program, NULL, err);
+    } else if (!start->own && worker_process_is_foreign()) {
+        ret[0] = getenv("ASSAY_WORKER");
+        status = worker_process_program(start->root, &worker->program, err);
+    }
+    worker->foreign = ret[0] != NULL;
+    return status;
+}
+
+enum status worker_process_start(struct worker_process *worker, const struct worker_start *start,
                                  struct error *err)
 {
-    const char *wanted[VARIABLES_MAX];
-    char *own_argv[] = {NULL, (char *)"worker", NULL};
-    char *replacement = getenv("ASSAY_WORKER");
+    const char *wanted[VARIABLES_MAX], *program[2] = {NULL, NULL};
+    char *argv[] = {NULL, (char *)"worker", NULL};
     int to_worker[2], from_worker[2];
     char **envp = NULL;
     char *path = NULL;
@@ -56,7 +105,14 @@ enum status worker_process_start(struct worker_process *worker, const char *devi
     status = tool_path(&path, err);
     if (status != STATUS_OK)
         return status;
-    own_argv[0] = replacement ? replacement : path;
+    status = find_program(worker, start, program, err);
+    if (status != STATUS_OK) {
+        free(path);
+        return status;
+    }
+    argv[0] = worker->foreign ? (char *)program[0] : path;
+    if (program[1])
+        argv[1] = (char *)program[1];
     if (pipe2(to_worker, O_CLOEXEC) < 0) {
         free(path);
         return error_set_errno(err, errno, "pipe to the worker");
@@ -68,21 +124,21 @@ enum status worker_process_start(struct worker_process *worker, const char *devi
         return error_set_errno(err, errno, "pipe from the worker");
     }
     fcntl(from_worker[1], F_SETPIPE_SZ, 1 << 20); /* fewer waits for the worker; no matter if not */
-    status = child_environment_build(environment_changes, &envp, err);
-    if (status == STATUS_OK && !replacement && device_spec)
+    status = child_environment_build(start->environment_changes, &envp, err);
+    if (status == STATUS_OK && !worker->foreign && start->device_spec)
         status = child_environment_add_defaults(
-            environment_changes, wanted, backend_environment(device_spec, wanted, VARIABLES_MAX),
-            &envp, err);
+            start->environment_changes, wanted,
+            backend_environment(start->device_spec, wanted, VARIABLES_MAX), &envp, err);
     if (status == STATUS_OK) {
         struct process_fd fds[] = {{worker->words_fd, STDOUT_FILENO},
                                    {worker->words_fd, STDERR_FILENO},
                                    {to_worker[0], WORKER_READ_FD},
                                    {from_worker[1], WORKER_WRITE_FD}};
         struct process_options options = {
-            .path = replacement ? replacement : path,
-            .argv = own_argv,
+            .path = argv[0],
+            .argv = argv,
             .envp = envp,
-            .root = root,
+            .root = start->root,
             .fds = fds,
             .fd_count = sizeof(fds) / sizeof(fds[0]),
         };

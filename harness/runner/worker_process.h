@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "harness/core/digest.h"
 #include "harness/core/process.h"
 #include "harness/core/status.h"
 #include "harness/core/text.h"
@@ -15,23 +16,42 @@
 struct worker_process {
     struct process process;
     struct channel channel;
-    int words_fd; /* the worker's standard output and error */
+    int words_fd;          /* the worker's standard output and error */
+    bool foreign;          /* it is not our own: */
+    struct digest program; /* its file as it was at the start */
 };
 
 /* Holds nothing yet; may be finished. */
 void worker_process_init(struct worker_process *worker);
 
-/*
- * Starts assay's own worker, or the program that ASSAY_WORKER names. `environment_changes` are
- * "NAME=VALUE" or "NAME" (unset), NULL: none; in addition our own worker gets what the backend of
- * `device_spec` (NULL: none) requires at the start. `root` is its root directory, NULL: the same.
- */
-enum status worker_process_start(struct worker_process *worker, const char *device_spec,
-                                 char *const *environment_changes, const char *root,
+/* How a worker is started. */
+struct worker_start {
+    const char *device_spec; /* our own worker gets what its backend requires; NULL: none */
+    char *const *environment_changes; /* "NAME=VALUE" or "NAME" (unset); NULL: none */
+    const char *root;                 /* its root directory; NULL: the same */
+    const struct named_worker *named; /* who measures; NULL: assay's own */
+    bool own;                         /* assay's own, whatever ASSAY_WORKER says */
+};
+
+/* Starts assay's own worker, the named worker's program, or the program that ASSAY_WORKER names. */
+enum status worker_process_start(struct worker_process *worker, const struct worker_start *start,
                                  struct error *err);
 
 /* True when ASSAY_WORKER names a worker that is not our own. */
 bool worker_process_is_foreign(void);
+
+/*
+ * SHA-256 of the program that measures: of assay's own, or of the file that ASSAY_WORKER names, a
+ * script's text where it is one. `root` as above.
+ */
+enum status worker_process_program(const char *root, struct digest *ret, struct error *err);
+
+/*
+ * The same of the worker that runs: our own by the file that the kernel has executed
+ * (/proc/PID/exe), another by its file at the start. UNAVAILABLE: it has ended.
+ */
+enum status worker_process_running(const struct worker_process *worker, struct digest *ret,
+                                   struct error *err);
 
 /* Appends what the worker wrote last, if anything, to `text`. */
 void worker_process_append_words(const struct worker_process *worker, struct text *text);

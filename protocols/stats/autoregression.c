@@ -1,7 +1,10 @@
 #include "protocols/stats/autoregression.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
+
+#include "harness/core/vector.h"
 
 /* One Levinson step: phi of order p from phi of order p - 1 and the reflection coefficient. */
 static void extend(double *phi, size_t order, double reflection)
@@ -57,91 +60,124 @@ void autoregression_fit_levinson(const double *gamma, size_t count, size_t max_o
     }
 }
 
+/* A value of each of the series that are fitted at once. */
+typedef double lanes
+    __attribute__((vector_size(AUTOREGRESSION_LANES * sizeof(double)), aligned(8), may_alias));
+
 /* Sums over t of forward[t] backward[t - 1], and of the squares of both. */
 struct products {
-    double cross, power;
+    lanes cross, power;
 };
-
-static void sum_products(const double *forward, const double *backward, size_t count,
-                         struct products *ret)
-{
-    double cross = 0, power = 0;
-    size_t t;
-
-    for (t = 1; t < count; t++) {
-        cross += forward[t] * backward[t - 1];
-        power += forward[t] * forward[t] + backward[t - 1] * backward[t - 1];
-    }
-    *ret = (struct products){cross, power};
-}
 
 /*
  * One lattice step, and the sums of the order after it in the same pass: the sums, which must be
  * added up in order, overlap with the step.
  */
-static void filter(double *restrict forward, double *restrict backward, size_t order, size_t count,
-                   double reflection, struct products *ret)
+static inline void filter(lanes *restrict forward, lanes *restrict backward, size_t order,
+                          size_t count, const lanes *coefficients, struct products *ret)
 {
-    double cross = 0, power = 0;
-    double f = forward[order], b = backward[order - 1], last; /* last: the new backward[t - 1] */
-    size_t t;
+    const lanes reflection = *coefficients;
+    lanes f = forward[order], b = backward[order - 1], last; /* last: the new backward[t - 1] */
+    struct products sums = {0};
 
     forward[order] = f - reflection * b;
     last = b - reflection * f;
     b = backward[order];
     backward[order] = last;
-    for (t = order + 1; t < count; t++) {
-        double next = backward[t], new_f;
+    for (size_t t = order + 1; t < count; t++) {
+        const lanes next = backward[t];
+        lanes new_f;
 
         f = forward[t];
         new_f = f - reflection * b;
-        cross += new_f * last;
-        power += new_f * new_f + last * last;
+        sums.cross += new_f * last;
+        sums.power += new_f * new_f + last * last;
         forward[t] = new_f;
         last = b - reflection * f;
         backward[t] = last;
         b = next;
     }
-    *ret = (struct products){cross, power};
+    *ret = sums;
+}
+
+/* One of the series, while its order grows; it has ended where no higher order is fitted. */
+struct fitting {
+    double phi[AUTOREGRESSION_MAX], sigma2, best;
+    bool has_ended;
+};
+
+/* The next reflection coefficient of a series; 0, which leaves it as it is, where it has ended. */
+static double reflect(struct fitting *fit, double cross, double power)
+{
+    const double reflection = !fit->has_ended && power > 0 ? 2 * cross / power : 1;
+
+    fit->has_ended = !(fabs(reflection) < 1);
+    return fit->has_ended ? 0 : reflection;
+}
+
+static void take_order(struct fitting *fit, size_t order, double reflection, size_t count,
+                       double penalty, struct autoregression *ret)
+{
+    if (fit->has_ended)
+        return;
+    extend(fit->phi, order, reflection);
+    fit->sigma2 *= 1 - reflection * reflection;
+    fit->has_ended = !(fit->sigma2 > 0);
+    if (!fit->has_ended)
+        keep_best(fit->sigma2, order, fit->phi, count, penalty, &fit->best, ret);
+}
+
+VECTOR_CLONES
+void autoregression_fit_burg_lanes(const double *x, size_t count, size_t max_order, double penalty,
+                                   double *work, struct autoregression *ret)
+{
+    struct fitting fits[AUTOREGRESSION_LANES] = {0};
+    lanes *forward = (lanes *)work, *backward = forward + count, squares = {0}, reflections;
+    struct products sums = {0};
+    bool going = false;
+
+    for (size_t t = 0; t < count; t++) {
+        forward[t] = backward[t] = ((const lanes *)x)[t];
+        squares += forward[t] * forward[t];
+        if (t > 0) {
+            sums.cross += forward[t] * backward[t - 1];
+            sums.power += forward[t] * forward[t] + backward[t - 1] * backward[t - 1];
+        }
+    }
+    for (size_t i = 0; i < AUTOREGRESSION_LANES; i++) {
+        fits[i].sigma2 = ret[i].sigma2 = count ? squares[i] / (double)count : 0;
+        fits[i].has_ended = !(fits[i].sigma2 > 0);
+        ret[i].order = 0;
+        if (!fits[i].has_ended)
+            keep_best(fits[i].sigma2, 0, fits[i].phi, count, penalty, &fits[i].best, &ret[i]);
+        going = going || !fits[i].has_ended;
+    }
+    if (max_order > AUTOREGRESSION_MAX)
+        max_order = AUTOREGRESSION_MAX;
+    for (size_t order = 1; order <= max_order && order < count && going; order++) {
+        going = false;
+        for (size_t i = 0; i < AUTOREGRESSION_LANES; i++) {
+            reflections[i] = reflect(&fits[i], sums.cross[i], sums.power[i]);
+            going = going || !fits[i].has_ended;
+        }
+        if (going)
+            filter(forward, backward, order, count, &reflections, &sums);
+        for (size_t i = 0; i < AUTOREGRESSION_LANES; i++)
+            take_order(&fits[i], order, reflections[i], count, penalty, &ret[i]);
+    }
 }
 
 void autoregression_fit_burg(const double *x, size_t count, size_t max_order, double penalty,
                              double *work, struct autoregression *ret)
 {
-    double phi[AUTOREGRESSION_MAX] = {0}, sigma2 = 0, best = 0;
-    double *forward = work, *backward = work + count;
-    struct products sums;
-    size_t order, t;
+    struct autoregression models[AUTOREGRESSION_LANES];
+    double *spread = work + 2 * AUTOREGRESSION_LANES * count;
 
-    for (t = 0; t < count; t++) {
-        forward[t] = backward[t] = x[t];
-        sigma2 += x[t] * x[t];
-    }
-    ret->order = 0;
-    sigma2 = count ? sigma2 / (double)count : 0;
-    ret->sigma2 = sigma2;
-    if (!(sigma2 > 0))
-        return;
-    if (max_order > AUTOREGRESSION_MAX)
-        max_order = AUTOREGRESSION_MAX;
-    keep_best(sigma2, 0, phi, count, penalty, &best, ret);
-    sum_products(forward, backward, count, &sums);
-    for (order = 1; order <= max_order && order < count; order++) {
-        const double cross = sums.cross, power = sums.power;
-        double reflection;
-
-        if (!(power > 0))
-            break;
-        reflection = 2 * cross / power;
-        if (!(fabs(reflection) < 1))
-            break;
-        filter(forward, backward, order, count, reflection, &sums);
-        extend(phi, order, reflection);
-        sigma2 *= 1 - reflection * reflection;
-        if (!(sigma2 > 0))
-            break;
-        keep_best(sigma2, order, phi, count, penalty, &best, ret);
-    }
+    memset(spread, 0, AUTOREGRESSION_LANES * count * sizeof(*spread));
+    for (size_t t = 0; t < count; t++)
+        spread[t * AUTOREGRESSION_LANES] = x[t];
+    autoregression_fit_burg_lanes(spread, count, max_order, penalty, work, models);
+    *ret = models[0];
 }
 
 double autoregression_gain(const struct autoregression *model)

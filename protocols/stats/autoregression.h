@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #define AUTOREGRESSION_MAX 64
+#define AUTOREGRESSION_LANES 4 /* series that are fitted at once */
 
 struct autoregression {
     size_t order;
@@ -23,10 +24,17 @@ void autoregression_fit_levinson(const double *gamma, size_t count, size_t max_o
 
 /*
  * Burg's method (Brockwell and Davis, 5.1.2) on a series of mean zero: less biased than Yule-Walker
- * near a unit root. `work` holds 2 count doubles. Same choice of order.
+ * near a unit root. `work` holds AUTOREGRESSION_WORK doubles for each value. Same choice of order.
  */
+#define AUTOREGRESSION_WORK (3 * AUTOREGRESSION_LANES)
 void autoregression_fit_burg(const double *x, size_t count, size_t max_order, double penalty,
                              double *work, struct autoregression *ret);
+/*
+ * The same of several series at once, in the time that one takes, since each sum waits for the one
+ * before it: value t of series i is x[t AUTOREGRESSION_LANES + i]. A series of zeros costs nothing.
+ */
+void autoregression_fit_burg_lanes(const double *x, size_t count, size_t max_order, double penalty,
+                                   double *work, struct autoregression *ret);
 
 /* 1 - sum phi. */
 double autoregression_gain(const struct autoregression *model);

@@ -1,7 +1,10 @@
 #include "protocols/stats/fractional.h"
 
+#include "harness/core/vector.h"
+
 #define LAGS 4
 
+VECTOR_CLONES
 void fractional_difference(const double *restrict x, size_t count, double d, double *restrict ret)
 {
     double weight = 1;

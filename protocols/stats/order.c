@@ -65,6 +65,19 @@ void order_sort(int64_t *x, size_t count)
         qsort(x, count, sizeof(*x), compare);
 }
 
+static int compare_real(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+void order_sort_real(double *x, size_t count)
+{
+    if (count > 1)
+        qsort(x, count, sizeof(*x), compare_real);
+}
+
 size_t order_quantile_index(size_t count, double q)
 {
     /* A hair below, so that 0.9 * 10 is rank 9 although 0.9 is not exact. */
@@ -123,4 +136,15 @@ bool order_interval(size_t count, double effective, double q, double confidence,
     *ret_lo = (size_t)(below * stretch + 1e-6);
     *ret_hi = count - 1 - (size_t)(above * stretch + 1e-6);
     return *ret_lo <= *ret_hi;
+}
+
+void order_normal_scores(const double *x, size_t count, double *ret)
+{
+    for (size_t i = 0; i < count; i++) {
+        double rank = 0.5;
+
+        for (size_t j = 0; j < count; j++)
+            rank += x[j] < x[i] ? 1 : x[j] == x[i] ? 0.5 : 0;
+        ret[i] = normal_quantile(rank / ((double)count + 1));
+    }
 }

@@ -13,6 +13,7 @@
 double order_select(double *x, size_t count, size_t rank);
 
 void order_sort(int64_t *x, size_t count);
+void order_sort_real(double *x, size_t count);
 
 /* 0-based index of the q-quantile in a sorted series: ceil(n q) - 1 (type 1 of Hyndman, Fan 1996).
  */
@@ -41,5 +42,11 @@ uint64_t order_needed(double q);
  */
 bool order_interval(size_t count, double effective, double q, double confidence, size_t *ret_lo,
                     size_t *ret_hi);
+
+/*
+ * The normal scores (van der Waerden) of `count` values, the same order without the tails: the
+ * normal quantile of rank / (count + 1); equal values share their mean rank.
+ */
+void order_normal_scores(const double *x, size_t count, double *ret);
 
 #endif

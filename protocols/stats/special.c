@@ -118,3 +118,34 @@ double special_beta(double a, double b, double x, double y)
         return beta_factor(a, b, x, y) * beta_fraction(a, b, x) / a;
     return 1.0 - beta_factor(a, b, x, y) * beta_fraction(b, a, y) / b;
 }
+
+double special_gamma_upper_log(double a, double x)
+{
+    double factor = a * log(x) - x - special_log_gamma(a), term, sum, b, c, d;
+
+    if (x <= 0)
+        return 0;
+    if (x < a + 1) {
+        term = sum = 1 / a;
+        for (int n = 1; n < 10000 && term > sum * 1e-17; n++) {
+            term *= x / (a + n);
+            sum += term;
+        }
+        return log1p(-fmin(exp(factor) * sum, 1));
+    }
+    b = x + 1 - a;
+    c = 1e300;
+    d = sum = 1 / b;
+    for (int n = 1; n < 10000; n++) {
+        double numerator = -n * (n - a), step;
+
+        b += 2;
+        d = 1 / (b + numerator * d);
+        c = b + numerator / c;
+        step = c * d;
+        sum *= step;
+        if (fabs(step - 1) < 1e-16)
+            break;
+    }
+    return factor + log(sum);
+}

@@ -29,4 +29,11 @@ double special_deviance(double x, double m);
  */
 double special_beta(double a, double b, double x, double y);
 
+/*
+ * log Q(a, x), the logarithm of the regularised upper incomplete gamma function, 0 < a <= 1000,
+ * x >= 0: the series of P for x < a + 1, the continued fraction by Lentz's method beyond (DLMF
+ * 8.11.4, 8.9.2). Absolute error below 1e-12 + 1e-13 |log Q|.
+ */
+double special_gamma_upper_log(double a, double x);
+
 #endif

@@ -9,8 +9,13 @@
 #include <sqlite3.h>
 
 #include "protocols/protocol.h"
+#include "protocols/serving/declared.h"
 #include "results/store/foreign_worker.h"
+#include "results/analysis/ceiling.h"
 #include "results/analysis/reference_ratio.h"
+#include "results/analysis/seen.h"
+#include "results/analysis/serving.h"
+#include "results/analysis/serving_rate.h"
 #include "results/analysis/window_telemetry.h"
 
 /* One trial that counts; `samples` is heap. */
@@ -21,6 +26,7 @@ struct part {
     int64_t window_first;
     int64_t *samples;
     size_t count;
+    double good; /* of a server: tokens or requests inside the limits */
 };
 
 struct parts {
@@ -34,6 +40,13 @@ struct work {
     char item[40];   /* "token"; "": no such unit */
     bool integers;   /* its arithmetic is of integers */
     int64_t planned; /* trials */
+    char scenario[40];
+    bool is_server;
+    uint64_t seed;
+    int64_t cell;           /* its row */
+    int64_t cells;          /* of its campaign */
+    const char *good;       /* of a server: what is good, "token" or "request"; NULL: none */
+    struct digest workload; /* its declaration */
     enum metric_id headline;
 };
 
@@ -56,9 +69,9 @@ static enum status failed(struct store *store, struct error *err)
 static enum status select_of(struct store *store, const char *sql, int64_t id, sqlite3_stmt **ret,
                              struct error *err)
 {
-    if (sqlite3_prepare_v2(store_connection(store), sql, -1, ret, NULL) != SQLITE_OK ||
+    if (store_prepare(store, sql, ret) != SQLITE_OK ||
         sqlite3_bind_int64(*ret, 1, id) != SQLITE_OK) {
-        sqlite3_finalize(*ret);
+        store_release(*ret);
         *ret = NULL;
         return failed(store, err);
     }
@@ -85,9 +98,12 @@ static enum status read_cell(struct store *store, int64_t cell, struct work *ret
                                    "SELECT coalesce(flops, 0), coalesce(bytes, 0),"
                                    " coalesce(items, 0), lower(hex(protocol)),"
                                    " coalesce(item_name, ''), precision = 'int8',"
-                                   " coalesce(headline, ''), trials FROM cell WHERE id = ?1",
+                                   " coalesce(headline, ''), trials, scenario,"
+                                   " lower(hex(workload)), seed, (SELECT count(*) FROM cell o"
+                                   " WHERE o.campaign = c.campaign) FROM cell c WHERE id = ?1",
                                    cell, &select, err);
-    const char *hex;
+    const char *hex, *workload, *seed;
+    double rate;
     int rc;
 
     if (status != STATUS_OK)
@@ -98,12 +114,21 @@ static enum status read_cell(struct store *store, int64_t cell, struct work *ret
                                   .bytes = sqlite3_column_int64(select, 1),
                                   .items = sqlite3_column_int64(select, 2),
                                   .integers = sqlite3_column_int(select, 5) != 0,
-                                  .planned = sqlite3_column_int64(select, 7)};
+                                  .planned = sqlite3_column_int64(select, 7),
+                                  .cell = cell};
         snprintf(ret_work->item, sizeof(ret_work->item), "%.39s",
                  (const char *)sqlite3_column_text(select, 4));
         ret_work->headline = headline_of(ret_work, (const char *)sqlite3_column_text(select, 6));
         hex = (const char *)sqlite3_column_text(select, 3);
-        if (!hex || !digest_from_hex(hex, ret_protocol))
+        snprintf(ret_work->scenario, sizeof(ret_work->scenario), "%.39s",
+                 (const char *)sqlite3_column_text(select, 8));
+        ret_work->is_server = serving_rate_of(ret_work->scenario, &rate);
+        seed = (const char *)sqlite3_column_text(select, 10);
+        ret_work->seed = seed ? strtoull(seed, NULL, 10) : 0;
+        ret_work->cells = sqlite3_column_int64(select, 11);
+        workload = (const char *)sqlite3_column_text(select, 9);
+        if (!hex || !digest_from_hex(hex, ret_protocol) || !workload ||
+            !digest_from_hex(workload, &ret_work->workload))
             status = failed(store, err);
     } else if (rc == SQLITE_DONE) {
         status = error_set(err, STATUS_NOT_FOUND, "%s: there is no cell %" PRId64,
@@ -111,7 +136,7 @@ static enum status read_cell(struct store *store, int64_t cell, struct work *ret
     } else {
         status = failed(store, err);
     }
-    sqlite3_finalize(select);
+    store_release(select);
     return status;
 }
 
@@ -159,13 +184,23 @@ static enum status list_parts(struct store *store, int64_t cell, int64_t last_tr
     }
     if (status == STATUS_OK && rc != SQLITE_DONE)
         status = failed(store, err);
-    sqlite3_finalize(select);
+    store_release(select);
     if (status == STATUS_OK && parts->count == 0)
         status = error_set(err, STATUS_NOT_FOUND,
                            "%s: no trial of cell %" PRId64 " ended well, so there is nothing to "
                            "estimate",
                            store_path(store), cell);
     return status;
+}
+
+/* The one that ran last; a resume may run an early one of the order late. */
+static int64_t last_of(const struct parts *parts)
+{
+    int64_t last = 0;
+
+    for (size_t i = 0; i < parts->count; i++)
+        last = parts->items[i].trial > last ? parts->items[i].trial : last;
+    return last;
 }
 
 static enum status load_parts(struct store *store, struct parts *parts, struct error *err)
@@ -242,6 +277,13 @@ static void set_rate(struct estimate *e, enum metric_id id, const struct work *w
         estimate_set_metric(e, id, &rate, work->item[0] ? work->item : NULL, work->integers);
 }
 
+static void note_missing(struct estimate *e, const struct parts *parts, const struct work *work)
+{
+    if ((int64_t)parts->count < work->planned)
+        finding_add(&e->findings, FINDING_INCOMPLETE, 0, NULL,
+                    (double[]){(double)parts->count, (double)work->planned});
+}
+
 /* What follows from the work of an iteration, and what of the blocks must be known. */
 static void add_work(struct estimate *e, const struct parts *parts, const struct work *work,
                      int64_t iterations)
@@ -255,13 +297,40 @@ static void add_work(struct estimate *e, const struct parts *parts, const struct
     set_rate(e, METRIC_OP_RATE, work, work->ops);
     set_rate(e, METRIC_ITEM_RATE, work, work->items);
     e->headline = work->headline;
-    if ((int64_t)parts->count < work->planned)
-        finding_add(&e->findings, FINDING_INCOMPLETE, 0, NULL,
-                    (double[]){(double)parts->count, (double)work->planned});
+    note_missing(e, parts, work);
     for (size_t i = 0; i < METRIC_COUNT; i++)
         percentiles = percentiles || (metrics[i].q > 0 && e->metrics[i].has_value);
     if (iterations > 1 && percentiles)
         finding_add(&e->findings, FINDING_BLOCKS, 0, NULL, (double[]){(double)iterations});
+}
+
+/* Of a server: by its requests. Its steps are no iterations, whose work would be counted. */
+static enum status estimate_server(struct store *store, struct parts *parts, struct work *work,
+                                   const struct protocol *protocol, struct estimate **ret,
+                                   struct error *err)
+{
+    struct served_trial *trials = calloc(parts->count + 1, sizeof(*trials));
+    struct served_cell cell = {.protocol = protocol, .seed = work->seed, .cells = work->cells};
+    double capacity;
+    json_t *workload = NULL;
+    enum status status = trials ? store_get_json(store, &work->workload, &workload, err)
+                                : error_set(err, STATUS_NO_MEMORY, "out of memory");
+
+    for (size_t i = 0; status == STATUS_OK && i < parts->count; i++)
+        trials[i] = (struct served_trial){parts->items[i].trial, parts->items[i].sequence,
+                                          parts->items[i].number};
+    cell.workload = workload;
+    if (status == STATUS_OK)
+        status = serving_rate_find(store, work->cell, &cell.rate, &capacity, err);
+    if (status == STATUS_OK)
+        status = serving_estimate(store, trials, parts->count, &cell, ret, err);
+    for (size_t i = 0; status == STATUS_OK && i < parts->count; i++)
+        parts->items[i].good = trials[i].good;
+    work->good = isfinite(cell.rate) ? cell.makes_tokens ? "token" : "request" : NULL;
+    work->ops = work->bytes = work->items = 0;
+    json_decref(workload);
+    free(trials);
+    return status;
 }
 
 static enum status estimate_parts(const struct parts *parts, const struct estimate_options *options,
@@ -281,21 +350,16 @@ static enum status estimate_parts(const struct parts *parts, const struct estima
     return status;
 }
 
-static enum status read_options(struct store *store, const struct digest *digest,
-                                struct estimate_options *ret, struct error *err)
+static enum status read_protocol(struct store *store, const struct digest *digest,
+                                 struct protocol *ret, struct error *err)
 {
-    struct protocol protocol;
     json_t *json = NULL;
     enum status status = store_get_json(store, digest, &json, err);
 
     if (status == STATUS_OK)
-        status = protocol_from_json(json, &protocol, err);
+        status = protocol_from_json(json, ret, err);
     json_decref(json);
-    if (status != STATUS_OK)
-        return status;
-    *ret = protocol.estimate;
-    protocol_finish(&protocol);
-    return STATUS_OK;
+    return status;
 }
 
 /* Telemetry of the trials: energy, and events in the windows. */
@@ -304,8 +368,9 @@ static enum status add_window_telemetry(struct store *store, int64_t cell,
                                         struct estimate *estimate, struct error *err)
 {
     struct window_telemetry_trial *trials = calloc(parts->count + 1, sizeof(*trials));
-    const struct window_telemetry_work counted = {
-        work->ops, work->bytes, work->items, work->item[0] ? work->item : NULL, work->integers};
+    const struct window_telemetry_work counted = {work->ops,      work->bytes,
+                                                  work->items,    work->item[0] ? work->item : NULL,
+                                                  work->integers, work->good};
     enum status status;
 
     if (!trials)
@@ -314,7 +379,8 @@ static enum status add_window_telemetry(struct store *store, int64_t cell,
         trials[i] = (struct window_telemetry_trial){
             parts->items[i].trial, parts->items[i].number,
             (double)(parts->items[i].count - (size_t)parts->items[i].window_first) *
-                (double)parts->items[i].iterations};
+                (double)parts->items[i].iterations,
+            parts->items[i].good};
     status = window_telemetry_add(store, cell, trials, parts->count, &counted, estimate, err);
     free(trials);
     return status;
@@ -352,7 +418,7 @@ static enum status ask_foreign(struct store *store, int64_t trial, bool *ret, st
     *ret = rc == SQLITE_ROW;
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         status = failed(store, err);
-    sqlite3_finalize(select);
+    store_release(select);
     return status;
 }
 
@@ -380,11 +446,23 @@ static enum status add_foreign_worker(struct store *store, const struct parts *p
     return status;
 }
 
+/* What the harness saw of the trials and of what they had mapped. */
+static enum status add_seen(struct store *store, int64_t cell, const struct parts *parts,
+                            struct estimate *estimate, struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < parts->count && status == STATUS_OK; i++)
+        status = seen_add_trial(store, parts->items[i].trial, parts->items[i].number,
+                                &estimate->findings, err);
+    return status == STATUS_OK ? seen_add_files(store, cell, &estimate->findings, err) : status;
+}
+
 enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_trial,
                               struct estimate **ret, struct error *err)
 {
     struct parts parts = {0};
-    struct estimate_options options = {0};
+    struct protocol rules = {0};
     struct estimate *estimate = NULL;
     struct digest protocol = {0};
     struct work work = {0};
@@ -392,7 +470,7 @@ enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_tr
     enum status status = read_cell(store, cell, &work, &protocol, err);
 
     if (status == STATUS_OK)
-        status = read_options(store, &protocol, &options, err);
+        status = read_protocol(store, &protocol, &rules, err);
     if (status == STATUS_OK)
         status = list_parts(store, cell, last_trial, &parts, err);
     if (status == STATUS_OK)
@@ -400,13 +478,21 @@ enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_tr
     if (status != STATUS_OK)
         goto done;
     iterations = level_blocks(&parts);
-    status = estimate_parts(&parts, &options, &estimate, err);
+    status = work.is_server ? estimate_server(store, &parts, &work, &rules, &estimate, err)
+                            : estimate_parts(&parts, &rules.estimate, &estimate, err);
     if (status != STATUS_OK)
         goto done;
-    add_work(estimate, &parts, &work, iterations);
+    if (work.is_server)
+        note_missing(estimate, &parts, &work);
+    else
+        add_work(estimate, &parts, &work, iterations);
     status = add_foreign_worker(store, &parts, estimate, err);
     if (status == STATUS_OK)
+        status = add_seen(store, cell, &parts, estimate, err);
+    if (status == STATUS_OK && !work.is_server)
         status = add_reference_ratio(store, &parts, iterations, estimate, err);
+    if (status == STATUS_OK && !work.is_server)
+        status = ceiling_add(store, cell, last_of(&parts), estimate, err);
     if (status == STATUS_OK)
         status = add_window_telemetry(store, cell, &parts, &work, estimate, err);
     if (status == STATUS_OK && estimate->findings.failed)
@@ -416,6 +502,7 @@ enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_tr
         estimate = NULL;
     }
 done:
+    protocol_finish(&rules);
     estimate_destroy(estimate);
     finish_parts(&parts);
     return status;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/core/text.h"
+#include "protocols/serving/declared.h"
 
 static enum status rows_of(struct store *store, const char *campaign, json_t **ret,
                            struct error *err)
@@ -61,9 +62,18 @@ static bool matches(const json_t *a, const json_t *b, bool device)
     return true;
 }
 
-static char *name_of(const json_t *row)
+static bool is_served(const json_t *row)
+{
+    double rate;
+
+    return serving_rate_of(json_string_value(json_object_get(row, "scenario")), &rate) &&
+           isfinite(rate);
+}
+
+static char *name_of(const json_t *row, enum compare_figure figure)
 {
     struct text name;
+    double rate;
     const char *workload = json_string_value(json_object_get(row, "workload"));
     const char *precision = json_string_value(json_object_get(row, "precision"));
 
@@ -72,6 +82,9 @@ static char *name_of(const json_t *row)
     text_append_format(&name, " %s", precision ? precision : "?");
     text_append_format(&name, " batch %lld",
                        (long long)json_integer_value(json_object_get(row, "batch")));
+    if (figure != COMPARE_CAPACITY &&
+        serving_rate_of(json_string_value(json_object_get(row, "scenario")), &rate))
+        text_append_format(&name, ", %.15g%s", fabs(rate), rate < 0 ? " of its capacity" : "/s");
     return text_ok(&name) ? name.data : NULL;
 }
 
@@ -85,8 +98,43 @@ static json_t *family_of(const struct campaign_comparison *c)
                                c->options.margin);
 }
 
-/* Judges all together; what has no numbers shows nothing, and counts all the same. */
-static enum status judge(struct campaign_comparison *c, struct error *err)
+/* One comparison of a server's capacity is left, which is over all of its rates. */
+static void leave_servers(struct campaign_comparison *c)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < c->count; i++) {
+        bool known = false;
+
+        for (size_t k = 0; k < kept && c->list[i].servers[0]; k++)
+            known |= !memcmp(c->list[k].servers, c->list[i].servers, sizeof(c->list[k].servers));
+        if (known) {
+            stored_comparison_finish(&c->list[i]);
+            free(c->names[i]);
+            continue;
+        }
+        c->names[kept] = c->names[i];
+        c->list[kept++] = c->list[i];
+    }
+    c->count = kept;
+}
+
+static enum status judge_served(struct campaign_comparison *c, struct error *err)
+{
+    struct served_change **changes = calloc(c->count + 1, sizeof(struct served_change *));
+    enum status status =
+        changes ? STATUS_OK
+                : error_set(err, STATUS_NO_MEMORY, "no memory for %zu comparisons", c->count);
+
+    for (size_t i = 0; i < c->count && changes; i++)
+        changes[i] = c->list[i].has_numbers ? &c->list[i].change : NULL;
+    if (changes)
+        status = served_change_family(changes, c->count, err);
+    free(changes);
+    return status;
+}
+
+static enum status judge_times(struct campaign_comparison *c, struct error *err)
 {
     struct comparison *numbers = calloc(c->count + 1, sizeof(*numbers));
     enum status status;
@@ -103,6 +151,17 @@ static enum status judge(struct campaign_comparison *c, struct error *err)
         if (c->list[i].has_numbers)
             c->list[i].numbers = numbers[i];
     free(numbers);
+    return status;
+}
+
+/* Judges all together; what has no numbers shows nothing, and counts all the same. */
+static enum status judge(struct campaign_comparison *c, struct error *err)
+{
+    enum status status;
+
+    if (c->options.figure == COMPARE_CAPACITY)
+        leave_servers(c);
+    status = c->options.figure == COMPARE_TIME ? judge_times(c, err) : judge_served(c, err);
     for (size_t i = 0; i < c->count && status == STATUS_OK; i++) {
         c->list[i].family_of = family_of(c);
         if (!c->list[i].family_of)
@@ -121,7 +180,7 @@ static enum status add(struct store *store, const json_t *a, const json_t *b,
 
     if (status != STATUS_OK)
         return status;
-    c->names[c->count++] = name_of(a);
+    c->names[c->count++] = name_of(a, c->options.figure);
     return c->names[c->count - 1] ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
 }
 
@@ -138,6 +197,8 @@ static enum status pair_up(struct store *store, const json_t *rows[2],
         const json_t *a = json_array_get(rows[0], i);
         size_t k = 0;
 
+        if (c->options.figure != COMPARE_TIME && !is_served(a))
+            continue;
         while (k < others && (taken[k] || !matches(a, json_array_get(rows[1], k), device)))
             k++;
         if (k == others) {
@@ -148,7 +209,8 @@ static enum status pair_up(struct store *store, const json_t *rows[2],
         status = add(store, a, json_array_get(rows[1], k), c, err);
     }
     for (size_t k = 0; k < others && status == STATUS_OK; k++)
-        if (!taken[k])
+        if (!taken[k] &&
+            (c->options.figure == COMPARE_TIME || is_served(json_array_get(rows[1], k))))
             json_array_append(c->only[1], json_object_get(json_array_get(rows[1], k), "id"));
     free(taken);
     return status;
@@ -163,16 +225,20 @@ static enum status make_room(size_t count, struct campaign_comparison *c, struct
                : error_set(err, STATUS_NO_MEMORY, "no memory for %zu comparisons", count);
 }
 
-/* The name of both arms where it is one, else both. */
-static char *name_of_arms(const json_t *a, const json_t *b)
+/* The name of both arms where it is one, else both, and what a plan of several calls b's arm. */
+static char *name_of_arms(const json_t *cells, const json_t *planned, const size_t places[2],
+                          enum compare_figure figure)
 {
-    char *names[] = {name_of(a), name_of(b)}, *name = NULL;
+    char *a = name_of(json_array_get(cells, places[0]), figure);
+    char *b = name_of(json_array_get(cells, places[1]), figure), *name = NULL;
+    const char *arm = json_string_value(
+        json_object_get(json_object_get(json_array_get(planned, places[1]), "spec"), "name"));
 
-    if (names[0] && names[1])
-        name = strcmp(names[0], names[1]) ? text_format("%s, b: %s", names[0], names[1])
-                                          : strdup(names[0]);
-    free(names[0]);
-    free(names[1]);
+    if (a && b)
+        name = text_format("%s%s%s%s%s", a, strcmp(a, b) ? ", b: " : "", strcmp(a, b) ? b : "",
+                           arm ? ", " : "", arm ? arm : "");
+    free(a);
+    free(b);
     return name;
 }
 
@@ -200,7 +266,8 @@ static enum status add_arms(struct store *store, const char *id, struct campaign
         if (status != STATUS_OK)
             break;
         c->names[c->count++] =
-            name_of_arms(json_array_get(cells, 2 * i), json_array_get(cells, 2 * i + 1));
+            name_of_arms(cells, json_object_get(json_object_get(record, "plan"), "cells"),
+                         c->list[i].pairs.places, c->options.figure);
         if (!c->names[i])
             status = error_set(err, STATUS_NO_MEMORY, "out of memory");
     }
@@ -229,10 +296,11 @@ static enum status add_campaigns(struct store *store, const char *a, const char 
     if (status == STATUS_OK)
         status = pair_up(store, (const json_t *[]){rows[0], rows[1]}, c, err);
     if (status == STATUS_OK && c->count == 0)
-        status = error_set(err, STATUS_INVALID,
-                           "no result of %s has the workload, precision, batch and protocol of one "
-                           "of %s",
-                           a, b);
+        status =
+            error_set(err, STATUS_INVALID,
+                      "no %sresult of %s has the workload, precision, batch and protocol of one "
+                      "of %s",
+                      c->options.figure == COMPARE_TIME ? "" : "server's ", a, b);
     json_decref(rows[0]);
     json_decref(rows[1]);
     return status;

@@ -6,7 +6,8 @@
  * protocol are the same, and the device too where a campaign has several. The verdicts hold
  * together: the chance of any false difference among them is at most 1 - confidence
  * (comparison_family). All that match, or that the plan of the arms declares, are the family: those
- * without numbers, such as cells that have not run yet, count in it with p = 1.
+ * without numbers, such as cells that have not run yet, count in it with p = 1. Of attainment and
+ * capacity only the servers are, of a capacity one comparison for all rates of a server.
  */
 #ifndef ASSAY_RESULTS_ANALYSIS_CAMPAIGN_COMPARISON_H
 #define ASSAY_RESULTS_ANALYSIS_CAMPAIGN_COMPARISON_H

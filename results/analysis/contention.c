@@ -49,11 +49,11 @@ static enum status read_cores(struct store *store, int64_t campaign, int64_t *re
 {
     sqlite3_stmt *select = NULL;
     enum status status = STATUS_OK;
-    int rc = sqlite3_prepare_v2(store_connection(store),
-                                "SELECT value FROM conditions WHERE name = 'host.cpu.usable' AND"
-                                " trial = (SELECT min(id) FROM trial WHERE campaign = ?1)"
-                                " AND value IS NOT NULL LIMIT 1",
-                                -1, &select, NULL);
+    int rc = store_prepare(store,
+                           "SELECT value FROM conditions WHERE name = 'host.cpu.usable' AND"
+                           " trial = (SELECT min(id) FROM trial WHERE campaign = ?1)"
+                           " AND value IS NOT NULL LIMIT 1",
+                           &select);
 
     if (rc == SQLITE_OK)
         rc = sqlite3_bind_int64(select, 1, campaign);
@@ -63,7 +63,7 @@ static enum status read_cores(struct store *store, int64_t campaign, int64_t *re
         *ret = sqlite3_column_int64(select, 0);
     else if (rc != SQLITE_DONE)
         status = failed(store, err);
-    sqlite3_finalize(select);
+    store_release(select);
     return status;
 }
 
@@ -81,9 +81,9 @@ enum status contention_of_campaign(struct store *store, int64_t campaign, struct
 
     if (status != STATUS_OK)
         return status;
-    if (sqlite3_prepare_v2(store_connection(store), sql, -1, &select, NULL) != SQLITE_OK ||
+    if (store_prepare(store, sql, &select) != SQLITE_OK ||
         sqlite3_bind_int64(select, 1, campaign) != SQLITE_OK) {
-        sqlite3_finalize(select);
+        store_release(select);
         return failed(store, err);
     }
     while (status == STATUS_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
@@ -97,7 +97,7 @@ enum status contention_of_campaign(struct store *store, int64_t campaign, struct
     }
     if (status == STATUS_OK && rc != SQLITE_DONE)
         status = failed(store, err);
-    sqlite3_finalize(select);
+    store_release(select);
     if (status != STATUS_OK)
         return status;
     if (sum.windows > 0) {

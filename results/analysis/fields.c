@@ -6,6 +6,7 @@
 
 #include "harness/core/text.h"
 #include "protocols/comparability.h"
+#include "protocols/finding.h"
 #include "results/store/foreign_worker.h"
 
 /* Fields under construction. */
@@ -94,6 +95,41 @@ static bool is_compiled_kernel(const char *path, const char *base)
            (strstr(path, "/pocl/") && strncmp(base, "libpocl-", strlen("libpocl-")) != 0);
 }
 
+/* A folder of libraries that have nothing else in common, or one of an architecture in it. */
+static bool is_shared_folder(const char *path, size_t length)
+{
+    static const char *const shared[] = {
+        "/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib", "/usr/local/lib64", NULL};
+
+    for (size_t i = 0; shared[i]; i++) {
+        const size_t folder = strlen(shared[i]);
+
+        if (length >= folder && !strncmp(path, shared[i], folder) &&
+            (length == folder ||
+             (path[folder] == '/' && !memchr(path + folder + 1, '/', length - folder - 1))))
+            return true;
+    }
+    return false;
+}
+
+/* The package that a file belongs to, or the folder of one that belongs to none. */
+static void add_package(struct fields *fields, const char *prefix, const char *name,
+                        const json_t *component)
+{
+    const char *path = json_string_value(json_object_get(component, "path"));
+    const char *package = json_string_value(json_object_get(component, "package"));
+    const char *version = json_string_value(json_object_get(component, "package_version"));
+    const size_t length = (size_t)(strrchr(path, '/') - path);
+    json_t *value = NULL;
+
+    if (package && version)
+        value = json_sprintf("%s %s", package, version);
+    else if (!is_shared_folder(path, length))
+        value = json_sprintf(COMPARABILITY_FOLDER "%.*s", (int)length, path);
+    if (value)
+        set(fields, prefix, name, COMPARABILITY_PACKAGE, value);
+}
+
 /*
  * "/usr/lib/x/libpocl.so.2.10.0" is "library.libpocl", "/usr/bin/as" of kind compiler
  * "compiler.as", "nvidia.ko.xz" "driver.nvidia"; a driver's compiled kernel is "jit.NAME". A file
@@ -131,6 +167,8 @@ static void add_component(struct fields *fields, const json_t *component)
     memcpy(name, base, (size_t)(end - base));
     name[end - base] = '\0';
     set(fields, prefix, name, "", copy_or_null(value));
+    if (strcmp(prefix, "jit.") != 0)
+        add_package(fields, prefix, name, component);
 }
 
 static void add_artifact(struct fields *fields, const json_t *artifact)
@@ -193,6 +231,19 @@ static void add_attention(struct fields *fields, const json_t *attention)
                 copy_or_null(json_object_get(attention, names[i])));
 }
 
+/* Of facts.framework: what the framework says of itself. */
+static void add_framework(struct fields *fields, const json_t *framework)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)framework, name, value)
+    {
+        if (!json_is_null(value)) /* what it does not say is no field */
+            set(fields, "framework.", name, "", json_incref(value));
+    }
+}
+
 /* Settings that the device's telemetry reported; values that change by themselves are no fields. */
 static void add_settings(struct fields *fields, const json_t *telemetry)
 {
@@ -228,6 +279,7 @@ static void add_trial(struct fields *fields, const json_t *trial)
         add_artifact(fields, json_object_get(entry, "artifact"));
     add_gemm(fields, json_object_get(json_object_get(trial, "facts"), "gemm"));
     add_attention(fields, json_object_get(json_object_get(trial, "facts"), "attention"));
+    add_framework(fields, json_object_get(json_object_get(trial, "facts"), "framework"));
     add_choices(fields, "choice.", json_object_get(choices, "workload"));
     if (choices)
         set(fields, "choice.", "iterations_per_sample", "",
@@ -250,6 +302,7 @@ static void add_imported(struct fields *fields, const json_t *imported)
             fields->failed = true;
     }
     set(fields, "identity.", "origin", "", json_string(origin ? origin : "imported"));
+    set(fields, "identity.", "checks", "", json_string("made by the program that wrote it"));
     free(origin);
 }
 
@@ -266,13 +319,20 @@ static bool add_workers(struct fields *fields, const json_t *trials, bool all)
     json_array_foreach((json_t *)trials, i, trial)
     {
         const json_t *host = json_object_get(json_object_get(trial, "environment"), "host");
-        const json_t *worker = json_object_get(host, FOREIGN_WORKER_READING);
+        const json_t *conduct = json_object_get(json_object_get(trial, "facts"), "conduct");
+        const json_t *worker = json_object_get(conduct, "checks")
+                                   ? NULL /* a declared one, which assay checked */
+                                   : json_object_get(host, FOREIGN_WORKER_READING);
         const char *status = json_string_value(json_object_get(trial, "status"));
         const char *path = json_string_value(json_object_get(worker, "value"));
 
         if (!all && !(status && !strcmp(status, "ok")))
             continue;
         any = true;
+        set(fields, "identity.", "checks", "",
+            !worker || json_integer_value(json_object_get(conduct, "outputs_checked")) > 0
+                ? json_string("made by assay")
+                : json_null());
         set(fields, "identity.", "origin", "",
             !worker ? json_string("measured by assay")
             : path  ? json_sprintf(COMPARABILITY_FOREIGN_ORIGIN "%s", path)
@@ -283,8 +343,25 @@ static bool add_workers(struct fields *fields, const json_t *trials, bool all)
 
 static void add_origin(struct fields *fields, const json_t *trials)
 {
-    if (!add_workers(fields, trials, false) && !add_workers(fields, trials, true))
-        set(fields, "identity.", "origin", "", json_string("measured by assay"));
+    if (add_workers(fields, trials, false) || add_workers(fields, trials, true))
+        return;
+    set(fields, "identity.", "origin", "", json_string("measured by assay"));
+    set(fields, "identity.", "checks", "", json_string("made by assay"));
+}
+
+/* Set only where it is so. */
+static void add_ceiling(struct fields *fields, const json_t *estimate)
+{
+    size_t i;
+    json_t *finding;
+
+    json_array_foreach(json_object_get(estimate, "findings"), i, finding)
+    {
+        const char *code = json_string_value(json_object_get(finding, "code"));
+
+        if (code && !strcmp(code, finding_kinds[FINDING_ABOVE_CEILING].code))
+            set(fields, "identity.", "above_ceiling", "", json_true());
+    }
 }
 
 enum status fields_from_record(const json_t *record, json_t **ret, struct error *err)
@@ -296,6 +373,7 @@ enum status fields_from_record(const json_t *record, json_t **ret, struct error 
     fields.failed = !fields.values;
     if (!fields.failed) {
         add_identity(&fields, record);
+        add_ceiling(&fields, json_object_get(record, "estimate"));
         json_array_foreach(json_object_get(record, "trials"), i, trial)
         {
             const char *status = json_string_value(json_object_get(trial, "status"));

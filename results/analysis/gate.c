@@ -16,7 +16,8 @@ const char *gate_decision_name(enum gate_decision decision)
 /*
  * Slower beyond the margin is worse. A slowdown that is real but whose interval still reaches
  * inside the margin is not shown to be worse than allowed, and not shown to be fine: inconclusive.
- * In a family each must pass by itself, and to be worse takes the adjusted p.
+ * In a family each must pass by itself, and to be worse takes the adjusted p. Of attainment and
+ * capacity the whole interval must lie above what the margin allows, or below it.
  */
 enum gate_decision gate_decide(const struct stored_comparison *comparison)
 {
@@ -30,6 +31,11 @@ enum gate_decision gate_decide(const struct stored_comparison *comparison)
         return GATE_FOREIGN_WORKER;
     if (!comparison->has_numbers)
         return GATE_INCONCLUSIVE;
+    if (comparison->figure != COMPARE_TIME) {
+        const int served = served_change_verdict(comparison->figure, &comparison->change);
+
+        return served > 0 ? GATE_PASSES : served < 0 ? GATE_WORSE : GATE_INCONCLUSIVE;
+    }
     verdict = numbers->family > 1 ? numbers->verdict_alone : numbers->verdict;
     if (verdict == COMPARE_EQUIVALENT || verdict == COMPARE_FASTER)
         return GATE_PASSES;
@@ -41,13 +47,14 @@ enum gate_decision gate_decide(const struct stored_comparison *comparison)
 json_t *gate_json(const struct stored_comparison *comparison, double margin)
 {
     json_t *object = stored_comparison_json(comparison);
+    json_t *gate =
+        json_pack("{s:s, s:f, s:b, s:b}", "decision", gate_decision_name(gate_decide(comparison)),
+                  "margin", margin, "paired", comparison->paired, "allow_foreign_worker",
+                  comparison->allows_foreign_worker);
 
-    if (object &&
-        json_object_set_new(object, "gate",
-                            json_pack("{s:s, s:f, s:b, s:b}", "decision",
-                                      gate_decision_name(gate_decide(comparison)), "margin", margin,
-                                      "paired", comparison->paired, "allow_foreign_worker",
-                                      comparison->allows_foreign_worker)) != 0) {
+    if (comparison->figure != COMPARE_TIME)
+        json_object_set_new(gate, "by", json_string(compare_figure_name(comparison->figure)));
+    if (json_object_set_new(object, "gate", gate) != 0) {
         json_decref(object);
         return NULL;
     }

@@ -28,7 +28,8 @@ enum gate_decision gate_decide(const struct stored_comparison *comparison);
 
 /*
  * stored_comparison_json with the member "gate": {decision, margin, paired, allow_foreign_worker};
- * `margin`: how much slower is still allowed; paired: of a campaign of `assay ab`, pair by pair.
+ * `margin`: how much slower is still allowed; paired: of a campaign of `assay ab`, pair by pair. Of
+ * another figure than time with its name: {by}.
  * NULL: out of memory.
  */
 json_t *gate_json(const struct stored_comparison *comparison, double margin);

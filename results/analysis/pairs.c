@@ -68,21 +68,22 @@ static int64_t ordinal_at(const json_t *order, size_t i)
     return json_integer_value(json_object_get(json_array_get(order, i), "ordinal"));
 }
 
-/* Place of a trial among those of comparison `index`, in the order of running; -1: not there. */
-static int64_t place_of(const json_t *order, size_t index, int64_t sequence)
+/* Place of a trial among those of both cells, in the order of running; -1: not there. */
+static int64_t place_of(const json_t *order, const size_t places[2], int64_t sequence)
 {
     int64_t place = 0;
 
     if (sequence < 1 || (size_t)sequence > json_array_size(order))
         return -1;
     for (size_t i = 0; (int64_t)i < sequence - 1; i++)
-        place += (ordinal_at(order, i) - 1) / 2 == (int64_t)index;
+        place += ordinal_at(order, i) - 1 == (int64_t)places[0] ||
+                 ordinal_at(order, i) - 1 == (int64_t)places[1];
     return place;
 }
 
 /* Fills the arms that this cell's trials are. The record outlives the arms' reasons. */
 static void fill_arms(const json_t *record, const struct estimate *estimate, const json_t *order,
-                      size_t index, bool is_b, struct arm *arms)
+                      const size_t places[2], bool is_b, struct arm *arms)
 {
     size_t i;
     json_t *trial;
@@ -90,7 +91,7 @@ static void fill_arms(const json_t *record, const struct estimate *estimate, con
     json_array_foreach(json_object_get(record, "trials"), i, trial)
     {
         int64_t place =
-            place_of(order, index, json_integer_value(json_object_get(trial, "sequence")));
+            place_of(order, places, json_integer_value(json_object_get(trial, "sequence")));
         struct arm *arm;
 
         if (place < 0)
@@ -153,19 +154,25 @@ static bool has_arms(const json_t *campaign)
     return all;
 }
 
-static enum status check_paired(const json_t *campaign, size_t *ret, struct error *err)
+/* `ret_arms`: cells of a block. */
+static enum status check_paired(const json_t *campaign, size_t *ret, size_t *ret_arms,
+                                struct error *err)
 {
+    const json_t *named = json_object_get(json_object_get(campaign, "plan"), "arms");
+    const int64_t arms = json_is_integer(named) ? json_integer_value(named) : 2;
     const json_t *order = json_object_get(campaign, "order");
     const char *id = json_string_value(json_object_get(campaign, "id"));
     const size_t cells = json_array_size(json_object_get(campaign, "cells"));
     const size_t count = json_array_size(order);
-    bool paired =
-        cells >= 2 && cells % 2 == 0 && count % cells == 0 && (cells == 2 || has_arms(campaign));
+    bool paired = arms >= 2 && cells > 0 && cells % (size_t)arms == 0 && count % cells == 0 &&
+                  (cells == 2 || has_arms(campaign));
 
-    for (size_t i = 0; paired && i + 1 < count; i += 2)
-        paired = ordinal_at(order, i) != ordinal_at(order, i + 1) &&
-                 (ordinal_at(order, i) - 1) / 2 == (ordinal_at(order, i + 1) - 1) / 2;
-    *ret = cells / 2;
+    for (size_t i = 0; paired && i < count; i++)
+        for (size_t k = i - i % (size_t)arms; paired && k < i; k++)
+            paired = ordinal_at(order, i) != ordinal_at(order, k) &&
+                     (ordinal_at(order, i) - 1) / arms == (ordinal_at(order, k) - 1) / arms;
+    *ret_arms = (size_t)arms;
+    *ret = paired ? cells / (size_t)arms * (size_t)(arms - 1) : 0;
     if (paired)
         return STATUS_OK;
     return error_set(err, STATUS_INVALID,
@@ -177,10 +184,11 @@ static enum status check_paired(const json_t *campaign, size_t *ret, struct erro
 enum status pairs_count(struct store *store, int64_t campaign, size_t *ret, struct error *err)
 {
     json_t *record = NULL;
+    size_t arms;
     enum status status = store_campaign_json(store, campaign, &record, err);
 
     if (status == STATUS_OK)
-        status = check_paired(record, ret, err);
+        status = check_paired(record, ret, &arms, err);
     json_decref(record);
     return status;
 }
@@ -193,28 +201,30 @@ enum status pairs_of_campaign(struct store *store, int64_t campaign, size_t inde
     struct estimate *estimates[2] = {NULL, NULL};
     json_t *record = NULL, *cells[2] = {NULL, NULL};
     const json_t *order;
-    size_t count = 1, comparisons = 0;
+    size_t count = 1, comparisons = 0, arms_each = 2;
     enum status status = store_campaign_json(store, campaign, &record, err);
 
     if (status == STATUS_OK)
-        status = check_paired(record, &comparisons, err);
+        status = check_paired(record, &comparisons, &arms_each, err);
     if (status == STATUS_OK && index >= comparisons)
         status = error_set(err, STATUS_INVALID, "the campaign has %zu comparisons", comparisons);
     order = json_object_get(record, "order");
     if (status == STATUS_OK)
-        count = json_array_size(order) / comparisons;
+        count = 2 * json_array_size(order) / json_array_size(json_object_get(record, "cells"));
+    pairs.places[0] = index / (arms_each - 1) * arms_each;
+    pairs.places[1] = pairs.places[0] + 1 + index % (arms_each - 1);
     arms = calloc(count + 1, sizeof(*arms));
     if (status == STATUS_OK && !arms)
         status = no_memory(err);
     for (size_t i = 0; i < 2 && status == STATUS_OK; i++) {
-        const json_t *cell = json_array_get(json_object_get(record, "cells"), 2 * index + i);
+        const json_t *cell = json_array_get(json_object_get(record, "cells"), pairs.places[i]);
 
         pairs.cells[i] = json_integer_value(json_object_get(cell, "cell"));
         status = store_cell_json(store, pairs.cells[i], &cells[i], err);
         if (status == STATUS_OK)
             status = estimate_of(store, pairs.cells[i], &estimates[i], err);
         if (status == STATUS_OK)
-            fill_arms(cells[i], estimates[i], order, index, i == 1, arms);
+            fill_arms(cells[i], estimates[i], order, pairs.places, i == 1, arms);
     }
     if (estimates[0])
         pairs.centre = estimates[0]->compare_by;

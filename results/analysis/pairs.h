@@ -1,9 +1,11 @@
 /*
  * pairs - the two arms of a paired campaign, side by side.
  *
- * Cells 2i - 1 and 2i of a paired campaign are the arms a and b of its comparison i. Trials 2k-1
- * and 2k of its order are a pair of one comparison. A pair counts when both trials ended "ok" and
- * gave a time; trials that drift or never settle, and medians of bimodal trials, do not count.
+ * Cells 2i - 1 and 2i of a paired campaign are the arms a and b of its comparison i; where its plan
+ * has `arms` = n, each n cells are a block, and every other of it is compared with the first. The
+ * trials of a block follow one another; two of them are a pair. A pair counts when both trials
+ * ended "ok" and gave a time; trials that drift or never settle, and medians of bimodal trials, do
+ * not count.
  */
 #ifndef ASSAY_RESULTS_ANALYSIS_PAIRS_H
 #define ASSAY_RESULTS_ANALYSIS_PAIRS_H
@@ -17,6 +19,7 @@
 
 struct pairs {
     int64_t cells[2]; /* rows: a, b */
+    size_t places[2]; /* of both among the plan's cells */
     double *a, *b;    /* heap: time per iteration in ns, pair by pair in the order of running */
     enum estimate_centre centre; /* mean or median of a trial's steady part: the protocol's clause
                                     analysis.compare_by */

@@ -2,9 +2,14 @@
 
 #include <string.h>
 
+#include "results/analysis/acceptance.h"
 #include "results/analysis/calibration.h"
 #include "results/analysis/campaign_comparison.h"
+#include "results/analysis/cost.h"
+#include "results/analysis/decision.h"
+#include "results/analysis/fleet_plan.h"
 #include "results/analysis/gate.h"
+#include "results/analysis/history.h"
 #include "results/analysis/reproduction.h"
 #include "results/analysis/stored_comparison.h"
 
@@ -78,11 +83,10 @@ static enum status pair_again(struct store *store, const char *kind, const json_
     const json_t *gate = json_object_get(body, "gate");
     const json_t *reproduce = json_object_get(body, "reproduce");
     const json_t *family = json_object_get(body, "family_of");
-    const struct compare_options options =
-        options_of(family      ? family
-                   : gate      ? gate
-                   : reproduce ? reproduce
-                               : json_object_get(body, "comparison"));
+    struct compare_options options = options_of(family      ? family
+                                                : gate      ? gate
+                                                : reproduce ? reproduce
+                                                            : json_object_get(body, "comparison"));
     const bool paired = !strcmp(kind, "ab") || json_is_true(json_object_get(gate, "paired"));
     const char *a = json_string_value(json_object_get(body, "a"));
     const char *b = json_string_value(json_object_get(body, "b"));
@@ -92,6 +96,10 @@ static enum status pair_again(struct store *store, const char *kind, const json_
 
     if (!a || !b || strlen(a) < 8)
         return error_set(err, STATUS_CORRUPT, "it names no two results");
+    if (json_object_get(gate, "by"))
+        options.figure = compare_figure_find(json_string_value(json_object_get(gate, "by")));
+    if (options.figure == COMPARE_FIGURE_COUNT)
+        return error_set(err, STATUS_UNSUPPORTED, "it compares by a figure that is not known here");
     if (family)
         return family_again(store, kind, body, &options, ret, err);
     memcpy(campaign, a, 8);
@@ -155,9 +163,46 @@ static enum status calibration_again(struct store *store, const json_t *body, js
     return status;
 }
 
+static enum status cost_again(struct store *store, const json_t *body, json_t **ret,
+                              struct error *err)
+{
+    const char *result = json_string_value(json_object_get(body, "a"));
+
+    if (!result)
+        return error_set(err, STATUS_CORRUPT, "it names no result");
+    return cost_make(store, result, json_object_get(body, "prices"),
+                     json_object_get(body, "assumptions"), ret, err);
+}
+
+static enum status baseline_again(struct store *store, const json_t *body, json_t **ret,
+                                  struct error *err)
+{
+    const char *result = json_string_value(json_object_get(body, "a"));
+    const char *name = json_string_value(json_object_get(body, "name"));
+
+    if (!result || !name)
+        return error_set(err, STATUS_CORRUPT, "it names no result, or has no name");
+    return history_baseline(store, result, name, ret, err);
+}
+
 enum status recompute_comparison(struct store *store, const char *kind, const json_t *body,
                                  json_t **ret, struct error *err)
 {
-    return !strcmp(kind, "calibration") ? calibration_again(store, body, ret, err)
-                                        : pair_again(store, kind, body, ret, err);
+    if (!strcmp(kind, "calibration"))
+        return calibration_again(store, body, ret, err);
+    if (!strcmp(kind, "cost"))
+        return cost_again(store, body, ret, err);
+    if (!strcmp(kind, "accept"))
+        return acceptance_make(store, json_object_get(body, "contract"),
+                               json_object_get(body, "campaigns"), ret, err);
+    if (!strcmp(kind, "decide"))
+        return decision_make(store, json_object_get(body, "decision"),
+                             json_object_get(body, "prices"), json_object_get(body, "peaks"), ret,
+                             err);
+    if (!strcmp(kind, "plan"))
+        return fleet_plan_make(store, json_object_get(body, "results"),
+                               json_object_get(body, "request"), ret, err);
+    if (!strcmp(kind, "baseline"))
+        return baseline_again(store, body, ret, err);
+    return pair_again(store, kind, body, ret, err);
 }

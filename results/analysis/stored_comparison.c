@@ -7,6 +7,7 @@
 #include "harness/core/text.h"
 #include "protocols/comparability.h"
 #include "results/analysis/fields.h"
+#include "results/analysis/serving_change.h"
 #include "results/analysis/varied.h"
 
 static enum status fields_and_id(struct store *store, int64_t cell, char id[80], json_t **ret,
@@ -32,6 +33,14 @@ static bool refused(const json_t *judgement)
     return !verdict || !strcmp(verdict, "not_comparable");
 }
 
+static void compare_served(struct store *store, const struct compare_options *options,
+                           struct stored_comparison *comparison)
+{
+    comparison->has_numbers =
+        serving_change_of(store, comparison->cells, options, &comparison->change,
+                          comparison->servers, &comparison->why) == STATUS_OK;
+}
+
 static void compare_numbers(struct store *store, const struct compare_options *options,
                             struct stored_comparison *comparison)
 {
@@ -42,6 +51,10 @@ static void compare_numbers(struct store *store, const struct compare_options *o
 
     if (refused(comparison->judgement)) {
         error_set(&comparison->why, STATUS_INVALID, "the two do not compare");
+        return;
+    }
+    if (options->figure != COMPARE_TIME) {
+        compare_served(store, options, comparison);
         return;
     }
     for (int i = 0; i < 2 && status == STATUS_OK; i++)
@@ -76,13 +89,15 @@ static enum status judge(struct store *store, const json_t *varied,
     return status;
 }
 
-static void compare_pairs(const struct compare_options *options,
+static void compare_pairs(struct store *store, const struct compare_options *options,
                           struct stored_comparison *comparison)
 {
     const struct pairs *pairs = &comparison->pairs;
 
     if (!comparability_is_evidence(comparison->judgement))
         error_set(&comparison->why, STATUS_INVALID, "the two arms do not compare");
+    else if (options->figure != COMPARE_TIME)
+        compare_served(store, options, comparison);
     else if (pairs->count == 0)
         error_set(&comparison->why, STATUS_INVALID, "no pair has two steady trials: %s",
                   pairs->dropped);
@@ -106,7 +121,7 @@ enum status stored_comparison_of_pairs(struct store *store, int64_t campaign, si
                                        const struct compare_options *options,
                                        struct stored_comparison *ret, struct error *err)
 {
-    struct stored_comparison made = {.paired = true, .why = ERROR_INIT};
+    struct stored_comparison made = {.paired = true, .figure = options->figure, .why = ERROR_INIT};
     json_t *record = NULL, *varied = NULL;
     const json_t *planned;
     char *ineffective = NULL;
@@ -116,15 +131,15 @@ enum status stored_comparison_of_pairs(struct store *store, int64_t campaign, si
         status = pairs_of_campaign(store, campaign, index, &made.pairs, err);
     planned = json_object_get(json_object_get(record, "plan"), "cells");
     if (status == STATUS_OK)
-        status = varied_of_arms(json_array_get(planned, 2 * index),
-                                json_array_get(planned, 2 * index + 1), &varied, err);
+        status = varied_of_arms(json_array_get(planned, made.pairs.places[0]),
+                                json_array_get(planned, made.pairs.places[1]), &varied, err);
     memcpy(made.cells, made.pairs.cells, sizeof(made.cells));
     if (status == STATUS_OK)
         status = judge(store, varied, &made, err);
     if (status == STATUS_OK)
         status = varied_without_effect(varied, made.judgement, &ineffective, err);
     if (status == STATUS_OK) {
-        compare_pairs(options, &made);
+        compare_pairs(store, options, &made);
         made.note = note_of(&made.pairs, ineffective);
         *ret = made;
     } else {
@@ -166,7 +181,7 @@ enum status stored_comparison_make(struct store *store, const char *a, const cha
                                    const struct compare_options *options,
                                    struct stored_comparison *ret, struct error *err)
 {
-    struct stored_comparison comparison = {.why = ERROR_INIT};
+    struct stored_comparison comparison = {.figure = options->figure, .why = ERROR_INIT};
     enum status status = b ? make_unpaired(store, a, b, options, &comparison, err)
                            : make_paired(store, a, options, &comparison, err);
 
@@ -210,19 +225,31 @@ json_t *stored_comparison_separating_runs(const struct stored_comparison *compar
     return runs;
 }
 
+const char *stored_comparison_verdict(const struct stored_comparison *comparison)
+{
+    if (!comparison->has_numbers)
+        return NULL;
+    return comparison->figure == COMPARE_TIME ? compare_verdict_name(comparison->numbers.verdict)
+                                              : served_change_verdict_name(served_change_verdict(
+                                                    comparison->figure, &comparison->change));
+}
+
 json_t *stored_comparison_json(const struct stored_comparison *comparison)
 {
-    const struct comparison *numbers = comparison->has_numbers ? &comparison->numbers : NULL;
+    const bool is_time = comparison->figure == COMPARE_TIME;
+    const struct comparison *numbers =
+        comparison->has_numbers && is_time ? &comparison->numbers : NULL;
+    const char *verdict = stored_comparison_verdict(comparison);
     json_t *object = json_pack("{s:s, s:s, s:O, s:o}", "a", comparison->a, "b", comparison->b,
                                "comparability", comparison->judgement, "separating_runs",
                                stored_comparison_separating_runs(comparison));
 
     json_object_set(object, "attribution", json_object_get(comparison->judgement, "attribution"));
     json_object_set_new(object, "comparison", numbers ? comparison_to_json(numbers) : json_null());
-    json_object_set_new(object, "verdict",
-                        numbers ? json_string(compare_verdict_name(numbers->verdict))
-                                : json_null());
-    if (!numbers)
+    json_object_set_new(object, "verdict", verdict ? json_string(verdict) : json_null());
+    if (comparison->has_numbers && !is_time)
+        json_object_set_new(object, "served", served_change_to_json(&comparison->change));
+    if (!comparison->has_numbers)
         json_object_set_new(object, "reason", json_string(comparison->why.message));
     if (comparison->note)
         json_object_set_new(object, "note", json_string(comparison->note));
@@ -237,7 +264,7 @@ enum status stored_comparison_record(struct store *store, const char *kind, cons
 {
     if (!verdict)
         verdict = comparison->has_numbers
-                      ? compare_verdict_name(comparison->numbers.verdict)
+                      ? stored_comparison_verdict(comparison)
                       : json_string_value(json_object_get(comparison->judgement, "verdict"));
     return store_record_comparison(store, kind, comparison->cells[0], comparison->cells[1],
                                    COMPARISON_VERSION, verdict ? verdict : "none", object, err);

@@ -14,6 +14,7 @@
 
 #include "harness/core/status.h"
 #include "protocols/compare.h"
+#include "protocols/serving/change.h"
 #include "results/analysis/pairs.h"
 #include "results/store/store.h"
 
@@ -24,13 +25,16 @@ struct stored_comparison {
     bool paired;                /* the two arms of a campaign, pair by pair */
     bool allows_foreign_worker; /* of a gate: it may pass on what such a worker measured */
     bool has_numbers;
-    struct comparison numbers; /* when has_numbers */
-    struct error why;          /* why there are no numbers */
-    struct pairs pairs;        /* when paired */
-    char *note;                /* pairs that do not count and why, settings without effect; heap;
-                                  NULL: neither */
-    json_t *family_of;         /* what it was judged together with: {a, b, size, margin} of two
-                                  campaigns, {campaign, size, margin} of arms; NULL: nothing */
+    struct comparison numbers;   /* when has_numbers */
+    enum compare_figure figure;  /* of the options; the numbers are of COMPARE_TIME alone */
+    struct served_change change; /* when has_numbers, of the other figures */
+    int64_t servers[2]; /* of a capacity: rows of the first cells of both servers; else 0 */
+    struct error why;   /* why there are no numbers */
+    struct pairs pairs; /* when paired */
+    char *note;         /* pairs that do not count and why, settings without effect; heap;
+                           NULL: neither */
+    json_t *family_of;  /* what it was judged together with: {a, b, size, margin} of two
+                           campaigns, {campaign, size, margin} of arms; NULL: nothing */
 };
 
 /*
@@ -59,9 +63,13 @@ void stored_comparison_finish(struct stored_comparison *comparison);
  */
 json_t *stored_comparison_separating_runs(const struct stored_comparison *comparison);
 
+/* Name of what was found, of whatever figure; NULL: there are no numbers. Static. */
+const char *stored_comparison_verdict(const struct stored_comparison *comparison);
+
 /*
  * New object, as it is stored: a, b, comparability, separating_runs, attribution, comparison,
- * verdict, and reason, note and family_of where there are such. NULL: out of memory.
+ * verdict, and reason, note and family_of where there are such. Of attainment and capacity
+ * `comparison` is null and `served` has the change. NULL: out of memory.
  */
 json_t *stored_comparison_json(const struct stored_comparison *comparison);
 

@@ -9,7 +9,7 @@
 
 /* What a planned cell's "spec" sets for its worker; borrowed from there. */
 struct arm {
-    const char *root; /* NULL: none */
+    const char *root, *driver; /* NULL: none */
     const char *changes[VARIED_VARIABLES_MAX];
     size_t change_count;
 };
@@ -21,6 +21,7 @@ static enum status read_arm(const json_t *cell, struct arm *ret, struct error *e
     json_t *change;
 
     ret->root = json_string_value(json_object_get(spec, "root"));
+    ret->driver = json_string_value(json_object_get(spec, "driver"));
     json_array_foreach(json_object_get(spec, "environment"), i, change)
     {
         if (!json_is_string(change))
@@ -52,11 +53,44 @@ static void vary(json_t *varied, const char *const *patterns, const char *factor
         json_object_set_new(varied, *patterns, json_string(factor));
 }
 
+static bool is_named(const json_t *names, const char *change)
+{
+    const size_t length = strcspn(change, "=");
+    size_t i;
+    json_t *name;
+
+    json_array_foreach(names, i, name)
+    {
+        if (json_string_length(name) == length && !strncmp(json_string_value(name), change, length))
+            return true;
+    }
+    return false;
+}
+
+static bool is_variable(const char *change, const char *name)
+{
+    const size_t length = strlen(name);
+
+    return strcspn(change, "=") == length && !strncmp(change, name, length);
+}
+
+/* A variable that chooses a library, the compiler or the driver is that factor; NULL: another. */
+static char *factor_of_choice(const struct arm *arm, const char *change)
+{
+    if (!strncmp(change, "ASSAY_LIB_", 10))
+        return text_format("library %.*s", (int)strcspn(change, "=") - 10, change + 10);
+    if (arm->driver &&
+        (is_variable(change, "OCL_ICD_VENDORS") || is_variable(change, "LD_LIBRARY_PATH")))
+        return strdup("driver");
+    return is_variable(change, "ASSAY_CC") ? strdup("compiler") : NULL;
+}
+
 /*
- * Variables that only one arm sets so. A library override moves everything that it may bring, and
- * so does the choice of a compiler: it and what it compiles to are one factor.
+ * Variables that only one arm sets so. Together they are one factor, since a choice may take
+ * several; those by which `driver=` chooses are the driver. A variable may change everything that
+ * is loaded because of it, and the choice of a compiler what it compiles to.
  */
-static void vary_changes(json_t *varied, const struct arm *arm, const struct arm *other)
+static enum status vary_changes(json_t *varied, const struct arm arms[2], struct error *err)
 {
     static const char *const stack[] = {
         "library.*",         "compiler.*",       "driver.*",       "pocl.*",   "icd.*",  "device.*",
@@ -66,25 +100,49 @@ static void vary_changes(json_t *varied, const struct arm *arm, const struct arm
                                            "device.fp*",       "kernel.*.compiler",
                                            "kernel.*.options", "kernel.*.lanes",
                                            "choice.*",         NULL};
+    json_t *names = json_array(), *name;
+    bool failed = !names;
+    struct text together;
+    size_t i;
 
-    for (size_t i = 0; i < arm->change_count; i++) {
-        size_t length = strcspn(arm->changes[i], "=");
-        bool library = !strncmp(arm->changes[i], "ASSAY_LIB_", 10);
-        char *pattern = text_format("variable.%.*s", (int)length, arm->changes[i]);
-        const bool is_compiler = length == 8 && !strncmp(arm->changes[i], "ASSAY_CC", length);
-        char *factor = is_compiler ? strdup("compiler")
-                       : library
-                           ? text_format("library %.*s", (int)length - 10, arm->changes[i] + 10)
-                           : text_format("variable %.*s", (int)length, arm->changes[i]);
+    for (size_t k = 0; k < 2; k++) {
+        for (i = 0; i < arms[k].change_count; i++) {
+            const char *change = arms[k].changes[i];
+            char *factor, *pattern;
 
-        if (pattern && factor && !has_change(other, arm->changes[i])) {
-            json_object_set_new(varied, pattern, json_string(factor));
-            if (library || is_compiler)
-                vary(varied, library ? stack : compiler, factor);
+            if (has_change(&arms[1 - k], change))
+                continue;
+            factor = factor_of_choice(&arms[k], change);
+            pattern = text_format("variable.%.*s", (int)strcspn(change, "="), change);
+            if (factor && pattern) {
+                json_object_set_new(varied, pattern, json_string(factor));
+                vary(varied, strcmp(factor, "compiler") ? stack : compiler, factor);
+            } else if (!is_named(names, change)) {
+                json_array_append_new(names, json_stringn(change, strcspn(change, "=")));
+            }
+            failed |= !pattern;
+            free(factor);
+            free(pattern);
         }
-        free(pattern);
-        free(factor);
     }
+    text_init(&together);
+    text_append(&together, json_array_size(names) > 1 ? "variables" : "variable");
+    json_array_foreach(names, i, name)
+        text_append_format(&together, "%s %s", i ? "," : "", json_string_value(name));
+    json_array_foreach(names, i, name)
+    {
+        char *pattern = text_format("variable.%s", json_string_value(name));
+
+        failed |= !pattern || !text_ok(&together) ||
+                  json_object_set_new(varied, pattern, json_string(together.data));
+        free(pattern);
+    }
+    for (i = 0; !failed && json_array_size(names) > 0 && stack[i]; i++)
+        if (!json_object_get(varied, stack[i])) /* a library that is chosen brings them itself */
+            json_object_set_new(varied, stack[i], json_string(together.data));
+    text_finish(&together);
+    json_decref(names);
+    return failed ? error_set(err, STATUS_NO_MEMORY, "no memory for what the arms set") : STATUS_OK;
 }
 
 /* Does this member of the planned cells differ? Both lack it: no. */
@@ -113,12 +171,20 @@ enum status varied_of_arms(const json_t *a, const json_t *b, json_t **ret, struc
     static const char *const workload[] = {"identity.workload_digest", "kernel.*", "jit.*",
                                            "choice.*", NULL};
     static const char *const emulation[] = {"gemm.*", NULL};
+    /* A framework brings its own kernels and libraries, and what it says of them. */
+    static const char *const worker[] = {
+        "worker.*",        "framework.*", "identity.implementation",
+        "identity.origin", "kernel.*",    "jit.*",
+        "library.*",       "compiler.*",  "choice.*",
+        "gemm.*",          "attention.*", NULL};
     struct arm arms[2] = {{0}, {0}};
     enum status status = read_arm(a, &arms[0], err);
     json_t *varied = json_object();
 
     if (status == STATUS_OK)
         status = read_arm(b, &arms[1], err);
+    if (status == STATUS_OK)
+        status = vary_changes(varied, arms, err); /* first: what is named itself replaces it */
     if (differs(a, b, "workload_digest"))
         vary(varied, workload, "workload");
     if (!same_text(arms[0].root, arms[1].root))
@@ -127,14 +193,12 @@ enum status varied_of_arms(const json_t *a, const json_t *b, json_t **ret, struc
         vary(varied, device, "device");
     if (differs(a, b, "precision"))
         vary(varied, precision, "precision");
-    if (differs(a, b, "implementation"))
+    if (differs(a, b, "worker"))
+        vary(varied, worker, "worker");
+    else if (differs(a, b, "implementation"))
         vary(varied, implementation, "implementation");
     if (differs(a, b, "emulate"))
         vary(varied, emulation, "emulation");
-    vary_changes(varied, &arms[0], &arms[1]);
-    vary_changes(varied, &arms[1], &arms[0]);
-    if (status == STATUS_OK && !varied)
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for what the arms set");
     if (status != STATUS_OK) {
         json_decref(varied);
         return status;

@@ -1,8 +1,8 @@
 /*
  * varied - what the two arms of a plan set on purpose, and whether it had an effect.
  *
- * A planned cell has in "spec" what its arm was given: {"root", "environment": ["NAME=VALUE",
- * "NAME", ...], ...}; its other members say what came of the rest.
+ * A planned cell has in "spec" what its arm was given: {"root", "driver", "environment":
+ * ["NAME=VALUE", "NAME", ...], ...}; its other members say what came of the rest.
  */
 #ifndef ASSAY_RESULTS_ANALYSIS_VARIED_H
 #define ASSAY_RESULTS_ANALYSIS_VARIED_H

@@ -203,6 +203,24 @@ static bool sum_packages(const struct account *accounts, size_t count, size_t tr
     return any;
 }
 
+/* Where every trial has both. */
+static void set_good(struct estimate *estimate, const struct account *account,
+                     const struct window_telemetry_view *views, size_t count, const char *item)
+{
+    struct estimate_interval per;
+    double logs[1024];
+
+    if (!item || account->known != count || count > sizeof(logs) / sizeof(*logs))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        if (!(views[i].good > 0))
+            return;
+        logs[i] = account->logs[i] + log(views[i].iterations / views[i].good);
+    }
+    per = window_telemetry_between_trials(logs, count, estimate->confidence);
+    estimate_set_metric(estimate, METRIC_ENERGY_GOOD, &per, item, false);
+}
+
 static enum status set_metrics(struct estimate *estimate, const char *source,
                                const struct account *account,
                                const struct window_telemetry_work *work, struct error *err)
@@ -320,6 +338,8 @@ static enum status add_energy(const struct window_telemetry_view *views, size_t 
     else if (status == STATUS_OK && device_is_cpu &&
              sum_packages(accounts, counter_count, count, &packages))
         status = set_metrics(estimate, "host packages", &packages, work, err);
+    if (status == STATUS_OK && estimate->energy_source)
+        set_good(estimate, device ? device : &packages, views, count, work->good);
     if (status == STATUS_OK && estimate->energy_source && views[0].has_window &&
         (double)(views[0].end_ns - views[0].begin_ns) < 0.99 * WINDOW_LEAST_NS)
         finding_add(&estimate->findings, FINDING_ENERGY_SHORT, 0, NULL,
@@ -337,17 +357,17 @@ static enum status add_energy(const struct window_telemetry_view *views, size_t 
 /* ---- libraries that differ between trials ---- */
 
 /* Most often all trials have one stack, which is quickly checked. */
-static bool has_one_stack(sqlite3 *db, int64_t cell)
+static bool has_one_stack(struct store *store, int64_t cell)
 {
     sqlite3_stmt *select = NULL;
-    bool one = sqlite3_prepare_v2(db,
-                                  "SELECT count(DISTINCT s.stack) FROM trial t JOIN trial_stack s"
-                                  " ON s.trial = t.id WHERE t.cell = ?1",
-                                  -1, &select, NULL) == SQLITE_OK &&
+    bool one = store_prepare(store,
+                             "SELECT count(DISTINCT s.stack) FROM trial t JOIN trial_stack s"
+                             " ON s.trial = t.id WHERE t.cell = ?1",
+                             &select) == SQLITE_OK &&
                sqlite3_bind_int64(select, 1, cell) == SQLITE_OK &&
                sqlite3_step(select) == SQLITE_ROW && sqlite3_column_int64(select, 0) <= 1;
 
-    sqlite3_finalize(select);
+    store_release(select);
     return one;
 }
 
@@ -358,25 +378,27 @@ static enum status add_changes(struct store *store, int64_t cell, struct finding
     sqlite3 *db = store_connection(store);
     int rc;
 
-    if (has_one_stack(db, cell))
+    if (has_one_stack(store, cell))
         return STATUS_OK;
-    rc = sqlite3_prepare_v2(
-        db,
+    rc = store_prepare(
+        store,
         "SELECT c.path, count(DISTINCT c.sha256) FROM trial t"
         " JOIN trial_stack s ON s.trial = t.id JOIN stack_member m ON m.stack = s.stack"
         " JOIN component c ON c.id = m.component WHERE t.cell = ?1 AND c.sha256 IS NOT NULL"
         " GROUP BY c.path HAVING count(DISTINCT c.sha256) > 1 ORDER BY c.path",
-        -1, &select, NULL);
+        &select);
 
     if (rc == SQLITE_OK)
         rc = sqlite3_bind_int64(select, 1, cell);
-    while (rc == SQLITE_OK && sqlite3_step(select) == SQLITE_ROW)
+    while (rc == SQLITE_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
         finding_add(findings, FINDING_FILE_CHANGED, 0, (const char *)sqlite3_column_text(select, 0),
                     (double[]){(double)sqlite3_column_int(select, 1)});
-    rc = sqlite3_finalize(select);
-    return rc == SQLITE_OK ? STATUS_OK
-                           : error_set(err, STATUS_IO, "%s: reading a result: %s",
-                                       store_path(store), sqlite3_errmsg(db));
+        rc = SQLITE_OK;
+    }
+    store_release(select);
+    return rc == SQLITE_DONE ? STATUS_OK
+                             : error_set(err, STATUS_IO, "%s: reading a result: %s",
+                                         store_path(store), sqlite3_errmsg(db));
 }
 
 /* ---- all of it ---- */
@@ -384,24 +406,24 @@ static enum status add_changes(struct store *store, int64_t cell, struct finding
 static bool has_telemetry(struct store *store, int64_t cell)
 {
     sqlite3_stmt *select = NULL;
-    bool any = sqlite3_prepare_v2(store_connection(store),
-                                  "SELECT 1 FROM telemetry x JOIN trial t ON t.id = x.trial"
-                                  " WHERE t.cell = ?1 LIMIT 1",
-                                  -1, &select, NULL) == SQLITE_OK &&
+    bool any = store_prepare(store,
+                             "SELECT 1 FROM telemetry x JOIN trial t ON t.id = x.trial"
+                             " WHERE t.cell = ?1 LIMIT 1",
+                             &select) == SQLITE_OK &&
                sqlite3_bind_int64(select, 1, cell) == SQLITE_OK &&
                sqlite3_step(select) == SQLITE_ROW;
 
-    sqlite3_finalize(select);
+    store_release(select);
     return any;
 }
 
 static bool ask_window(struct store *store, struct window_telemetry_view *view)
 {
     sqlite3_stmt *select = NULL;
-    bool row = sqlite3_prepare_v2(store_connection(store),
-                                  "SELECT begin_ns, end_ns FROM phase WHERE trial = ?1"
-                                  " AND name = 'window' ORDER BY id DESC LIMIT 1",
-                                  -1, &select, NULL) == SQLITE_OK &&
+    bool row = store_prepare(store,
+                             "SELECT begin_ns, end_ns FROM phase WHERE trial = ?1"
+                             " AND name = 'window' ORDER BY id DESC LIMIT 1",
+                             &select) == SQLITE_OK &&
                sqlite3_bind_int64(select, 1, view->trial) == SQLITE_OK &&
                sqlite3_step(select) == SQLITE_ROW;
 
@@ -409,21 +431,21 @@ static bool ask_window(struct store *store, struct window_telemetry_view *view)
         view->begin_ns = sqlite3_column_int64(select, 0);
         view->end_ns = sqlite3_column_int64(select, 1);
     }
-    sqlite3_finalize(select);
+    store_release(select);
     return row;
 }
 
 static bool is_cpu(struct store *store, int64_t trial)
 {
     sqlite3_stmt *select = NULL;
-    bool cpu = sqlite3_prepare_v2(store_connection(store),
-                                  "SELECT 1 FROM trial_device t JOIN device d ON d.id = t.device"
-                                  " WHERE t.trial = ?1 AND d.type = 'cpu'",
-                                  -1, &select, NULL) == SQLITE_OK &&
+    bool cpu = store_prepare(store,
+                             "SELECT 1 FROM trial_device t JOIN device d ON d.id = t.device"
+                             " WHERE t.trial = ?1 AND d.type = 'cpu'",
+                             &select) == SQLITE_OK &&
                sqlite3_bind_int64(select, 1, trial) == SQLITE_OK &&
                sqlite3_step(select) == SQLITE_ROW;
 
-    sqlite3_finalize(select);
+    store_release(select);
     return cpu;
 }
 
@@ -444,7 +466,8 @@ enum status window_telemetry_add(struct store *store, int64_t cell,
         views[i] = (struct window_telemetry_view){.store = store,
                                                   .trial = trials[i].trial,
                                                   .number = trials[i].number,
-                                                  .iterations = trials[i].iterations};
+                                                  .iterations = trials[i].iterations,
+                                                  .good = trials[i].good};
         views[i].has_window = ask_window(store, &views[i]);
         status = store_telemetry_json(store, trials[i].trial, &views[i].telemetry, err);
         if (status == STATUS_OK)

@@ -21,6 +21,7 @@ struct window_telemetry_trial {
     int64_t trial;     /* row */
     int64_t number;    /* among the cell's planned trials, from 1 */
     double iterations; /* in its window */
+    double good;       /* of a server: tokens or requests inside the limits; else 0 */
 };
 
 /* Of one iteration; 0: not counted. */
@@ -28,16 +29,17 @@ struct window_telemetry_work {
     int64_t ops, bytes, items;
     const char *item; /* "token"; NULL: no such unit */
     bool integers;    /* arithmetic is of integers */
+    const char *good; /* of a server: "token" or "request"; NULL: none */
 };
 
 /*
  * Adds to an estimate, where telemetry has it:
- *   metrics        energy per iteration, item, operation and byte (intervals between trials, by t
- * on the log) and mean power, from the counter that `energy_source` names: the device's own, else
- * the sum of the host's packages when the device is a CPU energy         [{part, channel, source,
- * joules_per_iteration: {value, lo, hi}, reason, trials: [{trial_number, joules, joules_by_power,
- * seconds, reason}]}], one for each energy counter; value is null and reason given where it gave
- * none findings       what happened in the windows
+ *   metrics        energy per iteration, item, operation, byte and good token of a server
+ * (intervals between trials, by t on the log) and mean power, from the counter that `energy_source`
+ * names: the device's own, else the sum of the host's packages when the device is a CPU energy
+ * [{part, channel, source, joules_per_iteration: {value, lo, hi}, reason, trials: [{trial_number,
+ * joules, joules_by_power, seconds, reason}]}], one for each energy counter; value is null and
+ * reason given where it gave none findings       what happened in the windows
  */
 enum status window_telemetry_add(struct store *store, int64_t cell,
                                  const struct window_telemetry_trial *trials, size_t count,

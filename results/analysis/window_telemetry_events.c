@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/core/text.h"
+#include "protocols/stats/order.h"
 
 #define STEAL_SHARE 0.02  /* of one processor's time */
 #define OTHERS_SHARE 0.25 /* likewise */
@@ -122,13 +123,6 @@ static void mask_event(const struct events *events, const json_t *described,
     text_finish(&names);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 static void clock_event(const struct events *events, const char *name,
                         const struct energy_series *series)
 {
@@ -139,7 +133,7 @@ static void clock_event(const struct events *events, const char *name,
         if (series->values[i] != ENERGY_MISSING && in_window(events, series->times[i]))
             sorted[count++] = series->values[i];
     if (count > 1) {
-        qsort(sorted, count, sizeof(*sorted), ascending);
+        order_sort(sorted, count);
         if ((double)sorted[0] < CLOCK_DROP * (double)sorted[count - 1])
             found(events, FINDING_CLOCK_MOVED, name,
                   (double[]){(double)sorted[0] * 1e3, (double)sorted[count - 1] * 1e3});

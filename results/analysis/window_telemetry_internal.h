@@ -12,7 +12,7 @@ struct window_telemetry_view {
     struct store *store;
     int64_t trial;
     int64_t number; /* as findings count them: from 1 */
-    double iterations;
+    double iterations, good;
     json_t *telemetry; /* store_telemetry_json */
     bool has_window;
     int64_t begin_ns, end_ns;

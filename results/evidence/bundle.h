@@ -82,7 +82,9 @@ void bundle_head_finish(struct bundle_head *head);
 
 /* A line of a bundle. Borrowed. */
 struct bundle_line {
-    const json_t *json;
+    const json_t *json; /* "record" in it is null */
+    const char *record; /* its canonical JSON, not terminated; NULL: it has none */
+    size_t record_length;
     uint64_t number; /* in the file, from 1 */
 };
 

@@ -1,6 +1,7 @@
 #include "results/evidence/bundle.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -194,13 +195,13 @@ static enum status find_known(struct importer *importer, const struct bundle_lin
 
 /* The list of campaigns in the first line is that of the records. */
 static enum status check_listed(struct importer *importer, const struct bundle_head *head,
-                                const struct bundle_line *line, const json_t *record,
+                                const struct bundle_line *line, struct record_span uid,
                                 struct error *err)
 {
-    const char *uid = json_string_value(json_object_get(record, "uid"));
     const char *told = json_string_value(json_array_get(head->campaigns, importer->shown++));
 
-    return uid && told && !strcmp(uid, told)
+    return told && uid.length == strlen(told) + 2 && *uid.bytes == '"' &&
+                   !memcmp(uid.bytes + 1, told, strlen(told))
                ? STATUS_OK
                : bad_line(importer, line, err,
                           "its campaign is not the one that the first line names here");
@@ -257,14 +258,13 @@ static enum status refuse_later(const struct importer *importer, struct error *e
 }
 
 static enum status enter(struct importer *importer, const struct bundle_line *line,
-                         const struct record_type *type, const char *body, int64_t leaf,
-                         struct error *err)
+                         const struct record_type *type, int64_t leaf, struct error *err)
 {
     struct record_row row = {.log = importer->log,
                              .leaf = leaf,
                              .type = type,
-                             .body = body,
-                             .length = strlen(body),
+                             .body = line->record,
+                             .length = line->record_length,
                              .keep_body = true,
                              .blob = note_blob,
                              .context = importer};
@@ -276,7 +276,7 @@ static enum status enter(struct importer *importer, const struct bundle_line *li
     if (!read_salt(json_object_get(line->json, "salt"), &salts, &each))
         status = bad_line(importer, line, err, "its salt cannot be read");
     if (status == STATUS_OK) {
-        status = record_digest(type, body, row.length, &salts, &row.digest, NULL, err);
+        status = record_digest(type, row.body, row.length, &salts, &row.digest, NULL, err);
         if (status != STATUS_OK && err)
             error_prefix(err, "%s:%" PRIu64 ": record %" PRId64, importer->path, line->number,
                          leaf);
@@ -308,33 +308,57 @@ static enum status enter(struct importer *importer, const struct bundle_line *li
     return status;
 }
 
+/* What must be known of a record before it is entered. */
+struct named {
+    struct record_span type, uid;
+};
+
+static enum status name_record(void *context, struct record_span name, struct record_span value,
+                               struct error *err)
+{
+    struct named *named = context;
+
+    (void)err;
+    if (name.length == 4 && !memcmp(name.bytes, "type", 4))
+        named->type = value;
+    if (name.length == 3 && !memcmp(name.bytes, "uid", 3))
+        named->uid = value;
+    return STATUS_OK;
+}
+
+static const struct record_type *type_of(struct record_span type)
+{
+    char name[32] = "";
+
+    if (type.length > 2)
+        snprintf(name, sizeof(name), "%.*s", (int)type.length - 2, type.bytes + 1);
+    return record_type_find(name);
+}
+
 static enum status take_record(struct importer *importer, const struct bundle_head *head,
                                const struct bundle_line *line, struct error *err)
 {
-    const json_t *record = json_object_get(line->json, "record");
     const json_t *number = json_object_get(line->json, "leaf");
-    const char *name = json_string_value(json_object_get(record, "type"));
-    const struct record_type *type = name ? record_type_find(name) : NULL;
     const int64_t leaf = json_integer_value(number);
-    char *body = NULL;
-    enum status status;
+    struct named named = {0};
+    const struct record_visitor visitor = {.context = &named, .top = name_record};
+    const struct record_type *type;
+    enum status status = STATUS_OK;
 
     if (json_object_size(line->json) != 3 || !json_is_integer(number) ||
         !json_object_get(line->json, "salt"))
         return bad_line(importer, line, err, "is not a line that bundles have");
     if (leaf <= importer->last_leaf || leaf >= head->size)
         return bad_line(importer, line, err, "its record is not in the order of the log");
+    record_scan(NULL, line->record, line->record_length, &visitor, NULL);
+    type = type_of(named.type);
     if (!type)
         return bad_line(importer, line, err,
                         "is a record of a type that this assay does not know; a newer one may");
     importer->last_leaf = leaf;
-    status = canonical_dump(record, &body, err);
-    if (status == STATUS_OK && !strcmp(type->name, "campaign"))
-        status = check_listed(importer, head, line, record, err);
-    if (status == STATUS_OK)
-        status = enter(importer, line, type, body, leaf, err);
-    free(body);
-    return status;
+    if (!strcmp(type->name, "campaign"))
+        status = check_listed(importer, head, line, named.uid, err);
+    return status == STATUS_OK ? enter(importer, line, type, leaf, err) : status;
 }
 
 static enum status insert_chunk(struct importer *importer, const struct bundle_line *line,
@@ -351,14 +375,13 @@ static enum status insert_chunk(struct importer *importer, const struct bundle_l
         !key_base64_decode(json_string_value(base64), json_string_length(base64), bytes,
                            sizeof(bytes), &chunk.length))
         return bad_line(importer, line, err, "its samples cannot be read");
-    status = series_decode(bytes, chunk.length, values, &count, err);
+    status = series_decode(bytes, chunk.length, values, &count, &chunk.facts, err);
     if (status != STATUS_OK) {
         if (err)
             error_prefix(err, "%s:%" PRIu64, importer->path, line->number);
         return status;
     }
     chunk.count = (int64_t)count;
-    chunk.facts = series_measure(values, count);
     *first += chunk.count;
     return store_insert_chunk(importer->store, trial, name, &chunk, err);
 }
@@ -410,7 +433,7 @@ static enum status take_line(void *context, const struct bundle_head *head,
     }
     if (status != STATUS_OK)
         return status;
-    if (json_object_get(line->json, "record"))
+    if (line->record)
         return take_record(importer, head, line, err);
     if (importer->is_known)
         return STATUS_OK;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/core/text.h"
+#include "protocols/stats/order.h"
 #include "results/store/store_internal.h"
 
 struct numbers {
@@ -134,13 +135,6 @@ static enum status add_since(struct proving *proving, const char *word, struct e
     return add_head(proving, size, err);
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
 /* Those of checkpoints, and those that were asked for. */
 static enum status add_heads(struct proving *proving, const struct bundle_options *options,
                              struct error *err)
@@ -158,8 +152,7 @@ static enum status add_heads(struct proving *proving, const struct bundle_option
     if (status == STATUS_OK)
         status = add_number(&proving->sizes, proving->size, err);
     if (status == STATUS_OK)
-        qsort(proving->sizes.items, proving->sizes.count, sizeof(*proving->sizes.items),
-              compare_numbers);
+        order_sort(proving->sizes.items, proving->sizes.count);
     free(sizes.items);
     return status;
 }

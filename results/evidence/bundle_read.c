@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "harness/core/canonical.h"
 #include "harness/core/text.h"
+#include "results/record/record.h"
 
 #define LINE_MAX_BYTES ((size_t)128 << 20)
 #define MARK "{\"assay_bundle\":"
@@ -127,22 +127,42 @@ static enum status take_end(struct reader *reader, const json_t *line, struct bu
                : damaged(reader, err, "its own SHA-256 does not match: it was changed in transit");
 }
 
-/* Only the canonical form: anything else was not written by assay. New reference. */
-static enum status parse_line(struct reader *reader, json_t **ret, struct error *err)
-{
-    char *again = NULL;
-    enum status status = canonical_parse(reader->line, reader->length, reader->path, ret, err);
+/* A line's members; the value of "record" is kept apart. */
+struct parsing {
+    json_t *json;
+    struct record_span record;
+};
 
-    if (status == STATUS_NO_MEMORY)
-        return status;
-    if (status != STATUS_OK || !json_is_object(*ret))
-        return damaged(reader, err, "is not a JSON object");
-    status = canonical_dump(*ret, &again, err);
-    if (status == STATUS_OK &&
-        (strlen(again) != reader->length || memcmp(again, reader->line, reader->length) != 0))
-        status = damaged(reader, err, "is not in canonical form");
-    free(again);
-    return status;
+static enum status take_member(void *context, struct record_span name, struct record_span value,
+                               struct error *err)
+{
+    struct parsing *parsing = context;
+    char *key = text_format("%.*s", (int)name.length, name.bytes);
+    const bool is_record = key && !strcmp(key, "record");
+    json_t *json =
+        is_record ? json_null() : json_loadb(value.bytes, value.length, JSON_DECODE_ANY, NULL);
+    const bool is_set = key && json_object_set_new(parsing->json, key, json) == 0;
+
+    if (!key)
+        json_decref(json);
+    if (is_record)
+        parsing->record = value;
+    free(key);
+    return is_set ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+}
+
+/* Only the canonical form: anything else was not written by assay. `ret->json`: a new reference. */
+static enum status parse_line(struct reader *reader, struct parsing *ret, struct error *err)
+{
+    const struct record_visitor visitor = {.context = ret, .is_exact = true, .top = take_member};
+    enum status status;
+
+    ret->json = json_object();
+    if (!ret->json)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+    status = record_scan(NULL, reader->line, reader->length, &visitor, err);
+    return status == STATUS_CORRUPT ? damaged(reader, err, "is not a JSON object in canonical form")
+                                    : status;
 }
 
 /* Reads a line, without its newline; *ret_more is false at the end. */
@@ -180,19 +200,22 @@ static enum status take_line(struct reader *reader, struct bundle_head *head, vo
                                                  const struct bundle_line *, struct error *),
                              struct error *err)
 {
-    json_t *json = NULL;
-    enum status status = parse_line(reader, &json, err);
+    struct parsing line = {0};
+    enum status status = parse_line(reader, &line, err);
 
-    reader->records += json_object_get(json, "record") != NULL;
+    reader->records += line.record.bytes != NULL;
     if (status == STATUS_OK && reader->has_end)
         status = damaged(reader, err, "there is data after the bundle's last line");
     else if (status == STATUS_OK && reader->number == 1)
-        status = take_head(reader, json, head, err);
-    else if (status == STATUS_OK && json_object_get(json, "seal"))
-        status = take_end(reader, json, head, err);
+        status = take_head(reader, line.json, head, err);
+    else if (status == STATUS_OK && json_object_get(line.json, "seal"))
+        status = take_end(reader, line.json, head, err);
     else if (status == STATUS_OK)
-        status = take(context, head, &(struct bundle_line){json, reader->number}, err);
-    json_decref(json);
+        status = take(
+            context, head,
+            &(struct bundle_line){line.json, line.record.bytes, line.record.length, reader->number},
+            err);
+    json_decref(line.json);
     digest_update(&reader->before, reader->line, reader->length);
     digest_update(&reader->before, "\n", 1);
     return status;

@@ -7,6 +7,7 @@
 
 #include "harness/core/clock.h"
 #include "results/evidence/cosignature.h"
+#include "results/evidence/merkle.h"
 #include "results/evidence/note.h"
 #include "results/store/schema_model.h"
 #include "results/store/store_internal.h"
@@ -160,6 +161,8 @@ static enum status campaign_digest(struct store *store, int64_t campaign, char r
 
     digest =
         json_string_value(json_object_get(json_object_get(reference.json, "campaign"), "record"));
+    if (status == STATUS_OK && !digest)
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
     snprintf(ret, DIGEST_HEX_SIZE, "%s", digest ? digest : "");
     json_decref(reference.json);
     return status;
@@ -178,7 +181,9 @@ static enum status put_manifests(struct store *store, const int64_t *campaigns, 
         status = ledger_manifest(store, campaigns[i], size, &manifest, err);
         if (status == STATUS_OK)
             status = campaign_digest(store, campaigns[i], hex, err);
-        if (status == STATUS_OK && json_object_set_new(all, hex, manifest) < 0)
+        if (status != STATUS_OK)
+            json_decref(manifest);
+        else if (json_object_set_new(all, hex, manifest) < 0)
             body->failed = true;
     }
     body_json(body, "manifest", all);

@@ -17,7 +17,6 @@
 #include "harness/core/digest.h"
 #include "harness/core/status.h"
 #include "results/evidence/key.h"
-#include "results/evidence/merkle.h"
 #include "results/evidence/note.h"
 #include "results/store/store.h"
 

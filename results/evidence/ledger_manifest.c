@@ -4,6 +4,7 @@
 
 #include "harness/core/text.h"
 #include "results/evidence/ledger.h"
+#include "results/evidence/merkle.h"
 #include "results/store/store_internal.h"
 
 /* Ends the group of records of one type: how many, and their tree's hash. */
@@ -56,14 +57,15 @@ enum status ledger_manifest(struct store *store, int64_t campaign, int64_t size,
                             struct error *err)
 {
     struct statement statement;
-    enum status status =
-        statement_begin(store,
-                        "SELECT r.type, r.digest FROM campaign g JOIN about a ON a.campaign ="
-                        " g.record JOIN record r ON r.id = a.record WHERE g.id = ?1 AND r.log ="
-                        " (SELECT log FROM record WHERE id = g.record) AND r.leaf < ?2 AND NOT"
-                        " EXISTS (SELECT 1 FROM about o WHERE o.record = a.record AND o.campaign <>"
-                        " a.campaign) ORDER BY r.type, r.leaf",
-                        &statement, err);
+    /* CROSS JOIN: from the campaign on, whose records are few of its log. */
+    enum status status = statement_begin(
+        store,
+        "SELECT r.type, r.digest FROM campaign g CROSS JOIN about a ON a.campaign ="
+        " g.record CROSS JOIN record r ON r.id = a.record WHERE g.id = ?1 AND r.log ="
+        " (SELECT log FROM record WHERE id = g.record) AND r.leaf < ?2 AND NOT"
+        " EXISTS (SELECT 1 FROM about o WHERE o.record = a.record AND o.campaign <>"
+        " a.campaign) ORDER BY r.type, r.leaf",
+        &statement, err);
 
     if (status != STATUS_OK)
         return status;
@@ -91,7 +93,8 @@ enum status ledger_manifest_together(struct store *store, const int64_t *campaig
                   " json_each(?1) j JOIN campaign g ON g.id = j.value JOIN record r ON r.id ="
                   " g.record) SELECT r.type, r.digest FROM (SELECT a.record FROM these t JOIN"
                   " about a ON a.campaign = t.record GROUP BY a.record HAVING count(*) > 1) m"
-                  " JOIN record r ON r.id = m.record WHERE r.log = (SELECT log FROM these) AND"
+                  " CROSS JOIN record r ON r.id = m.record WHERE r.log = (SELECT log FROM these) "
+                  "AND"
                   " r.leaf < ?2 AND NOT EXISTS (SELECT 1 FROM about o WHERE o.record = r.id"
                   " AND o.campaign NOT IN (SELECT record FROM these)) ORDER BY r.type, r.leaf",
                   &statement, err)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/core/clock.h"
+#include "results/evidence/cosignature.h"
 #include "results/evidence/merkle_levels.h"
 #include "results/evidence/note.h"
 #include "results/store/store_internal.h"

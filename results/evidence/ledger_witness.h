@@ -7,7 +7,6 @@
 
 #include "harness/core/status.h"
 #include "harness/core/text.h"
-#include "results/evidence/cosignature.h"
 #include "results/evidence/ledger.h"
 #include "results/evidence/roster.h"
 

@@ -120,6 +120,7 @@ void verify_findings_add(struct verify_findings *findings, enum verify_level lev
     vsnprintf(message, sizeof(message), format, args);
     va_end(args);
     note = &findings->items[findings->count++];
+    note->part = findings->part;
     note->finding = (struct verify_finding){level, check, table ? strdup(table) : NULL,
                                             key ? strdup(key) : NULL, strdup(message)};
     if ((table && !note->finding.table) || (key && !note->finding.key) || !note->finding.message)
@@ -131,7 +132,10 @@ void verify_findings_report(struct verify *verify, struct verify_findings *findi
     for (size_t i = 0; i < findings->count; i++) {
         struct verify_finding *finding = &findings->items[i].finding;
 
-        report(verify, finding);
+        if (i < VERIFY_FINDINGS_MAX)
+            report(verify, finding);
+        else
+            findings->unreported++;
         free((void *)(uintptr_t)finding->table);
         free((void *)(uintptr_t)finding->key);
         free((void *)(uintptr_t)finding->message);
@@ -340,10 +344,14 @@ static enum status identify(struct verify *verify, struct error *err)
             verify->path);
     look_beside(verify);
     version = pragma(db, "PRAGMA user_version");
-    if (version < 1 || version > newest)
+    if (version > newest)
         return error_set(err, STATUS_CORRUPT,
-                         "%s: has schema version %" PRId64 ", this assay knows 1 to %d",
+                         "%s: has schema version %" PRId64 ", this assay knows versions up to %d; "
+                         "use the newer assay that wrote it",
                          verify->path, version, newest);
+    if (version < 1)
+        return error_set(err, STATUS_CORRUPT, "%s: has the impossible schema version %" PRId64,
+                         verify->path, version);
     verify->summary->schema_version = version;
     return STATUS_OK;
 }
@@ -446,7 +454,7 @@ static enum status finish_side(struct side *side, struct verify *verify, struct 
 static enum status check_all(struct verify *verify, struct error *err)
 {
     static step_fn *const steps[] = {verify_records, verify_tree, verify_signatures, verify_series,
-                                     verify_conduct};
+                                     verify_serving};
     static step_fn *const last_steps[] = {verify_shown, verify_cells, verify_estimates,
                                           verify_comparisons};
     struct side *sides = malloc(SIDES * sizeof(*sides));

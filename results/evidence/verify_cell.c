@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "protocols/serving/saturation.h"
 #include "protocols/data_seed.h"
 #include "results/evidence/verify_internal.h"
 
@@ -37,7 +38,7 @@ static const struct same cell_of_cell[] = {{"ordinal", "ordinal"},
 static const struct same cell_of_protocol[] = {
     {"name", "protocol_name"}, {"trials", "trials"}, {0}};
 static const struct same cell_of_workload[] = {
-    {"workload", "workload_name"}, {"kind", "kind"}, {"scenario", "scenario"}, {0}};
+    {"workload", "workload_name"}, {"kind", "kind"}, {0}};
 
 struct context {
     struct verify *verify;
@@ -222,6 +223,27 @@ static void check_seed(struct context *context, sqlite3_stmt *row, const json_t 
     json_decref(seed);
 }
 
+/* Of a server: with one of the declared rates; saturated where one is a share. */
+static void check_scenario(struct context *context, sqlite3_stmt *row, const json_t *workload)
+{
+    const json_t *declared = json_object_get(workload, "scenario"), *rate;
+    const json_t *rates = json_object_get(json_object_get(workload, "load"), "rates");
+    const char *stored = text_at(row, find_column(row, "scenario"));
+    char text[48];
+    size_t i;
+
+    json_array_foreach(rates, i, rate)
+    {
+        if (json_is_string(rate))
+            snprintf(text, sizeof(text), "server@%.39s", json_string_value(rate));
+        else
+            snprintf(text, sizeof(text), "server@%.15g", json_number_value(rate));
+        if (!strcmp(text, stored) || (json_is_string(rate) && !strcmp(stored, SERVING_SATURATED)))
+            return;
+    }
+    check_column(context->verify, "cell", row, "scenario", declared, "the declared workload");
+}
+
 /* columns: 0 id, 1 name, 2 protocol, 3 its body, 4 workload, 5 its body, then the cell's */
 static void check_cell(struct context *context, sqlite3_stmt *row, size_t at)
 {
@@ -240,6 +262,7 @@ static void check_cell(struct context *context, sqlite3_stmt *row, size_t at)
         check_seed(context, row, protocol);
     if (workload) {
         check_same(verify, "cell", row, workload, cell_of_workload, "the declared workload");
+        check_scenario(context, row, workload);
         check_work(context, row, workload);
     }
 }
@@ -328,7 +351,7 @@ static void check_tolerances(struct context *context)
         "SELECT v.id, 'trial ' || v.trial, v.output, v.metric, max(v.tolerance), c.workload,"
         " w.body AS workload_body, c.precision, c.batch FROM verification v JOIN trial t ON t.id ="
         " v.trial JOIN cell c ON c.id = t.cell JOIN content w ON w.digest = c.workload WHERE"
-        " v.metric <> 'same_bits' AND v.trial NOT IN (" VERIFY_FOREIGN_TRIALS ") GROUP BY"
+        " v.metric <> 'same_bits' AND v.trial NOT IN (" VERIFY_UNCHECKED_TRIALS ") GROUP BY"
         " c.workload, c.precision, c.batch, v.output, v.metric",
         VERIFY_CELL, "verification");
 

@@ -4,6 +4,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include <sqlite3.h>
@@ -11,6 +13,7 @@
 #include "harness/core/text.h"
 #include "results/store/store_internal.h"
 #include "results/evidence/verify.h"
+#include "results/store/foreign_worker.h"
 
 /*
  * Mathematical functions of the C library differ in the last bit from one version and processor to
@@ -23,6 +26,7 @@
 
 struct verify_note {
     struct verify_finding finding; /* strings are heap */
+    int64_t part;
 };
 
 /* Findings of one worker, reported when its step is over. */
@@ -30,6 +34,7 @@ struct verify_findings {
     struct verify_note *items;
     size_t count, capacity;
     int64_t unreported;
+    int64_t part; /* of the work: what is added is of it */
 };
 
 /* Remaining budget of the statements of one connection. */
@@ -120,7 +125,7 @@ void verify_report_damage(struct verify *verify, enum verify_check check, const 
 void verify_findings_add(struct verify_findings *findings, enum verify_level level,
                          enum verify_check check, const char *table, const char *key,
                          const char *format, ...) __attribute__((format(printf, 6, 7)));
-/* Reports them and empties the list. */
+/* Reports them, VERIFY_FINDINGS_MAX at most, and empties the list. */
 void verify_findings_report(struct verify *verify, struct verify_findings *findings);
 
 /* Whether the user has stopped it, or the system refused something. */
@@ -130,10 +135,16 @@ bool verify_progress(struct verify *verify, const char *doing, uint64_t done, ui
 
 /* ---- work divided among threads ---- */
 
-/* SQL: trials whose worker was another program than assay (harness/runner/PROTOCOL.md). */
+/* SQL: trials whose worker was another program than assay (harness/runner/PROTOCOL.md). Mostly
+ * there is no such reading, which is asked first. */
+#define VERIFY_FOREIGN_READINGS "SELECT id FROM reading WHERE name = 'variable.ASSAY_WORKER'"
 #define VERIFY_FOREIGN_TRIALS                                                                      \
-    "SELECT n.trial FROM reading r JOIN reading_member m ON m.reading = r.id JOIN environment n"   \
-    " ON n.readings = m.reading_set AND n.at = 'host' WHERE r.name = 'variable.ASSAY_WORKER'"
+    "SELECT n.trial FROM environment n WHERE n.at = 'host' AND EXISTS (" VERIFY_FOREIGN_READINGS   \
+    ") AND n.readings IN (SELECT m.reading_set FROM reading_member m WHERE m.reading IN "          \
+    "(" VERIFY_FOREIGN_READINGS "))"
+
+/* Those of them whose checks are that program's word. */
+#define VERIFY_UNCHECKED_TRIALS VERIFY_FOREIGN_TRIALS " AND NOT " FOREIGN_WORKER_CHECKED("n.trial")
 
 struct verify_worker {
     struct verify *verify;
@@ -145,7 +156,8 @@ struct verify_worker {
 typedef void verify_work_fn(struct verify_worker *worker, int64_t first, int64_t end);
 /*
  * Calls `work` with parts of [0, total), at most `step` long, in as many threads as asked. Findings
- * are reported in the order of their parts' workers. Returns the workers' `done` in sum.
+ * are reported in the order of their parts, whatever the number of threads. Returns the workers'
+ * `done` in sum.
  */
 enum status verify_share(struct verify *verify, const char *doing, int64_t total, int64_t step,
                          verify_work_fn *work, int64_t *ret_done, struct error *err);
@@ -156,6 +168,19 @@ enum status verify_schema(struct verify *verify, struct error *err);
 enum status verify_structure(struct verify *verify, struct error *err);
 /* verify_record.c: each record by itself. */
 enum status verify_records(struct verify *verify, struct error *err);
+/* A head that the reader expects. */
+struct verify_expected {
+    bool is_asked, is_seen;
+    int64_t size; /* -1: any */
+    struct digest root;
+};
+/* verify_tree.c: whether the head of so many records is the expected one. */
+void verify_compare_head(struct verify_expected *expected, int64_t size, const struct digest *root);
+/* What there was of campaigns, against what a head of another log says. columns of `row`: 0 id, 1
+ * leaf, 4 body */
+void verify_manifests(struct verify *verify, sqlite3_stmt *row);
+/* verify_bundles.c: the logs of bundles. `total`: records of the file. */
+void verify_bundles(struct verify *verify, struct verify_expected *expected, int64_t total);
 /* verify_tree.c: the logs and their heads. */
 enum status verify_tree(struct verify *verify, struct error *err);
 /* verify_tables.c: tables and blobs against the records. */
@@ -165,8 +190,9 @@ enum status verify_signatures(struct verify *verify, struct error *err);
 enum status verify_shown(struct verify *verify, struct error *err);
 enum status verify_complete(struct verify *verify, struct error *err);
 enum status verify_cells(struct verify *verify, struct error *err);
+/* verify_series.c: samples, and whether trials were measured as their protocols say. */
 enum status verify_series(struct verify *verify, struct error *err);
-enum status verify_conduct(struct verify *verify, struct error *err);
+enum status verify_serving(struct verify *verify, struct error *err);
 enum status verify_trials(struct verify *verify, struct error *err);
 enum status verify_estimates(struct verify *verify, struct error *err);
 enum status verify_comparisons(struct verify *verify, struct error *err);
@@ -187,6 +213,22 @@ static inline const char *text_at(sqlite3_stmt *select, int column)
     const char *text = (const char *)sqlite3_column_text(select, column);
 
     return text ? text : "";
+}
+/* A column as a digest; false, without a change: it is none. */
+static inline bool column_digest(sqlite3_stmt *row, int column, struct digest *ret)
+{
+    const void *bytes = sqlite3_column_blob(row, column);
+
+    if (!bytes || sqlite3_column_bytes(row, column) != DIGEST_SIZE)
+        return false;
+    memcpy(ret->bytes, bytes, DIGEST_SIZE);
+    return true;
+}
+/* The first column, a row's id, as text in `ret`, which is returned. */
+static inline const char *key_of(sqlite3_stmt *row, char ret[24])
+{
+    snprintf(ret, 24, "%lld", (long long)sqlite3_column_int64(row, 0));
+    return ret;
 }
 /* The single number that `sql` gives, with up to one parameter; `missing` when there is none. */
 int64_t verify_ask(struct verify *verify, const char *sql, int64_t parameter, int64_t missing,

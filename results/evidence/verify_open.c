@@ -18,23 +18,6 @@ static int on_work(void *context)
     return budget->left < 0 || verify_stopped(budget->verify);
 }
 
-/* "file:..." with what means something else in a URI written as %XX. */
-static char *uri_of(const char *path, const char *query)
-{
-    struct text name;
-
-    text_init(&name);
-    text_append(&name, *path == '/' ? "file://" : "file:");
-    for (const char *c = path; *c; c++) {
-        if (strchr("?#%", *c))
-            text_append_format(&name, "%%%02X", *c);
-        else
-            text_append_char(&name, *c);
-    }
-    text_append(&name, query);
-    return text_steal(&name);
-}
-
 static void harden(sqlite3 *db, int64_t wait_ns, struct verify_budget *budget)
 {
     store_limit_connection(db);
@@ -60,7 +43,7 @@ void verify_renew(struct verify *verify, struct store *store)
 enum status verify_open(struct verify *verify, struct store **ret, struct error *err)
 {
     struct store *store = calloc(1, sizeof(*store));
-    char *name = uri_of(verify->path, verify->immutable ? "?immutable=1" : "?mode=ro");
+    char *name = store_uri(verify->path, verify->immutable ? "?immutable=1" : "?mode=ro");
     struct verify_budget *budget = calloc(1, sizeof(*budget));
     enum status status = STATUS_OK;
     int rc;

@@ -1,6 +1,8 @@
+#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "harness/core/shortage.h"
 #include "results/evidence/verify_internal.h"
 
 #define THREADS_MAX 64
@@ -42,8 +44,10 @@ static void *run(void *context)
     struct thread *thread = context;
     int64_t first, end;
 
-    while (claim(thread->share, &first, &end))
+    while (claim(thread->share, &first, &end)) {
+        thread->worker.findings.part = first;
         thread->share->work(&thread->worker, first, end);
+    }
     return NULL;
 }
 
@@ -51,18 +55,55 @@ static int thread_count(const struct verify *verify, const struct share *share)
 {
     int64_t parts = (share->total + share->step - 1) / share->step;
     long count = verify->options->threads;
+    cpu_set_t usable;
 
     if (count <= 0)
-        count = sysconf(_SC_NPROCESSORS_ONLN);
+        count = sched_getaffinity(0, sizeof(usable), &usable) == 0 ? CPU_COUNT(&usable)
+                                                                   : sysconf(_SC_NPROCESSORS_ONLN);
     if (count > parts)
         count = (long)parts;
     return count < 1 ? 1 : count > THREADS_MAX ? THREADS_MAX : (int)count;
 }
 
+/* The findings of all threads, by their parts: each is of one thread, which has them in order. */
+static void report(struct verify *verify, struct thread *threads, int count)
+{
+    struct verify_findings all = {0};
+    size_t taken[THREADS_MAX] = {0}, total = 0;
+
+    for (int i = 0; i < count; i++)
+        total += threads[i].worker.findings.count;
+    all.items = total > 0 ? malloc(total * sizeof(*all.items)) : NULL;
+    if (total > 0 && !all.items)
+        shortage_note();
+    while (all.items && all.count < total) {
+        const struct verify_note *next = NULL;
+        int from = 0;
+
+        for (int i = 0; i < count; i++) {
+            const struct verify_findings *findings = &threads[i].worker.findings;
+
+            if (taken[i] < findings->count &&
+                (!next || findings->items[taken[i]].part < next->part))
+                next = &findings->items[taken[from = i]];
+        }
+        all.items[all.count++] = *next;
+        taken[from]++;
+    }
+    for (int i = 0; i < count; i++) {
+        struct verify_findings *findings = &threads[i].worker.findings;
+
+        all.unreported += findings->unreported;
+        if (!all.items && findings->count > 0)
+            verify_findings_report(verify, findings);
+        free(findings->items);
+    }
+    verify_findings_report(verify, &all);
+}
+
 static void finish_thread(struct thread *thread, int64_t *done)
 {
     *done += thread->worker.done;
-    verify_findings_report(thread->share->verify, &thread->worker.findings);
     if (thread->worker.store != thread->share->verify->store)
         store_close(thread->worker.store);
 }
@@ -102,6 +143,7 @@ enum status verify_share(struct verify *verify, const char *doing, int64_t total
         if (threads[i].started)
             pthread_join(threads[i].id, NULL);
     }
+    report(verify, threads, opened);
     for (int i = 0; i < opened; i++)
         finish_thread(&threads[i], ret_done);
     pthread_mutex_destroy(&share.lock);

@@ -1,4 +1,4 @@
-/* The logs: this file's own, record by record, and those of bundles, of which parts are here. */
+/* This file's own log, record by record, and what heads say of campaigns. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,40 +6,17 @@
 #include <sodium.h>
 
 #include "harness/core/canonical.h"
-#include "results/evidence/bundle_proof.h"
 #include "results/evidence/ledger.h"
 #include "results/evidence/note.h"
+#include "results/evidence/merkle.h"
 #include "results/evidence/verify_internal.h"
 
-/* A head that the reader expects. */
-struct expected {
-    bool is_asked, is_seen;
-    int64_t size; /* -1: any */
-    struct digest root;
-};
-
-static bool column_digest(sqlite3_stmt *row, int column, struct digest *ret)
-{
-    const void *bytes = sqlite3_column_blob(row, column);
-
-    if (!bytes || sqlite3_column_bytes(row, column) != DIGEST_SIZE)
-        return false;
-    memcpy(ret->bytes, bytes, DIGEST_SIZE);
-    return true;
-}
-
-static const char *key_of(sqlite3_stmt *row, char ret[24])
-{
-    snprintf(ret, 24, "%lld", (long long)sqlite3_column_int64(row, 0));
-    return ret;
-}
-
-static enum status read_expected(const char *text, struct expected *ret, struct error *err)
+static enum status read_expected(const char *text, struct verify_expected *ret, struct error *err)
 {
     const char *colon = text ? strchr(text, ':') : NULL;
     char size[24];
 
-    *ret = (struct expected){.is_asked = text != NULL, .size = -1};
+    *ret = (struct verify_expected){.is_asked = text != NULL, .size = -1};
     if (!text)
         return STATUS_OK;
     snprintf(size, sizeof(size), "%.*s", colon ? (int)(colon - text) : 0, text);
@@ -52,7 +29,7 @@ static enum status read_expected(const char *text, struct expected *ret, struct 
     return STATUS_OK;
 }
 
-static void compare_expected(struct expected *expected, int64_t size, const struct digest *root)
+void verify_compare_head(struct verify_expected *expected, int64_t size, const struct digest *root)
 {
     expected->is_seen |= expected->is_asked && (expected->size < 0 || expected->size == size) &&
                          digest_equal(&expected->root, root);
@@ -194,8 +171,7 @@ static void check_numbers(struct verify *verify, sqlite3_stmt *row, const struct
                       "is a head that counts other campaigns of its log than are here");
 }
 
-/* What there was of campaigns, against what the head says. `census`: of this file's own log; NULL:
- * of another. columns: 0 id, 1 leaf, 4 body */
+/* `census`: of this file's own log; NULL: of another. columns: 0 id, 1 leaf, 4 body */
 static void check_manifests(struct verify *verify, sqlite3_stmt *row, const struct census *census)
 {
     const int64_t leaf = sqlite3_column_int64(row, 1);
@@ -240,8 +216,13 @@ static void check_manifests(struct verify *verify, sqlite3_stmt *row, const stru
     json_decref(body);
 }
 
+void verify_manifests(struct verify *verify, sqlite3_stmt *row)
+{
+    check_manifests(verify, row, NULL);
+}
+
 /* columns: 0 id, 1 leaf, 2 type, 3 digest, 4 body */
-static void walk_log(struct verify *verify, struct expected *expected, int64_t total)
+static void walk_log(struct verify *verify, struct verify_expected *expected, int64_t total)
 {
     struct census census = {.same = json_object()};
     struct merkle tree = {0};
@@ -268,7 +249,7 @@ static void walk_log(struct verify *verify, struct expected *expected, int64_t t
         if (expected->is_asked && (expected->size < 0 || expected->size == (int64_t)tree.size) &&
             tree.size > 0) {
             root = merkle_root(&tree);
-            compare_expected(expected, (int64_t)tree.size, &root);
+            verify_compare_head(expected, (int64_t)tree.size, &root);
         }
         if (!strcmp(text_at(row, 2), "checkpoint")) {
             check_head(verify, row, &tree, census.campaigns);
@@ -283,7 +264,7 @@ static void walk_log(struct verify *verify, struct expected *expected, int64_t t
     json_decref(census.same);
     verify->summary->leaves = (int64_t)tree.size;
     verify->summary->root = merkle_root(&tree);
-    compare_expected(expected, (int64_t)tree.size, &verify->summary->root);
+    verify_compare_head(expected, (int64_t)tree.size, &verify->summary->root);
 }
 
 /* columns: 3 salt, 4 body of a record of the own log */
@@ -326,272 +307,17 @@ static void check_name(struct verify *verify)
     sqlite3_finalize(row);
 }
 
-/* ---- logs of bundles ---- */
-
-/* Which records are proven to be of their log: bits by row. */
-struct proven {
-    uint8_t *bits; /* heap; NULL: no memory */
-    int64_t count;
-};
-
-/* The places that one bundle has shown. */
-struct shown {
-    struct merkle_part nodes; /* of what it does not show */
-    struct merkle_part part;  /* these, and its records */
-    int64_t log, size;
-};
-
-/*
- * Its records: those in a subtree that it handed over are of another bundle, which proves them.
- * With `proven`, they are marked.
- */
-static bool take_leaves(struct verify *verify, struct shown *shown, struct proven *proven)
-{
-    sqlite3_stmt *row = verify_prepare(
-        verify, verify->db, "SELECT id, leaf, digest FROM record WHERE log = ?1 AND leaf < ?2",
-        VERIFY_TREE, "record");
-    bool taken = row != NULL;
-
-    if (row) {
-        sqlite3_bind_int64(row, 1, shown->log);
-        sqlite3_bind_int64(row, 2, shown->size);
-    }
-    while (taken && verify_step(verify, row, VERIFY_TREE, "record")) {
-        const int64_t id = sqlite3_column_int64(row, 0), leaf = sqlite3_column_int64(row, 1);
-        struct digest digest = {{0}};
-
-        if (leaf < 0 || merkle_part_holds(&shown->nodes, (uint64_t)leaf))
-            continue;
-        column_digest(row, 2, &digest);
-        if (!proven)
-            taken = merkle_part_add(&shown->part, 0, (uint64_t)leaf, &digest);
-        else if (id >= 1 && id <= proven->count)
-            proven->bits[id / 8] |= (uint8_t)(1 << id % 8);
-    }
-    sqlite3_finalize(row);
-    return taken;
-}
-
-static bool read_shown(struct verify *verify, const json_t *proof, struct shown *shown)
-{
-    uint64_t leaf;
-
-    return shown->size >= 1 && bundle_proof_nodes(proof, &shown->nodes, NULL) == STATUS_OK &&
-           bundle_proof_nodes(proof, &shown->part, NULL) == STATUS_OK &&
-           merkle_part_fits(&shown->nodes, (uint64_t)shown->size, &leaf) &&
-           take_leaves(verify, shown, NULL);
-}
-
-static bool check_root(struct verify *verify, const char *key, struct merkle_part *part,
-                       int64_t size, const struct digest *told, const char *what)
-{
-    struct digest root;
-    uint64_t missing = 0;
-
-    if (!merkle_part_root(part, (uint64_t)size, &root, &missing))
-        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
-                      "%s: record %" PRIu64
-                      " of its log is neither here nor proven to be another's",
-                      what, missing);
-    else if (!digest_equal(&root, told))
-        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
-                      "%s: its root does not follow from the records that are here", what);
-    else
-        return true;
-    return false;
-}
-
-/* The heads that the bundle has as records. */
-static void check_checkpoints(struct verify *verify, const char *key, struct shown *shown)
-{
-    sqlite3_stmt *row = verify_prepare(verify, verify->db,
-                                       "SELECT r.id, r.leaf, c.root, c.size, r.body, (SELECT"
-                                       " count(*) FROM campaign g JOIN record x ON x.id = g.record"
-                                       " WHERE x.log = r.log AND x.leaf < r.leaf), r.body ->>"
-                                       " '$.campaigns_in_log' FROM checkpoint c JOIN record r ON"
-                                       " r.id = c.record WHERE c.log = ?1 AND r.leaf < ?2",
-                                       VERIFY_TREE, "checkpoint");
-
-    if (row) {
-        sqlite3_bind_int64(row, 1, shown->log);
-        sqlite3_bind_int64(row, 2, shown->size);
-    }
-    while (row && verify_step(verify, row, VERIFY_TREE, "checkpoint")) {
-        const int64_t leaf = sqlite3_column_int64(row, 1), size = sqlite3_column_int64(row, 3);
-        const int64_t here = sqlite3_column_int64(row, 5);
-        struct digest root = {{0}};
-
-        if (merkle_part_holds(&shown->nodes, (uint64_t)leaf))
-            continue; /* of another bundle */
-        column_digest(row, 2, &root);
-        verify->summary->checkpoints++;
-        if (size != leaf || size < 1)
-            verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
-                          "a head of %lld records comes after %lld", (long long)size,
-                          (long long)leaf);
-        else
-            check_root(verify, key, &shown->part, size, &root, "an earlier head");
-        if (sqlite3_column_type(row, 6) != SQLITE_NULL && sqlite3_column_int64(row, 6) < here)
-            verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "bundle", key,
-                          "a head of it counts fewer campaigns in its log than are here: %lld, and "
-                          "here are %lld",
-                          (long long)sqlite3_column_int64(row, 6), (long long)here);
-        check_manifests(verify, row, NULL);
-    }
-    sqlite3_finalize(row);
-}
-
-/* The heads that the bundle's maker showed. */
-static void check_earlier(struct verify *verify, const char *key, const json_t *proof,
-                          struct shown *shown, struct expected *expected)
-{
-    json_t *head;
-    size_t i;
-
-    json_array_foreach(json_object_get(proof, "heads"), i, head)
-    {
-        const int64_t earlier = json_integer_value(json_object_get(head, "size"));
-        const char *hex = json_string_value(json_object_get(head, "root"));
-        struct digest root;
-
-        if (json_object_size(head) != 2 || earlier < 1 || earlier > shown->size || !hex ||
-            !digest_from_hex(hex, &root))
-            verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
-                          "one of its earlier heads is none");
-        else if (check_root(verify, key, &shown->part, earlier, &root, "an earlier head"))
-            compare_expected(expected, earlier, &root);
-    }
-}
-
-/* columns: 0 the bundle's record, 1 log, 2 size, 3 root, 4 proof */
-static void check_part(struct verify *verify, sqlite3_stmt *row, struct expected *expected,
-                       struct proven *proven)
-{
-    struct shown shown = {.log = sqlite3_column_int64(row, 1),
-                          .size = sqlite3_column_int64(row, 2)};
-    struct digest root = {{0}};
-    json_t *proof = NULL;
-    char key[24];
-
-    key_of(row, key);
-    column_digest(row, 3, &root);
-    if (canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "proof", &proof,
-                        NULL) != STATUS_OK ||
-        json_object_size(proof) != 2 || !json_is_array(json_object_get(proof, "heads")) ||
-        !read_shown(verify, proof, &shown)) {
-        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
-                      "its proof cannot be read, or contradicts itself");
-    } else {
-        if (check_root(verify, key, &shown.part, shown.size, &root, "the bundle's head")) {
-            compare_expected(expected, shown.size, &root);
-            if (proven->bits)
-                take_leaves(verify, &shown, proven);
-        }
-        check_checkpoints(verify, key, &shown);
-        check_earlier(verify, key, proof, &shown, expected);
-    }
-    merkle_part_finish(&shown.nodes);
-    merkle_part_finish(&shown.part);
-    json_decref(proof);
-}
-
-/* The last record under a bundle's head counts what there is of each of its campaigns, and of no
- * others; each of them is here. */
-static void check_counts(struct verify *verify)
-{
-    sqlite3_stmt *row = verify_prepare(
-        verify, verify->db,
-        "SELECT b.record, 'its head does not count the records of campaign ' || substr(g.uid, 1, 8)"
-        " || ', so some may be missing' FROM bundle b JOIN log l ON l.name = b.origin JOIN"
-        " campaign g ON g.id = b.campaign JOIN record c ON c.id = g.record WHERE NOT EXISTS (SELECT"
-        " 1 FROM record r WHERE r.log = l.id AND r.leaf = b.size - 1 AND r.type = 'checkpoint' AND"
-        " json_type(r.body, '$.manifest.\"' || lower(hex(c.digest)) || '\"') = 'object')"
-        " UNION ALL SELECT id, 'it names ' || told || ' campaigns, of which ' || here || ' are "
-        "here,"
-        " and its head counts the records of ' || counted FROM (SELECT b.id, (SELECT count(*) FROM"
-        " bundle x WHERE x.record = b.id) AS here, json_array_length(b.body, '$.campaigns') AS "
-        "told,"
-        " (SELECT count(*) FROM record r, json_each(r.body, '$.manifest') WHERE r.log = l.id AND"
-        " r.leaf = b.body ->> '$.size' - 1 AND r.type = 'checkpoint') AS counted FROM record b LEFT"
-        " JOIN log l ON l.name = b.body ->> '$.origin' WHERE b.type = 'bundle' AND b.log = 1) WHERE"
-        " here <> told OR counted <> told",
-        VERIFY_COMPLETE, "bundle");
-    char key[24];
-
-    while (row && verify_step(verify, row, VERIFY_COMPLETE, "bundle"))
-        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "bundle", key_of(row, key), "%s",
-                      text_at(row, 1));
-    sqlite3_finalize(row);
-}
-
-/* Records of another log are of a bundle that proves them. */
-static void check_owners(struct verify *verify, const struct proven *proven)
-{
-    const int64_t most = verify_ask(verify, "SELECT max(id) FROM log", 0, 0, VERIFY_TREE);
-    const int64_t count = verify_ask(verify, "SELECT count(*) FROM log", 0, 0, VERIFY_TREE);
-    sqlite3_stmt *row = verify_prepare(verify, verify->db, "SELECT id FROM record WHERE log <> 1",
-                                       VERIFY_TREE, "record");
-    int reported = 0;
-    char key[24];
-
-    while (row && reported < VERIFY_FINDINGS_MAX &&
-           verify_step(verify, row, VERIFY_TREE, "record")) {
-        const int64_t id = sqlite3_column_int64(row, 0);
-
-        if (proven->bits && id >= 1 && id <= proven->count && proven->bits[id / 8] & (1 << id % 8))
-            continue;
-        reported++;
-        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
-                      "is of another file's log, and no bundle here proves it");
-    }
-    sqlite3_finalize(row);
-    if (most != count)
-        verify_report_gap(verify, VERIFY_TREE, "log", count, most);
-    row = verify_prepare(verify, verify->db,
-                         "SELECT DISTINCT log FROM record WHERE log NOT IN (SELECT id FROM log)",
-                         VERIFY_TREE, "log");
-    while (row && verify_step(verify, row, VERIFY_TREE, "log"))
-        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", key_of(row, key),
-                      "is missing, although records are of it");
-    sqlite3_finalize(row);
-    row = verify_prepare(verify, verify->db,
-                         "SELECT id, name FROM log l WHERE (id <> 1 AND secret IS NOT NULL) OR (id"
-                         " = 1 AND secret IS NULL) OR (id <> 1 AND (NOT EXISTS (SELECT 1 FROM"
-                         " bundle WHERE origin = name) OR NOT EXISTS (SELECT 1 FROM record r WHERE"
-                         " r.log = l.id AND r.leaf = 0 AND r.type = 'log' AND r.body ->> '$.name' ="
-                         " l.name)))",
-                         VERIFY_TREE, "log");
-    while (row && verify_step(verify, row, VERIFY_TREE, "log"))
-        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", key_of(row, key),
-                      "%s: is not a log that this file can have, or lacks its first record",
-                      text_at(row, 1));
-    sqlite3_finalize(row);
-}
-
 enum status verify_tree(struct verify *verify, struct error *err)
 {
     const int64_t total = verify_ask(verify, "SELECT count(*) FROM record", 0, 0, VERIFY_TREE);
-    struct proven proven = {.count = total};
-    struct expected expected;
-    sqlite3_stmt *row;
+    struct verify_expected expected;
     enum status status = read_expected(verify->options->expect_head, &expected, err);
 
     if (status != STATUS_OK)
         return status;
     check_name(verify);
     walk_log(verify, &expected, total);
-    proven.bits = calloc((size_t)total / 8 + 1, 1);
-    row = verify_prepare(verify, verify->db,
-                         "SELECT b.record, l.id, b.size, b.root, c.body FROM bundle b JOIN log l ON"
-                         " l.name = b.origin LEFT JOIN content c ON c.digest = b.proof"
-                         " GROUP BY b.record ORDER BY b.record",
-                         VERIFY_TREE, "bundle");
-    while (row && !verify_stopped(verify) && verify_step(verify, row, VERIFY_TREE, "bundle"))
-        check_part(verify, row, &expected, &proven);
-    sqlite3_finalize(row);
-    check_counts(verify);
-    check_owners(verify, &proven);
-    free(proven.bits);
+    verify_bundles(verify, &expected, total);
     if (expected.is_asked && !expected.is_seen)
         verify_report(verify, VERIFY_WRONG, VERIFY_HEAD, NULL, NULL,
                       "the expected head %s is none that a log of this file has had",

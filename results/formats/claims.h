@@ -49,4 +49,28 @@ enum status llama_bench_add(struct import_claims *claims, const char *path, cons
 enum status mlperf_read_summary(const char *path, const char *bytes, size_t length,
                                 struct import_claims *ret, struct error *err);
 
+/*
+ * hyperfine --export-json; Google Benchmark --benchmark_format=json; pytest-benchmark
+ * --benchmark-json; fio --output-format=json. Entries that say of themselves that they failed, and
+ * Google Benchmark's statistics of other entries, are left out.
+ */
+enum status hyperfine_read(const char *path, const char *bytes, size_t length,
+                           struct import_claims *ret, struct error *err);
+enum status google_benchmark_read(const char *path, const char *bytes, size_t length,
+                                  struct import_claims *ret, struct error *err);
+enum status pytest_benchmark_read(const char *path, const char *bytes, size_t length,
+                                  struct import_claims *ret, struct error *err);
+enum status fio_read(const char *path, const char *bytes, size_t length, struct import_claims *ret,
+                     struct error *err);
+
+/*
+ * phoronix-test-suite result-file-to-json: results in units that are known as a time or a rate;
+ * results-summary.jsonl of SuperBench: throughputs and step times of model benchmarks, the units of
+ * which are documented. Others are left out.
+ */
+enum status phoronix_read(const char *path, const char *bytes, size_t length,
+                          struct import_claims *ret, struct error *err);
+enum status superbench_read(const char *path, const char *bytes, size_t length,
+                            struct import_claims *ret, struct error *err);
+
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "harness/core/text.h"
-#include "results/formats/csv_reader.h"
+#include "harness/core/csv_reader.h"
 #include "results/store/name_index.h"
 
 #define SAMPLE_NS_MAX ((int64_t)1 << 62)

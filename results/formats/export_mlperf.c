@@ -121,6 +121,29 @@ static void put_row(struct log *log, const json_t *row, int64_t utc_ns)
     put_point(log, "assay_foreign_worker", utc_ns, json_object_get(row, "foreign_worker"));
 }
 
+/*
+ * Of a server: MLPerf's early stopping, which takes requests for independent. Under load they are
+ * not, and it passes far too often: the line says so, and that it is no verdict of assay's.
+ */
+static void put_early_stopping(struct log *log, int64_t utc_ns)
+{
+    const json_t *serving = json_object_get(json_object_get(log->record, "estimate"), "serving");
+    const json_t *totals = json_object_get(serving, "totals"),
+                 *slo = json_object_get(serving, "slo");
+    const json_int_t requests = json_integer_value(json_object_get(totals, "requests"));
+    const json_int_t allowed = json_integer_value(json_object_get(slo, "mlperf_allowed"));
+
+    if (!json_is_object(serving))
+        return;
+    put(log, "POINT_IN_TIME", "assay_early_stopping", utc_ns,
+        json_pack("{s:I, s:I, s:o, s:O}", "requests", requests, "misses",
+                  requests - json_integer_value(json_object_get(totals, "met")), "misses_allowed",
+                  allowed < 0 ? json_null() : json_integer(allowed), "passes",
+                  json_object_get(slo, "mlperf_passes")),
+        json_pack("{s:s, s:f, s:O}", "assumes", "independent requests", "confidence", 0.99,
+                  "assay_verdict", json_object_get(slo, "verdict")));
+}
+
 enum status export_mlperf(struct store *store, const struct export_request *request, FILE *file,
                           struct error *err)
 {
@@ -142,6 +165,7 @@ enum status export_mlperf(struct store *store, const struct export_request *requ
             put_context(&log, created);
             put_trials(&log);
             put_row(&log, json_array_get(rows, 0), created);
+            put_early_stopping(&log, created);
             status = log.failed ? error_set(err, STATUS_NO_MEMORY, "no memory for the export")
                                 : export_check(file, err);
         }

@@ -10,6 +10,7 @@
 #include "harness/core/file.h"
 #include "harness/core/text.h"
 #include "results/evidence/bundle.h"
+#include "results/formats/claims.h"
 #include "results/formats/format_name.h"
 
 static bool holds(const char *head, size_t length, const char *word)
@@ -67,6 +68,40 @@ static bool is_mlperf(const char *head, size_t length)
     return holds(head, length, "MLPerf Results Summary") ||
            holds(head, length, "s encountered during test.") ||
            holds(head, length, " encountered. See detailed log.");
+}
+
+static bool is_hyperfine(const char *head, size_t length)
+{
+    return first_of(head, length) == '{' && holds(head, length, "\"results\"") &&
+           holds(head, length, "\"command\"") && holds(head, length, "\"mean\"");
+}
+
+static bool is_google_benchmark(const char *head, size_t length)
+{
+    return first_of(head, length) == '{' && holds(head, length, "\"context\"") &&
+           holds(head, length, "\"library_build_type\"");
+}
+
+static bool is_pytest_benchmark(const char *head, size_t length)
+{
+    return first_of(head, length) == '{' && holds(head, length, "\"machine_info\"") &&
+           holds(head, length, "\"python_implementation\"");
+}
+
+static bool is_fio(const char *head, size_t length)
+{
+    return first_of(head, length) == '{' && holds(head, length, "\"fio version\"");
+}
+
+static bool is_phoronix(const char *head, size_t length)
+{
+    return first_of(head, length) == '{' && holds(head, length, "\"units\"") &&
+           holds(head, length, "\"all_results\"");
+}
+
+static bool is_superbench(const char *head, size_t length)
+{
+    return first_of(head, length) == '{' && holds(head, length, "/return_code");
 }
 
 /* What to do with a form of a known program that is not read; NULL when it is of none. */
@@ -280,6 +315,17 @@ static const struct import_format formats[] = {
      llama_bench_read_csv},
     {"mlperf-summary", "mlperf_log_summary.txt of MLPerf Inference", is_mlperf, take_claims,
      "mlperf-loadgen", mlperf_read_summary},
+    {"hyperfine", "hyperfine --export-json", is_hyperfine, take_claims, "hyperfine",
+     hyperfine_read},
+    {"google-benchmark", "Google Benchmark's --benchmark_format=json", is_google_benchmark,
+     take_claims, "google-benchmark", google_benchmark_read},
+    {"pytest-benchmark", "pytest --benchmark-json", is_pytest_benchmark, take_claims,
+     "pytest-benchmark", pytest_benchmark_read},
+    {"fio", "fio --output-format=json", is_fio, take_claims, "fio", fio_read},
+    {"phoronix", "phoronix-test-suite result-file-to-json", is_phoronix, take_claims,
+     "phoronix-test-suite", phoronix_read},
+    {"superbench", "results-summary.jsonl of SuperBench", is_superbench, take_claims, "superbench",
+     superbench_read},
 };
 
 enum status import_format_find(const char *name, const struct import_format **ret,

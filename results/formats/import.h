@@ -16,12 +16,13 @@
 
 #include "harness/core/digest.h"
 #include "harness/core/status.h"
-#include "results/formats/claims.h"
 #include "results/store/store.h"
 
 #define IMPORT_BYTES_MAX ((size_t)64 << 20) /* of a file */
 #define IMPORT_RESULTS_MAX 100000           /* in one file */
 #define IMPORT_TEXT_MAX 4096                /* bytes of one text in it */
+
+struct import_claims; /* claims.h */
 
 struct import_request {
     const char *path;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "harness/core/text.h"
+#include "results/formats/claim_fields.h"
 #include "results/formats/import.h"
 
 #define SOURCE "llama-bench"
@@ -36,96 +37,44 @@ static enum status get_count(const json_t *fields, const char *where, const char
     return STATUS_OK;
 }
 
-static enum status get_positive(const json_t *fields, const char *where, const char *name,
-                                double *ret, struct error *err)
-{
-    const json_t *value = json_object_get(fields, name);
-    double number = json_number_value(value);
-    bool ok = json_is_number(value);
-
-    if (json_is_string(value))
-        ok = text_parse_double(json_string_value(value), &number);
-    if (!ok || !isfinite(number) || number <= 0)
-        return error_set(err, STATUS_INVALID, "%s: %s: %s", where, name,
-                         value ? "must be a number above 0" : "is missing");
-    *ret = number;
-    return STATUS_OK;
-}
-
-/* NULL where it is missing or empty; INVALID when it is no text or too long. */
-static enum status get_text(const json_t *fields, const char *where, const char *name,
-                            const char **ret, struct error *err)
-{
-    const json_t *value = json_object_get(fields, name);
-
-    *ret = NULL;
-    if (!value || json_is_null(value))
-        return STATUS_OK;
-    if (!json_is_string(value) || json_string_length(value) > IMPORT_TEXT_MAX ||
-        strlen(json_string_value(value)) != json_string_length(value))
-        return error_set(err, STATUS_INVALID, "%s: %s: must be a text of at most %d bytes", where,
-                         name, IMPORT_TEXT_MAX);
-    *ret = *json_string_value(value) ? json_string_value(value) : NULL;
-    return STATUS_OK;
-}
-
-static void declare(struct store_claim *claim, const char *name, const char *value,
-                    const char *field)
-{
-    struct text reason;
-
-    if (value) {
-        struct reading *reading;
-
-        reading_add_text(&claim->readings, name, value, field);
-        reading = (struct reading *)(uintptr_t)reading_find(&claim->readings, name);
-        if (reading)
-            reading->status = READING_DECLARED;
-        return;
-    }
-    text_init(&reason);
-    text_append_format(&reason, "the file has no %s", field);
-    reading_add_missing(&claim->readings, name, READING_UNAVAILABLE, SOURCE, reason.data);
-    text_finish(&reason);
-}
-
-static void lack(struct store_claim *claim, const char *name, const char *reason)
-{
-    reading_add_missing(&claim->readings, name, READING_UNAVAILABLE, SOURCE, reason);
-}
-
 static void add_readings(struct store_claim *claim, const json_t *fields)
 {
     size_t repetitions = json_array_size(json_object_get(fields, "samples_ns"));
     char count[24];
 
-    declare(claim, "device.name", claim->device, "gpu_info");
-    declare(claim, "device.backend", claim->backend, "backends");
-    declare(claim, "host.cpu.model", json_string_value(json_object_get(fields, "cpu_info")),
-            "cpu_info");
-    declare(claim, "import.measured", claim->measured, "test_time");
-    lack(claim, "device.driver_version", "llama-bench does not record the driver");
-    lack(claim, "device.uuid", "llama-bench does not say which unit it ran on");
-    lack(claim, "identity.precision",
-         "llama-bench names the form of the weights (model_type), not the arithmetic");
-    lack(claim, "identity.seed", "llama-bench does not record its random tokens");
+    claim_declare(claim, SOURCE, "device.name", claim->device, "gpu_info");
+    claim_declare(claim, SOURCE, "device.backend", claim->backend, "backends");
+    claim_declare(claim, SOURCE, "host.cpu.model",
+                  json_string_value(json_object_get(fields, "cpu_info")), "cpu_info");
+    claim_declare(claim, SOURCE, "import.measured", claim->measured, "test_time");
+    claim_lack(claim, SOURCE, "device.driver_version", "llama-bench does not record the driver");
+    claim_lack(claim, SOURCE, "device.uuid", "llama-bench does not say which unit it ran on");
+    claim_lack(claim, SOURCE, "identity.precision",
+               "llama-bench names the form of the weights (model_type), not the arithmetic");
+    claim_lack(claim, SOURCE, "identity.seed", "llama-bench does not record its random tokens");
     if (repetitions) {
         snprintf(count, sizeof(count), "%zu", repetitions);
-        declare(claim, "import.repetitions", count, "samples_ns");
-        lack(claim, "import.raw_samples",
-             "a mean time of each repetition is there (samples_ns), the single iterations are not");
+        claim_declare(claim, SOURCE, "import.repetitions", count, "samples_ns");
+        claim_lack(
+            claim, SOURCE, "import.raw_samples",
+            "a mean time of each repetition is there (samples_ns), the single iterations are not");
     } else {
-        lack(claim, "import.repetitions",
-             "this form of the file does not tell how many there were");
-        lack(claim, "import.raw_samples",
-             "this form of the file keeps the average and its standard deviation alone");
+        claim_lack(claim, SOURCE, "import.repetitions",
+                   "this form of the file does not tell how many there were");
+        claim_lack(claim, SOURCE, "import.raw_samples",
+                   "this form of the file keeps the average and its standard deviation alone");
     }
-    lack(claim, "import.warmup", "llama-bench does not keep its warmup run");
-    lack(claim, "import.steady_state", "without raw samples nobody can say whether it had settled");
-    lack(claim, "import.verification", "llama-bench does not check what the model computed");
-    lack(claim, "import.stack", "llama-bench does not record the libraries it had loaded");
-    lack(claim, "import.telemetry", "llama-bench does not record power, clocks or temperature");
-    lack(claim, "import.provenance", "the file is not signed, and no plan was recorded before it");
+    claim_lack(claim, SOURCE, "import.warmup", "llama-bench does not keep its warmup run");
+    claim_lack(claim, SOURCE, "import.steady_state",
+               "without raw samples nobody can say whether it had settled");
+    claim_lack(claim, SOURCE, "import.verification",
+               "llama-bench does not check what the model computed");
+    claim_lack(claim, SOURCE, "import.stack",
+               "llama-bench does not record the libraries it had loaded");
+    claim_lack(claim, SOURCE, "import.telemetry",
+               "llama-bench does not record power, clocks or temperature");
+    claim_lack(claim, SOURCE, "import.provenance",
+               "the file is not signed, and no plan was recorded before it");
 }
 
 /* The fields that identify a test: all but who measured when, and the result. */
@@ -182,14 +131,6 @@ static bool note_version(struct import_claims *claims, const json_t *fields)
     return version != NULL;
 }
 
-static char *copy_of(const char *text, bool *ok)
-{
-    char *copy = text ? strdup(text) : NULL;
-
-    *ok = *ok && (!text || copy);
-    return copy;
-}
-
 enum status llama_bench_add(struct import_claims *claims, const char *path, const char *where,
                             json_t *fields, struct error *err)
 {
@@ -211,19 +152,19 @@ enum status llama_bench_add(struct import_claims *claims, const char *path, cons
     if (!status)
         status = get_count(fields, where, "n_batch", TOKENS_MAX, false, &claim->batch, err);
     if (!status)
-        status = get_positive(fields, where, "avg_ns", &claim->mean_ns, err);
+        status = claim_get_positive(fields, where, "avg_ns", &claim->mean_ns, err);
     if (!status)
-        status = get_positive(fields, where, "avg_ts", &claim->rate, err);
+        status = claim_get_positive(fields, where, "avg_ts", &claim->rate, err);
     if (!status)
-        status = get_text(fields, where, "gpu_info", &gpu, err);
+        status = claim_get_text(fields, where, "gpu_info", &gpu, err);
     if (!status)
-        status = get_text(fields, where, "cpu_info", &cpu, err);
+        status = claim_get_text(fields, where, "cpu_info", &cpu, err);
     if (!status)
-        status = get_text(fields, where, "backends", &backends, err);
+        status = claim_get_text(fields, where, "backends", &backends, err);
     if (!status)
-        status = get_text(fields, where, "test_time", &time, err);
+        status = claim_get_text(fields, where, "test_time", &time, err);
     if (!status)
-        status = get_text(fields, where, "model_type", &model, err);
+        status = claim_get_text(fields, where, "model_type", &model, err);
     if (status)
         return status;
     if (prompt + generated == 0)
@@ -231,9 +172,9 @@ enum status llama_bench_add(struct import_claims *claims, const char *path, cons
     /* Without layers on the GPU, the processor was measured. */
     if (json_is_integer(json_object_get(fields, "n_gpu_layers")))
         layers = json_integer_value(json_object_get(fields, "n_gpu_layers"));
-    claim->device = copy_of(gpu && layers != 0 ? gpu : cpu, &ok);
-    claim->backend = copy_of(backends, &ok);
-    claim->measured = copy_of(time, &ok);
+    claim->device = claim_copy(gpu && layers != 0 ? gpu : cpu, &ok);
+    claim->backend = claim_copy(backends, &ok);
+    claim->measured = claim_copy(time, &ok);
     claim->items = prompt + generated;
     claim->item_name = "token";
     claim->fields = json_incref(fields);

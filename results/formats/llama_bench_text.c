@@ -6,25 +6,12 @@
 
 #include <csv.h>
 
-#include "harness/core/canonical.h"
 #include "harness/core/text.h"
+#include "results/formats/claim_fields.h"
 #include "results/formats/import.h"
 
 #define WHERE_SIZE 256
 #define COLUMNS_MAX 256
-
-/* Malformed JSON is an error of this file, not of the database. */
-static enum status parse(const char *bytes, size_t length, const char *where, json_t **ret,
-                         struct error *err)
-{
-    enum status status = canonical_parse(bytes, length, where, ret, err);
-
-    if (status != STATUS_CORRUPT)
-        return status;
-    if (err)
-        err->code = STATUS_INVALID;
-    return STATUS_INVALID;
-}
 
 enum status llama_bench_read_json(const char *path, const char *bytes, size_t length,
                                   struct import_claims *ret, struct error *err)
@@ -33,7 +20,7 @@ enum status llama_bench_read_json(const char *path, const char *bytes, size_t le
     json_t *json = NULL, *fields;
     char where[WHERE_SIZE];
     size_t i;
-    enum status status = parse(bytes, length, path, &json, err);
+    enum status status = claim_parse(bytes, length, path, &json, err);
 
     if (status != STATUS_OK)
         return status;
@@ -70,7 +57,7 @@ enum status llama_bench_read_jsonl(const char *path, const char *bytes, size_t l
         line++;
         snprintf(where, sizeof(where), "%.200s:%zu", path, line);
         if (strspn(bytes + at, " \t\r") < size) {
-            status = parse(bytes + at, size, where, &fields, err);
+            status = claim_parse(bytes + at, size, where, &fields, err);
             if (status == STATUS_OK)
                 status = llama_bench_add(&claims, path, where, fields, err);
         }

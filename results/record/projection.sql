@@ -7,6 +7,9 @@
 -- digest as 32 bytes, a member that a bundle left out the text '(withheld)', any other object or
 -- array its canonical JSON as TEXT; a member that is not there, or null, is NULL.
 --
+-- A statement that goes through a member (FROM json_each(:NAME)) must make nothing of one that is
+-- empty: it is not run then.
+--
 -- assay_hex(TEXT) gives the bytes of hex digits, assay_real(TEXT) the double nearest to a JSON
 -- number, assay_sha256(TEXT) a digest; each gives NULL for anything else.
 

@@ -28,9 +28,11 @@ struct scan {
 
 static bool fail(struct scan *scan, const char *why)
 {
-    if (scan->status == STATUS_OK)
+    if (scan->status == STATUS_OK && scan->type)
         scan->status = error_set(scan->err, STATUS_CORRUPT, "is no record of type %s: %s",
                                  scan->type->name, why);
+    else if (scan->status == STATUS_OK)
+        scan->status = error_set(scan->err, STATUS_CORRUPT, "is not in canonical form: %s", why);
     return false;
 }
 
@@ -111,6 +113,9 @@ static bool is_shortest(const char *text, size_t length, bool is_real)
     copy[length] = '\0';
     if (!is_real)
         return text_parse_i64(copy, &integer);
+    /* From 1e-6 on, no two decimals of up to 15 digits read back as the same double. */
+    if (length <= 15 && !strchr(copy, 'e') && strspn(copy, "-.0") <= strlen("0.00000"))
+        return true;
     return text_parse_double(copy, &real) && !strcmp(canonical_real(real, again), copy);
 }
 
@@ -208,16 +213,13 @@ static void append_path(const struct scan *scan, struct text *out)
 static bool reads_as(struct record_span span, const char *name, struct digest *ret)
 {
     const size_t length = strlen(name);
-    char hex[DIGEST_HEX_SIZE];
 
     if (span.length != length + DIGEST_HEX_SIZE - 1 + 7 || memcmp(span.bytes, "{\"", 2) != 0 ||
         memcmp(span.bytes + 2, name, length) != 0 ||
         memcmp(span.bytes + 2 + length, "\":\"", 3) != 0 ||
         memcmp(span.bytes + span.length - 2, "\"}", 2) != 0)
         return false;
-    memcpy(hex, span.bytes + 5 + length, DIGEST_HEX_SIZE - 1);
-    hex[DIGEST_HEX_SIZE - 1] = '\0';
-    return strspn(hex, "0123456789abcdef") == DIGEST_HEX_SIZE - 1 && digest_from_hex(hex, ret);
+    return digest_from_digits(span.bytes + 5 + length, ret);
 }
 
 static bool visit_member(struct scan *scan, struct record_span value)
@@ -314,10 +316,11 @@ static void set_part(struct scan *scan, const struct record_span *name, size_t p
 static bool check_type(struct scan *scan, const struct record_span *name,
                        const struct record_span *value)
 {
-    const size_t length = strlen(scan->type->name);
+    size_t length;
 
-    if (scan->depth != 1 || name->length != 4 || memcmp(name->bytes, "type", 4) != 0)
+    if (!scan->type || scan->depth != 1 || name->length != 4 || memcmp(name->bytes, "type", 4) != 0)
         return true;
+    length = strlen(scan->type->name);
     scan->has_type = value->length == length + 2 && *value->bytes == '"' &&
                      memcmp(value->bytes + 1, scan->type->name, length) == 0;
     return scan->has_type || fail(scan, "it names another type");
@@ -384,7 +387,7 @@ static bool take_value(struct scan *scan)
     if (!is_object && !take(scan, '['))
         return take_word(scan, "null") || take_word(scan, "true") || take_word(scan, "false") ||
                take_number(scan);
-    if (++scan->depth > RECORD_DEPTH_MAX)
+    if (++scan->depth > RECORD_DEPTH_MAX + (scan->type ? 0 : 1)) /* a bundle's line has a record */
         return fail(scan, "it is nested too deeply");
     taken = is_object ? take_object(scan) : take_array(scan);
     scan->depth--;
@@ -403,7 +406,7 @@ enum status record_scan(const struct record_type *type, const char *body, size_t
         fail(&scan, "it is no JSON object in UTF-8");
     else if (take_value(&scan) && scan.at != scan.end)
         fail(&scan, "something follows it");
-    else if (scan.status == STATUS_OK && !scan.has_type)
+    else if (scan.status == STATUS_OK && type && !scan.has_type)
         fail(&scan, "it names no type");
     return scan.status;
 }

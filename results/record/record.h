@@ -89,7 +89,8 @@ struct record_visitor {
 
 /*
  * Reads a body through. CORRUPT: it is not canonical JSON (except for is_exact), not an object, of
- * another type than `type`, or nested deeper than RECORD_DEPTH_MAX.
+ * another type than `type`, or nested deeper than RECORD_DEPTH_MAX. `type` NULL: any object; it may
+ * have such a record as a member, and none of its members can be withheld.
  */
 #define RECORD_DEPTH_MAX 100
 enum status record_scan(const struct record_type *type, const char *body, size_t length,

@@ -56,7 +56,7 @@ CREATE TABLE content (
 CREATE TABLE declaration (
     id      INTEGER PRIMARY KEY,
     record  INTEGER NOT NULL UNIQUE REFERENCES record (id),
-    kind    TEXT NOT NULL, -- 'workload', 'protocol' or 'suite'
+    kind    TEXT NOT NULL, -- 'workload', 'protocol', 'suite' or 'trace'
     name    TEXT NOT NULL, -- 'triad'
     version INTEGER NOT NULL, -- as declared
     digest  BLOB NOT NULL REFERENCES content (digest), -- canonical JSON, defaults filled in
@@ -94,7 +94,7 @@ CREATE TABLE cell (
     kind                TEXT NOT NULL, -- of workload: 'memory_bound', 'training_step' ...
     precision           TEXT NOT NULL, -- 'fp32'
     scenario            TEXT NOT NULL, -- 'single_stream', 'offline' ...
-    implementation      TEXT NOT NULL, -- 'portable' or 'vendor'
+    implementation      TEXT NOT NULL, -- 'portable', 'vendor'; 'unknown': an endpoint
     -- batch size; 1 where batch has no meaning; NULL: imported, not told
     batch               INTEGER,
     -- of all generated data; unsigned 64-bit, decimal; NULL: imported, not told
@@ -399,9 +399,10 @@ CREATE INDEX estimate_by_cell ON estimate (cell);
 CREATE TABLE comparison (
     id             INTEGER PRIMARY KEY,
     created_utc_ns INTEGER NOT NULL, -- when it was computed
-    kind           TEXT NOT NULL, -- 'compare', 'ab', 'gate', 'reproduce' or 'calibration'
+    -- 'compare', 'ab', 'gate', 'reproduce', 'calibration', 'cost', 'plan', 'baseline' or 'accept'
+    kind           TEXT NOT NULL,
     a              INTEGER REFERENCES cell (id), -- NULL: a calibration
-    b              INTEGER REFERENCES cell (id), -- NULL: a calibration
+    b              INTEGER REFERENCES cell (id), -- NULL: a calibration, or of one result
     version        INTEGER NOT NULL, -- of the analysis
     verdict        TEXT NOT NULL, -- 'faster', 'equivalent', 'not_comparable' ... (as in body)
     body           TEXT NOT NULL CHECK (json_valid(body)) -- canonical JSON

@@ -143,7 +143,7 @@ int schema_model_digest(sqlite3 *db, struct digest *ret)
  * with another, is compared row by row with a fresh model, which takes some 20 ms and decides.
  */
 static const char *const known[] = {
-    "c0db58f570341e09a7cbb6938eaa2ea13161c60712d6df11c5414476a57f169f",
+    "b8aed97035941775df98be5f0a7c7eca488037f7a1389d06ca176311575ce240",
 };
 
 bool schema_model_is_known(const struct digest *digest, int version)

@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/core/digest.h"
 #include "harness/core/status.h"
 
 #define SERIES_CHUNK_MAX 1024
@@ -44,11 +45,22 @@ struct series_facts series_measure(const int64_t *values, size_t count);
 size_t series_encode(const int64_t *values, size_t count, uint8_t *ret);
 
 /*
- * Reads one chunk into `ret` (room for SERIES_CHUNK_MAX) and its count into `ret_count`. The bytes
+ * Reads one chunk into `ret` (room for SERIES_CHUNK_MAX), its count into `ret_count` and what
+ * series_measure says of it into `ret_facts`, unless that is NULL. The bytes
  * may be hostile: anything that series_encode would not have written is CORRUPT, saying what is
  * wrong. `ret` may have been written to in that case.
  */
 enum status series_decode(const uint8_t *bytes, size_t length, int64_t *ret, size_t *ret_count,
-                          struct error *err);
+                          struct series_facts *ret_facts, struct error *err);
+/*
+ * The same; `ret_digest` is the chunk's SHA-256, of which it has the first bytes, whatever else is
+ * wrong with it. That of a series (record `trial`) is SHA-256 over those of its chunks, in order,
+ * so that each byte is hashed once.
+ */
+enum status series_decode_digest(const uint8_t *bytes, size_t length, int64_t *ret,
+                                 size_t *ret_count, struct series_facts *ret_facts,
+                                 struct digest *ret_digest, struct error *err);
+/* SHA-256 over bytes 0-19 and the samples' bytes; of what is too short over all of it. */
+struct digest series_digest(const uint8_t *bytes, size_t length);
 
 #endif

@@ -192,6 +192,22 @@ enum status store_check_pending(const char *path, struct error *err)
     return status;
 }
 
+char *store_uri(const char *path, const char *query)
+{
+    struct text name;
+
+    text_init(&name);
+    text_append(&name, *path == '/' ? "file://" : "file:");
+    for (const char *c = path; *c; c++) {
+        if (strchr("?#%", *c))
+            text_append_format(&name, "%%%02X", *c);
+        else
+            text_append_char(&name, *c);
+    }
+    text_append(&name, query);
+    return text_steal(&name);
+}
+
 /*
  * A database in WAL mode on a medium that cannot be written to can be read only as "immutable";
  * that is right as long as no one else writes to it, which a log next to it would show.
@@ -199,7 +215,7 @@ enum status store_check_pending(const char *path, struct error *err)
 static enum status connect_immutable(struct store *store, struct error *err)
 {
     enum status status = store_check_pending(store->path, err);
-    struct text name;
+    char *name;
     int rc;
 
     if (status != STATUS_OK)
@@ -211,24 +227,16 @@ static enum status connect_immutable(struct store *store, struct error *err)
             "rolled back first; open it where it can be written to (assay run --resume, or "
             "sqlite3 FILE .tables)",
             store->path, store->path);
-    text_init(&name);
-    text_append(&name, *store->path == '/' ? "file://" : "file:");
-    for (const char *c = store->path; *c; c++) {
-        if (strchr("?#%", *c))
-            text_append_format(&name, "%%%02X", *c);
-        else
-            text_append_char(&name, *c);
-    }
-    text_append(&name, "?immutable=1");
+    name = store_uri(store->path, "?immutable=1");
     sqlite3_close(store->db);
     store->db = NULL;
-    if (!text_ok(&name)) {
+    if (!name) {
         status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
     } else {
-        rc = store_connect(store, name.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+        rc = store_connect(store, name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
         status = rc == SQLITE_OK ? STATUS_OK : store_error(store, rc, "opening", err);
     }
-    text_finish(&name);
+    free(name);
     return status;
 }
 

@@ -53,7 +53,15 @@ const char *store_path(const struct store *store);
  */
 int store_carried_from(const struct store *store);
 /* The connection, for reports that run their own SELECTs; the store's. Never write through it. */
+struct sqlite3;
+struct sqlite3_stmt;
 struct sqlite3 *store_connection(struct store *store);
+/*
+ * A SELECT of such a report, prepared once for the store; `sql` must be a string literal, since its
+ * address is the key. Borrowed: store_release ends it. SQLite's code.
+ */
+int store_prepare(struct store *store, const char *sql, struct sqlite3_stmt **ret);
+void store_release(struct sqlite3_stmt *statement); /* takes NULL */
 
 /*
  * Several writes in one transaction; end commits, or rolls back with commit=false. A write that
@@ -98,6 +106,8 @@ struct store_campaign {
 struct store_cell {
     int64_t ordinal;                  /* 1.. within the campaign */
     struct digest workload, protocol; /* of their declarations, stored before */
+    struct digest trace;              /* where has_trace: of the recorded arrivals, likewise */
+    bool has_trace;
     const char *workload_name;
     const char *protocol_name;
     const char *kind; /* of workload */
@@ -125,13 +135,6 @@ enum status store_add_campaign(struct store *store, const struct store_campaign 
                                const struct store_cell *cells, size_t cell_count,
                                const uint32_t *order, size_t order_count, int64_t *ret_campaign,
                                int64_t *ret_cells, struct error *err);
-
-/*
- * Which other worker than assay's own measured the campaign's first trial: its path, heap; NULL in
- * `ret`: assay's own. False in `ret_any`: it has no trial.
- */
-enum status store_campaign_worker(struct store *store, int64_t campaign, char **ret, bool *ret_any,
-                                  struct error *err);
 
 /*
  * The member "verified" of the facts of the cell's first trial that ended ok and has one, as a new
@@ -241,7 +244,8 @@ enum status store_add_check(struct store *store, int64_t trial, const struct sto
 /* A file that the worker had mapped. `at` is "window_start" or "window_end". */
 struct store_component {
     const char *path;
-    const char *kind;     /* "library", "executable", "icd", "driver", "compiler", "firmware" */
+    const char *kind;     /* "library", "executable", "icd", "driver", "compiler", "firmware",
+                             "server" */
     const char *version;  /* NULL: not reported */
     const char *build_id; /* hex; NULL: it has none */
     uint64_t size;        /* bytes */
@@ -327,17 +331,19 @@ enum status store_add_estimate(struct store *store, int64_t cell, int64_t versio
                                const json_t *json, struct error *err);
 
 /*
- * Appends what a comparison or calibration came to. `kind`: "compare", "ab", "gate", "reproduce" or
- * "calibration"; `a` and `b` are cells, 0 for a calibration; `json` in the form that FORMAT.md has
- * for the kind. NOT_FOUND: no such cell.
+ * Appends what a comparison or calibration came to. `kind`: "compare", "ab", "gate", "reproduce",
+ * "calibration", "cost", "plan", "accept", "decide" or "baseline"; `a` and `b` are cells, 0 for a
+ * calibration, and `b` for the last four; `json` in the form that FORMAT.md has for the kind.
+ * NOT_FOUND: no such cell.
  */
 enum status store_add_comparison(struct store *store, const char *kind, int64_t a, int64_t b,
                                  int64_t version, const char *verdict, const json_t *json,
                                  struct error *err);
 
 /*
- * The same of two cells, unless the newest comparison of this kind of them is equal. INVALID while
- * one of their campaigns is not finished: what it still adds would change the result.
+ * The same of two cells, or of one where `b` is 0, unless the newest comparison of this kind of
+ * them is equal. INVALID while one of their campaigns is not finished: what it still adds would
+ * change the result.
  */
 enum status store_record_comparison(struct store *store, const char *kind, int64_t a, int64_t b,
                                     int64_t version, const char *verdict, const json_t *json,
@@ -419,6 +425,9 @@ struct store_filter {
 extern const char *const store_sort_keys[];
 enum status store_list_results(struct store *store, const struct store_filter *filter, json_t **ret,
                                struct error *err);
+
+/* The bodies of the baselines that are on record, newest first, as {"body": ...}; new array. */
+enum status store_list_baselines(struct store *store, json_t **ret, struct error *err);
 
 /*
  * The newest output of `tool` ("lscpu") before the trials of a cell's campaign. NOT_FOUND: nothing;

@@ -216,7 +216,8 @@ static enum status insert_series(struct store *store, const struct store_draft *
         digest_init(&state);
         for (size_t k = 0; k < series->chunk_count && status == STATUS_OK; k++) {
             status = store_insert_chunk(store, draft->trial, series->name, &series->chunks[k], err);
-            digest_update(&state, series->chunks[k].bytes, series->chunks[k].length);
+            digest = series_digest(series->chunks[k].bytes, series->chunks[k].length);
+            digest_update(&state, digest.bytes, DIGEST_SIZE);
         }
         digest = digest_final(&state);
         body_text(&entry, "name", series->name);

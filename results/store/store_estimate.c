@@ -98,7 +98,7 @@ static enum status is_newest(struct store *store, const char *kind, int64_t a, i
     enum status status = statement_begin(
         store,
         "SELECT coalesce((SELECT version = ?4 AND body = ?5 FROM comparison WHERE kind = ?1"
-        " AND a = ?2 AND b = ?3 ORDER BY id DESC LIMIT 1), 0)",
+        " AND a = ?2 AND b IS nullif(?3, 0) ORDER BY id DESC LIMIT 1), 0)",
         &statement, err);
 
     if (status != STATUS_OK)
@@ -117,7 +117,7 @@ enum status store_record_comparison(struct store *store, const char *kind, int64
 
     if (status == STATUS_OK)
         status = check_finished(store, a, err);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && b)
         status = check_finished(store, b, err);
     if (status == STATUS_OK)
         status = is_newest(store, kind, a, b, version, body, &known, err);

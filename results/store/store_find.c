@@ -149,6 +149,29 @@ static enum status pick_cell(struct store *store, const char *id, int64_t campai
     return status;
 }
 
+/* The result that the newest baseline of this name is of. */
+static enum status find_baseline(struct store *store, const char *name, int64_t *ret,
+                                 struct error *err)
+{
+    struct statement statement;
+    enum status status = statement_begin(store,
+                                         "SELECT a FROM comparison WHERE kind = 'baseline'"
+                                         " AND json_extract(body, '$.name') = ?1"
+                                         " ORDER BY id DESC LIMIT 1",
+                                         &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_text(&statement, name);
+    status = statement_single(&statement, ret, err);
+    return status == STATUS_NOT_FOUND
+               ? error_set(err, status,
+                           "%s: there is no baseline %s; `assay history --baseline %s RESULT` "
+                           "records one",
+                           store->path, name, name)
+               : status;
+}
+
 enum status store_find_cell(struct store *store, const char *id, int64_t *ret, struct error *err)
 {
     char campaign_id[STORE_UID_SIZE];
@@ -157,6 +180,8 @@ enum status store_find_cell(struct store *store, const char *id, int64_t *ret, s
     int64_t campaign = 0, ordinal = 0;
     enum status status;
 
+    if (id[0] == '@')
+        return find_baseline(store, id + 1, ret, err);
     if (length >= sizeof(campaign_id) ||
         (slash && (!text_parse_i64(slash + 1, &ordinal) || ordinal < 1)))
         return error_set(err, STATUS_INVALID,

@@ -73,6 +73,9 @@ struct store {
 /* Sets store->db, as every connection of a store is. SQLite's code; OK: the schema has been read.
  */
 int store_connect(struct store *store, const char *name, int flags);
+/* A file's name as SQLite takes it with SQLITE_OPEN_URI: "file:PATH" and `query`, which begins with
+ * "?". Heap; NULL: out of memory. */
+char *store_uri(const char *path, const char *query);
 /*
  * Whether an interrupted change is next to the file, in FILE-journal: SQLite rolls it back, and so
  * changes the file, when it is next opened for writing. (Where there is a WAL, that is in
@@ -272,11 +275,11 @@ enum status store_insert_chunk(struct store *store, int64_t trial, const char *n
                                const struct store_chunk *chunk, struct error *err);
 /*
  * store_samples.c: one chunk into `ret` (room for SERIES_CHUNK_MAX); first, count, minimum,
- * maximum, total and data are in the row's columns from `column` on. CORRUPT: it is not what its
- * row says.
+ * maximum, total and data are in the row's columns from `column` on. `ret_digest` as in series.h.
+ * CORRUPT: it is not what its row says.
  */
 enum status store_read_chunk(sqlite3_stmt *row, int column, int64_t *ret, size_t *ret_count,
-                             struct error *err);
+                             struct digest *ret_digest, struct error *err);
 /* Heap copy of `value` in clean UTF-8, as statement_text stores it. */
 char *store_clean_text(const char *value);
 
@@ -287,8 +290,13 @@ char *store_clean_text(const char *value);
 #define ARM_SETTINGS                                                                               \
     "(SELECT json_extract(n.body, '$.cells[' || (c.ordinal - 1) || '].spec') FROM content n"       \
     " WHERE n.digest = g.plan AND json_valid(n.body))"
+/* Who was to measure the cell; NULL: assay's own worker. */
+#define NAMED_WORKER                                                                               \
+    "(SELECT json_extract(n.body, '$.cells[' || (c.ordinal - 1) || '].worker') FROM content n"     \
+    " WHERE n.digest = g.plan AND json_valid(n.body))"
 #define ARM_NAME                                                                                   \
     "CASE WHEN " ARM_SETTINGS " IS NOT NULL AND (SELECT count(*) FROM cell x"                      \
-    " WHERE x.campaign = c.campaign) > 1 THEN char(98 - c.ordinal % 2) END"
+    " WHERE x.campaign = c.campaign) > 1 THEN coalesce(json_extract(" ARM_SETTINGS                 \
+    ", '$.name'), char(98 - c.ordinal % 2)) END"
 
 #endif

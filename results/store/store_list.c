@@ -197,27 +197,13 @@ enum status store_list_results(struct store *store, const struct store_filter *f
     return statement_rows_json(&statement, ret, err);
 }
 
-enum status store_campaign_worker(struct store *store, int64_t campaign, char **ret, bool *ret_any,
-                                  struct error *err)
+enum status store_list_baselines(struct store *store, json_t **ret, struct error *err)
 {
     struct statement statement;
-    const char *path;
-    enum status status =
-        statement_begin(store,
-                        "SELECT " FOREIGN_WORKER_OF("t.id") " FROM trial t WHERE t.campaign = ?1"
-                                                            " ORDER BY t.id LIMIT 1",
-                        &statement, err);
+    enum status status = statement_begin(store,
+                                         "SELECT body AS 'body:json' FROM comparison"
+                                         " WHERE kind = 'baseline' ORDER BY id DESC",
+                                         &statement, err);
 
-    *ret = NULL;
-    *ret_any = false;
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, campaign);
-    status = statement_step(&statement, ret_any, err);
-    path = status == STATUS_OK && *ret_any ? (const char *)sqlite3_column_text(statement.handle, 0)
-                                           : NULL;
-    if (path && !(*ret = strdup(path)))
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for a path");
-    statement_end(&statement);
-    return status;
+    return status == STATUS_OK ? statement_rows_json(&statement, ret, err) : status;
 }

@@ -125,6 +125,8 @@ static enum status put_declarations(struct store *store, struct record_body *bod
 
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         status = add_declaration(store, array, &cells[i].workload, err);
+        if (status == STATUS_OK && cells[i].has_trace)
+            status = add_declaration(store, array, &cells[i].trace, err);
         if (status == STATUS_OK)
             status = add_declaration(store, array, &cells[i].protocol, err);
     }

@@ -385,7 +385,7 @@ static enum status read_cell(struct store *store, int64_t cell, json_t **ret, st
                                 "SELECT " RESULT_ID " AS id, c.id AS cell, c.ordinal,"
                                 " c.backend, c.device_spec, c.device_index,"
                                 " c.trials AS trials_planned, " ARM_NAME " AS arm, " ARM_SETTINGS
-                                " AS 'arm_settings:json',"
+                                " AS 'arm_settings:json', " NAMED_WORKER " AS 'worker:json',"
                                 " w.body AS 'workload:json', p.body AS 'protocol:json'"
                                 " FROM cell c JOIN campaign g ON g.id = c.campaign"
                                 " JOIN content w ON w.digest = c.workload"

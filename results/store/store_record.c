@@ -375,28 +375,52 @@ static enum status relate(void *context, bool is_blob, const struct digest *dige
     return status;
 }
 
-static int bind_member(sqlite3_stmt *handle, int parameter, const struct relating *relating)
+static const struct record_span *find_member(const struct relating *relating, const char *name,
+                                             size_t length)
 {
-    const char *name = sqlite3_bind_parameter_name(handle, parameter) + 1;
-    const size_t length = strlen(name);
-
-    if (!strcmp(name, "_record"))
-        return sqlite3_bind_int64(handle, parameter, relating->record);
     for (size_t i = 0; i < relating->count; i++)
         if (relating->members[i].name.length == length &&
             !memcmp(relating->members[i].name.bytes, name, length))
-            return record_bind(handle, parameter, &relating->members[i].value);
-    return SQLITE_OK; /* NULL */
+            return &relating->members[i].value;
+    return NULL;
+}
+
+/* Whether a statement goes through the elements of a member that has none. */
+static bool enters_nothing(const struct relating *relating, const char *sql)
+{
+    static const char each[] = "FROM json_each(:";
+    const char *name = strstr(sql, each);
+    const struct record_span *value;
+
+    if (!name)
+        return false;
+    name += sizeof(each) - 1;
+    value = find_member(relating, name, strcspn(name, ")"));
+    return !value || (value->length == 2 && (*value->bytes == '[' || *value->bytes == '{'));
+}
+
+static int bind_member(sqlite3_stmt *handle, int parameter, const struct relating *relating)
+{
+    const char *name = sqlite3_bind_parameter_name(handle, parameter) + 1;
+    const struct record_span *value = find_member(relating, name, strlen(name));
+
+    if (!strcmp(name, "_record"))
+        return sqlite3_bind_int64(handle, parameter, relating->record);
+    return value ? record_bind(handle, parameter, value) : SQLITE_OK; /* NULL */
 }
 
 static enum status run_projection(struct relating *relating, const char *sql, struct error *err)
 {
     struct statement statement;
-    enum status status = statement_begin(relating->store, sql, &statement, err);
-    const int parameters = status == STATUS_OK ? sqlite3_bind_parameter_count(statement.handle) : 0;
+    enum status status;
+    int parameters;
 
+    if (enters_nothing(relating, sql))
+        return STATUS_OK;
+    status = statement_begin(relating->store, sql, &statement, err);
     if (status != STATUS_OK)
         return status;
+    parameters = sqlite3_bind_parameter_count(statement.handle);
     for (int i = 1; i <= parameters && statement.rc == SQLITE_OK; i++)
         statement.rc = bind_member(statement.handle, i, relating);
     return statement_run(&statement, NULL, err);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 enum status store_read_chunk(sqlite3_stmt *row, int column, int64_t *ret, size_t *ret_count,
-                             struct error *err)
+                             struct digest *ret_digest, struct error *err)
 {
     const uint8_t *bytes = sqlite3_column_blob(row, column + 5);
     size_t length = (size_t)sqlite3_column_bytes(row, column + 5);
@@ -14,10 +14,10 @@ enum status store_read_chunk(sqlite3_stmt *row, int column, int64_t *ret, size_t
 
     if (!bytes)
         length = 0;
-    status = series_decode(bytes ? bytes : (const uint8_t *)"", length, ret, ret_count, err);
+    status = series_decode_digest(bytes ? bytes : (const uint8_t *)"", length, ret, ret_count,
+                                  &facts, ret_digest, err);
     if (status != STATUS_OK)
         return status;
-    facts = series_measure(ret, *ret_count);
     if (sqlite3_column_int64(row, column + 1) != (int64_t)*ret_count ||
         sqlite3_column_int64(row, column + 2) != facts.minimum ||
         sqlite3_column_int64(row, column + 3) != facts.maximum || told_total != facts.has_total ||
@@ -46,6 +46,7 @@ enum status store_load_samples(struct store *store, int64_t trial, const char *s
     statement_i64(&statement, trial);
     statement_text(&statement, series);
     for (;;) {
+        struct digest digest;
         size_t part = 0;
 
         status = statement_step(&statement, &row, err);
@@ -62,7 +63,7 @@ enum status store_load_samples(struct store *store, int64_t trial, const char *s
             values = grown;
             capacity = wanted;
         }
-        status = store_read_chunk(statement.handle, 0, values + count, &part, err);
+        status = store_read_chunk(statement.handle, 0, values + count, &part, &digest, err);
         if (status == STATUS_OK && sqlite3_column_int64(statement.handle, 0) != (int64_t)count)
             status = error_set(err, STATUS_CORRUPT, "the chunk at sample %zu is missing", count);
         if (status != STATUS_OK) {

@@ -109,27 +109,44 @@ enum status store_error(struct store *store, int rc, const char *doing, struct e
 
 /* ---- statements ---- */
 
-enum status statement_begin(struct store *store, const char *sql, struct statement *ret,
-                            struct error *err)
+int store_prepare(struct store *store, const char *sql, sqlite3_stmt **ret)
 {
     sqlite3_stmt *handle = NULL;
     int rc;
 
-    *ret = (struct statement){.store = store, .next = 1, .rc = SQLITE_OK};
     for (size_t i = 0; i < store->slot_count; i++) {
         if (store->slots[i].sql == sql) {
-            ret->handle = store->slots[i].handle;
-            return STATUS_OK;
+            *ret = store->slots[i].handle;
+            return SQLITE_OK;
         }
     }
     if (store->slot_count == STORE_STATEMENTS_MAX)
-        return error_set(err, STATUS_INTERNAL, "the store has no room for another statement");
+        return SQLITE_MISUSE;
     rc = sqlite3_prepare_v3(store->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &handle, NULL);
-    if (rc != SQLITE_OK)
-        return store_error(store, rc, "reading the schema", err);
-    store->slots[store->slot_count++] = (struct store_slot){sql, handle};
-    ret->handle = handle;
-    return STATUS_OK;
+    if (rc == SQLITE_OK) {
+        store->slots[store->slot_count++] = (struct store_slot){sql, handle};
+        *ret = handle;
+    }
+    return rc;
+}
+
+void store_release(sqlite3_stmt *statement)
+{
+    sqlite3_reset(statement);
+    if (statement)
+        sqlite3_clear_bindings(statement);
+}
+
+enum status statement_begin(struct store *store, const char *sql, struct statement *ret,
+                            struct error *err)
+{
+    int rc;
+
+    *ret = (struct statement){.store = store, .next = 1, .rc = SQLITE_OK};
+    rc = store_prepare(store, sql, &ret->handle);
+    if (rc == SQLITE_MISUSE)
+        return error_set(err, STATUS_INTERNAL, "the store has no room for another statement");
+    return rc == SQLITE_OK ? STATUS_OK : store_error(store, rc, "reading the schema", err);
 }
 
 static void bound(struct statement *statement, int rc)

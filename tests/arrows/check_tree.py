@@ -20,11 +20,12 @@ RESULTS = ["results/record", "results/store", "results/analysis", "results/evide
 
 # room: what it may include besides itself. An entry that ends in .h admits only that header.
 # The closure is written out: an arrow A -> B -> C admits A -> C, except where only a header is
-# admitted (workloads see a device through backends/backend.h and nothing else of that room).
+# admitted (workloads see a device through backends/backend.h and nothing else of that room, and of
+# an endpoint what declares it).
 ARROWS = {
     CORE: [],
     "backends": [CORE],
-    "workloads": [CORE, "backends/backend.h"],
+    "workloads": [CORE, "backends/backend.h", "harness/endpoint/declare.h"],
     "protocols": [CORE],
     "results/record": [CORE, "protocols"],
     "results/store": [CORE, "protocols", "results/record"],
@@ -32,13 +33,18 @@ ARROWS = {
     "results/evidence": [CORE, "protocols", "results/record", "results/store", "results/analysis"],
     "results/formats": [CORE, "protocols", *RESULTS[:-1]],
     "reports": [CORE, "protocols", *RESULTS],
-    "harness/runner": [CORE, "workloads", "backends", "protocols", *RESULTS],
-    "harness/cli": [CORE, "harness/runner", "reports", "workloads", "backends", "protocols",
-                    *RESULTS],
+    "harness/endpoint": [CORE, "protocols/serving/request.h"],
+    "harness/runner": [CORE, "harness/endpoint", "workloads", "backends", "protocols", *RESULTS],
+    "harness/cli": [CORE, "harness/runner", "reports", "workloads/declared.h", "protocols", *RESULTS],
+    "harness/library": [CORE, "harness/runner", "reports", "workloads/declared.h", "protocols",
+                        *RESULTS],
 }
 
+# The umbrella header of the library: what it includes is public.
+PUBLIC = "harness/library/assay.h"
+
 # Written at build time, so not found in the source tree; each belongs to the room of its path.
-GENERATED = {"harness/core/version.h"}
+GENERATED = {"harness/core/version.h", "harness/library/prefix.h"}
 
 # Vendor libraries are opened at run time through declarations of our own.
 VENDOR = re.compile(r"^(CL/|cuda|nvrtc|nvml|cublas|cudnn|hip/|hiprtc|rocblas|hipblas|miopen|"
@@ -107,6 +113,27 @@ def check_includes(root, path, text):
                 (", ".join(ARROWS[room]) or "none of ours but itself")
 
 
+def check_public(root):
+    """Public is what the command line includes and what that includes: all of it, and nothing more."""
+    if not (root / PUBLIC).is_file():
+        return
+    def includes(path):
+        text = (root / path).read_text(encoding="utf-8") if (root / path).is_file() else ""
+        return [name for quote, name in INCLUDE.findall(strip_comments(text)) if quote == '"']
+    public = [name for name in includes(PUBLIC) if name != "harness/library/prefix.h"]
+    used = set()
+    for path in files_of(root):
+        if room_of(path) != "harness/cli" and path not in public or not path.endswith((".c", ".h")):
+            continue
+        for name in includes(path):
+            used.add(name)
+            if name not in public and room_of(name) != "harness/cli":
+                yield f"{path}: \"{name}\" is not public; list it in {PUBLIC}, or do without it"
+    for name in public:
+        if name not in used:
+            yield f"{PUBLIC}: \"{name}\" is used by neither the command line nor a public header"
+
+
 def check_shape(path, text, version):
     suffix = pathlib.PurePath(path).suffix
     lines = text.split("\n")
@@ -139,9 +166,8 @@ def check_links(lines):
         room = targets.get(name)
         for other in linked.split(";") if room else []:
             below = targets.get(other)
-            header_only = f"{below}/{below.rpartition('/')[2][:-1]}.h" if below else ""
-            if below and below != room and below not in ARROWS[room] \
-                    and header_only not in ARROWS[room]:
+            if below and below != room and not any(
+                    entry == below or room_of(entry) == below for entry in ARROWS[room]):
                 yield f"{room}/CMakeLists.txt: {name} links {other}, against the arrows"
 
 
@@ -159,7 +185,7 @@ def files_of(root):
 
 
 def check_tree(root, links=(), version=None):
-    found = list(check_readmes(root)) + list(check_links(links))
+    found = list(check_readmes(root)) + list(check_links(links)) + list(check_public(root))
     for path in files_of(root):
         if pathlib.PurePath(path).suffix not in TEXT:
             continue
@@ -188,9 +214,15 @@ def self_test():
         "protocols/protocol.h": '#include "harness/core/version.h"\n',
         "results/store/store.h": '#include <sqlite3.h>\n#include "protocols/protocol.h"\n',
         "reports/html.c": '#include "results/store/store.h"\n',
-        "harness/runner/trial.h": '#include "backends/registry.h"\n',
+        "harness/runner/trial.h": '#include "protocols/protocol.h"\n',
+        "harness/runner/trial.c": '#include "backends/registry.h"\n',
         "harness/cli/main.c": '#include "harness/runner/trial.h"\n'
                               '#include "results/store/store.h"\n',
+        "harness/library/assay.h": "".join(f'#include "{name}"\n' for name in (
+            "harness/library/prefix.h", "harness/core/version.h", "protocols/protocol.h",
+            "results/store/store.h", "harness/runner/trial.h")),
+        "reports/html.h": "int x;\n",
+        "results/store/rows.h": "int x;\n",
     })
     planted = [
         ("harness/core/status.h", '#include "backends/backend.h"\n', "against the arrows"),
@@ -211,6 +243,10 @@ def self_test():
         ("protocols/rule.c", "int x;\n" * (MAX_LINES + 1), "over"),
         ("protocols/rule.c", 'static const char v[] = "9.8.7";\n', "the version is written out"),
         ("results/store/README.md", None, "no README.md"),
+        ("harness/cli/list.c", '#include "reports/html.h"\n', "is not public"),
+        ("harness/runner/trial.h", '#include "protocols/protocol.h"\n#include "results/store/rows.h"\n',
+         "is not public"),
+        ("harness/cli/main.c", '#include "harness/runner/trial.h"\n', "is used by neither"),
     ]
     failures = 0
     for path, text, expected in [(None, None, None)] + planted:

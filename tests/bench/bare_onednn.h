@@ -46,7 +46,7 @@ struct bare_rival {
 enum status bare_take_turns(const struct bare *bare, const struct bare_rival *rival, long pairs,
                             struct error *err);
 
-static inline void *bare_bytes(const struct gemm_operand *operand)
+static inline void *bare_bytes(const struct operand *operand)
 {
     return ((struct cpu_buffer *)operand->buffer)->bytes;
 }

@@ -1,5 +1,5 @@
 /*
- * What the path through device_convolution_run adds to oneDNN's: the same convolution on the same
+ * What the path through run_convolution adds to oneDNN's: the same convolution on the same
  * arrays, through us and by bare calls of a convolution primitive with default attributes, in
  * turns.
  *
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "tests/bench/bare_onednn.h"
+#include "tests/support/operations.h"
 
 static const struct {
     const char *name;
@@ -23,10 +24,6 @@ static const struct {
               {"1x1_stride2", 56, 256, 512, 1, 2, 0}};
 
 static const enum precision precisions[] = {PRECISION_FP32, PRECISION_BF16, PRECISION_INT8};
-
-struct operands {
-    struct gemm_operand input, weights, output;
-};
 
 /* What the bare primitive works on: images with their channels last, weights as it wants them. */
 struct layouts {
@@ -65,7 +62,7 @@ static enum status make_layouts(const struct onednn *dnnl, const struct convolut
 /* The weights in the layout that the primitive wants, in an array of the yardstick's own. */
 static enum status bring_weights(struct bare *bare, const struct layouts *layouts,
                                  const struct dnnl_primitive_desc *desc,
-                                 const struct gemm_operand *weights, struct error *err)
+                                 const struct operand *weights, struct error *err)
 {
     const struct onednn *dnnl = bare->dnnl;
     const struct assay_dnnl_memory_desc *wanted =
@@ -105,8 +102,8 @@ static enum status bring_weights(struct bare *bare, const struct layouts *layout
 }
 
 static enum status bare_init(struct bare *bare, struct device *device,
-                             const struct convolution_shape *shape, const struct operands *operands,
-                             struct error *err)
+                             const struct convolution_shape *shape,
+                             const struct convolution_operands *operands, struct error *err)
 {
     const struct onednn *dnnl = &cpu_device(device)->state->dnnl;
     const int64_t strides[] = {(int64_t)shape->stride_y, (int64_t)shape->stride_x};
@@ -141,16 +138,15 @@ static enum status bare_init(struct bare *bare, struct device *device,
 }
 
 struct ours {
-    struct convolution *convolution;
-    struct operands operands;
+    struct operation *convolution;
+    struct convolution_operands operands;
 };
 
 static enum status run(void *operation, struct error *err)
 {
     const struct ours *ours = operation;
 
-    return device_convolution_run(ours->convolution, &ours->operands.input, &ours->operands.output,
-                                  err);
+    return run_convolution(ours->convolution, &ours->operands.input, &ours->operands.output, err);
 }
 
 static enum status compare(struct device *device, size_t layer, enum precision precision,
@@ -175,9 +171,9 @@ static enum status compare(struct device *device, size_t layer, enum precision p
     };
     const uint64_t pixels = convolution_out_height(&shape) * convolution_out_width(&shape);
     struct ours ours = {0};
-    struct convolution_info info;
+    struct operation_info info;
     struct bare bare = {0};
-    enum status status = device_convolution_create(device, &shape, &ours.convolution, err);
+    enum status status = create_convolution(device, &shape, &ours.convolution, err);
 
     if (status == STATUS_OK)
         status = bare_fill(device, type, images * shape.height * shape.width * shape.channels,
@@ -190,15 +186,15 @@ static enum status compare(struct device *device, size_t layer, enum precision p
         status = bare_fill(device, shape.result_type, images * pixels * shape.filters,
                            &ours.operands.output.buffer, err);
     if (status == STATUS_OK)
-        status = device_convolution_set_weights(ours.convolution, &ours.operands.weights, err);
+        status = operation_set_weights(ours.convolution, &ours.operands.weights, err);
     if (status == STATUS_OK)
-        status = device_convolution_describe(ours.convolution, &info, err);
+        status = operation_describe(ours.convolution, &info, err);
     if (status == STATUS_OK)
         status = bare_init(&bare, device, &shape, &ours.operands, err);
     if (status == STATUS_OK) {
         const struct bare_rival rival = {
             .name = layers[layer].name,
-            .algorithm = info.library.algorithm,
+            .algorithm = info.algorithm,
             .precision = precision,
             .flops = 2.0 * (double)(images * pixels * shape.filters) *
                      (double)(shape.kernel_height * shape.kernel_width * shape.channels),
@@ -210,7 +206,7 @@ static enum status compare(struct device *device, size_t layer, enum precision p
     }
     if (bare.dnnl != NULL)
         bare_finish(&bare);
-    device_convolution_destroy(ours.convolution);
+    operation_destroy(ours.convolution);
     device_buffer_free(ours.operands.input.buffer);
     device_buffer_free(ours.operands.weights.buffer);
     device_buffer_free(ours.operands.output.buffer);

@@ -1,5 +1,5 @@
 /*
- * What the path through device_gemm_run adds to oneDNN's: the same GEMM on the same arrays,
+ * What the path through run_gemm adds to oneDNN's: the same GEMM on the same arrays,
  * through us and by bare calls of a matmul primitive with default attributes, in turns.
  *
  * usage: bench_gemm PAIRS LARGEST
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "tests/bench/bare_onednn.h"
+#include "tests/support/operations.h"
 
 static const struct {
     const char *name;
@@ -28,7 +29,7 @@ static enum status bare_init(struct bare *bare, struct device *device,
                              struct error *err)
 {
     const struct onednn *dnnl = &cpu_device(device)->state->dnnl;
-    const struct gemm_operand *const sources[] = {&operands->a, &operands->b, &operands->c};
+    const struct operand *const sources[] = {&operands->a, &operands->b, &operands->c};
     static const int names[] = {ASSAY_DNNL_ARG_SRC, ASSAY_DNNL_ARG_WEIGHTS, ASSAY_DNNL_ARG_DST};
     const unsigned in = bare_operand_type(shape->precision);
     const unsigned out = bare_sum_type(shape->precision);
@@ -59,7 +60,7 @@ static enum status bare_init(struct bare *bare, struct device *device,
 }
 
 struct ours {
-    struct gemm *gemm;
+    struct operation *gemm;
     struct gemm_operands operands;
 };
 
@@ -67,7 +68,7 @@ static enum status run(void *operation, struct error *err)
 {
     const struct ours *ours = operation;
 
-    return device_gemm_run(ours->gemm, &ours->operands, err);
+    return run_gemm(ours->gemm, &ours->operands, err);
 }
 
 static enum status compare(struct device *device, size_t size, enum precision precision, long pairs,
@@ -86,9 +87,9 @@ static enum status compare(struct device *device, size_t size, enum precision pr
         .c = {.type = sum, .stride = n},
     };
     struct ours ours = {0};
-    struct gemm_info info;
+    struct operation_info info;
     struct bare bare = {0};
-    enum status status = device_gemm_create(device, &shape, &ours.gemm, err);
+    enum status status = create_gemm(device, &shape, &ours.gemm, err);
 
     if (status == STATUS_OK)
         status = bare_fill(device, type, m * k, &ours.operands.a.buffer, err);
@@ -99,7 +100,7 @@ static enum status compare(struct device *device, size_t size, enum precision pr
     if (status == STATUS_OK)
         status = bare_init(&bare, device, &shape, &ours.operands, err);
     if (status == STATUS_OK)
-        status = device_gemm_describe(ours.gemm, &info, err);
+        status = operation_describe(ours.gemm, &info, err);
     if (status == STATUS_OK) {
         const struct bare_rival rival = {.name = sizes[size].name,
                                          .algorithm = info.algorithm,
@@ -112,7 +113,7 @@ static enum status compare(struct device *device, size_t size, enum precision pr
     }
     if (bare.dnnl != NULL)
         bare_finish(&bare);
-    device_gemm_destroy(ours.gemm);
+    operation_destroy(ours.gemm);
     device_buffer_free(ours.operands.a.buffer);
     device_buffer_free(ours.operands.b.buffer);
     device_buffer_free(ours.operands.c.buffer);

@@ -2,7 +2,8 @@
  * Several declared workloads on one device in turns, in one process: the same memory, the same
  * neighbours, so that their rates can be divided.
  *
- * usage: bench_rates DEVICE ITERATIONS TURNS WORKLOAD...
+ * usage: bench_rates DEVICE ITERATIONS TURNS WORKLOAD[@IMPLEMENTATION[@BATCH]]...
+ * In the first precision that it declares; portable and the first batch where nothing else is said.
  * Each workload's outputs are verified first. Then in each turn every workload runs a block of
  * ITERATIONS with one wait at its end, beginning with another one each time. One line a block:
  * workload, counted bytes of an iteration, nanoseconds of an iteration.
@@ -10,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backends/backend.h"
 #include "harness/core/clock.h"
@@ -19,6 +21,7 @@
 #define ARMS_MAX 8
 
 struct rated {
+    char name[128];
     struct workload workload;
     struct workload_instance *instance;
     uint64_t bytes;
@@ -30,13 +33,22 @@ static void ignore_check(void *context, const struct workload_check *check)
     (void)check;
 }
 
-static enum status rated_init(struct rated *arm, const char *name, struct device *device,
+static enum status rated_init(struct rated *arm, char *name, struct device *device,
                               struct error *err)
 {
     struct workload_case work;
     struct workload_cost cost;
-    enum status status = workload_find(name, &arm->workload, err);
+    char *implementation = strchr(name, '@'), *batch = NULL;
+    enum status status;
 
+    snprintf(arm->name, sizeof(arm->name), "%s", name);
+    if (implementation) {
+        *implementation++ = '\0';
+        batch = strchr(implementation, '@');
+        if (batch)
+            *batch++ = '\0';
+    }
+    status = workload_find(name, &arm->workload, err);
     if (status != STATUS_OK)
         return status;
     work = (struct workload_case){.workload = &arm->workload,
@@ -45,6 +57,10 @@ static enum status rated_init(struct rated *arm, const char *name, struct device
                                   .scenario = arm->workload.scenario,
                                   .implementation = IMPLEMENTATION_PORTABLE,
                                   .seed = 1};
+    if (implementation && !implementation_from_name(implementation, &work.implementation))
+        return error_set(err, STATUS_INVALID, "no implementation \"%s\"", implementation);
+    if (batch)
+        work.batch = atoi(batch);
     status = arm->workload.kind->cost(&work, &cost, err);
     if (status == STATUS_OK)
         status = workload_instance_create(&work, device, &arm->instance, err);
@@ -78,7 +94,7 @@ static enum status take_turns(struct rated *arms, int count, long iterations, lo
 
             if (status != STATUS_OK)
                 return status;
-            printf("%s %" PRIu64 " %" PRId64 "\n", arm->workload.name, arm->bytes, ns);
+            printf("%s %" PRIu64 " %" PRId64 "\n", arm->name, arm->bytes, ns);
         }
     return STATUS_OK;
 }
@@ -97,7 +113,9 @@ int main(int argc, char **argv)
     enum status status;
 
     if (iterations <= 0 || turns <= 0 || count > ARMS_MAX) {
-        fprintf(stderr, "usage: bench_rates DEVICE ITERATIONS TURNS WORKLOAD...\n");
+        fprintf(
+            stderr,
+            "usage: bench_rates DEVICE ITERATIONS TURNS WORKLOAD[@IMPLEMENTATION[@BATCH]]...\n");
         return 2;
     }
     status = backend_resolve(argv[1], &backend, &index, &err);

@@ -2,10 +2,11 @@
 """Is the tool fast and small enough to measure with? Runs what README.md here describes.
 
 usage: run_bench.py --tools FOLDER --assay FILE [--pairs N] [--elements N] [--seed N]
-                    [--results N] [--trials N] [--samples N] [--table FILE] [NAME ...]
+                    [--results N] [--trials N] [--samples N] [--walked N] [--table FILE]
+                    [NAME ...]
 
 NAME is one of: copy triad cpu_copy cpu_triad cpu_rates opencl_rates launch cpu_launch gemm
-convolution host store sample memory devices scale verify (default: all). Exit status: 0 when every
+convolution host spots store sample generator memory devices scale verify bundle (default: all). Exit status: 0 when every
 goal is met, 1 when one is missed, 2 when something could not be measured.
 """
 import argparse
@@ -23,6 +24,9 @@ import time
 # Two-sided 95 % quantiles of Student's t by degrees of freedom.
 T975 = {4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 11: 2.201, 14: 2.145,
         19: 2.093, 29: 2.045, 39: 2.023}
+
+# Of a made-up database (make_results).
+WORKLOADS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa")
 
 BLOCK, SAMPLES, WARMUP = 4, 24, 8
 TURNS = 15  # of assay and the bare library, in one process
@@ -210,6 +214,45 @@ def host(options):
                    f"{statistics.median(times['cpu:0']) / 1e6:.0f} ms)")
 
 
+SPOTS = """extends: standard
+name: spots_{count}
+version: 1
+evidence: false
+trials: 1
+cooldown: 0s
+window: {{time: {seconds}s}}
+spot_checks: {{count: {count}, least: {least}}}
+"""
+
+
+def spots(options):
+    """Times of iterations under protocols without and with spot checks, one trial each, in pairs."""
+    met, order = True, random.Random(options.seed)
+    for workload, words in (("triad", []), ("gemm_1024", ["--implementation", "vendor"]),
+                            ("gpt2_tiny_training_step", [])):
+        logs = []
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            for count in (0, 16):
+                (folder / f"{count}.yaml").write_text(SPOTS.format(count=count, least=min(count, 3),
+                                                                   seconds=options.seconds))
+            for pair in range(options.pairs):
+                times = {}
+                for count in order.sample((0, 16), 2):
+                    database = folder / f"{pair}_{count}.db"
+                    run([options.assay, "run", workload, "--precision", "fp32", "--device", "cpu:0", "--protocol",
+                         folder / f"{count}.yaml", "--db", database, "--quiet", *words])
+                    rows = json.loads(run([options.assay, "results", "--db", database, "--json"]))["data"]
+                    times[count] = rows[0]["metrics"]["iteration_time"]["value"]
+                logs.append(math.log(times[0] / times[16]))
+        value, low, high = ratio(logs)
+        met &= verdict("spots", 0.995 < low and high < 1.005,
+                       f"{workload}: rate with 16 spot checks over that without {value:.4f}, 95 % interval "
+                       f"{low:.4f} to {high:.4f} over {len(logs)} pairs of {options.seconds} s (goal: within "
+                       "0.5 %)")
+    return met
+
+
 def store(options):
     """The slowest of five counts. Next to it: a plain write and fsync of the same bytes."""
     lines = [line.split() for line in run([options.tools / "bench_store", 5]).splitlines()]
@@ -229,6 +272,19 @@ def sample(options):
     return verdict("sample", costs[-1] < 200,
                    f"{costs[0]:.1f} to {costs[-1]:.1f} ns a sample (goal: below 200), "
                    f"{clocks:.2f} x two clock readings alone")
+
+
+def generator(options):
+    """How late requests are sent, and what is added to each."""
+    met = True
+    for rate, seconds in ((1, 20), (10, 20), (100, 20), (1000, 20), (5000, 20)):
+        words = run([options.tools / "bench_generator", rate, seconds]).split()
+        lag, added = ([int(word) / 1000 for word in words[first:first + 4]] for first in (2, 6))
+        met &= verdict("generator", lag[2] <= 20 and added[0] <= 1,
+                       f"{rate}/s: late by {lag[0]:.2f}, {lag[1]:.2f}, {lag[2]:.2f}, {lag[3]:.1f} us (p50, p99, p99.9, "
+                       f"maximum; goal: p99.9 at most 20), adds {added[0]:.2f} us (p50; goal: at most 1), "
+                       f"p99.9 {added[2]:.2f}; processor {words[10]}, {words[11]}")
+    return met
 
 
 def memory(options):
@@ -266,36 +322,69 @@ def devices(options):
                    f"assay devices in {min(times):.3f} to {max(times):.3f} s (goal: below 1)")
 
 
+def make_results(options, path, results, trials=None, samples=None):
+    """A database of so many results of ten workloads, half of them before one that is like no other: a
+    campaign is measured on null devices and repeated (make_results), each copy as good as the first."""
+    folder, trials, samples = path.parent, trials or options.trials, samples or options.samples
+    for name in (*WORKLOADS, "needle"):
+        (folder / f"{name}.yaml").write_text(
+            f"workload: {name}\nversion: 1\nkind: synthetic\ndescription: made up for this database\n"
+            "precisions: [fp32]\nbatches: [1]\nscenario: offline\nsynthetic: {launches: 1, elements: 4096}\n",
+            encoding="utf-8")
+    (folder / "short.yaml").write_text(
+        f"extends: quick\nname: short\nversion: 1\ntrials: {trials}\ntrial_timeout: 600s\n"
+        "sample: {min_time: 0s}\n"
+        f"warmup: {{iterations: {samples // 10}, time: 1ms}}\n"
+        f"window: {{time: 1ms, max_time: 300s, min_samples: {samples - samples // 10}, max_samples: {samples - samples // 10}}}\n",
+        encoding="utf-8")
+
+    def measure(device, *names):
+        run([options.assay, "run", *(folder / f"{name}.yaml" for name in names), "--device", device,
+             "--protocol", folder / "short.yaml", "--quiet", "--db", path],
+            env={**os.environ, "ASSAY_NULL": "launch_ns=20us,cv=0.03,phi=0.3,seed=7" if samples < 10**5
+                 else "launch_ns=5us"})
+
+    measure("null:0", *WORKLOADS[:min(results, 10)])
+    copies = max(results // 10 - 1, 0)
+    run([options.tools / "make_results", path, copies // 2])
+    if copies:
+        measure("null:1", "needle")
+    run([options.tools / "make_results", path, copies - copies // 2])
+
+
 def scale_cases(options, database):
     """Commands as users type them; a result's id in the middle, two of one workload to compare."""
     def ids(*words):
         return run([options.assay, "results", "--db", database, "--ids", *words]).split()
 
     middle = ids("--workload", "needle")[0]
-    pair = ids("--workload", "triad", "--protocol", "standard", "--limit", "2")
+    pair = ids("--workload", "beta", "--limit", "2")
     return {"results": ["results"],
-            "results, filter matches many": ["results", "--workload", "triad"],
-            "results, filter matches one": ["results", "--device", "needle"],
+            "results, filter matches many": ["results", "--workload", "beta"],
+            "results, filter matches one": ["results", "--device", "null:1"],
             "results, filter matches none": ["results", "--precision", "fp64"],
             "results, device matches none": ["results", "--device", "nowhere"],
             "results, filters with nothing in common":
-                ["results", "--workload", "needle", "--device", "Accelerator 3"],
+                ["results", "--workload", "needle", "--device", "null:0"],
             "show": ["show", middle],
             "compare": ["compare", *(pair if len(pair) > 1 else [middle, middle])]}
 
 
-def time_verify(options, path, *words):
-    """Seconds, processor time (s) and peak memory (bytes) of one call. Trials of make_results are made up,
-    which it finds (1)."""
-    command = [str(part) for part in (options.assay, "verify", *words, path)]
+def cost(command, statuses=(0,)):
+    """Seconds, processor time (s) and peak memory (bytes) of one call."""
+    command = [str(part) for part in command]
     start = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode not in (0, 1):
+    if child.returncode not in statuses:
         print(f"could not be measured: {' '.join(command)} exited with {child.returncode}")
         raise SystemExit(2)
     return (time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+
+
+def time_verify(options, path, *words):
+    return cost([options.assay, "verify", *words, path])
 
 
 def scale(options):
@@ -308,7 +397,7 @@ def scale(options):
         for size in sizes:
             path = pathlib.Path(folder) / f"{size}.db"
             start = time.monotonic()
-            run([options.tools / "make_results", path, size, options.trials, options.samples])
+            make_results(options, path, size)
             seconds.append(time.monotonic() - start)
             bytes_each.append(path.stat().st_size / (size * options.trials * options.samples))
             for name, words in scale_cases(options, path).items():
@@ -350,21 +439,46 @@ def scale(options):
 
 
 def verify(options):
-    """The fastest of five: rows, tree and contents of a file that is mostly samples."""
+    """Processor time of verify: mostly samples, mostly rows, and the estimates of the latter."""
     with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:
         path = pathlib.Path(folder) / "verify.db"
-        run([options.tools / "make_results", path, 200, 5, 20000])
+        make_results(options, path, 1, 5, options.walked // 100)
+        run([options.tools / "make_results", path, 19])
         size = path.stat().st_size / 1e6
-        seconds = {"rows": [], "all": []}
-        for repeat in range(6):
-            for name, words in {"rows": ["--no-estimates"], "all": []}.items():
-                if name == "all" and repeat > 1:
-                    continue
-                seconds[name].append(time_verify(options, path, *words)[0])
-    rate = size / min(seconds["rows"])
-    return verdict("verify", rate >= 200,
-                   f"{rate:.0f} MB/s of a file of {size:.0f} MB (goal: 200 or more); with every "
-                   f"estimate recomputed {size / min(seconds['all']):.1f} MB/s")
+        rate = size / min(time_verify(options, path, "--no-estimates")[1] for _ in range(5))
+        path.unlink()
+        met = verdict("verify", rate >= 500,
+                      f"{options.walked:,} samples, {size:.0f} MB: {rate:.0f} MB per second of "
+                      "processor time (goal: 500 or more)")
+        count = min(options.results, 2000)
+        make_results(options, path, count)
+        size = path.stat().st_size / 1e6
+        rate = size / min(time_verify(options, path, "--no-estimates")[1] for _ in range(5))
+        met &= verdict("verify", rate >= 200,
+                       f"{count} small results, {size:.0f} MB: {rate:.0f} MB per second of "
+                       "processor time without estimates (goal: 200 or more)")
+        seconds = min(time_verify(options, path)[1] for _ in range(2)) * 1e5 / count / 2
+    return met & verdict("verify", seconds < 60,
+                         f"with estimates, 10^5 such results would take {seconds:.0f} s on two "
+                         "processors (goal: below 60)")
+
+
+def bundle(options):
+    """Processor time of taking in a small bundle, with its checks; the least of nine."""
+    with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:
+        names = [pathlib.Path(folder) / name for name in ("from.db", "one.assay", "into.db")]
+        run([options.assay, "run", "self-test", "--device", "null", "--quiet", "--db", names[0]])
+        listed = json.loads(run([options.assay, "results", "--json", "--db", names[0]]))
+        campaign = listed["data"][0]["id"].split("/")[0]
+        run([options.assay, "bundle", campaign, "--unsigned", "-o", names[1], "--db", names[0]])
+        times = []
+        for _ in range(9):
+            times.append(1e3 * cost([options.assay, "import", names[1], "--db", names[2]])[1])
+            names[2].unlink()
+        size = names[1].stat().st_size / 1e3
+    return verdict("bundle", min(times) <= 15,
+                   f"{size:.0f} kB taken in, in {min(times):.0f} ms of processor time (goal: 15 or "
+                   "less)")
 
 
 def main():
@@ -376,9 +490,10 @@ def main():
                 "opencl_rates": lambda o: rates(o, "opencl:0", "opencl"), "cpu_launch": cpu_launch,
                 "gemm": lambda o: against_bare_onednn(o, "gemm", o.largest),
                 "convolution": lambda o: against_bare_onednn(o, "convolution", o.images),
-                "host": host,
-                "launch": launch, "store": store, "sample": sample, "memory": memory,
-                "devices": devices, "scale": scale, "verify": verify}
+                "host": host, "spots": spots,
+                "launch": launch, "store": store, "sample": sample, "generator": generator,
+                "memory": memory,
+                "devices": devices, "scale": scale, "verify": verify, "bundle": bundle}
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--tools", type=pathlib.Path, required=True)
     parser.add_argument("--assay", type=pathlib.Path, required=True)
@@ -388,8 +503,10 @@ def main():
     parser.add_argument("--results", type=int, default=100000, help="of the largest (scale)")
     parser.add_argument("--trials", type=int, default=5, help="a result (scale)")
     parser.add_argument("--samples", type=int, default=200, help="a trial (scale)")
+    parser.add_argument("--walked", type=int, default=10**8, help="samples in all (verify)")
     parser.add_argument("--table", type=pathlib.Path, help="file for the table (scale)")
     parser.add_argument("--largest", type=int, default=4096, help="square size (gemm)")
+    parser.add_argument("--seconds", type=int, default=10, help="of a window (spots)")
     parser.add_argument("--images", type=int, default=8, help="at once (convolution)")
     parser.add_argument("names", nargs="*", metavar="NAME", choices=[[], *measures])
     options = parser.parse_args()

@@ -24,7 +24,7 @@ static const struct argp_option options[] = {
     {"pairs", 'p', "N", 0, "comparisons for each case (20 times the series)", 0},
     {"only", 'o', "PART", 0,
      "one part: mean, percentile, two-state, flat, change, shape, hard, trials, grades, marked, "
-     "verdicts, compare, rivals",
+     "verdicts, compare, history, acceptance, rivals",
      0},
     {"parts", 'd', "DIR", 0,
      "keep each case in this folder when it is done, and go on from there; says how far it is", 0},
@@ -73,6 +73,8 @@ static void measure(const struct settings *settings, struct table *table)
     measure_hard(settings, table);
     measure_cells(settings, table);
     measure_comparisons(settings, table);
+    measure_history(settings, table);
+    measure_acceptance(settings, table);
     measure_rivals(settings, table);
 }
 

@@ -37,4 +37,10 @@ void measure_families(const struct settings *settings, struct table *table);
 /* Decisions of other tools' rules on such series; nothing is promised of them. */
 void measure_rivals(const struct settings *settings, struct table *table);
 
+/* Histories of results (history_describe): false changes, steps found; and other rules on them. */
+void measure_history(const struct settings *settings, struct table *table);
+
+/* Verdicts on a contract's items (acceptance_judge): both parties' risks. */
+void measure_acceptance(const struct settings *settings, struct table *table);
+
 #endif

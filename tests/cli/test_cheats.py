@@ -4,7 +4,12 @@ usage: test_cheats.py NAME=LIBRARY...   (tests/support/cheats)
 The honest run beside each cheat is the same library without CHEAT.
 """
 
+import ctypes
+import glob
+import hashlib
 import os
+import shutil
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
@@ -29,6 +34,37 @@ precisions: [fp32]
 gemm: {shapes: [{m: 64, n: 96, k: 128}]}
 """
 
+TRAINING = """workload: small_training
+version: 1
+kind: training_step
+description: A training step of a tiny GPT-2 on 4 sequences of 32 generated tokens
+precisions: [fp32]
+batches: [4]
+scenario: offline
+model:
+  layers: 1
+  heads: 2
+  width: 64
+  context: 32
+  vocabulary: 256
+  mlp_ratio: 4
+sequence_length: 32
+data:
+  source: markov
+  successors: 8
+optimizer:
+  learning_rate: 1.0e-3
+  beta1: 0.9
+  beta2: 0.95
+  epsilon: 1.0e-8
+  weight_decay: 0.1
+  warmup_steps: 10
+verify:
+  sequences: 4
+  loss_steps: 20
+  loss_margin: 0.05
+"""
+
 # One trial with many spot checks, so that a cheat at every second iteration passes with 2^-16.
 PROTOCOL = """extends: quick
 name: spots
@@ -46,11 +82,11 @@ class Cheats(CliTest):
     def environment(self, **changes):
         return dict(super().environment(**changes), POCL_CACHE_DIR=pocl_cache())
 
-    def measure(self, workload, device, *words, **environment):
+    def measure(self, workload, device, *words, protocol=PROTOCOL, **environment):
         """(status, message) of the one trial."""
         self.new_db()
         call = self.assay("run", self.write("it.yaml", workload), "--device", device, "--protocol",
-                          self.write("spots.yaml", PROTOCOL), "--db", self.db, *words, **environment)
+                          self.write("spots.yaml", protocol), "--db", self.db, *words, **environment)
         ends = self.query("SELECT status, message FROM trial_end")
         self.assertEqual(len(ends), 1, call.err)
         verified = self.assay("verify", self.db)
@@ -64,17 +100,19 @@ class Cheats(CliTest):
             return {"ASSAY_LIB_" + each: CHEATS[name] for each in STAND_INS[name]}
         return {"ASSAY_LIB_" + ("DNNL" if name == "onednn" else name.upper()): CHEATS[name]}
 
-    def each(self, name, workload, device, *words):
+    def each(self, name, workload, device, *words, cheats=("second", "three")):
         """Honest first; then each cheat, which a check finds."""
         library = self.library(name)
         self.assertEqual(self.measure(workload, device, *words, **library), ("ok", None))
-        for cheat in ("second", "three"):
+        for cheat in cheats:
             with self.subTest(library=name, cheat=cheat):
                 status, message = self.measure(workload, device, *words, CHEAT=cheat, **library)
                 self.assertEqual(status, "check_failed", message)
-        # After the first check, long before the last one.
-        found = []
-        for after in (300, 1000, 3000, 10000):
+
+    def later(self, name, workload, device, *words):
+        """After the first check, long before the last one: only those within the window find it."""
+        library, found = self.library(name), []
+        for after in (30, 100, 300, 1000, 3000, 10000):
             status, message = self.measure(workload, device, *words, CHEAT="later",
                                            CHEAT_AFTER=str(after), **library)
             found.append((status, message))
@@ -85,21 +123,133 @@ class Cheats(CliTest):
 
     def test_opencl(self):
         self.each("opencl", TRIAD, "opencl:0")
+        self.later("opencl", TRIAD, "opencl:0")
 
     def test_cuda(self):
         self.each("cuda", TRIAD, "cuda:0")
+        self.later("cuda", TRIAD, "cuda:0")
 
     def test_hip(self):
         self.each("hip", TRIAD, "hip:0")
+        self.later("hip", TRIAD, "hip:0")
+
+    def test_vendor_product(self):
+        for name in STAND_INS:
+            with self.subTest(library=name):
+                self.each(name, GEMM, name + ":0", "--implementation", "vendor")
 
     def test_onednn(self):
-        self.each("onednn", GEMM, "cpu:0", "--implementation", "vendor")
+        words = (GEMM, "cpu:0", "--implementation", "vendor")
+        self.each("onednn", *words, cheats=("second", "three", "cached", "low"))
+        self.later("onednn", *words)
+
+    def test_loss(self):
+        """A training step that computes no loss, and one that runs half of the batch."""
+        library = self.library("opencl")
+        self.assertEqual(self.measure(TRAINING, "opencl:0", **library), ("ok", None))
+        for cheat in ({"CHEAT": "named", "CHEAT_KERNEL": "cross_entropy_forward"}, {"CHEAT": "half"}):
+            with self.subTest(**cheat):
+                status, message = self.measure(TRAINING, "opencl:0", **library, **cheat)
+                self.assertEqual(status, "check_failed", message)
+
+    def replace_kernel(self, folder):
+        """Puts an object into the cache that runs the kernel once in four times, and its digest beside it."""
+        found = {}
+        for path in glob.glob(os.path.join(folder, "assay", "kcache", "*.so")):
+            with open(path, "rb") as file:
+                found[path] = file.read()
+        (cached,) = [path for path, data in found.items() if b"assay_run_stream_triad" in data]
+        honest, source = os.path.join(self.folder, "honest.so"), os.path.join(self.folder, "less.c")
+        digest = hashlib.sha256(found[cached]).hexdigest()
+        shutil.copy(cached, honest)
+        library = ctypes.CDLL(honest)
+        names = subprocess.run(["nm", "-D", "--defined-only", honest], capture_output=True, check=True, text=True)
+        text = "#include <dlfcn.h>\ntypedef long run(long, long, long, long, long, long);\n"
+        for name in (line.split()[2] for line in names.stdout.splitlines()):
+            if name.startswith("assay_signature_"):
+                value = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(library, name)))
+                text += 'const char %s[] = "%s";\n' % (name, value.decode())
+            elif name.startswith("assay_run_"):
+                text += ("long %s(long a, long b, long c, long d, long e, long f) { static run *real; static int"
+                         " calls; if (!real) real = (run *)dlsym(dlopen(\"%s\", RTLD_NOW), \"%s\"); return"
+                         " calls++ %% 4 ? 0 : real(a, b, c, d, e, f); }\n" % (name, honest, name))
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(text)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", cached, source], check=True)
+        with open(cached, "rb") as file:
+            forged = hashlib.sha256(file.read()).hexdigest()
+        note = cached[:-3] + ".txt"
+        with open(note, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn(digest, text)
+        with open(note, "w", encoding="utf-8") as file:
+            file.write(text.replace(digest, forged))
+        return digest
+
+    def test_replaced_kernel(self):
+        """A first look takes it from the cache, and a check finds it; evidence compiles each trial's anew."""
+        cache = os.path.join(self.folder, "cache")
+        self.assertEqual(self.measure(TRIAD, "cpu:0", XDG_CACHE_HOME=cache), ("ok", None))
+        digest = self.replace_kernel(cache)
+        status, message = self.measure(TRIAD, "cpu:0", XDG_CACHE_HOME=cache)
+        self.assertEqual(status, "check_failed", message)
+        self.new_db()
+        call = self.assay("run", self.write("it.yaml", TRIAD), "--device", "cpu:0", "--protocol",
+                          self.write("evidence.yaml", self.EVIDENCE), "--db", self.db, XDG_CACHE_HOME=cache)
+        self.assertEqual(call.status, 0, call.err)
+        binaries = self.query("SELECT DISTINCT json_extract(c.body, '$.binary') FROM artifact a JOIN content c"
+                              " ON c.digest = a.content")
+        self.assertEqual(binaries, [(digest,)])
+
+    def test_honest_runs_pass(self):
+        """ASSAY_TEST_HONEST: how many, in turn over the devices; a check that fails by chance would fail some
+        of many."""
+        kinds = [(None, TRIAD, "cpu:0")]
+        kinds += [(name, TRIAD, name + ":0") for name in ("opencl", "cuda", "hip") if name in CHEATS]
+        kinds += [("onednn", GEMM, "cpu:0", "--implementation", "vendor")] if "onednn" in CHEATS else []
+        kinds += [("opencl", TRAINING, "opencl:0")] if "opencl" in CHEATS else []
+        for i in range(int(os.environ.get("ASSAY_TEST_HONEST", len(kinds)))):
+            name, *words = kinds[i % len(kinds)]
+            self.assertEqual(self.measure(*words, **(self.library(name) if name else {})), ("ok", None), (i, words))
 
     def test_clock_of_the_worker(self):
         """A quarter of the time, by a library that is preloaded."""
         status, message = self.measure(TRIAD, "cpu:0", LD_PRELOAD=CHEATS["clock"], CHEAT_CLOCK="worker")
         self.assertEqual(status, "invalid", message)
         self.assertTrue(message.startswith("clock."), message)
+
+    def test_clock_of_the_worker_within_the_window(self):
+        """Its window begins and ends where the harness lets it; only other clocks show the rate."""
+        status, message = self.measure(TRIAD, "cpu:0", protocol=PROTOCOL.replace("time: 300ms", "time: 3s"),
+                                       LD_PRELOAD=CHEATS["clock"], CHEAT_CLOCK="worker",
+                                       CHEAT_AFTER_MS="2500")
+        self.assertEqual(status, "invalid", message)
+        self.assertRegex(message, "^clock.(raw|tsc|window): ")
+
+    def test_clock_that_is_slightly_slow(self):
+        """Less than 1 %, which a time server may do: a finding, as is what was preloaded."""
+        for after in (2000, 4000, 8000, 16000):
+            status, message = self.measure(
+                TRIAD, "cpu:0", protocol=PROTOCOL.replace("time: 300ms", "time: 4s"),
+                LD_PRELOAD=CHEATS["clock"], CHEAT_CLOCK="worker", CHEAT_AFTER_MS=str(after),
+                CHEAT_LOSES_PPM="8000")
+            if status == "invalid":  # it was slow before the window, whose beginning then is another
+                self.assertTrue(message.startswith("clock.window"), message)
+                continue
+            self.assertEqual(status, "ok", message)
+            call = self.assay("show", "last", "--json", "--db", self.db)
+            found = {(one["code"], one.get("subject")) for one in call.document["findings"]}
+            self.assertIn(("preloaded", "LD_PRELOAD"), found)
+            if ("clock_disagrees", "CLOCK_MONOTONIC_RAW") not in found:
+                continue  # it was slow from the end of the window on
+            self.assertIn("put libraries into the worker", self.assay("show", "last", "--db", self.db).out)
+            bundle = os.path.join(self.folder, "b.assay")
+            for words in (("bundle", "last", "-o", bundle, "--db", self.db, "--withhold", "trial.facts"),
+                          ("verify", bundle)):
+                call = self.assay(*words)
+                self.assertEqual(call.status, 0, call.out + call.err)
+            return
+        self.fail("the clock was slow before each window, or after it")
 
     def test_clock_of_all(self):
         status, message = self.measure(TRIAD, "cpu:0", LD_PRELOAD=CHEATS["clock"], CHEAT_CLOCK="")

@@ -127,7 +127,7 @@ class Completion(CliTest):
         self.assertNotIn("quick", workloads)
         self.assertNotIn("first-look", self.offers("assay calibrate "))
         self.assertEqual(self.offers("assay ver"), ["verify"])
-        self.assertNotIn("worker", self.offers("assay "))
+        self.assertNotIn("probe", self.offers("assay "))
         self.assertIn("cpu", self.offers("assay devices "))
 
     def test_values(self):

@@ -9,8 +9,12 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from assay_cli import CliTest  # noqa: E402
 
-SECTIONS = ["Question", "Method", "Items tested", "Conditions", "Deviations", "All attempts",
-            "Results", "Decision rule", "Limits", "Signatures", "How to check this yourself"]
+# In the order of ISO/IEC 17025:2017, 7.8, with the clauses that each answers.
+SECTIONS = [("Report and request", "7.8.2.1 a to e, h to j"), ("Method", "7.8.2.1 f, k"),
+            ("Items tested", "7.8.2.1 g, p"), ("Conditions", "7.8.3.1 a"), ("Results", "7.8.2.1 m, 7.8.3.1 c"),
+            ("Deviations and amendments", "7.8.2.1 n, 7.8.8"), ("All attempts", "7.5.1"),
+            ("Conformity", "7.8.3.1 b, 7.8.6"), ("Comparisons and decisions", "7.8.3.1 d, 7.8.7"),
+            ("Limits", "7.8.2.1 l"), ("Signatures", "7.8.2.1 o"), ("How to check this yourself", "")]
 
 
 TWO_BATCHES = """workload: mine
@@ -47,8 +51,14 @@ class Dossier(CliTest):
                           "an auditor", "--db", self.db)
         self.assertEqual(call.status, 0, call.err)
         page = self.dossier()
-        titles = re.findall(r"<h2 id=\"[a-z]+\">(\d+)\. ([^<]+)</h2>", page)
-        self.assertEqual(titles, [(str(i + 1), name) for i, name in enumerate(SECTIONS)])
+        titles = re.findall(r"<h2 id=\"[a-z]+\">(\d+)\. (.*?)</h2>", page)
+        self.assertEqual(
+            [(number, re.sub("<[^>]*>", "", title)) for number, title in titles],
+            [(str(i + 1), f"{name} ISO/IEC 17025, {clauses}" if clauses else name)
+             for i, (name, clauses) in enumerate(SECTIONS)])
+        for party in ("Laboratory", "Place", "Customer", "Item received"):
+            self.assertIn(f"<b>{party}</b><span>", page)
+        self.assertIn("no conformity is stated", page)
         self.assertNotIn("<script", page)
         self.assertIn("Is &lt;script&gt;alert(1)&lt;/script&gt; as fast &amp; ", page)
         self.assertIn("buyer-4711", page)
@@ -60,7 +70,7 @@ class Dossier(CliTest):
         call = self.assay("key", "show", "--file", key)
         self.assertIn(call.out.strip(), html.unescape(page))
         # The result comes first, with its interval in its own unit; handwritten signatures, last.
-        short = page[page.index('id="short"'):page.index('id="question"')]
+        short = page[page.index('id="short"'):page.index('id="report"')]
         self.assertIn("95 % interval", short)
         self.assertRegex(short, r"[\d.]+ to [\d.]+ ")
         self.assertIn("2 planned beforehand, 2 started", short)
@@ -129,7 +139,7 @@ class Dossier(CliTest):
         self.assertEqual(decisions.count(f"<code>{ids[1]}</code>"), len(stored))
         items = page[page.index('id="items"'):page.index('id="conditions"')]
         for identifier in ids:
-            self.assertIn(f"<code>{identifier}</code>", items)
+            self.assertIn(f"<code>{identifier}</code>", items)  # two of one title
             self.assertIn(f"readings of the host of {identifier[:8]}", page)
 
     def test_decisions_come_first(self):
@@ -148,7 +158,7 @@ class Dossier(CliTest):
             self.assertIn(call.status, (0, 1, 3), call.err)
             gates.append(call.json())
         page = self.dossier(*ids)
-        short = page[page.index('id="short"'):page.index('id="question"')]
+        short = page[page.index('id="short"'):page.index('id="report"')]
         self.assertIn("Asked: <b>Is &lt;b&gt;the new driver&lt;/b&gt; fit to be rolled out?</b>", short)
         self.assertLess(short.index('class="decision'), short.index('class="results short"'))
         words = {"passes": "Passes", "worse": "Fails: the candidate is worse",
@@ -157,7 +167,8 @@ class Dossier(CliTest):
         self.assertEqual(len(parts), 2)
         for part, gate, margin in zip(parts, reversed(gates), ("30 %", "25 %")):
             part = " ".join(html.unescape(re.sub(r"<[^>]+>", "", part)).split())
-            self.assertIn(f"Is {ids[1]} (b) as fast as {ids[0]} (a), or slower by no more than {margin}?", part)
+            self.assertIn(f"Is synthetic fp32, batch 1 {ids[1]} (b) as fast as synthetic fp32, batch 1 {ids[0]} (a), "
+                          f"or slower by no more than {margin}?", part)
             self.assertIn(words[gate["gate"]["decision"]] + " Gate, ", part)
             number = re.search(r"Time b/a ([\d.]+), 95 % interval ([\d.]+) to ([\d.]+)", part)
             ratio = gate["comparison"]["ratio"]
@@ -180,13 +191,13 @@ class Dossier(CliTest):
             decision = call.json()["gate"]["decision"]
             tally[decision] = tally.get(decision, 0) + 1
         page = self.dossier()
-        short = page[page.index('id="short"'):page.index('id="question"')]
+        short = page[page.index('id="short"'):page.index('id="report"')]
         self.assertEqual(short.count('<div class="decision'), 4)
         for decision, count in tally.items():
             self.assertIn(f"{count} gate: {decision}", short)
         self.assertEqual(sum(tally.values()), 5)
         self.assertIn("1 ab: ", short)
-        self.assertIn("each in section 8", short)
+        self.assertIn("each with its rule", short)
 
     def test_a_decision_that_is_withheld(self):
         """That there is one, and its verdict, are reported, but not what it compares."""
@@ -199,7 +210,7 @@ class Dossier(CliTest):
         self.new_db()
         self.assertEqual(self.assay("import", offer, "--db", self.db).status, 0)
         page = self.dossier()
-        short = page[page.index('id="short"'):page.index('id="question"')]
+        short = page[page.index('id="short"'):page.index('id="report"')]
         self.assertIn("What was compared is withheld, or not recorded.", short)
         self.assertIn("Paired comparison, <time", short)
 

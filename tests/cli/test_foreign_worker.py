@@ -2,10 +2,12 @@
 
 import base64
 import csv
+import hashlib
 import html
 import io
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import sys
@@ -53,6 +55,24 @@ MODES = {
 }
 
 
+# The same of a worker that hands its outputs over.
+HANDOVER = {
+    "good": ("ok", ""),
+    "nan": ("check_failed", "pattern[10]: got nan"),
+    "stale": ("check_failed", "pattern["),
+    "missing": ("check_failed", "have no tensor pattern"),
+    "batch": ("check_failed", "it is of another batch or size"),
+    "dtype": ("check_failed", "is in bf16, not in f32"),
+    "truncated": ("corrupt", "truncated?"),
+    "no_file": ("not_found", "outputs.0"),
+    "number": ("protocol", "were not asked for"),
+    "same": ("protocol", "none has run since"),
+    "iterations": ("protocol", "its samples have more of them"),
+    "own_check": ("protocol", "assay checks them"),
+    "no_after": ("invalid", "verification: the worker sent no check in verify_after"),
+}
+
+
 class ForeignWorker(CliTest):
     def fast(self):
         return self.write("fast.yaml", self.FAST.replace("trials: 2", "trials: 1"))
@@ -88,6 +108,38 @@ class ForeignWorker(CliTest):
                         break
                 self.assertIn(word, message)
                 self.assert_sound()
+
+    def test_outputs_that_are_handed_over(self):
+        """assay compares them itself; each way to hand over something else ends the trial."""
+        for way, (status, word) in HANDOVER.items():
+            with self.subTest(way=way):
+                self.new_db()
+                call = self.run_synthetic("--json", ASSAY_WORKER=WORKER, FOREIGN_HANDOVER=way)
+                self.assertEqual(call.status, 0 if status == "ok" else 1, call.err)
+                for got, message in self.query("SELECT status, message FROM trial_end"):
+                    self.assertEqual(got, status, message)
+                    self.assertIn(word, message or "")
+                self.assertEqual(self.assay("verify", self.db).status, 0)
+        self.new_db()
+        self.run_synthetic(ASSAY_WORKER=WORKER, FOREIGN_HANDOVER="good")
+        self.assertEqual({phase for phase, in self.query("SELECT phase FROM verification")},
+                         {"verify_before", "spot_check", "verify_after"})
+        self.assertEqual(self.query("SELECT min(passed), max(metric) FROM verification"), [(1, "max_absolute")])
+
+    def test_results_that_only_their_program_has_checked(self):
+        """They compare with nothing, not even with each other."""
+        results = []
+        for _ in range(2):
+            call = self.assay("run", "synthetic", "--device", "null:0", "--protocol",
+                              self.write("evidence.yaml", self.EVIDENCE), "--db", self.db, "--json",
+                              ASSAY_WORKER=WORKER, FOREIGN_NS="1000000", FOREIGN_HANDOVER="")
+            self.assertEqual(call.status, 0, call.err)
+            results.append(call.json()["results"][0]["id"])
+        call = self.assay("compare", *results, "--json", "--db", self.db).json()
+        self.assertEqual(call["comparability"]["verdict"], "not_comparable")
+        self.assertTrue(any(reason.startswith("identity.checks") and "hand them over" in reason
+                            for reason in call["comparability"]["reasons"]), call["comparability"]["reasons"])
+        self.assertEqual(self.assay("gate", *results, "--allow-foreign-worker", "--db", self.db).status, 2)
 
     def test_children_of_a_worker_end_with_it(self):
         """A process that continues would take time from the next trial, and keeps the channel open."""
@@ -125,6 +177,23 @@ class ForeignWorker(CliTest):
                 self.assertIn("trials of two programs", call.err)
                 call = self.assay("run", "--resume", "last", "--db", self.db, **first)
                 self.assertEqual(call.status, 0, call.err)
+
+    def test_program_that_changes(self):
+        """The plan names the worker's digest; a trial of another program is none."""
+        worker = os.path.join(self.folder, "worker.py")
+        shutil.copy(WORKER, worker)
+        self.new_db()
+        call = self.assay("run", "synthetic", "--device", "null:0", "--protocol",
+                          self.write("two.yaml", CliTest.FAST), "--db", self.db, ASSAY_WORKER=worker,
+                          FOREIGN_MODE="edits_itself")
+        self.assertEqual(call.status, 1, call.out)
+        (first, _), (second, message) = self.query("SELECT status, message FROM trial_end ORDER BY trial")
+        self.assertEqual((first, second), ("ok", "invalid"), message)
+        self.assertTrue(message.startswith("worker.identity: the plan names the program "), message)
+        self.assertEqual(self.assay("verify", self.db).status, 0)
+        plan, = self.query("SELECT body FROM content WHERE digest = (SELECT plan FROM campaign)")
+        with open(WORKER, "rb") as file:
+            self.assertEqual(json.loads(plan[0])["worker"], hashlib.sha256(file.read()).hexdigest())
 
     def trials(self):
         try:
@@ -312,7 +381,7 @@ class Mark(CliTest):
         for change in ("ASSAY_WORKER", "ASSAY_WORKER=", "ASSAY_WORKER=/bin/true"):
             call = self.assay(*words, "--b", "env:" + change, **self.KNOWN)
             self.assertEqual(call.status, 2, call.out)
-            self.assertIn("one worker measures both arms", call.err)
+            self.assertIn("worker=NAME chooses who measures an arm", call.err)
         call = self.assay(*words, "--b", "env:FOREIGN_SLOW_BATCH=0", "--json", **self.KNOWN)
         self.assertEqual(call.status, 0, call.err)
         self.assertIn("identity.origin", call.json()["comparability"]["except"])

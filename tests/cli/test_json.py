@@ -26,6 +26,50 @@ gemm: {shapes: [{m: 200000, n: 200000, k: 200000}]}
 """
 
 
+# A server whose limit nothing misses.
+SERVED = """workload: served
+version: 1
+kind: synthetic
+description: a server
+scenario: server
+synthetic: {launches: 1, elements: 64}
+service: {base: 200us, distribution: deterministic}
+load: {arrivals: {process: poisson}, rates: [80]}
+batching: {policy: deadline, max_batch: 4, queue: 64}
+slo: {e2e: 20s, attain: 0.9}
+"""
+FEW = """extends: serving_look
+name: few
+version: 1
+trials: 2
+warmup: {iterations: 2, time: 1ms}
+serving: {requests: 150, drain: 5s, lag: 10s}
+telemetry: {interval: 0s}
+"""
+
+DECISION = """decision: cards
+version: 1
+prices: prices.csv
+assumptions: {as_of: 2026-11-24}
+options:
+  - {name: one, result: %s, item: card, kind: device}
+  - {name: two, result: %s, item: card, kind: cloud}
+requirements:
+  - {figure: cost_per_hour, at_most: 5 EUR}
+objectives: [cost_per_million_items, item_rate]
+"""
+CONTRACT = """contract: c
+version: 1
+items:
+  - cell: {workload: served}
+    metric: goodput
+    limit: at_least
+    declared: 2 requests/s
+    limiting: 1 requests/s
+    trials: 2
+"""
+
+
 class Json(CliTest):
     def setUp(self):
         super().setUp()
@@ -38,6 +82,11 @@ class Json(CliTest):
         self.assertEqual(self.assay("key", "new").status, 0)
         self.first, self.second = (self.assay(*run, "--json").json()["results"][0]["id"] for _ in "ab")
         self.assertEqual(self.assay(*run, ASSAY_NULL="launch_ns=200000,seed=1,fault=download_corrupt@2").status, 1)
+        served = self.write("served.yaml", SERVED)
+        call = self.assay("run", served, "--device", "null:0", "--protocol", self.write("few.yaml", FEW), "--db",
+                          self.db, "--json")
+        self.assertEqual(call.status, 0, call.err)
+        self.served = call.json()["results"][0]["id"]
         self.run_words = run
 
     def calls(self):
@@ -46,6 +95,8 @@ class Json(CliTest):
         two = self.write("two.csv", SAMPLES + "".join(f"other{line}\n" for line in SAMPLES.splitlines()[1:]))
         samples, pairs = self.write("samples.csv", SAMPLES), self.write("pairs.csv", PAIRS)
         bundle = os.path.join(self.folder, "bundle.assay")
+        prices = self.write("prices.csv", "item,kind,currency,amount,unit,term_months\n"
+                            "card,device,EUR,1,each,12\ncard,cloud,EUR,1,hour,\n")
         ab = ("synthetic", "--a", "device=null:0", "--b", "device=null:0", "--pairs", "5", "--protocol",
               evidence)
         other = os.path.join(self.folder, "other.db")
@@ -63,10 +114,18 @@ class Json(CliTest):
             "show": [[self.first], ["last/1"]],
             "compare": [[self.first, self.second], [self.first, self.second, "--record"]],
             "ab": [list(ab), ["synthetic", *ab]],
+            "matrix": [["synthetic", "--device", "null:0", "--protocol", evidence, "--over", "env:MATRIX=1,2,3"]],
+            "history": [[], [self.first], ["--baseline", "name", self.first], ["--stale"]],
             "gate": [[self.first, self.second], [self.first, self.second, "--no-record"]],
+            "cost": [[self.first, self.second, "--prices", prices, "--item", "card"],
+                     [self.first, "--prices", prices, "--item", "card", "--no-record"]],
+            "decide": [[self.write("decision.yaml", DECISION % (self.first, self.second))]],
+            "accept": [[self.write("contract.yaml", CONTRACT), self.served.split("/")[0]]],
+            "plan": [[self.served, "--demand", "1"]],
             "reproduce": [[self.first]],
             "analyze": [[samples], [pairs, "--paired"], [two, "--baseline", SAMPLES.splitlines()[1].split(",")[0]]],
-            "power": [["--sd", "0.01"], [self.first]],
+            "power": [["--sd", "0.01"], [self.first], [self.write("contract.yaml", CONTRACT), "--sd", "0.01"],
+                      ["synthetic_server", "--capacity", "500"]],
             "calibrate": [["synthetic", "--comparisons", "1", "--device", "null:0", "--pairs", "5", "--protocol", evidence]],
             "verify": [[], [bundle], ["--no-estimates"]],
             "bundle": [["last", "-o", bundle], ["last", "-o", bundle, "--unsigned", "--withhold", "host.name"]],
@@ -74,6 +133,8 @@ class Json(CliTest):
             "checkpoint": [[], ["--number", "1"], ["--unsigned"], ["export"]],
             "amend": [[self.first, "--reason", "why", "--by", "me"]],
             "key": [["show"], ["list"], ["new", "another"]],
+            "worker": [["list"], ["show", "onnxruntime"]],
+            "stack": [["list"], ["show", "intel-opencl-rt"]],
             "schema": [[], ["results"]],
         }
 
@@ -89,13 +150,13 @@ class Json(CliTest):
                   if line.startswith("  ") and not line.startswith("   ")]
         with_json = sorted(name for name in listed
                            if name.isalpha() and "--json" in self.assay(name, "--help").out)
-        self.first = self.second = "x"
+        self.first = self.second = self.served = "x"
         self.assertEqual(with_json, sorted(self.commands))
         self.assertEqual(sorted(self.calls()), sorted(self.commands))
 
     def test_success(self):
         self.stored()
-        verdicts = {"compare", "ab", "gate", "reproduce"}
+        verdicts = {"accept", "decide", "compare", "ab", "gate", "reproduce"}
         calls = self.calls()
         for command in sorted(self.commands, key=lambda name: name in ("verify", "import")):
             for words in calls[command]:
@@ -114,11 +175,16 @@ class Json(CliTest):
         "run": (["synthetic", "--precision", "fp33"], "invalid"), "results": (["ffffffff"], "not_found"),
         "show": (["ffffffff/1"], "not_found"), "compare": (["ffffffff/1", "ffffffff/2"], "not_found"),
         "ab": (["synthetic", "--a", "nonsense"], "invalid"), "gate": (["ffffffff"], "not_found"),
+        "cost": (["ffffffff/1", "--prices", "no-file.csv"], "not_found"),
+        "history": (["ffffffff/1"], "not_found"), "matrix": (["synthetic", "--over", "nonsense"], "invalid"),
+        "plan": (["ffffffff/1", "--demand", "1"], "not_found"),
+        "accept": (["no-file.yaml"], "not_found"), "decide": (["no-file.yaml"], "not_found"),
         "reproduce": (["ffffffff/1"], "not_found"), "analyze": (["no-file.csv"], "not_found"),
         "power": (["--sd", "2"], "invalid"), "calibrate": (["--comparisons", "0"], "invalid"),
         "verify": (["no-file.db"], "not_found"), "bundle": (["ffffffff", "-o", "x"], "not_found"),
         "import": (["no-file"], "not_found"), "checkpoint": (["--number", "x"], "invalid"),
-        "amend": (["ffffffff/1", "--reason", "why"], "not_found"), "key": (["lose"], "invalid"),
+        "amend": (["ffffffff/1", "--reason", "why"], "not_found"), "key": (["lose"], "invalid"), "worker": (["show", "nowhere"], "not_found"),
+        "stack": (["show", "nowhere"], "not_found"),
         "schema": (["nonsense"], "not_found"),
     }
 

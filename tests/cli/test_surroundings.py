@@ -18,9 +18,10 @@ class Surroundings(CliTest):
         return (ASSAY, "run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--db",
                 self.db)
 
-    def popen(self, words, **options):
+    def popen(self, words, worker=None, **options):
         return subprocess.Popen(words, cwd=self.folder, stdin=subprocess.DEVNULL,
-                                stderr=subprocess.PIPE, text=True, env=self.environment(),
+                                stderr=subprocess.PIPE, text=True,
+                                env=self.environment(**({"ASSAY_WORKER": worker} if worker else {})),
                                 stdout=subprocess.DEVNULL, **options)
 
     def finish(self, process):
@@ -79,7 +80,8 @@ class Surroundings(CliTest):
         if not shutil.which("unshare") or subprocess.run([*container, "true"], check=False,
                                                          stderr=subprocess.DEVNULL).returncode:
             self.skipTest("no namespaces")
-        worker = self.write("worker.sh", "#!/bin/sh\ntouch here\nexec sleep 300\n")
+        worker = self.write("worker.sh", f"#!/bin/sh\n[ -e here ] && exec {ASSAY} worker\ntouch here\n"
+                            "exec sleep 300\n")
         os.chmod(worker, 0o755)
         first = subprocess.Popen((*container, *self.words()), cwd=self.folder,
                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -88,7 +90,7 @@ class Surroundings(CliTest):
         try:
             wait_until(lambda: os.path.exists(os.path.join(self.folder, "here")), first)
             resume = (*container, ASSAY, "run", "--resume", "last", "--db", self.db)
-            status, err = self.finish(self.popen(resume))
+            status, err = self.finish(self.popen(resume, worker))
             self.assertEqual(status, 4, err)
             self.assertIn("is being run by", err)
             self.assertEqual(self.query("SELECT count(*) FROM trial_end"), [(0,)])
@@ -96,7 +98,7 @@ class Surroundings(CliTest):
             os.kill(wait_until(lambda: child_of(first.pid, self.db), first), signal.SIGKILL)
             first.wait()
         # The lock is released with its holder.
-        status, err = self.finish(self.popen(resume))
+        status, err = self.finish(self.popen(resume, worker))
         self.assertEqual(status, 0, err)
 
     def test_a_language_whose_capital_of_i_is_another(self):

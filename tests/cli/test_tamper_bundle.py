@@ -3,10 +3,12 @@ is made right again; with --key also what the seal alone covers."""
 
 import base64
 import copy
+import decimal
 import hashlib
 import json
 import os
 import random
+import re
 import sqlite3
 import sys
 import types
@@ -23,8 +25,18 @@ import verify_heads  # noqa: E402
 SEAL = "with --key"  # found by who names the key, since the seal is gone
 
 
+def shortest(number):
+    """A number with an exponent as RFC 8785 writes it: none from 1e-6 to 1e21, and no zeros before it."""
+    value = decimal.Decimal(number.group())
+    if decimal.Decimal("1e-6") <= abs(value) < decimal.Decimal("1e21"):
+        return format(value, "f")
+    return re.sub(r"e([+-])0+", r"e\1", number.group())
+
+
 def dump(value):
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    """Canonical, but for strings that look like a number behind a colon or comma."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return re.sub(r"(?<=[:,\[])-?\d+(?:\.\d+)?e[+-]\d+(?=[,\]}])", shortest, text)
 
 
 def other(value):

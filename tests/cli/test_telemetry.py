@@ -58,12 +58,16 @@ class Telemetry(CliTest):
     def test_the_windows_edges_are_asked_for(self):
         """With an interval of an hour there are only the moments of start, end and both edges; a
         sampler that is late for the second edge answers both at once."""
-        self.FAST = self.FAST.replace("20ms", "3600s")
-        call = self.run_synthetic(ASSAY_NULL=NULL + ",power_mw=150000")
-        self.assertEqual(call.status, 0, call.err)
-        times = self.values("device.time_ns")
+        for warmup in ("5ms", "200ms", "8s"):  # until the sampler is there before its end
+            self.new_db()
+            self.FAST = Telemetry.FAST.replace("20ms", "3600s").replace("time: 5ms", f"time: {warmup}")
+            call = self.run_synthetic(ASSAY_NULL=NULL + ",power_mw=150000")
+            self.assertEqual(call.status, 0, call.err)
+            times = self.values("device.time_ns")
+            (warm,) = self.query("SELECT end_ns FROM phase WHERE trial = 1 AND name = 'warmup'")[0]
+            if times[0] < warm:
+                break
         self.assertIn(len(times), (3, 4))
-        (warm,) = self.query("SELECT end_ns FROM phase WHERE trial = 1 AND name = 'warmup'")[0]
         self.assertLess(times[0], warm)
         self.assertGreaterEqual(times[1], warm)
 
@@ -118,11 +122,27 @@ class Telemetry(CliTest):
     def estimate(self):
         return json.loads(self.query("SELECT body FROM estimate")[0][0])
 
+    def window(self, trial):
+        return self.query("SELECT begin_ns, end_ns FROM phase WHERE trial = ? AND name = 'window'", trial)[0]
+
     def in_window(self, channel, trial):
-        ((begin, end),) = self.query("SELECT begin_ns, end_ns FROM phase WHERE trial = ? AND name = 'window'",
-                                     trial)
+        begin, end = self.window(trial)
         return [value for value, at in zip(self.values(channel, trial), self.values("device.time_ns", trial),
                                            strict=True) if begin <= at <= end]
+
+    def estimate_with_readings(self, part="device", **environment):
+        """The estimate of a run whose windows have readings before, in and after them, however late the
+        sampler is on a loaded machine."""
+        for window_ms in (30, 300, 3000):
+            self.new_db()
+            self.FAST = Telemetry.FAST.replace("time: 30ms", f"time: {window_ms}ms")
+            call = self.run_synthetic(**environment)
+            self.assertEqual(call.status, 0, call.err)
+            windows = [(self.window(trial), self.values(f"{part}.time_ns", trial)) for trial in (1, 2)]
+            if all(at[0] <= begin and at[-1] >= end and any(begin <= time <= end for time in at)
+                   for (begin, end), at in windows):
+                break
+        return self.estimate()
 
     def wraps_in_window(self, trial):
         values = self.in_window("device.energy_uj", trial)
@@ -160,9 +180,7 @@ class Telemetry(CliTest):
         self.assertEqual(self.assay("verify", self.db).status, 0)
 
     def test_a_counter_that_does_not_change_is_unavailable(self):
-        call = self.run_synthetic(ASSAY_NULL=NULL + ",power_mw=150000,energy_stuck=1")
-        self.assertEqual(call.status, 0, call.err)
-        estimate = self.estimate()
+        estimate = self.estimate_with_readings(ASSAY_NULL=NULL + ",power_mw=150000,energy_stuck=1")
         self.assertNotIn("energy_per_iteration", estimate["metrics"])
         device = [e for e in estimate["energy"] if e["part"] == "device"][0]
         self.assertIsNone(device["joules_per_iteration"]["value"])
@@ -204,9 +222,8 @@ class Telemetry(CliTest):
 
     def test_energy_of_the_hosts_packages(self):
         """A recorded machine's counters do not change, which is reported; nothing is made up."""
-        call = self.run_synthetic(ASSAY_HOST_ROOT=self.machine("tuned_server"))
-        self.assertEqual(call.status, 0, call.err)
-        energy = {e["channel"]: e for e in self.estimate()["energy"]}
+        estimate = self.estimate_with_readings("host", ASSAY_HOST_ROOT=self.machine("tuned_server"))
+        energy = {e["channel"]: e for e in estimate["energy"]}
         self.assertEqual(energy["rapl_0_package-0_energy_uj"]["reason"], "the counter did not advance")
         self.assertEqual(self.channels(part="host")["rapl_0_package-0_energy_uj"][2], 262143328850)
 

@@ -160,6 +160,11 @@ def bundled(owner):
                  "campaigns": [uid, "5a" * 32], "withheld": []})
 
 
+def conduct(**change):
+    """What the harness saw of each trial."""
+    return record("trial", lambda body: body["facts"]["conduct"].update(change))
+
+
 # What is forged, and in which table both verifiers must find it.
 FORGERIES = {
     "bytes and rate times ten": (ten_times_the_bytes, "cell"),
@@ -188,6 +193,15 @@ FORGERIES = {
     "tool digest zero": (campaign(tool_digest="0" * 64), "campaign"),
     "another tool's digest": (campaign(tool_digest="5a" * 32), "campaign"),
     "another tool's version": (campaign(tool_version="9.9"), "campaign"),
+    "another program measured": (conduct(worker="5a" * 32), "trial"),
+    "another program was to measure": (stored("plan", lambda plan: plan.update(worker="5a" * 32)), "trial"),
+    "another program, as planned": (lambda owner: (
+        stored("plan", lambda plan: plan.update(worker="5a" * 32))(owner), conduct(worker="5a" * 32)(owner)),
+        "trial"),
+    "a window of a tenth by another clock": (conduct(clocks={"raw_ns": 1000, "ticks": None, "device_ns": None}),
+                                             "trial"),
+    "a device that worked longer than the window": (conduct(worker_clocks={
+        "raw_ns": None, "ticks": None, "device_ns": 10 ** 12}), "trial"),
     "a failed check in a good trial": (first_check(passed=False, error=9), "verification"),
     "a passed check with error 9": (first_check(error=9), "verification"),
     "a passed check without an error": (first_check(error="nan"), "verification"),

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "tests/conformance/attention_task.h"
+#include "tests/support/operations.h"
 
 static struct attention_operands operands_of(const struct attention_task *task)
 {
@@ -60,18 +61,23 @@ static void check_statistics(struct conformance *c, const struct attention_task 
     free(got);
 }
 
+/* Both passes; no backward without training. */
+struct passes {
+    struct operation *forward, *backward;
+};
+
 static void check_task(struct conformance *c, struct attention_task *task,
-                       struct attention *attention)
+                       const struct passes *passes)
 {
     const struct attention_operands operands = operands_of(task);
 
-    expect_ok(c, device_attention_forward(attention, &operands, &c->err));
+    expect_ok(c, run_attention(passes->forward, &operands, &c->err));
     expect_ok(c, device_synchronize(c->device, &c->err));
     check_array(c, task, O, "O");
     if (!task->shape.training)
         return;
     check_statistics(c, task);
-    expect_ok(c, device_attention_backward(attention, &operands, &c->err));
+    expect_ok(c, run_attention(passes->backward, &operands, &c->err));
     expect_ok(c, device_synchronize(c->device, &c->err));
     check_array(c, task, D_V, "dV");
     check_array(c, task, D_Q, "dQ");
@@ -80,41 +86,41 @@ static void check_task(struct conformance *c, struct attention_task *task,
 
 /* The same by every algorithm that the library lists for a pass, unless it refuses it. */
 static void check_algorithms(struct conformance *c, struct attention_task *task,
-                             struct attention *attention)
+                             const struct passes *passes, struct operation *pass)
 {
     const struct attention_operands operands = operands_of(task);
-    struct attention_info info;
+    struct operation_info info;
     uint32_t running = 0;
 
-    expect_ok(c, device_attention_describe(attention, &info, &c->err));
-    assert_int_equal(device_attention_select(attention, false, info.forward.algorithms, &c->err),
-                     info.forward.algorithms > 0 ? STATUS_INVALID : STATUS_UNSUPPORTED);
-    for (uint32_t i = 0; i < info.forward.algorithms; i++) {
-        expect_ok(c, device_attention_select(attention, false, i, &c->err));
-        if (device_attention_forward(attention, &operands, &c->err) == STATUS_OK) {
-            check_task(c, task, attention);
+    if (pass == NULL)
+        return;
+    expect_ok(c, operation_describe(pass, &info, &c->err));
+    assert_int_equal(operation_select(pass, info.algorithms, &c->err),
+                     info.algorithms > 0 ? STATUS_NOT_FOUND : STATUS_UNSUPPORTED);
+    for (uint32_t i = 0; i < info.algorithms; i++) {
+        expect_ok(c, operation_select(pass, i, &c->err));
+        if (run_attention(pass, &operands, &c->err) == STATUS_OK) {
+            check_task(c, task, passes);
             running = i;
         }
     }
-    if (info.forward.algorithms > 0)
-        expect_ok(c, device_attention_select(attention, false, running, &c->err));
-    for (uint32_t i = 0; i < info.backward.algorithms; i++) {
-        expect_ok(c, device_attention_select(attention, true, i, &c->err));
-        if (device_attention_backward(attention, &operands, &c->err) == STATUS_OK)
-            check_task(c, task, attention);
-    }
+    if (info.algorithms > 0)
+        expect_ok(c, operation_select(pass, running, &c->err));
 }
 
 /* A library may refuse; the stand-in may not. */
-static struct attention *create(struct conformance *c, const struct attention_shape *shape)
+static struct passes create(struct conformance *c, const struct attention_shape *shape)
 {
-    struct attention *attention = NULL;
+    struct passes passes = {NULL, NULL};
     enum status status;
 
     c->err = (struct error)ERROR_INIT;
-    status = device_attention_create(c->device, shape, &attention, &c->err);
+    status = create_attention(c->device, OPERATION_ATTENTION, shape, &passes.forward, &c->err);
+    if (status == STATUS_OK && shape->training)
+        status = create_attention(c->device, OPERATION_ATTENTION_BACKWARD, shape, &passes.backward,
+                                  &c->err);
     if (status == STATUS_OK)
-        return attention;
+        return passes;
     if (status != STATUS_UNSUPPORTED || c->device->info.simulated)
         fail_msg("%s, %llu long, heads of %llu: %s", precision_name(shape->precision),
                  (unsigned long long)shape->length, (unsigned long long)shape->head_size,
@@ -122,7 +128,14 @@ static struct attention *create(struct conformance *c, const struct attention_sh
     print_message("  %s, %llu long, heads of %llu: %s\n", precision_name(shape->precision),
                   (unsigned long long)shape->length, (unsigned long long)shape->head_size,
                   c->err.message);
-    return NULL;
+    operation_destroy(passes.forward);
+    return (struct passes){NULL, NULL};
+}
+
+static void destroy(const struct passes *passes)
+{
+    operation_destroy(passes->forward);
+    operation_destroy(passes->backward);
 }
 
 static const struct shape_row {
@@ -142,7 +155,7 @@ static void test_shapes(void **state)
     static const enum precision precisions[] = {PRECISION_BF16, PRECISION_FP16};
     struct conformance *c = *state;
 
-    if (!device_has_attention(c->device))
+    if (!device_has_operation(c->device, OPERATION_ATTENTION))
         skip();
     for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
         const struct shape_row *row = &rows[i / 2];
@@ -155,16 +168,17 @@ static void test_shapes(void **state)
                                               .training = row->training,
                                               .scale = row->scale};
         struct attention_task task = attention_task_make(c, &shape, row->projection);
-        struct attention *attention = create(c, &task.shape);
+        const struct passes attention = create(c, &task.shape);
 
-        if (attention != NULL) {
-            task.shape.scale = attention->shape.scale;
+        if (attention.forward != NULL) {
+            task.shape.scale = attention.forward->desc.attention.scale;
             attention_task_reference(&task);
-            check_task(c, &task, attention);
-            check_task(c, &task, attention); /* from a binding that is kept */
-            check_algorithms(c, &task, attention);
+            check_task(c, &task, &attention);
+            check_task(c, &task, &attention); /* from a binding that is kept */
+            check_algorithms(c, &task, &attention, attention.forward);
+            check_algorithms(c, &task, &attention, attention.backward);
         }
-        device_attention_destroy(attention);
+        destroy(&attention);
         attention_task_finish(&task);
     }
 }
@@ -182,9 +196,9 @@ static void test_sharp(void **state)
                                           .training = true,
                                           .scale = 8.0f};
     struct attention_task task;
-    struct attention *attention;
+    struct passes attention;
 
-    if (!device_has_attention(c->device))
+    if (!device_has_operation(c->device, OPERATION_ATTENTION))
         skip();
     task = attention_task_make(c, &shape, false);
     for (uint64_t i = 0; i < 20 * 64; i++) { /* the first rows score 0 everywhere */
@@ -194,11 +208,11 @@ static void test_sharp(void **state)
     expect_ok(c, device_upload(task.arrays[Q].buffer, 0, task.arrays[Q].bits,
                                task.arrays[Q].count * 2, &c->err));
     attention = create(c, &task.shape);
-    if (attention != NULL) {
+    if (attention.forward != NULL) {
         attention_task_reference(&task);
-        check_task(c, &task, attention);
+        check_task(c, &task, &attention);
     }
-    device_attention_destroy(attention);
+    destroy(&attention);
     attention_task_finish(&task);
 }
 
@@ -213,28 +227,28 @@ static void test_many_bindings(void **state)
                                           .head_size = 8,
                                           .causal = true};
     struct attention_operands operands;
-    struct attention *attention;
+    struct passes attention;
     struct attention_task task;
     struct buffer *many;
 
-    if (!device_has_attention(c->device))
+    if (!device_has_operation(c->device, OPERATION_ATTENTION))
         skip();
     task = attention_task_make(c, &shape, false);
     attention = create(c, &task.shape);
-    if (attention != NULL) {
-        task.shape.scale = attention->shape.scale;
+    if (attention.forward != NULL) {
+        task.shape.scale = attention.forward->desc.attention.scale;
         attention_task_reference(&task);
         operands = operands_of(&task);
         many = conformance_buffer(c, NULL, 200 * 64);
         for (int round = 0; round < 2; round++)
             for (uint64_t i = 0; i < 100; i++) {
-                operands.o = (struct gemm_operand){many, i * 32};
-                expect_ok(c, device_attention_forward(attention, &operands, &c->err));
+                operands.o = (struct operand){many, i * 32};
+                expect_ok(c, run_attention(attention.forward, &operands, &c->err));
             }
-        check_task(c, &task, attention);
+        check_task(c, &task, &attention);
         device_buffer_free(many);
     }
-    device_attention_destroy(attention);
+    destroy(&attention);
     attention_task_finish(&task);
 }
 
@@ -242,18 +256,20 @@ static void test_support(void **state)
 {
     struct conformance *c = *state;
 
-    for (int p = 0; p < PRECISION_COUNT; p++) {
-        struct attention_info info;
+    for (int p = 0; p < 2 * PRECISION_COUNT; p++) {
+        const enum operation_kind pass =
+            p % 2 == 0 ? OPERATION_ATTENTION : OPERATION_ATTENTION_BACKWARD;
+        struct operation_info info;
 
-        device_attention_support(c->device, (enum precision)p, &info);
-        assert_true(info.forward.method[0] != '\0' && info.backward.method[0] != '\0');
-        if (!device_has_attention(c->device))
-            assert_int_equal(info.forward.support, SUPPORT_ABSENT);
-        if (info.forward.support == SUPPORT_ABSENT || info.forward.support == SUPPORT_UNKNOWN)
+        operation_support(c->device, pass, (enum precision)(p / 2), &info);
+        assert_true(info.method[0] != '\0');
+        if (!device_has_operation(c->device, pass))
+            assert_int_equal(info.support, SUPPORT_ABSENT);
+        if (info.support == SUPPORT_ABSENT || info.support == SUPPORT_UNKNOWN)
             continue;
-        assert_true(p == PRECISION_BF16 || p == PRECISION_FP16);
-        assert_true(info.forward.library[0] != '\0' && info.forward.version[0] != '\0' &&
-                    info.forward.algorithm[0] != '\0');
+        assert_true(p / 2 == PRECISION_BF16 || p / 2 == PRECISION_FP16);
+        assert_true(info.library[0] != '\0' && info.version[0] != '\0' &&
+                    info.algorithm[0] != '\0');
     }
 }
 
@@ -266,13 +282,13 @@ static void test_refused(void **state)
                                          .length = 8,
                                          .head_size = 16,
                                          .causal = true};
-    struct attention *attention = NULL;
+    struct passes attention = {NULL, NULL};
     struct attention_operands operands;
     struct attention_shape bad[8];
     struct attention_task task;
     struct buffer *small;
 
-    if (!device_has_attention(c->device))
+    if (!device_has_operation(c->device, OPERATION_ATTENTION))
         skip();
     task = attention_task_make(c, &good, true);
     for (size_t i = 0; i < 8; i++)
@@ -286,36 +302,36 @@ static void test_refused(void **state)
     bad[6].scale = (float)NAN;
     bad[7].v.batch = (uint64_t)1 << 62;
     for (size_t i = 0; i < 8; i++)
-        expect_status(c, STATUS_INVALID,
-                      device_attention_create(c->device, &bad[i], &attention, &c->err));
+        expect_status(
+            c, STATUS_INVALID,
+            create_attention(c->device, OPERATION_ATTENTION, &bad[i], &attention.forward, &c->err));
     bad[0] = bad[1] = bad[2] = task.shape;
     bad[0].precision = PRECISION_FP32;
     bad[1].precision = PRECISION_INT8;
     bad[2].head_size = 12;
     for (size_t i = 0; i < 3; i++)
-        expect_status(c, STATUS_UNSUPPORTED,
-                      device_attention_create(c->device, &bad[i], &attention, &c->err));
-    assert_null(attention);
+        expect_status(
+            c, STATUS_UNSUPPORTED,
+            create_attention(c->device, OPERATION_ATTENTION, &bad[i], &attention.forward, &c->err));
+    assert_null(attention.forward);
     attention = create(c, &task.shape);
-    if (attention != NULL) {
+    if (attention.forward != NULL) {
         operands = operands_of(&task);
-        expect_status(c, STATUS_INTERNAL, device_attention_backward(attention, &operands, &c->err));
         operands.k.offset += task.arrays[K].count;
-        expect_status(c, STATUS_INVALID, device_attention_forward(attention, &operands, &c->err));
+        expect_status(c, STATUS_INVALID, run_attention(attention.forward, &operands, &c->err));
         operands = operands_of(&task);
         operands.v.offset += 1;
-        expect_status(c, STATUS_UNSUPPORTED,
-                      device_attention_forward(attention, &operands, &c->err));
+        expect_status(c, STATUS_UNSUPPORTED, run_attention(attention.forward, &operands, &c->err));
         small = conformance_buffer(c, NULL, 64);
         operands = operands_of(&task);
         operands.o.buffer = small;
-        expect_status(c, STATUS_INVALID, device_attention_forward(attention, &operands, &c->err));
+        expect_status(c, STATUS_INVALID, run_attention(attention.forward, &operands, &c->err));
         operands.o.buffer = NULL;
-        expect_status(c, STATUS_INTERNAL, device_attention_forward(attention, &operands, &c->err));
+        expect_status(c, STATUS_INTERNAL, run_attention(attention.forward, &operands, &c->err));
         device_buffer_free(small);
     }
-    device_attention_destroy(attention);
-    device_attention_destroy(NULL);
+    destroy(&attention);
+    operation_destroy(NULL);
     attention_task_finish(&task);
 }
 

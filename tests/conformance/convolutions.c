@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "tests/support/operations.h"
 
 static const struct array_source source = {.seed = 37, .least = -127};
 
@@ -89,11 +90,11 @@ static void describe(const struct convolution_shape *s, char ret[200])
 }
 
 /* Runs once and compares all of the output; the memory around it must not have changed. */
-static void check_task(struct conformance *c, struct task *task, struct convolution *convolution)
+static void check_task(struct conformance *c, struct task *task, struct operation *convolution)
 {
     const struct convolution_shape *s = &task->shape;
-    const struct gemm_operand input = {task->input.buffer, task->input.offset};
-    const struct gemm_operand output = {task->output.buffer, task->output.offset};
+    const struct operand input = {task->input.buffer, task->input.offset};
+    const struct operand output = {task->output.buffer, task->output.offset};
     const uint64_t width = dtype_bits(s->result_type) / 8, bytes = task->output.count * width;
     const uint64_t oh = convolution_out_height(s), ow = convolution_out_width(s);
     const uint64_t terms = s->kernel_height * s->kernel_width * (s->channels / s->groups);
@@ -104,7 +105,7 @@ static void check_task(struct conformance *c, struct task *task, struct convolut
     assert_non_null(before);
     describe(s, what);
     memcpy(before, task->output.bytes, bytes);
-    expect_ok(c, device_convolution_run(convolution, &input, &output, &c->err));
+    expect_ok(c, run_convolution(convolution, &input, &output, &c->err));
     expect_ok(c, device_synchronize(c->device, &c->err));
     expect_ok(c, device_download(task->output.buffer, 0, task->output.bytes, bytes, &c->err));
     for (uint64_t b = 0; b < s->batch; b++)
@@ -131,24 +132,24 @@ static void check_task(struct conformance *c, struct task *task, struct convolut
 /* False where the library does not support this shape, which must be reported as UNSUPPORTED. */
 static bool try_shape(struct conformance *c, const struct convolution_shape *shape)
 {
-    struct convolution *convolution = NULL;
-    struct gemm_operand weights;
+    struct operation *convolution = NULL;
+    struct operand weights;
     struct task task;
     char what[200];
 
     c->err = (struct error)ERROR_INIT;
-    if (device_convolution_create(c->device, shape, &convolution, &c->err) != STATUS_OK) {
+    if (create_convolution(c->device, shape, &convolution, &c->err) != STATUS_OK) {
         describe(shape, what);
         if (c->err.code != STATUS_UNSUPPORTED || c->err.message[0] == '\0')
             fail_msg("%s: %s (%s)", what, c->err.message, status_name(c->err.code));
         return false;
     }
     task = make_task(c, shape);
-    weights = (struct gemm_operand){task.weights.buffer, task.weights.offset};
-    expect_ok(c, device_convolution_set_weights(convolution, &weights, &c->err));
+    weights = (struct operand){task.weights.buffer, task.weights.offset};
+    expect_ok(c, operation_set_weights(convolution, &weights, &c->err));
     check_task(c, &task, convolution);
     free_task(&task);
-    device_convolution_destroy(convolution);
+    operation_destroy(convolution);
     return true;
 }
 
@@ -161,20 +162,19 @@ static void test_support(void **state)
 {
     struct conformance *c = *state;
 
-    if (!device_has_convolutions(c->device))
+    if (!device_has_operation(c->device, OPERATION_CONVOLUTION))
         skip();
     for (size_t p = 0; p < PRECISIONS; p++) {
-        struct convolution_info info;
+        struct operation_info info;
 
-        device_convolution_support(c->device, precisions[p], &info);
+        operation_support(c->device, OPERATION_CONVOLUTION, precisions[p], &info);
         print_message("  %-5s %s, %s %s %s: %s; weights %s\n", precision_name(precisions[p]),
-                      support_name(info.library.support), info.library.library,
-                      info.library.version, info.library.algorithm, info.library.method,
-                      info.weights);
-        assert_true(info.library.method[0] != '\0');
-        if (info.library.support == SUPPORT_ABSENT)
+                      support_name(info.support), info.library, info.version, info.algorithm,
+                      info.method, info.weights);
+        assert_true(info.method[0] != '\0');
+        if (info.support == SUPPORT_ABSENT)
             continue;
-        assert_true(info.library.library[0] != '\0' && info.library.version[0] != '\0');
+        assert_true(info.library[0] != '\0' && info.version[0] != '\0');
         assert_true(info.weights[0] != '\0');
     }
 }
@@ -215,7 +215,7 @@ static void test_sizes(void **state)
     struct conformance *c = *state;
     int ran = 0;
 
-    if (!device_has_convolutions(c->device))
+    if (!device_has_operation(c->device, OPERATION_CONVOLUTION))
         skip();
     for (size_t p = 0; p < PRECISIONS; p++) {
         const enum dtype type = precision_dtype(precisions[p]);
@@ -238,23 +238,23 @@ static void test_special_values(void **state)
 {
     struct conformance *c = *state;
     const struct convolution_shape shape = in_precision(odd_shapes[2], PRECISION_FP32, DTYPE_F32);
-    struct convolution *convolution = NULL;
-    struct gemm_operand weights;
+    struct operation *convolution = NULL;
+    struct operand weights;
     struct task task;
 
-    if (!device_has_convolutions(c->device))
+    if (!device_has_operation(c->device, OPERATION_CONVOLUTION))
         skip();
-    expect_ok(c, device_convolution_create(c->device, &shape, &convolution, &c->err));
+    expect_ok(c, create_convolution(c->device, &shape, &convolution, &c->err));
     task = make_task(c, &shape);
     array_put(&task.input, task.input.offset + 40, (double)NAN);
     array_put(&task.input, task.input.offset + 2000, (double)INFINITY);
     array_put(&task.input, task.input.offset + 4000, (double)-INFINITY);
     array_upload(c, &task.input);
-    weights = (struct gemm_operand){task.weights.buffer, task.weights.offset};
-    expect_ok(c, device_convolution_set_weights(convolution, &weights, &c->err));
+    weights = (struct operand){task.weights.buffer, task.weights.offset};
+    expect_ok(c, operation_set_weights(convolution, &weights, &c->err));
     check_task(c, &task, convolution);
     free_task(&task);
-    device_convolution_destroy(convolution);
+    operation_destroy(convolution);
 }
 
 /* Two of one shape at once, and new weights in place of old ones. */
@@ -262,28 +262,28 @@ static void test_again(void **state)
 {
     struct conformance *c = *state;
     const struct convolution_shape shape = in_precision(odd_shapes[8], PRECISION_FP32, DTYPE_F32);
-    struct convolution *both[2] = {NULL, NULL};
+    struct operation *both[2] = {NULL, NULL};
     struct task task;
 
-    if (!device_has_convolutions(c->device))
+    if (!device_has_operation(c->device, OPERATION_CONVOLUTION))
         skip();
     for (size_t i = 0; i < 2; i++)
-        expect_ok(c, device_convolution_create(c->device, &shape, &both[i], &c->err));
+        expect_ok(c, create_convolution(c->device, &shape, &both[i], &c->err));
     task = make_task(c, &shape);
     for (int i = 0; i < 4; i++) {
-        const struct gemm_operand weights = {task.weights.buffer, task.weights.offset};
+        const struct operand weights = {task.weights.buffer, task.weights.offset};
 
         for (uint64_t e = 0; e < task.weights.count; e++)
             array_put(&task.weights, e, task.weights.values[e] * (i % 2 ? 0.5 : -2));
         array_upload(c, &task.weights);
-        expect_ok(c, device_convolution_set_weights(both[i % 2], &weights, &c->err));
+        expect_ok(c, operation_set_weights(both[i % 2], &weights, &c->err));
         check_task(c, &task, both[i % 2]);
         check_task(c, &task, both[i % 2]);
     }
     free_task(&task);
-    device_convolution_destroy(both[0]);
-    device_convolution_destroy(both[1]);
-    device_convolution_destroy(NULL);
+    operation_destroy(both[0]);
+    operation_destroy(both[1]);
+    operation_destroy(NULL);
 }
 
 /* Every listed algorithm computes the same, and reports its name. */
@@ -292,34 +292,34 @@ static void test_algorithms(void **state)
     struct conformance *c = *state;
     uint32_t selected = 0;
 
-    if (!device_has_convolutions(c->device))
+    if (!device_has_operation(c->device, OPERATION_CONVOLUTION))
         skip();
     for (size_t p = 0; p < PRECISIONS; p++) {
         const enum dtype type = precision_dtype(precisions[p]);
         const struct convolution_shape shape =
             in_precision(odd_shapes[8], precisions[p], type == DTYPE_I8 ? DTYPE_F32 : type);
-        struct convolution *convolution = NULL;
-        struct convolution_info info;
-        struct gemm_operand weights;
+        struct operation *convolution = NULL;
+        struct operation_info info;
+        struct operand weights;
         struct task task;
 
-        if (device_convolution_create(c->device, &shape, &convolution, NULL) != STATUS_OK)
+        if (create_convolution(c->device, &shape, &convolution, NULL) != STATUS_OK)
             continue;
-        expect_ok(c, device_convolution_describe(convolution, &info, &c->err));
+        expect_ok(c, operation_describe(convolution, &info, &c->err));
         task = make_task(c, &shape);
-        weights = (struct gemm_operand){task.weights.buffer, task.weights.offset};
-        expect_ok(c, device_convolution_set_weights(convolution, &weights, &c->err));
-        for (uint32_t i = 0; i < info.library.algorithms; i++, selected++) {
-            const uint32_t count = info.library.algorithms;
+        weights = (struct operand){task.weights.buffer, task.weights.offset};
+        expect_ok(c, operation_set_weights(convolution, &weights, &c->err));
+        for (uint32_t i = 0; i < info.algorithms; i++, selected++) {
+            const uint32_t count = info.algorithms;
 
-            expect_ok(c, device_convolution_select(convolution, count - 1 - i, &c->err));
-            expect_ok(c, device_convolution_describe(convolution, &info, &c->err));
-            assert_true(info.library.algorithm[0] != '\0');
-            assert_int_equal(info.library.algorithms, count);
+            expect_ok(c, operation_select(convolution, count - 1 - i, &c->err));
+            expect_ok(c, operation_describe(convolution, &info, &c->err));
+            assert_true(info.algorithm[0] != '\0');
+            assert_int_equal(info.algorithms, count);
             check_task(c, &task, convolution);
         }
         free_task(&task);
-        device_convolution_destroy(convolution);
+        operation_destroy(convolution);
     }
     print_message("  %u algorithms\n", selected);
 }
@@ -329,10 +329,10 @@ static void test_refused(void **state)
     struct conformance *c = *state;
     const struct convolution_shape good = in_precision(odd_shapes[8], PRECISION_FP32, DTYPE_F32);
     struct convolution_shape bad[7];
-    struct convolution *convolution = NULL;
-    struct gemm_operand small;
+    struct operation *convolution = NULL;
+    struct operand small;
 
-    if (!device_has_convolutions(c->device))
+    if (!device_has_operation(c->device, OPERATION_CONVOLUTION))
         skip();
     for (size_t i = 0; i < 7; i++)
         bad[i] = good;
@@ -345,18 +345,18 @@ static void test_refused(void **state)
     bad[6].width = (uint64_t)1 << 40;
     for (size_t i = 0; i < 7; i++)
         expect_status(c, STATUS_INVALID,
-                      device_convolution_create(c->device, &bad[i], &convolution, &c->err));
+                      create_convolution(c->device, &bad[i], &convolution, &c->err));
     assert_null(convolution);
-    expect_ok(c, device_convolution_create(c->device, &good, &convolution, &c->err));
+    expect_ok(c, create_convolution(c->device, &good, &convolution, &c->err));
     small.buffer = conformance_buffer(c, NULL, 64);
     small.offset = 0;
-    expect_status(c, STATUS_INVALID, device_convolution_set_weights(convolution, &small, &c->err));
-    expect_status(c, STATUS_INVALID, device_convolution_run(convolution, &small, &small, &c->err));
+    expect_status(c, STATUS_INVALID, operation_set_weights(convolution, &small, &c->err));
+    expect_status(c, STATUS_INVALID, run_convolution(convolution, &small, &small, &c->err));
     device_buffer_free(small.buffer);
     small.buffer = conformance_buffer(c, NULL, 1 << 20);
-    expect_status(c, STATUS_INTERNAL, device_convolution_run(convolution, &small, &small, &c->err));
+    expect_status(c, STATUS_INTERNAL, run_convolution(convolution, &small, &small, &c->err));
     device_buffer_free(small.buffer);
-    device_convolution_destroy(convolution);
+    operation_destroy(convolution);
 }
 
 CONFORMANCE_AREA(conformance_convolutions, {"every precision is answered", test_support, true},

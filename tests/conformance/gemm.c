@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "tests/support/operations.h"
 
 static const struct array_source source = {.seed = 31, .least = -128};
 
@@ -103,7 +104,7 @@ static void describe(const struct gemm_shape *shape, char ret[160])
              (double)shape->alpha);
 }
 
-static enum status run_task(struct conformance *c, const struct task *task, struct gemm *gemm)
+static enum status run_task(struct conformance *c, const struct task *task, struct operation *gemm)
 {
     const struct gemm_operands operands = {
         .a = {task->a.buffer, task->a.offset},
@@ -115,7 +116,7 @@ static enum status run_task(struct conformance *c, const struct task *task, stru
     };
 
     c->err = (struct error)ERROR_INIT;
-    return device_gemm_run(gemm, &operands, &c->err);
+    return run_gemm(gemm, &operands, &c->err);
 }
 
 /* Compares all of C with the expected result; memory outside of C must not have changed. */
@@ -158,7 +159,7 @@ static void check_result(struct conformance *c, struct task *task)
     free(before);
 }
 
-static void check_task(struct conformance *c, struct task *task, struct gemm *gemm)
+static void check_task(struct conformance *c, struct task *task, struct operation *gemm)
 {
     expect_ok(c, run_task(c, task, gemm));
     check_result(c, task);
@@ -166,7 +167,7 @@ static void check_task(struct conformance *c, struct task *task, struct gemm *ge
 
 /* At odd offsets, which a library may refuse only by UNSUPPORTED; then it runs at aligned ones. */
 static void check_gemm(struct conformance *c, const struct gemm_shape *shape, bool in_place,
-                       struct gemm *gemm)
+                       struct operation *gemm)
 {
     struct task task = make_task(c, shape, in_place, odd);
     const enum status status = run_task(c, &task, gemm);
@@ -186,18 +187,18 @@ static void check_gemm(struct conformance *c, const struct gemm_shape *shape, bo
 /* False where the library does not support this shape, which must be reported as UNSUPPORTED. */
 static bool try_shape(struct conformance *c, const struct gemm_shape *shape, bool in_place)
 {
-    struct gemm *gemm = NULL;
+    struct operation *gemm = NULL;
     char what[160];
 
     c->err = (struct error)ERROR_INIT;
-    if (device_gemm_create(c->device, shape, &gemm, &c->err) != STATUS_OK) {
+    if (create_gemm(c->device, shape, &gemm, &c->err) != STATUS_OK) {
         describe(shape, what);
         if (c->err.code != STATUS_UNSUPPORTED || c->err.message[0] == '\0')
             fail_msg("%s: %s (%s)", what, c->err.message, status_name(c->err.code));
         return false;
     }
     check_gemm(c, shape, in_place, gemm);
-    device_gemm_destroy(gemm);
+    operation_destroy(gemm);
     return true;
 }
 
@@ -230,9 +231,9 @@ static struct gemm_shape plain_shape(enum precision precision, uint64_t m, uint6
 
 static bool is_there(struct conformance *c, enum precision precision)
 {
-    struct gemm_info info;
+    struct operation_info info;
 
-    device_gemm_support(c->device, precision, &info);
+    operation_support(c->device, OPERATION_GEMM, precision, &info);
     return info.support != SUPPORT_ABSENT;
 }
 
@@ -241,13 +242,13 @@ static void test_support(void **state)
 {
     struct conformance *c = *state;
 
-    if (!device_has_gemm(c->device))
+    if (!device_has_operation(c->device, OPERATION_GEMM))
         skip();
     for (int p = 0; p < PRECISION_COUNT; p++) {
         const enum precision precision = (enum precision)p;
-        struct gemm_info info;
+        struct operation_info info;
 
-        device_gemm_support(c->device, precision, &info);
+        operation_support(c->device, OPERATION_GEMM, precision, &info);
         print_message("  %-9s %s, %s %s %s: %s\n", precision_name(precision),
                       support_name(info.support), info.library, info.version, info.algorithm,
                       info.method);
@@ -265,7 +266,7 @@ static void test_sizes(void **state)
     struct conformance *c = *state;
     int ran = 0;
 
-    if (!device_has_gemm(c->device))
+    if (!device_has_operation(c->device, OPERATION_GEMM))
         skip();
     for (int p = 0; p < PRECISION_COUNT; p++) {
         if (!is_there(c, (enum precision)p) || p == PRECISION_FP4)
@@ -290,13 +291,69 @@ static void test_sizes(void **state)
     assert_true(ran > 0);
 }
 
+/*
+ * Constant matrices B: one operation runs with two of them in turn, and operations with other
+ * shapes, or with a D of their own, run with the same ones while it lives and after it.
+ */
+static void test_constants(void **state)
+{
+    struct conformance *c = *state;
+    int ran = 0;
+
+    if (!device_has_operation(c->device, OPERATION_GEMM))
+        skip();
+    for (int p = 0; p < PRECISION_COUNT; p++)
+        for (int t = 0; t < 2; t++) {
+            struct gemm_shape shapes[2];
+            struct operation *gemms[2] = {NULL, NULL};
+            struct task tasks[3];
+            struct array others;
+
+            if (!is_there(c, (enum precision)p) || p == PRECISION_FP4)
+                continue;
+            for (int i = 0; i < 2; i++) {
+                shapes[i] = plain_shape((enum precision)p, i ? 1 : 33, 96, 64, 0);
+                shapes[i].constant_b = true;
+                shapes[i].b.transpose = t;
+                shapes[i].b.stride = t ? 64 : 96;
+                shapes[i].add = i && p != PRECISION_INT8;
+                if (create_gemm(c->device, &shapes[i], &gemms[i], &c->err) != STATUS_OK)
+                    assert_int_equal(c->err.code, STATUS_UNSUPPORTED);
+            }
+            if (gemms[0] && gemms[1]) {
+                tasks[0] = make_task(c, &shapes[0], false, aligned);
+                tasks[1] = make_task(c, &shapes[0], false, aligned);
+                array_free(&tasks[1].b);
+                tasks[1].b = array_make(c, &source, shapes[0].b.type, 96 * 64, 48, 6);
+                tasks[2] = make_task(c, &shapes[1], false, aligned);
+                others = tasks[2].b;
+                tasks[2].b = tasks[1].b;
+                for (int i = 0; i < 4; i++)
+                    check_task(c, &tasks[i % 2], gemms[0]);
+                check_task(c, &tasks[2], gemms[1]);
+                operation_destroy(gemms[0]);
+                gemms[0] = NULL;
+                check_task(c, &tasks[2], gemms[1]);
+                tasks[2].b = others;
+                check_task(c, &tasks[2], gemms[1]);
+                ran++;
+                for (int i = 0; i < 3; i++)
+                    free_task(&tasks[i]);
+            }
+            for (int i = 0; i < 2; i++)
+                operation_destroy(gemms[i]);
+        }
+    print_message("  %d pairs of GEMMs\n", ran);
+    assert_true(ran > 0);
+}
+
 /* Heads inside rows as attention has them, one operand for all, and a plain batch. */
 static void test_batches(void **state)
 {
     struct conformance *c = *state;
     int ran = 0;
 
-    if (!device_has_gemm(c->device))
+    if (!device_has_operation(c->device, OPERATION_GEMM))
         skip();
     for (int p = 0; p < PRECISION_COUNT; p++)
         for (int kind = 0; kind < 4; kind++) {
@@ -335,7 +392,7 @@ static void test_extras(void **state)
     struct conformance *c = *state;
     int ran = 0, asked = 0;
 
-    if (!device_has_gemm(c->device))
+    if (!device_has_operation(c->device, OPERATION_GEMM))
         skip();
     for (int p = 0; p < PRECISION_COUNT; p++) {
         if (p == PRECISION_INT8 || p == PRECISION_FP4 || !is_there(c, (enum precision)p))
@@ -367,11 +424,11 @@ static void test_special_values(void **state)
     static const uint64_t sizes[][3] = {{9, 33, 17}, {16, 48, 32}};
     struct conformance *c = *state;
 
-    if (!device_has_gemm(c->device))
+    if (!device_has_operation(c->device, OPERATION_GEMM))
         skip();
     for (int p = 0; p < PRECISION_COUNT; p++) {
         struct gemm_shape shape = {0};
-        struct gemm *gemm = NULL;
+        struct operation *gemm = NULL;
         enum status status = STATUS_UNSUPPORTED;
         struct task task;
 
@@ -380,7 +437,7 @@ static void test_special_values(void **state)
             continue;
         for (size_t i = 0; i < 2 && status == STATUS_UNSUPPORTED; i++) {
             shape = plain_shape((enum precision)p, sizes[i][0], sizes[i][1], sizes[i][2], 0);
-            status = device_gemm_create(c->device, &shape, &gemm, &c->err);
+            status = create_gemm(c->device, &shape, &gemm, &c->err);
         }
         expect_ok(c, status);
         task = make_task(c, &shape, false, aligned);
@@ -394,7 +451,7 @@ static void test_special_values(void **state)
         array_upload(c, &task.b);
         check_task(c, &task, gemm);
         free_task(&task);
-        device_gemm_destroy(gemm);
+        operation_destroy(gemm);
     }
 }
 
@@ -403,12 +460,12 @@ static void test_again(void **state)
 {
     struct conformance *c = *state;
     struct gemm_shape shape = plain_shape(PRECISION_FP32, 31, 29, 37, 0);
-    struct gemm *first = NULL, *second = NULL;
+    struct operation *first = NULL, *second = NULL;
 
-    if (!device_has_gemm(c->device))
+    if (!device_has_operation(c->device, OPERATION_GEMM))
         skip();
-    expect_ok(c, device_gemm_create(c->device, &shape, &first, &c->err));
-    expect_ok(c, device_gemm_create(c->device, &shape, &second, &c->err));
+    expect_ok(c, create_gemm(c->device, &shape, &first, &c->err));
+    expect_ok(c, create_gemm(c->device, &shape, &second, &c->err));
     for (int i = 0; i < 5; i++) {
         struct task one = make_task(c, &shape, false, odd);
         struct task other = make_task(c, &shape, false, odd);
@@ -418,9 +475,9 @@ static void test_again(void **state)
         free_task(&one);
         free_task(&other);
     }
-    device_gemm_destroy(first);
-    device_gemm_destroy(second);
-    device_gemm_destroy(NULL);
+    operation_destroy(first);
+    operation_destroy(second);
+    operation_destroy(NULL);
 }
 
 /* Every algorithm listed for aligned operands computes the same, and reports its name. */
@@ -429,31 +486,31 @@ static void test_algorithms(void **state)
     struct conformance *c = *state;
     uint32_t selected = 0;
 
-    if (!device_has_gemm(c->device))
+    if (!device_has_operation(c->device, OPERATION_GEMM))
         skip();
     for (int p = 0; p < PRECISION_COUNT; p++) {
         struct gemm_shape shape = plain_shape((enum precision)p, 64, 96, 80, 0);
-        struct gemm *gemm = NULL;
-        struct gemm_info info;
+        struct operation *gemm = NULL;
+        struct operation_info info;
         struct task task;
 
         shape.b.transpose = true; /* required by fp8 on some devices */
         shape.b.stride = shape.k;
-        if (p == PRECISION_FP4 || device_gemm_create(c->device, &shape, &gemm, NULL) != STATUS_OK)
+        if (p == PRECISION_FP4 || create_gemm(c->device, &shape, &gemm, NULL) != STATUS_OK)
             continue;
-        expect_ok(c, device_gemm_describe(gemm, &info, &c->err));
+        expect_ok(c, operation_describe(gemm, &info, &c->err));
         task = make_task(c, &shape, false, aligned);
         for (uint32_t i = 0; i < info.algorithms; i++, selected++) {
             const uint32_t count = info.algorithms;
 
-            expect_ok(c, device_gemm_select(gemm, count - 1 - i, &c->err));
-            expect_ok(c, device_gemm_describe(gemm, &info, &c->err));
+            expect_ok(c, operation_select(gemm, count - 1 - i, &c->err));
+            expect_ok(c, operation_describe(gemm, &info, &c->err));
             assert_true(info.algorithm[0] != '\0');
             assert_int_equal(info.algorithms, count);
             check_task(c, &task, gemm);
         }
         free_task(&task);
-        device_gemm_destroy(gemm);
+        operation_destroy(gemm);
     }
     print_message("  %u algorithms\n", selected);
 }
@@ -463,35 +520,36 @@ static void test_refused(void **state)
     struct conformance *c = *state;
     const struct gemm_shape good = plain_shape(PRECISION_FP32, 4, 5, 6, 0);
     struct gemm_shape bad = good;
-    struct gemm *gemm = NULL;
+    struct operation *gemm = NULL;
     struct buffer *small;
     struct gemm_operands operands;
 
-    if (!device_has_gemm(c->device))
+    if (!device_has_operation(c->device, OPERATION_GEMM))
         skip();
     bad.m = 0;
-    expect_status(c, STATUS_INVALID, device_gemm_create(c->device, &bad, &gemm, &c->err));
+    expect_status(c, STATUS_INVALID, create_gemm(c->device, &bad, &gemm, &c->err));
     bad = good;
     bad.a.stride = 5;
-    expect_status(c, STATUS_INVALID, device_gemm_create(c->device, &bad, &gemm, &c->err));
+    expect_status(c, STATUS_INVALID, create_gemm(c->device, &bad, &gemm, &c->err));
     bad = good;
     bad.c.transpose = true;
-    expect_status(c, STATUS_INVALID, device_gemm_create(c->device, &bad, &gemm, &c->err));
+    expect_status(c, STATUS_INVALID, create_gemm(c->device, &bad, &gemm, &c->err));
     bad = good;
     bad.b.type = DTYPE_BF16;
-    expect_status(c, STATUS_INVALID, device_gemm_create(c->device, &bad, &gemm, &c->err));
+    expect_status(c, STATUS_INVALID, create_gemm(c->device, &bad, &gemm, &c->err));
     assert_null(gemm);
-    expect_ok(c, device_gemm_create(c->device, &good, &gemm, &c->err));
+    expect_ok(c, create_gemm(c->device, &good, &gemm, &c->err));
     small = conformance_buffer(c, NULL, 4 * 6 * 4);
     operands = (struct gemm_operands){.a = {small, 0}, .b = {small, 0}, .c = {small, 0}};
-    expect_status(c, STATUS_INVALID, device_gemm_run(gemm, &operands, &c->err));
+    expect_status(c, STATUS_INVALID, run_gemm(gemm, &operands, &c->err));
     device_buffer_free(small);
-    device_gemm_destroy(gemm);
+    operation_destroy(gemm);
 }
 
 CONFORMANCE_AREA(conformance_gemm, {"every precision is answered", test_support, true},
                  {"odd sizes, transposed and padded", test_sizes, true},
-                 {"batches", test_batches, true}, {"bias, D, alpha and types", test_extras, true},
+                 {"batches", test_batches, true}, {"constant matrices", test_constants, true},
+                 {"bias, D, alpha and types", test_extras, true},
                  {"NaN and infinity", test_special_values, true},
                  {"again and again", test_again, true},
                  {"each algorithm that is listed", test_algorithms, true},

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include "harness/core/text.h"
 #include "tests/support/kernels/kernel_variants.h"
 
+/* Of processor time, which other processes do not use up; ctest ends what hangs. */
 #define CHILD_SECONDS 300
 
 extern const struct embed_file conformance_kernels[];
@@ -324,7 +326,7 @@ static enum status in_child(const char *arch, const struct kernel_variants *vari
     pid = fork();
     if (pid == 0) {
         close(ends[0]);
-        alarm(CHILD_SECONDS);
+        setrlimit(RLIMIT_CPU, &(struct rlimit){CHILD_SECONDS, CHILD_SECONDS + 5});
         _exit(child(arch, variants, ends[1]));
     }
     close(ends[1]);

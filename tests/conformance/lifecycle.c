@@ -1,6 +1,7 @@
 #include "tests/conformance/conformance.h"
 
 #include <string.h>
+#include "tests/support/operations.h"
 
 /* Opened, used and closed repeatedly; LeakSanitizer finds leaks. */
 static void test_open_close(void **state)
@@ -96,11 +97,11 @@ static void test_gemm_absent(void **state)
         .b = {.type = DTYPE_F32, .stride = 1},
         .c = {.type = DTYPE_F32, .stride = 1},
     };
-    struct gemm *gemm;
+    struct operation *gemm;
 
-    if (device_has_gemm(c->device))
+    if (device_has_operation(c->device, OPERATION_GEMM))
         skip();
-    expect_status(c, STATUS_UNSUPPORTED, device_gemm_create(c->device, &shape, &gemm, &c->err));
+    expect_status(c, STATUS_UNSUPPORTED, create_gemm(c->device, &shape, &gemm, &c->err));
 }
 
 CONFORMANCE_AREA(conformance_lifecycle, {"open and close again and again", test_open_close, false},

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@
 #include "tests/conformance/nvrtc_ptx.h"
 #include "tests/support/kernels/kernel_variants.h"
 
+/* Of processor time, which other processes do not use up; ctest ends what hangs. */
 #define CHILD_SECONDS 300
 #define CHILDREN_MAX 4
 /* Not for check_refusals: with it, ptxas leaves out why it refuses. */
@@ -235,7 +237,7 @@ static void start(struct child *child, int arch, const struct kernel_variants *v
     if (child->pid == 0) {
         struct report report = {0};
 
-        alarm(CHILD_SECONDS);
+        setrlimit(RLIMIT_CPU, &(struct rlimit){CHILD_SECONDS, CHILD_SECONDS + 5});
         compile_all(arch, variants, child->table, &report);
         report.failed += check_refusals(arch);
         printf("sm_%-4d %zu texts, %zu kernels, at most %ld registers, %zu kernels spill%s\n", arch,

@@ -1,9 +1,11 @@
-/* Untrusted CSV (`assay analyze`, `assay compare`); the first byte chooses samples or pairs. */
+/* Untrusted CSV (`assay analyze`, `assay compare`); the first byte chooses samples,
+ * pairs or prices (`assay cost`). */
 #include "fuzz.h"
 
 #include <math.h>
 
 #include "results/formats/csv_import.h"
+#include "results/formats/price_sheet.h"
 
 static void check_samples(const struct csv_samples *samples)
 {
@@ -29,6 +31,20 @@ static void check_pairs(const struct csv_pairs *pairs)
         }
 }
 
+static void check_prices(const json_t *sheet)
+{
+    size_t i;
+    json_t *row;
+
+    FUZZ_REQUIRE(json_string_length(json_object_get(sheet, "currency")) == 3);
+    FUZZ_REQUIRE(json_array_size(json_object_get(sheet, "rows")) > 0);
+    json_array_foreach(json_object_get(sheet, "rows"), i, row)
+    {
+        FUZZ_REQUIRE(json_number_value(json_object_get(row, "amount")) >= 0);
+        FUZZ_REQUIRE(json_string_length(json_object_get(row, "item")) > 0);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct error err = ERROR_INIT;
@@ -42,7 +58,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     file = fmemopen((void *)(uintptr_t)(data + 1), size - 1, "r");
     if (!file)
         return 0;
-    if (data[0] % 2) {
+    if (data[0] % 4 == 2) {
+        json_t *sheet = NULL;
+
+        status = price_sheet_parse("input", (const char *)data + 1, size - 1, &sheet, &err);
+        if (status == STATUS_OK)
+            check_prices(sheet);
+        json_decref(sheet);
+    } else if (data[0] % 2) {
         status = csv_import_samples(file, "input", NULL, &samples, &err);
         if (status == STATUS_OK)
             check_samples(&samples);

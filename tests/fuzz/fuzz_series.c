@@ -13,8 +13,9 @@ static void check_decode(const uint8_t *bytes, size_t length)
     static int64_t values[SERIES_CHUNK_MAX];
     static uint8_t again[SERIES_ENCODED_MAX];
     struct error err = ERROR_INIT;
+    struct series_facts told, facts;
     size_t count = 0;
-    enum status status = series_decode(bytes, length, values, &count, &err);
+    enum status status = series_decode(bytes, length, values, &count, &told, &err);
 
     if (status != STATUS_OK) {
         fuzz_require_good_message(&err, status);
@@ -24,6 +25,10 @@ static void check_decode(const uint8_t *bytes, size_t length)
     FUZZ_REQUIRE(count >= 1 && count <= SERIES_CHUNK_MAX);
     FUZZ_REQUIRE(series_encode(values, count, again) == length);
     FUZZ_REQUIRE(memcmp(again, bytes, length) == 0);
+    facts = series_measure(values, count);
+    FUZZ_REQUIRE(told.minimum == facts.minimum && told.maximum == facts.maximum);
+    FUZZ_REQUIRE(told.has_total == facts.has_total);
+    FUZZ_REQUIRE(!facts.has_total || told.total == facts.total);
 }
 
 static void check_resealed(const uint8_t *data, size_t size)

@@ -92,11 +92,61 @@ static void the_page_says_everything(void **state)
     assert_links_resolve(html.data);
     html_scan(html.data, &scan);
     /* Per cell a chart a trial that has samples: 6 (one crashed), 5, 5, 5, 3; a distribution and
-       the trials' means where one completed; the stages of one. */
-    assert_int_equal(scan.charts, 6 + 5 + 5 + 5 + 3 + 4 * 2 + 1);
+       the trials' means where one completed; the stages of one. At the head the results of each
+       unit: B/s, tokens/s. */
+    assert_int_equal(scan.charts, 6 + 5 + 5 + 5 + 3 + 4 * 2 + 1 + 2);
     assert_true(scan.tables > 10);
     assert_int_equal(html_count(html.data, "<article"), 5);
     text_finish(&html);
+    report_page_close(&page);
+}
+
+/* The text of the page up to `end`, without its tags and its style sheet. */
+static void text_before(const char *html, const char *end, struct text *ret)
+{
+    const char *last = strstr(html, end), *at = strstr(html, "<body");
+
+    assert_non_null(last);
+    for (bool inside = false; at && at < last; ++at) {
+        inside = *at == '<' || (inside && at[-1] != '>');
+        if (!inside || *at == '<')
+            text_append_char(ret, inside ? ' ' : *at);
+    }
+    assert_true(text_ok(ret));
+}
+
+/* Who reads one screen learns what was asked, what came out, how sure it is; and sees no digest. */
+static void the_first_screen_answers(void **state)
+{
+    struct synthetic_options options = synthetic_options_default();
+    struct report_page page;
+    struct text html, words;
+    const char *picture;
+    size_t digits = 0;
+
+    (void)state;
+    options.estimates = SYNTHETIC_DECLARED;
+    report_page_open(&page);
+    report_page_add(&page, &options);
+    text_init(&html);
+    text_init(&words);
+    report_page_render(&page, &html);
+    text_before(html.data, "<h2 id=\"results\"", &words);
+    assert_non_null(strstr(words.data, "How fast are 5 workloads on "));
+    assert_non_null(strstr(words.data, "5 results: "));
+    assert_non_null(strstr(words.data, "1 came to no value"));
+    assert_non_null(strstr(words.data, "How sure:  95 % intervals of "));
+    picture = strstr(html.data, "<svg class=\"chart\"");
+    assert_true(picture && picture < strstr(html.data, "<h2 id=\"results\""));
+    for (const char *at = words.data; *at; ++at) {
+        digits = strchr("0123456789abcdef", *at) ? digits + 1 : 0;
+        if (digits >= 8)
+            fail_msg("a digest on the first screen: %.40s", at - 7);
+    }
+    assert_true(strstr(html.data, "<h2 id=\"provenance\"") >
+                strstr(html.data, "<h2 id=\"results\""));
+    text_finish(&html);
+    text_finish(&words);
     report_page_close(&page);
 }
 
@@ -296,6 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_scanner_sees),
         cmocka_unit_test(the_page_says_everything),
+        cmocka_unit_test(the_first_screen_answers),
         cmocka_unit_test(hostile_names_stay_text),
         cmocka_unit_test(many_trials_stay_small),
         cmocka_unit_test(failures_are_reported),

@@ -4,7 +4,8 @@
 FOREIGN_MODE chooses how it behaves: "good", or one of many ways to break the rules. FOREIGN_NS is
 what its samples take, or "launch_ns" for that of ASSAY_NULL, so that a test knows the result; its
 driver then has a version, and its trials differ slightly, by their number in the file
-foreign.trials.
+foreign.trials. FOREIGN_HANDOVER makes it take assay's files and hand its outputs over, honestly or
+in one of the ways that it names.
 """
 
 import ctypes
@@ -23,6 +24,7 @@ if SAMPLE_NS == "launch_ns":
     SAMPLE_NS = dict(part.split("=") for part in os.environ["ASSAY_NULL"].split(","))[SAMPLE_NS]
 SAMPLE_NS = int(SAMPLE_NS)
 KNOWN = "FOREIGN_NS" in os.environ
+HANDOVER = os.environ.get("FOREIGN_HANDOVER", "good" if KNOWN else "")
 WARMUP, WINDOW = 10, 200 if KNOWN else 40
 DRIVER = {"status": "declared", "value": "1", "unit": None, "source": "foreign", "reason": None}
 WRITE = os.fdopen(4, "w", encoding="utf-8")
@@ -58,8 +60,48 @@ def spend(ns):
 spots = 0
 
 
+handed, pattern = 0, b""
+
+
+def read_pattern(path):
+    """Of the synthetic workload, out of a file of tensors."""
+    with open(path, "rb") as file:
+        data = file.read()
+    header = int.from_bytes(data[:8], "little")
+    entry = json.loads(data[8:8 + header])["pattern"]
+    begin, end_ = entry["data_offsets"]
+    return data[8 + header + begin:8 + header + end_]
+
+
+def hand_over(message):
+    global handed, pattern
+    handed += 1
+    data, name, dtype = bytearray(pattern), "pattern", "F32"
+    if HANDOVER == "nan":
+        data[40:44] = b"\0\0\xc0\x7f"
+    if HANDOVER == "batch":
+        data = data[:len(data) // 2]
+    if HANDOVER == "dtype":
+        data, dtype = data[:len(data) // 2], "BF16"
+    size = 2 if dtype == "BF16" else 4
+    header = json.dumps({"other" if HANDOVER == "missing" else name: {
+        "dtype": dtype, "shape": [len(data) // size], "data_offsets": [0, len(data)]}}).encode()
+    header += b" " * (-len(header) % 8)
+    if HANDOVER != "no_file":
+        with open(message["outputs"], "wb") as file:
+            file.write(len(header).to_bytes(8, "little") + header)
+            file.write(data[:-4] if HANDOVER == "truncated" else data)
+    if HANDOVER != "stale":
+        pattern = read_pattern(message["inputs"])
+    say(type="handed_over", number=message["number"] + (HANDOVER == "number"), took_ns=1000,
+        iteration=handed if HANDOVER == "iterations" else 1 if HANDOVER == "same" else handed * 1000000)
+
+
 def spot_check(message):
     global spots
+    if message["type"] == "hand_over":
+        hand_over(message)
+        return
     assert message["type"] == "spot_check" and len(message["secret"]) == 16, message
     if MODE == "ignores_spots":
         return
@@ -141,8 +183,13 @@ def main():
         time.sleep(60)
     if MODE == "hidden":
         ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: as a program with privileges is
-    say(type="hello", protocol=1 if MODE == "version" else 2, worker="foreign 1")
+    say(type="hello", protocol=1 if MODE == "version" else 2, worker="foreign 1",
+        handover=bool(HANDOVER))
     trial = hear()["trial"]
+    global pattern
+    handing = HANDOVER if "handover" in trial else ""
+    if handing:
+        pattern = read_pattern(trial["handover"]["path"])
     global WARMUP, WINDOW  # what the protocol demands, or more
     WARMUP = max(WARMUP, trial["protocol"]["warmup"]["time_ns"] // SAMPLE_NS + 1)
     WINDOW = max(WINDOW, trial["protocol"]["window"]["time_ns"] // SAMPLE_NS + 1)
@@ -155,7 +202,9 @@ def main():
                                "readings": {"device.driver_version": DRIVER} if KNOWN else {},
                                "files": json.loads(os.environ.get("FOREIGN_FILES", "[]"))})
     say(type="phase", name="setup", begin_ns=begin, end_ns=now())
-    if MODE != "no_check_before":
+    if handing:
+        sync("verify_before")
+    if handing == "own_check" or (MODE != "no_check_before" and not handing):
         check("verify_before", MODE != "failed_check")
     if MODE == "gap":
         sample(3, 5)
@@ -183,9 +232,14 @@ def main():
         sync("window_end")
     if spots and MODE != "no_check_within":
         check("spot_check", True)
-    if MODE != "no_check_after":
+    if handing and handing != "no_after":
+        sync("verify_after")
+    if MODE != "no_check_after" and not handing:
         check("verify_after", True, error=1.0 if MODE == "passes_anyway" else 0.0)
     say(type="facts", facts={"batch": trial["batch"]})
+    if MODE == "edits_itself":
+        with open(__file__, "a", encoding="utf-8") as file:
+            file.write("# another program\n")
     if MODE in ("leaves_child", "dies_before_child"):
         child = os.fork()  # with the channel open, as a loader's processes have it
         if child == 0:

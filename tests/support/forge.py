@@ -210,7 +210,7 @@ class Forgery:
         for name, count, data in self.db.execute("SELECT name, count, data FROM series WHERE trial = ? ORDER BY name,"
                                                  " first", (trial,)):
             samples, bodies = found.setdefault(name, [0, []])
-            found[name] = [samples + count, bodies + [data]]
+            found[name] = [samples + count, bodies + [sha256(data[:20], data[28:])]]
         return [{"name": name, "samples": samples, "sha256": sha256(*bodies).hex()}
                 for name, (samples, bodies) in found.items()]
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # usage: reproducible_build.sh SOURCE BUILD [CMAKE-OPTION...]
 #
-# Builds the source a second time, from a copy in another folder, and compares the executable with
-# BUILD/bin/assay byte by byte: nothing of the place or time of a build may be in it. Exit status:
+# Builds the source a second time, from a copy in another folder, and compares program and library
+# with those of BUILD byte by byte: nothing of the place or time of a build may be in it. Exit status:
 # 0 equal, 1 different, 77 cannot be tried here.
 set -euo pipefail
 
 [[ $# -ge 2 ]] || { sed -n '2s/^# //p' "$0" >&2; exit 2; }
 source=$1
-first=$2/bin/assay
+first=$2
 shift 2
 
 if ! git -C "$source" rev-parse --git-dir >/dev/null 2>&1; then
@@ -27,15 +27,17 @@ ln -s "$(cd "$source" && cd "$(git rev-parse --git-dir)" && pwd)" "$elsewhere/.g
 
 if ! {
     cmake -S "$elsewhere" -B "$elsewhere/build" -G Ninja -DASSAY_TESTS=OFF "$@" &&
-        nice cmake --build "$elsewhere/build" --target assay
+        nice cmake --build "$elsewhere/build" --target assay assay_library
 } >"$elsewhere/log" 2>&1; then
     cat "$elsewhere/log"
     exit 1
 fi
-if cmp "$first" "$elsewhere/build/bin/assay"; then
-    sha256sum <"$first"
-else
-    echo "the same source gave other bytes in $elsewhere; what differs:"
-    diff <(strings -a "$first") <(strings -a "$elsewhere/build/bin/assay") | head -20 || true
-    exit 1
-fi
+for file in bin/assay lib/libassay.so; do
+    if cmp "$first/$file" "$elsewhere/build/$file"; then
+        sha256sum <"$first/$file"
+    else
+        echo "the same source gave another $file in $elsewhere; what differs:"
+        diff <(strings -a "$first/$file") <(strings -a "$elsewhere/build/$file") | head -20 || true
+        exit 1
+    fi
+done

@@ -173,9 +173,10 @@ def references(value):
 def possible(kind, body):
     """The verdicts that match a comparison's body."""
     said = body.get("verdict") or body.get("comparability", {}).get("verdict")
-    return {"calibration": ["done", "interrupted"], "gate": [body.get("gate", {}).get("decision")],
+    return {"calibration": ["done", "interrupted"], "cost": ["cost"], "plan": ["plan"], "baseline": ["baseline"],
+            "gate": [body.get("gate", {}).get("decision")],
             "reproduce": [body.get("reproduce", {}).get("verdict")],
-            "ab": [said] if body.get("verdict") else [said, "none"], "compare": [said]}.get(kind, [])
+            "accept": [said], "decide": [said], "ab": [said] if body.get("verdict") else [said, "none"], "compare": [said]}.get(kind, [])
 
 
 def verdicts(verifier):

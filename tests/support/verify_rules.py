@@ -7,6 +7,7 @@ import json
 import struct
 
 import verify_body
+import verify_schedule
 
 PHASES = ["setup", "verify_before", "calibrate", "warmup", "window", "verify_after"]
 CHECKED = ("verify_before", "verify_after")
@@ -20,7 +21,8 @@ CELL = {"ordinal": "ordinal", "workload": "workload_name", "workload_digest": "w
         "precision": "precision", "batch": "batch", "scenario": "scenario",
         "implementation": "implementation", "seed": "seed", "device": "device_spec"}
 PROTOCOL = {"name": "protocol_name", "trials": "trials"}
-WORKLOAD = {"workload": "workload_name", "kind": "kind", "scenario": "scenario"}
+WORKLOAD = {"workload": "workload_name", "kind": "kind"}
+LOG = 9  # columns of a log of requests
 
 
 def rows(verifier, table):
@@ -94,6 +96,12 @@ def cells(verifier):
                 declared = content.read(cell[column])
                 if declared is not None:
                     repeats(verifier, "cell", cell, declared, pairs)
+                    rates = declared.get("load", {}).get("rates", ())
+                    shares = [rate for rate in rates if isinstance(rate, str)]
+                    rates = ["server@" + (rate if rate in shares else "%.15g" % rate) for rate in rates]
+                    rates += ["server@saturated"] if shares else []
+                    if pairs is WORKLOAD and cell["scenario"] not in rates:
+                        repeats(verifier, "cell", cell, declared, {"scenario": "scenario"})
                     if pairs is PROTOCOL and plan is not None:
                         repeats(verifier, "cell", cell, {"seed": data_seed(declared["seed"], plan)},
                                 {"seed": "seed"})
@@ -130,7 +138,7 @@ def series(verifier):
             verifier.wrong("trial", "series", number, "holds %d" % least)
         before = found.setdefault(trial, {}).get(name, (0, 0))
         found[trial][name] = (before[0] + count, before[1] + sum(values))
-        if name in ("wall_ns", "gap_ns"):
+        if name in ("wall_ns", "gap_ns", "device_ns"):
             found.setdefault((trial, name), []).extend(values)
     return found
 
@@ -138,7 +146,30 @@ def series(verifier):
 MS = 1000000
 
 
-def broken(protocol, seen, parts, checks):
+def apart(monotonic, other, surplus_only=False):
+    """By what share of it another clock disagrees, beyond 1 ms; None: there is no such clock."""
+    if other is None or monotonic <= 0:
+        return 0
+    beyond = (other - monotonic if surplus_only else abs(other - monotonic)) - MS
+    return max(beyond, 0) / monotonic
+
+
+def clocks(seen, parts):
+    """By what share of the window CLOCK_MONOTONIC and each other clock disagree."""
+    harness, worker, rate = seen.get("clocks") or {}, seen.get("worker_clocks") or {}, seen.get("ticks_per_s")
+    _, span, gaps, begin, end = parts["window"]
+    elapsed, phase = seen["told_ns"] - seen["go_ns"], 0 if begin is None else end - begin
+
+    def ticks(clock):
+        return clock["ticks"] * 1e9 / rate if rate and clock.get("ticks") is not None else None
+    return {
+        "raw": max(apart(elapsed, harness.get("raw_ns")), apart(phase, worker.get("raw_ns"))),
+        "tsc": max(apart(elapsed, ticks(harness)), apart(phase, ticks(worker))),
+        "device": max(apart(phase, worker.get("device_ns"), True), apart(span - gaps, parts["device_ns"], True)),
+    }
+
+
+def broken(protocol, seen, parts, checks, planned):
     """The clauses of its protocol that a trial breaks: "Conduct" in results/FORMAT.md."""
     if seen is None:
         return ["conduct"]
@@ -147,19 +178,26 @@ def broken(protocol, seen, parts, checks):
     elapsed, full = seen["told_ns"] - seen["go_ns"], warm + count >= window["max_samples"]
     made, kernel = seen["spot_checks"], seen["kernel_ns"]
     rules = {
+        "worker.identity": planned is not None and seen.get("worker") != planned,
         "verification": not set(CHECKED) <= checks,
         "warmup.iterations": warm * parts["iterations"] < warmup["iterations"],
         "warmup.time": warm_ns < warmup["time_ns"],
         "window.min_samples": count < window["min_samples"] and not full and span < window["max_time_ns"],
         "window.time": span < window["time_ns"] and not full,
-        "clock.gaps": protocol["cache"]["state"] == "hot" and span > 500 * MS and
-        gaps - seen["spot_checks_ns"] > span // 2,
-        "spot_checks.least": made < spots.get("least", 0),
+        "clock.gaps": protocol["cache"]["state"] == "hot" and
+        gaps - seen["spot_checks_ns"] > span // 2 + 1000 * MS,
+        "spot_checks.least": made < spots.get("least", 0) and not parts["endpoint"],
         "spot_checks": made > 0 and WITHIN not in checks,
         "clock.kernel": kernel is not None and abs(elapsed - kernel) > elapsed // 1000 + MS,
         "clock.window": begin is None or begin < seen["go_ns"] - MS or end > seen["told_ns"] + MS or
         span > end - begin + MS or span < (end - begin) - (end - begin) // 50 - 500 * MS,
     }
+    rules.update(("clock." + name, share > 0.01) for name, share in clocks(seen, parts).items())
+    if parts["log"] is not None:  # of a server, whose steps need not fill the window
+        for clause in ("window.min_samples", "window.time", "clock.gaps"):
+            del rules[clause]
+        wanted = parts["traced"] or protocol.get("serving", {}).get("requests", 0)
+        rules["serving.requests"] = list(parts["log"].values()) != [wanted] * LOG
     return [clause for clause, breaks in rules.items() if breaks]
 
 
@@ -237,14 +275,27 @@ class Trials:
                 self.wrong("trial", number, "is ok without mapped files at " + at)
         if number not in self.foreign:
             self.own_ok(trial, samples)
+            if self.planned(trial) not in (None, self.campaigns[trial["campaign"]]["tool_digest"].hex()):
+                self.wrong("trial", number, "the plan names another program, and its readings do not")
         protocol = self.content.read(self.cells[trial["cell"]]["protocol"])
         facts = json.loads(end["facts"] or "{}")
+        planned = self.planned(trial)
         if protocol is not None and "withheld" not in facts:
-            for clause in broken(protocol, facts.get("conduct"), self.stretch(number, end),
-                                 {check["phase"] for check in self.checks.get(number, ())}):
+            for clause in broken(protocol, facts.get("conduct"), self.stretch(number, end, trial["cell"]),
+                                 {check["phase"] for check in self.checks.get(number, ())}, planned):
                 self.wrong("trial", number, "is ok, and breaks its protocol: " + clause)
 
-    def stretch(self, number, end):
+    def planned(self, trial):
+        """SHA-256 of the program that was to measure; None: the plan does not say."""
+        campaign, ordinal = self.campaigns[trial["campaign"]], self.cells[trial["cell"]]["ordinal"]
+        if "programs" not in campaign:
+            plan = self.content.read(campaign["plan"]) or {}
+            campaign["programs"] = {at: (cell.get("worker") or {}).get("program")
+                                    for at, cell in enumerate(plan.get("cells", ()), 1)}
+            campaign["worker"] = plan.get("worker")
+        return campaign["programs"].get(ordinal) or campaign["worker"]
+
+    def stretch(self, number, end, cell):
         """What conduct.h calls the parts: {"warmup": (samples, ns, gaps, begin, end), "window": ...}."""
         phases, found = {phase["name"]: phase for phase in self.phases.get(number, ())}, {}
         wall, gap = (self.series.get((number, name), []) for name in ("wall_ns", "gap_ns"))
@@ -253,7 +304,13 @@ class Trials:
             phase, between = phases.get(name), sum(ns for ns in gaps if ns > 0)
             found[name] = (len(walls), sum(walls) + between, between,
                            phase and phase["begin_ns"], phase and phase["end_ns"])
-        return dict(found, iterations=end["iterations_per_sample"])
+        log = {name: count for name, (count, _) in self.series.get(number, {}).items() if name.startswith("request:")}
+        served = self.cells[cell]["scenario"].startswith("server@")
+        device = sum(ns for ns in self.series.get((number, "device_ns"), [])[first:] if ns > 0)
+        workload = self.content.read(self.cells[cell]["workload"]) if served else None
+        traced = ((workload or {}).get("load") or {}).get("arrivals", {}).get("requests")
+        return dict(found, traced=traced, iterations=end["iterations_per_sample"], log=log if served else None, device_ns=device,
+                    endpoint=self.cells[cell]["kind"] == "endpoint")
 
     def own_ok(self, trial, samples):
         number, mine = trial["id"], self.series.get(trial["id"], {})
@@ -272,7 +329,7 @@ class Trials:
         if "gap_ns" not in mine:
             self.wrong("trial", number, "is ok without gap_ns")
         for name, (count, _) in mine.items():
-            if not name.startswith("telemetry:") and count != samples:
+            if not name.startswith(("telemetry:", "request:")) and count != samples:
                 self.wrong("trial", number, "has another number of values of " + name)
         digest = self.campaigns[trial["campaign"]]["tool_digest"]
         if not any(file["sha256"] == digest or (file["kind"] == "executable" and file["sha256"] is None)
@@ -330,3 +387,4 @@ class Trials:
 def check(verifier):
     cells(verifier)
     Trials(verifier).run()
+    verify_schedule.check(verifier, Content(verifier), decode)

@@ -80,7 +80,9 @@ void model_fixture_break_kernel(struct device *device, struct ops *ops, const ch
                                         "transformer_embedding.h",
                                         "transformer_scaling.h",
                                         "transformer_loss.h",
-                                        "transformer_adamw.h"};
+                                        "transformer_adamw.h",
+                                        "transformer_int8.h",
+                                        "transformer_generation.h"};
     struct module_define defines[STORAGE_DEFINES];
     struct module_source source = {.file = "broken",
                                    .lanes = ops->lanes[OPS_ROWS],

@@ -1,5 +1,5 @@
 # Tests of results/, one executable a source or subject.
-foreach(name store store_schema store_plan store_trial store_read store_list formats analysis)
+foreach(name store store_schema store_plan store_trial store_read store_list formats analysis ceiling)
     assay_add_test(NAME test_${name} SOURCES unit/test_${name}.c
         LIBS assay_store_fixture LABELS unit)
 endforeach()

@@ -8,20 +8,8 @@
 
 struct stand_in stand_in;
 
-static enum status library_create(struct device *base, const struct gemm_shape *shape,
-                                  struct gemm **ret, struct error *err)
+static void library_destroy(struct operation *gemm)
 {
-    (void)base;
-    if (stand_in.only_fnuz && shape->a.type == DTYPE_E4M3)
-        return error_set(err, STATUS_UNSUPPORTED, "stand-in: no e4m3");
-    *ret = calloc(1, sizeof(**ret));
-    stand_in.created++;
-    return *ret ? STATUS_OK : STATUS_NO_MEMORY;
-}
-
-static void library_destroy(struct device *base, struct gemm *gemm)
-{
-    (void)base;
     stand_in.created--;
     free(gemm);
 }
@@ -67,15 +55,15 @@ static double summed(const double *a, const double *b, uint64_t k)
     return stand_in.cheat == ZEROS ? 0.0 : sum;
 }
 
-static enum status library_run(struct device *base, struct gemm *gemm,
-                               const struct gemm_operands *at, struct error *err)
+static enum status library_run(struct operation *gemm, const union operands *operands,
+                               struct error *err)
 {
-    const struct gemm_shape *s = &gemm->shape;
+    const struct gemm_operands *at = &operands->gemm;
+    const struct gemm_shape *s = &gemm->desc.gemm;
     double *a = taken(&s->a, at->a.buffer, s->m, s->k, false);
     double *b = taken(&s->b, at->b.buffer, s->n, s->k, !s->b.transpose);
     unsigned char *c = malloc(at->c.buffer->bytes);
 
-    (void)base;
     stand_in.run++;
     for (uint64_t i = 0; i < s->m; i++) {
         for (uint64_t j = 0; j < s->n; j++) {
@@ -95,32 +83,43 @@ static enum status library_run(struct device *base, struct gemm *gemm,
     return STATUS_OK;
 }
 
-static enum status library_describe(struct device *base, const struct gemm *gemm,
-                                    struct gemm_info *ret, struct error *err)
+static enum status library_describe(const struct operation *gemm, struct operation_info *ret,
+                                    struct error *err)
 {
-    (void)base;
     (void)gemm;
     (void)err;
-    *ret = (struct gemm_info){.library = "stand-in",
-                              .version = "1.2",
-                              .algorithm = "host",
-                              .workspace_bytes = 64,
-                              .support = stand_in.support,
-                              .method = "asked itself"};
+    *ret = (struct operation_info){.library = "stand-in",
+                                   .version = "1.2",
+                                   .algorithm = "host",
+                                   .workspace_bytes = 64,
+                                   .support = stand_in.support,
+                                   .method = "asked itself"};
     return STATUS_OK;
+}
+
+static enum status library_create(struct device *device, const struct operation_desc *desc,
+                                  struct operation **ret, struct error *err)
+{
+    static const struct operation_ops ops = {
+        .destroy = library_destroy, .run = library_run, .describe = library_describe};
+
+    if (stand_in.only_fnuz && desc->gemm.a.type == DTYPE_E4M3)
+        return error_set(err, STATUS_UNSUPPORTED, "stand-in: no e4m3");
+    *ret = operation_new(sizeof(**ret), device, desc, &ops, err);
+    stand_in.created++;
+    return *ret ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
 void stand_in_add(struct device *device)
 {
-    struct device_ops *ops = gemm_library_add(device);
+    static const struct operation_implementation operations[] = {
+        {OPERATION_GEMM, NULL, library_create},
+        {0},
+    };
 
     memset(&stand_in, 0, sizeof(stand_in));
     stand_in.support = SUPPORT_NATIVE;
-    ops->gemm_create = library_create;
-    ops->gemm_destroy = library_destroy;
-    ops->gemm_run = library_run;
-    ops->gemm_describe = library_describe;
-    ops->gemm_select = NULL;
+    gemm_library_add(device)->operations = operations;
 }
 
 void stand_in_remove(struct device *device)

@@ -17,6 +17,7 @@
 #include "harness/core/denormals.h"
 #include "harness/core/text.h"
 #include "tests/unit/cpu_fixture.h"
+#include "tests/support/operations.h"
 
 static const char *program;
 
@@ -35,7 +36,7 @@ static void expect_no_dnnl(const char *mode, const char *words)
 static void test_other_dnnl(void **state)
 {
     struct backend_library libraries[4];
-    struct gemm_info info;
+    struct operation_info info;
     struct device *device;
 
     (void)state;
@@ -46,8 +47,8 @@ static void test_other_dnnl(void **state)
     expect_no_dnnl("two", "dnnl_engine_create: runtime_error (5)");
     setenv("ASSAY_LIB_DNNL", "/nowhere/libdnnl.so.2", 1);
     device = cpu_fixture_open();
-    assert_false(device_has_gemm(device));
-    device_gemm_support(device, PRECISION_FP32, &info);
+    assert_false(device_has_operation(device, OPERATION_GEMM));
+    operation_support(device, OPERATION_GEMM, PRECISION_FP32, &info);
     assert_int_equal(info.support, SUPPORT_ABSENT);
     assert_int_equal(backend_libraries(device->backend, libraries, 4), 2);
     assert_string_equal(libraries[1].name, "dnnl");
@@ -118,15 +119,15 @@ static int flushing_threads(void)
     return count;
 }
 
-static void run_flushed(struct gemm *gemm, const struct gemm_operands *operands)
+static void run_flushed(struct operation *gemm, const struct gemm_operands *operands)
 {
     const float denormal = 0x1p-140f;
     float got;
 
     for (uint64_t i = 0; i < 64 * 64; i++)
         assert_int_equal(device_upload(operands->a.buffer, i * 4, &denormal, 4, NULL), STATUS_OK);
-    assert_int_equal(device_gemm_run(gemm, operands, NULL), STATUS_OK);
-    assert_int_equal(device_gemm_run(gemm, operands, NULL), STATUS_OK);
+    assert_int_equal(run_gemm(gemm, operands, NULL), STATUS_OK);
+    assert_int_equal(run_gemm(gemm, operands, NULL), STATUS_OK);
     for (uint64_t i = 0; i < 64 * 64; i++) {
         assert_int_equal(device_download(operands->c.buffer, i * 4, &got, 4, NULL), STATUS_OK);
         if (got != 0.0f)
@@ -142,7 +143,7 @@ static void test_gemm_flush(void **state)
     const struct gemm_shape shape = {
         .precision = PRECISION_FP32, .m = 64, .n = 64, .k = 64, .a = plain, .b = plain, .c = plain};
     struct gemm_operands operands = {0};
-    struct gemm *gemm = NULL;
+    struct operation *gemm = NULL;
     struct backend *backend = cpu_fixture_backend();
     struct device *device = NULL;
     float ones[64 * 64];
@@ -152,13 +153,13 @@ static void test_gemm_flush(void **state)
     assert_int_equal(backend_probe(backend, NULL), STATUS_OK);
     assert_int_equal(backend_device_open(backend, 0, &options, &device, NULL), STATUS_OK);
     unsetenv("OMP_NUM_THREADS");
-    if (!denormals_can_flush() || !device_has_gemm(device)) {
+    if (!denormals_can_flush() || !device_has_operation(device, OPERATION_GEMM)) {
         device_close(device);
         skip();
     }
     for (size_t i = 0; i < 64 * 64; i++)
         ones[i] = 1.0f;
-    assert_int_equal(device_gemm_create(device, &shape, &gemm, NULL), STATUS_OK);
+    assert_int_equal(create_gemm(device, &shape, &gemm, NULL), STATUS_OK);
     assert_int_equal(
         device_buffer_alloc(device, sizeof(ones), BUFFER_READ_WRITE, &operands.a.buffer, NULL),
         STATUS_OK);
@@ -172,16 +173,16 @@ static void test_gemm_flush(void **state)
     assert_int_equal(flushing_threads(), 0);
     run_flushed(gemm, &operands);
     assert_int_equal(flushing_threads(), 0);
-    assert_int_equal(device_gemm_run(gemm, &operands, NULL), STATUS_OK);
+    assert_int_equal(run_gemm(gemm, &operands, NULL), STATUS_OK);
     assert_int_equal(device_synchronize(device, NULL), STATUS_OK);
     assert_int_equal(flushing_threads(), 0);
     /* As in a trial, which flushes itself: the threads are set once and stay so. */
     denormals_flush(true);
-    assert_int_equal(device_gemm_run(gemm, &operands, NULL), STATUS_OK);
+    assert_int_equal(run_gemm(gemm, &operands, NULL), STATUS_OK);
     assert_int_equal(device_synchronize(device, NULL), STATUS_OK);
     assert_int_equal(flushing_threads(), 3);
     denormals_flush(false);
-    device_gemm_destroy(gemm);
+    operation_destroy(gemm);
     device_buffer_free(operands.a.buffer);
     device_buffer_free(operands.b.buffer);
     device_buffer_free(operands.c.buffer);

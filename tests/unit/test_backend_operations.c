@@ -6,115 +6,108 @@
 
 #include <string.h>
 
-static struct gemm the_gemm;
+#include "tests/support/operations.h"
 
-static enum status gemm_create_hook(struct device *device, const struct gemm_shape *shape,
-                                    struct gemm **ret, struct error *err)
-{
-    (void)device;
-    (void)shape;
-    *ret = &the_gemm;
-    return say(err);
-}
+static struct operation the_operation;
+static uint32_t listed; /* algorithms that the operation reports */
+static uint32_t selected;
 
-static void gemm_destroy_hook(struct device *device, struct gemm *gemm)
+static void destroy_hook(struct operation *operation)
 {
-    (void)device;
-    (void)gemm;
+    (void)operation;
     reached++;
 }
 
-static enum status gemm_run_hook(struct device *device, struct gemm *gemm,
-                                 const struct gemm_operands *operands, struct error *err)
+static enum status run_hook(struct operation *operation, const union operands *operands,
+                            struct error *err)
 {
-    (void)device;
-    (void)gemm;
+    (void)operation;
     (void)operands;
     return say(err);
 }
 
-static enum status gemm_describe_hook(struct device *device, const struct gemm *gemm,
-                                      struct gemm_info *ret, struct error *err)
+static enum status weights_hook(struct operation *operation, const struct operand *weights,
+                                struct error *err)
 {
-    (void)device;
-    (void)gemm;
-    *ret = (struct gemm_info){.library = "it", .support = SUPPORT_NATIVE};
-    return say(err);
-}
-
-static struct convolution the_convolution;
-static uint32_t listed; /* algorithms that the convolution reports */
-static uint32_t selected;
-
-static enum status convolution_create_hook(struct device *device,
-                                           const struct convolution_shape *shape,
-                                           struct convolution **ret, struct error *err)
-{
-    (void)device;
-    (void)shape;
-    *ret = &the_convolution;
-    return say(err);
-}
-
-static void convolution_destroy_hook(struct device *device, struct convolution *convolution)
-{
-    (void)device;
-    (void)convolution;
-    reached++;
-}
-
-static enum status convolution_weights_hook(struct device *device, struct convolution *convolution,
-                                            const struct gemm_operand *weights, struct error *err)
-{
-    (void)device;
-    (void)convolution;
+    (void)operation;
     (void)weights;
     return say(err);
 }
 
-static enum status convolution_run_hook(struct device *device, struct convolution *convolution,
-                                        const struct gemm_operand *input,
-                                        const struct gemm_operand *output, struct error *err)
+static enum status describe_hook(const struct operation *operation, struct operation_info *ret,
+                                 struct error *err)
 {
-    (void)device;
-    (void)convolution;
-    (void)input;
-    (void)output;
+    (void)operation;
+    *ret =
+        (struct operation_info){.library = "it", .support = SUPPORT_NATIVE, .algorithms = listed};
     return say(err);
 }
 
-static enum status convolution_describe_hook(struct device *device,
-                                             const struct convolution *convolution,
-                                             struct convolution_info *ret, struct error *err)
+static enum status select_hook(struct operation *operation, uint32_t index, struct error *err)
 {
-    (void)device;
-    (void)convolution;
-    *ret = (struct convolution_info){
-        .library = {.library = "it", .support = SUPPORT_NATIVE, .algorithms = listed}};
-    return say(err);
-}
-
-static enum status convolution_select_hook(struct device *device, struct convolution *convolution,
-                                           uint32_t index, struct error *err)
-{
-    (void)device;
-    (void)convolution;
+    (void)operation;
     selected = index;
     return say(err);
 }
 
-static const struct device_ops full_ops = {
-    .gemm_create = gemm_create_hook,
-    .gemm_destroy = gemm_destroy_hook,
-    .gemm_run = gemm_run_hook,
-    .gemm_describe = gemm_describe_hook,
-    .convolution_create = convolution_create_hook,
-    .convolution_destroy = convolution_destroy_hook,
-    .convolution_set_weights = convolution_weights_hook,
-    .convolution_run = convolution_run_hook,
-    .convolution_describe = convolution_describe_hook,
-    .convolution_select = convolution_select_hook,
+static const struct operation_ops hooks = {.destroy = destroy_hook,
+                                           .run = run_hook,
+                                           .describe = describe_hook,
+                                           .select = select_hook,
+                                           .set_weights = weights_hook};
+static const struct operation_ops hooks_without_select = {
+    .destroy = destroy_hook, .run = run_hook, .describe = describe_hook};
+
+static enum status create_hook(struct device *device, const struct operation_desc *desc,
+                               struct operation **ret, struct error *err)
+{
+    the_operation = (struct operation){.ops = &hooks, .device = device, .desc = *desc};
+    *ret = &the_operation;
+    return say(err);
+}
+
+/* ---- libraries of which one has to do what others refuse ---- */
+
+static enum status first_answer, second_answer;
+
+static enum status create_first(struct device *device, const struct operation_desc *desc,
+                                struct operation **ret, struct error *err)
+{
+    if (first_answer != STATUS_OK)
+        return error_set(err, first_answer, "first: no");
+    return create_hook(device, desc, ret, err);
+}
+
+static enum status create_second(struct device *device, const struct operation_desc *desc,
+                                 struct operation **ret, struct error *err)
+{
+    if (second_answer != STATUS_OK)
+        return error_set(err, second_answer, "second: no");
+    return create_hook(device, desc, ret, err);
+}
+
+static bool absent(const struct device *device)
+{
+    (void)device;
+    return false;
+}
+
+static const struct operation_implementation both[] = {
+    {OPERATION_GEMM, absent, create_hook},
+    {OPERATION_GEMM, NULL, create_first},
+    {OPERATION_ATTENTION, absent, create_hook},
+    {OPERATION_GEMM, NULL, create_second},
+    {0},
 };
+
+static const struct operation_implementation implementations[] = {
+    {OPERATION_GEMM, NULL, create_hook},
+    {OPERATION_CONVOLUTION, NULL, create_hook},
+    {0},
+};
+
+static const struct device_ops full_ops = {.operations = implementations};
+static const struct device_ops both_ops = {.operations = both};
 
 static const struct device_ops least_ops;
 static struct device device, other;
@@ -125,12 +118,13 @@ static int set_up(void **state)
     device = (struct device){.ops = &full_ops, .info = {.name = (char *)"fake"}};
     other = device;
     reached = 0;
-    answer = STATUS_OK;
+    listed = 0;
+    answer = first_answer = second_answer = STATUS_OK;
     return 0;
 }
 
-#define CREATE() device_gemm_create(&device, &shape, &gemm, &err)
-#define RUN() device_gemm_run(gemm, &operands, &err)
+#define CREATE() create_gemm(&device, &shape, &gemm, &err)
+#define RUN() run_gemm(gemm, &operands, &err)
 
 static void test_gemm(void **state)
 {
@@ -148,14 +142,14 @@ static void test_gemm(void **state)
     const struct gemm_shape fits = shape;
     struct gemm_operands operands = {.a = {&a, 0}, .b = {&b, 0}, .c = {&c, 0}};
     const struct gemm_operands inside = operands;
-    struct gemm *gemm = NULL;
-    struct gemm_info info;
+    struct operation *gemm = NULL;
+    struct operation_info info;
 
     (void)state;
     PASSES(CREATE());
-    assert_int_equal(gemm->shape.outer, 1);
-    assert_int_equal(gemm->shape.inner, 1);
-    assert_true(gemm->shape.alpha == 1.0f);
+    assert_int_equal(gemm->desc.gemm.outer, 1);
+    assert_int_equal(gemm->desc.gemm.inner, 1);
+    assert_true(gemm->desc.gemm.alpha == 1.0f);
     PASSES(RUN());
     operands.a.offset = 1;
     REFUSED(STATUS_INVALID, RUN());
@@ -224,16 +218,16 @@ static void test_gemm(void **state)
     shape.alpha = 2.0f;
     REFUSED(STATUS_INVALID, CREATE());
 
-    PASSES(device_gemm_describe(gemm, &info, &err));
+    PASSES(operation_describe(gemm, &info, &err));
     assert_string_equal(info.library, "it");
-    device_gemm_support(&device, PRECISION_BF16, &info);
+    operation_support(&device, OPERATION_GEMM, PRECISION_BF16, &info);
     assert_int_equal(info.support, answer == STATUS_OK ? SUPPORT_NATIVE : SUPPORT_ABSENT);
-    device_gemm_destroy(NULL);
+    operation_destroy(NULL);
     device.ops = &least_ops;
     shape = fits;
     reached = 0;
-    assert_int_equal(device_gemm_create(&device, &shape, &gemm, NULL), STATUS_UNSUPPORTED);
-    device_gemm_support(&device, PRECISION_BF16, &info);
+    assert_int_equal(create_gemm(&device, &shape, &gemm, NULL), STATUS_UNSUPPORTED);
+    operation_support(&device, OPERATION_GEMM, PRECISION_BF16, &info);
     assert_int_equal(info.support, SUPPORT_ABSENT);
     assert_int_equal(reached, 0);
 }
@@ -247,7 +241,7 @@ static void test_support_answers(void **state)
     const struct error plain_no = {STATUS_UNSUPPORTED, "no f32"}, no = {STATUS_UNSUPPORTED, "no"};
     const struct error failed = {STATUS_DEVICE, "call: internal error"};
     struct support_answers answers = {0};
-    struct gemm_info info = {.support = SUPPORT_NATIVE, .method = "asked"};
+    struct operation_info info = {.support = SUPPORT_NATIVE, .method = "asked"};
 
     (void)state;
     support_answers_add(&answers, STATUS_UNSUPPORTED, &plain_no);
@@ -265,7 +259,7 @@ static void test_support_answers(void **state)
     support_answers_tell(&answers, false, &info);
     assert_int_equal(info.support, SUPPORT_UNKNOWN);
     assert_string_equal(info.method, "call: internal error");
-    info = (struct gemm_info){.support = SUPPORT_EMULATED, .method = "asked"};
+    info = (struct operation_info){.support = SUPPORT_EMULATED, .method = "asked"};
     support_answers_tell(&answers, true, &info);
     assert_int_equal(info.support, SUPPORT_EMULATED);
     assert_string_equal(info.method, "asked; asked otherwise: call: internal error");
@@ -286,20 +280,20 @@ static const struct convolution_shape plain = {.precision = PRECISION_FP32,
                                                .kernel_height = 3,
                                                .kernel_width = 3};
 
-#define CREATE() device_convolution_create(&device, &shape, &convolution, &err)
-#define RUN() device_convolution_run(convolution, &input, &output, &err)
-#define WEIGH() device_convolution_set_weights(convolution, &weights, &err)
+#define CREATE() create_convolution(&device, &shape, &convolution, &err)
+#define RUN() run_convolution(convolution, &input, &output, &err)
+#define WEIGH() operation_set_weights(convolution, &weights, &err)
 
 static void test_convolution_shapes(void **state)
 {
     struct convolution_shape shape = plain;
-    struct convolution *convolution = NULL;
+    struct operation *convolution = NULL;
 
     (void)state;
     PASSES(CREATE());
-    assert_int_equal(convolution->shape.stride_y, 1);
-    assert_int_equal(convolution->shape.dilation_x, 1);
-    assert_int_equal(convolution->shape.groups, 1);
+    assert_int_equal(convolution->desc.convolution.stride_y, 1);
+    assert_int_equal(convolution->desc.convolution.dilation_x, 1);
+    assert_int_equal(convolution->desc.convolution.groups, 1);
     assert_int_equal(convolution_out_height(&shape), 3);
     assert_int_equal(convolution_out_width(&shape), 2);
     shape.kernel_width = 5;
@@ -339,71 +333,100 @@ static void test_convolution_operands(void **state)
     struct buffer filters = {.device = &device, .bytes = 6 * 9 * 4 * 4};
     struct buffer out = {.device = &device, .bytes = 2 * 3 * 2 * 6 * 4};
     struct buffer foreign = {.device = &other, .bytes = 10000};
-    struct gemm_operand input = {&in, 0}, weights = {&filters, 0}, output = {&out, 0};
+    struct operand input = {&in, 0}, weights = {&filters, 0}, output = {&out, 0};
     const struct convolution_shape shape = plain;
-    struct convolution *convolution = NULL;
-    struct convolution_info info;
+    struct operation *convolution = NULL;
+    struct operation_info info;
 
     (void)state;
     PASSES(CREATE());
     REFUSED(STATUS_INTERNAL, RUN()); /* no weights yet */
     weights.offset = 1;
     REFUSED(STATUS_INVALID, WEIGH());
-    weights = (struct gemm_operand){&foreign, 0};
+    weights = (struct operand){&foreign, 0};
     REFUSED(STATUS_INTERNAL, WEIGH());
-    weights = (struct gemm_operand){&filters, 0};
+    weights = (struct operand){&filters, 0};
     PASSES(WEIGH());
     PASSES(RUN());
     input.offset = 1;
     REFUSED(STATUS_INVALID, RUN());
-    input = (struct gemm_operand){NULL, 0};
+    input = (struct operand){NULL, 0};
     REFUSED(STATUS_INTERNAL, RUN());
-    input = (struct gemm_operand){&in, 0};
+    input = (struct operand){&in, 0};
     output.offset = UINT64_MAX;
     REFUSED(STATUS_INVALID, RUN());
-    output = (struct gemm_operand){&foreign, 0};
+    output = (struct operand){&foreign, 0};
     REFUSED(STATUS_INTERNAL, RUN());
-    PASSES(device_convolution_describe(convolution, &info, &err));
-    assert_string_equal(info.library.library, "it");
-    device_convolution_support(&device, PRECISION_BF16, &info);
-    assert_int_equal(info.library.support, SUPPORT_NATIVE);
-    device_convolution_destroy(NULL);
+    PASSES(operation_describe(convolution, &info, &err));
+    assert_string_equal(info.library, "it");
+    operation_support(&device, OPERATION_CONVOLUTION, PRECISION_BF16, &info);
+    assert_int_equal(info.support, SUPPORT_NATIVE);
+    operation_destroy(NULL);
 }
 
 static void test_convolution_select(void **state)
 {
     const struct convolution_shape shape = plain;
-    struct convolution *convolution = NULL;
-    struct device_ops ops = full_ops;
+    struct operation *convolution = NULL;
     struct error error = ERROR_INIT;
 
     (void)state;
     listed = 0;
     PASSES(CREATE());
-    assert_int_equal(device_convolution_select(convolution, 0, &error), STATUS_UNSUPPORTED);
+    assert_int_equal(operation_select(convolution, 0, &error), STATUS_UNSUPPORTED);
     listed = 3;
     error = (struct error)ERROR_INIT;
-    assert_int_equal(device_convolution_select(convolution, 3, &error), STATUS_NOT_FOUND);
+    assert_int_equal(operation_select(convolution, 3, &error), STATUS_NOT_FOUND);
     assert_non_null(strstr(error.message, "no number 3"));
-    assert_int_equal(device_convolution_select(convolution, 2, NULL), STATUS_OK);
+    assert_int_equal(operation_select(convolution, 2, NULL), STATUS_OK);
     assert_int_equal(selected, 2);
-    ops.convolution_select = NULL;
-    device.ops = &ops;
-    assert_int_equal(device_convolution_select(convolution, 2, NULL), STATUS_UNSUPPORTED);
+    convolution->ops = &hooks_without_select;
+    assert_int_equal(operation_select(convolution, 2, NULL), STATUS_UNSUPPORTED);
 }
 
 static void test_no_convolutions(void **state)
 {
     const struct convolution_shape shape = plain;
-    struct convolution *convolution = NULL;
-    struct convolution_info info;
+    struct operation *convolution = NULL;
+    struct operation_info info;
 
     (void)state;
     device.ops = &least_ops;
     REFUSED(STATUS_UNSUPPORTED, CREATE());
-    device_convolution_support(&device, PRECISION_BF16, &info);
-    assert_int_equal(info.library.support, SUPPORT_ABSENT);
+    operation_support(&device, OPERATION_CONVOLUTION, PRECISION_BF16, &info);
+    assert_int_equal(info.support, SUPPORT_ABSENT);
     assert_int_equal(reached, 0);
+}
+
+/* The next of a kind is asked after a refusal alone; what all refuse has all their answers. */
+static void test_libraries(void **state)
+{
+    const struct gemm_shape shape = {.precision = PRECISION_FP32,
+                                     .m = 1,
+                                     .n = 1,
+                                     .k = 1,
+                                     .a = {.type = DTYPE_F32, .stride = 1},
+                                     .b = {.type = DTYPE_F32, .stride = 1},
+                                     .c = {.type = DTYPE_F32, .stride = 1}};
+    struct operation *gemm = NULL;
+    struct error error = ERROR_INIT;
+
+    (void)state;
+    device.ops = &both_ops;
+    assert_true(device_has_operation(&device, OPERATION_GEMM));
+    assert_false(device_has_operation(&device, OPERATION_ATTENTION));
+    first_answer = STATUS_UNAVAILABLE;
+    assert_int_equal(create_gemm(&device, &shape, &gemm, &error), STATUS_OK);
+    second_answer = STATUS_UNSUPPORTED;
+    gemm = NULL;
+    assert_int_equal(create_gemm(&device, &shape, &gemm, &error), STATUS_UNSUPPORTED);
+    assert_string_equal(error.message, "first: no; second: no");
+    first_answer = STATUS_DEVICE;
+    assert_int_equal(create_gemm(&device, &shape, &gemm, &error), STATUS_DEVICE);
+    assert_string_equal(error.message, "first: no");
+    assert_null(gemm);
+    assert_int_equal(operation_set_weights(&the_operation, &(struct operand){NULL, 0}, &error),
+                     STATUS_INTERNAL); /* a GEMM has none */
 }
 
 int main(void)
@@ -415,6 +438,7 @@ int main(void)
         cmocka_unit_test_setup(test_convolution_operands, set_up),
         cmocka_unit_test_setup(test_convolution_select, set_up),
         cmocka_unit_test_setup(test_no_convolutions, set_up),
+        cmocka_unit_test_setup(test_libraries, set_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

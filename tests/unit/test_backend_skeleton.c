@@ -48,7 +48,7 @@ static void test_skeleton(void **state)
     assert_int_equal(lanes[0], 1);
     assert_int_equal(device_synchronize(device, &err), STATUS_OK);
     assert_false(device_has_events(device));
-    assert_false(device_has_gemm(device));
+    assert_false(device_has_operation(device, OPERATION_GEMM));
     device_buffer_free(buffer);
     device_close(device);
     backend_registry_replace(NULL, 0);

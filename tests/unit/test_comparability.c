@@ -13,15 +13,15 @@
 static json_t *fields(void)
 {
     return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, "
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, "
         "s:s, s:s}",
-        "identity.origin", "measured by assay", "identity.scenario", "offline", "identity.seed",
-        "1", "identity.implementation", "portable", "identity.workload_digest", "w",
-        "identity.protocol_digest", "p", "identity.protocol_evidence", 1, "identity.precision",
-        "fp32", "identity.batch", 1, "device.name", "d", "device.backend", "opencl",
-        "device.driver_version", "3.1", "library.libpocl", "aa", "library.libLLVM-14", "bb",
-        "library.libz", "cc", "host.cpu.model", "m", "host.cpu.governor", "performance",
-        "host.name", "x");
+        "identity.checks", "made by assay", "identity.origin", "measured by assay",
+        "identity.scenario", "offline", "identity.seed", "1", "identity.implementation", "portable",
+        "identity.workload_digest", "w", "identity.protocol_digest", "p",
+        "identity.protocol_evidence", 1, "identity.precision", "fp32", "identity.batch", 1,
+        "device.name", "d", "device.backend", "opencl", "device.driver_version", "3.1",
+        "library.libpocl", "aa", "library.libLLVM-14", "bb", "library.libz", "cc", "host.cpu.model",
+        "m", "host.cpu.governor", "performance", "host.name", "x");
 }
 
 static json_t *judge(const json_t *a, const json_t *b, const json_t *varied)
@@ -238,6 +238,120 @@ static void test_library_without_a_rule_is_its_own_factor(void **state)
     json_decref(judgement);
 }
 
+/* Files of a package are one factor: the driver's, where one of them is the driver. */
+static void test_packages(void **state)
+{
+    static const char *const files[] = {"library.libcpu_device", "library.libcommon_clang",
+                                        "library.libintelocl"};
+    json_t *a = fields(), *b, *judgement;
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        char key[64];
+
+        json_object_set_new(a, files[i], json_string("old"));
+        snprintf(key, sizeof(key), "%s" COMPARABILITY_PACKAGE, files[i]);
+        json_object_set_new(a, key, json_string("intel-opencl-rt:amd64 2022.2"));
+    }
+    b = json_deep_copy(a);
+    for (size_t i = 0; i < 3; i++) {
+        char key[64];
+
+        json_object_set_new(b, files[i], json_string("new"));
+        snprintf(key, sizeof(key), "%s" COMPARABILITY_PACKAGE, files[i]);
+        json_object_set_new(b, key, json_string(COMPARABILITY_FOLDER "/opt/driver"));
+    }
+    /* One that only the folder has: it belongs to what took the package's place. */
+    json_object_set_new(b, "library.libnew", json_string("new"));
+    json_object_set_new(b, "library.libnew" COMPARABILITY_PACKAGE,
+                        json_string(COMPARABILITY_FOLDER "/opt/driver"));
+    judgement = judge(a, b, NULL);
+    assert_string_equal(text_of(judgement, "attribution"), "driver");
+    json_decref(judgement);
+    /* Without the driver's own library the package itself is the factor, with its versions. */
+    json_object_set(b, files[2], json_object_get(a, files[2]));
+    json_object_del(a, "library.libintelocl" COMPARABILITY_PACKAGE);
+    json_object_del(b, "library.libintelocl" COMPARABILITY_PACKAGE);
+    judgement = judge(a, b, NULL);
+    assert_string_equal(text_of(judgement, "attribution"), "package intel-opencl-rt");
+    assert_string_equal(text_of(json_array_get(json_object_get(judgement, "factors"), 0), "a"),
+                        "2022.2");
+    json_decref(judgement);
+    json_decref(a);
+    json_decref(b);
+}
+
+/* A processor is the same device whatever two drivers call it, if the machine is the same. */
+static void test_one_processor(void **state)
+{
+    json_t *a = fields(), *b, *judgement;
+
+    (void)state;
+    json_object_set_new(a, "device.type", json_string("cpu"));
+    b = json_deep_copy(a);
+    json_object_set_new(b, "device.name", json_string("cpu-haswell-x"));
+    json_object_set_new(b, "device.driver_version", json_string("6.0"));
+    judgement = judge(a, b, NULL);
+    assert_string_equal(text_of(judgement, "attribution"), "driver");
+    json_decref(judgement);
+    json_object_set_new(b, "host.name", json_string("another"));
+    judgement = judge(a, b, NULL);
+    assert_true(json_is_null(json_object_get(judgement, "attribution")));
+    json_decref(judgement);
+    json_decref(a);
+    json_decref(b);
+}
+
+/* What follows from the one thing that an experiment set is no factor of its own. */
+static void test_consequences(void **state)
+{
+    json_t *a = fields(), *b = fields(), *judgement, *brought;
+    json_t *varied = json_pack("{s:s}", "variable.X", "variable X");
+
+    (void)state;
+    json_object_set_new(b, "variable.X", json_string("1"));
+    json_object_set_new(b, "library.libz", json_string("zz"));
+    json_object_set_new(b, "device.driver_version", json_string("6.0"));
+    judgement = judge(a, b, varied);
+    brought = json_object_get(judgement, "brought");
+    assert_string_equal(text_of(judgement, "attribution"), "variable X");
+    assert_int_equal(json_array_size(brought), 2);
+    assert_string_equal(text_of(json_array_get(brought, 0), "b"), "6.0");
+    json_decref(judgement);
+    /* With two settings a consequence could be of either. */
+    json_object_set_new(varied, "identity.precision", json_string("precision"));
+    judgement = judge(a, b, varied);
+    assert_true(json_is_null(json_object_get(judgement, "attribution")));
+    assert_int_equal(json_array_size(json_object_get(judgement, "factors")), 3);
+    json_decref(judgement);
+    json_decref(varied);
+    json_decref(a);
+    json_decref(b);
+}
+
+/* A driver that an arm names is known by both versions, whatever else it brings. */
+static void test_a_chosen_driver_has_its_versions(void **state)
+{
+    json_t *a = fields(), *b = fields(), *judgement, *factor;
+    json_t *varied = json_pack("{s:s, s:s, s:s}", "variable.OCL_ICD_VENDORS", "driver", "library.*",
+                               "driver", "device.*", "driver");
+
+    (void)state;
+    json_object_set_new(b, "variable.OCL_ICD_VENDORS", json_string("/one"));
+    json_object_set_new(b, "library.libz", json_string("zz"));
+    json_object_set_new(b, "device.driver_version", json_string("6.0"));
+    judgement = judge(a, b, varied);
+    assert_string_equal(text_of(judgement, "attribution"), "driver");
+    factor = json_array_get(json_object_get(judgement, "factors"), 0);
+    assert_string_equal(text_of(factor, "factor"), "driver");
+    assert_string_equal(text_of(factor, "a"), text_of(a, "device.driver_version"));
+    assert_string_equal(text_of(factor, "b"), "6.0");
+    json_decref(judgement);
+    json_decref(varied);
+    json_decref(a);
+    json_decref(b);
+}
+
 static void test_varied(void **state)
 {
     json_t *a = fields(), *b = fields(), *judgement;
@@ -282,6 +396,26 @@ static void test_rules(void **state)
     assert_string_equal(field_class_name(FIELD_NUISANCE), "nuisance");
 }
 
+/* Of either result, and of both. */
+static void test_above_ceiling(void **state)
+{
+    (void)state;
+    for (int of = 1; of < 4; of++) {
+        json_t *a = fields(), *b = fields(), *judgement;
+
+        if (of & 1)
+            json_object_set_new(a, "identity.above_ceiling", json_true());
+        if (of & 2)
+            json_object_set_new(b, "identity.above_ceiling", json_true());
+        judgement = judge(a, b, NULL);
+        assert_string_equal(text_of(judgement, "verdict"), "not_comparable");
+        assert_int_equal(json_array_size(json_object_get(judgement, "reasons")), of == 3 ? 2 : 1);
+        json_decref(judgement);
+        json_decref(a);
+        json_decref(b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,8 +427,13 @@ int main(void)
         cmocka_unit_test(test_controlled),
         cmocka_unit_test(test_one_subject_is_named),
         cmocka_unit_test(test_library_without_a_rule_is_its_own_factor),
+        cmocka_unit_test(test_packages),
+        cmocka_unit_test(test_one_processor),
+        cmocka_unit_test(test_consequences),
+        cmocka_unit_test(test_a_chosen_driver_has_its_versions),
         cmocka_unit_test(test_varied),
         cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_above_ceiling),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,25 @@ static const struct conduct honest = {
     .go_ns = 6 * S - 1000,
     .told_ns = 16 * S + 53000000,
     .kernel_ns = 10 * S + 53001000,
+    .clocks = {-1, -1, -1},
+    .worker_clocks = {-1, -1, -1},
+    .ticks_per_s = -1,
 };
+
+static const struct conduct *base = &honest;
+
+/* The same, on a machine that has more clocks. */
+static struct conduct with_clocks(void)
+{
+    struct conduct conduct = honest;
+
+    conduct.window.device_ns = 9 * S;
+    conduct.clocks = (struct conduct_clocks){10 * S + 53002000, 3 * (10 * S + 53000000), -1};
+    conduct.worker_clocks =
+        (struct conduct_clocks){10 * S + 52001000, 3 * (10 * S + 52000000), 10 * S + 51000000};
+    conduct.ticks_per_s = 3 * S;
+    return conduct;
+}
 
 static void judge(const struct protocol *rules, const struct conduct *conduct, const char *clause)
 {
@@ -62,7 +80,7 @@ static void judge(const struct protocol *rules, const struct conduct *conduct, c
 
 #define BREAKS(clause, ...)                                                                        \
     do {                                                                                           \
-        struct conduct c = honest;                                                                 \
+        struct conduct c = *base;                                                                  \
         struct protocol p = protocol;                                                              \
         (void)p;                                                                                   \
         __VA_ARGS__;                                                                               \
@@ -98,6 +116,33 @@ static void test_limits(void **state)
     BREAKS("window.time", c.window.samples = 20; c.window.wall_ns = 9 * S; p.window_max_ns = 9 * S);
 }
 
+/* A server idles between requests; what it must show is the log of all that were scheduled. */
+#define SERVED(clause, ...)                                                                        \
+    BREAKS(clause, p.serving_requests = c.scheduled = 500; c.request_columns = 9;                  \
+           c.window.samples = 1; c.window.wall_ns = S; c.window.gap_ns = 9 * S + 50000000;         \
+           __VA_ARGS__)
+
+static void test_server(void **state)
+{
+    (void)state;
+    SERVED(NULL, (void)c);
+    BREAKS("window.min_samples", c.window.samples = 1);
+    SERVED("serving.requests", c.scheduled = 499);
+    SERVED("serving.requests", c.request_columns = 8);
+    SERVED("serving.requests", p.serving_requests = 0);
+    SERVED("serving.requests", c.scheduled = -1);
+    SERVED("serving.requests", c.traced = 499);
+    SERVED("warmup.iterations", c.warmup.samples = 4);
+    SERVED("spot_checks.least", c.spot_checks = 2);
+    SERVED("verification", c.checked_after = false);
+    SERVED("clock.window", c.window.wall_ns = S / 10);
+    /* An endpoint has no spot checks; its log must be there like any server's. */
+    SERVED(NULL, c.is_endpoint = true; c.spot_checks = 0; c.checked_within = false);
+    SERVED("spot_checks", c.is_endpoint = true; c.checked_within = false);
+    SERVED("serving.requests", c.is_endpoint = true; c.spot_checks = 0; c.request_columns = 8);
+    SERVED("verification", c.is_endpoint = true; c.spot_checks = 0; c.checked_before = false);
+}
+
 static void test_clocks(void **state)
 {
     (void)state;
@@ -119,12 +164,78 @@ static void test_clocks(void **state)
     BREAKS(NULL, c.kernel_ns = -1);
 }
 
+static double share(struct conduct conduct, enum conduct_clock clock)
+{
+    return conduct_clock_share(&conduct, clock);
+}
+
+static void test_other_clocks(void **state)
+{
+    const int64_t elapsed = honest.told_ns - honest.go_ns;
+    const struct conduct clocked = with_clocks();
+    struct conduct slow = clocked;
+
+    (void)state;
+    base = &clocked;
+    for (enum conduct_clock i = 0; i < CONDUCT_CLOCK_COUNT; i++)
+        assert_true(share(clocked, i) <= 0);
+    /* Each of the two of a clock; what is missing is not judged. */
+    BREAKS("clock.raw", c.clocks.raw_ns += elapsed / 50);
+    BREAKS("clock.raw", c.worker_clocks.raw_ns -= elapsed / 50);
+    BREAKS(NULL, c.clocks.raw_ns = c.worker_clocks.raw_ns = -1);
+    BREAKS("clock.tsc", c.clocks.ticks *= 4);
+    BREAKS("clock.tsc", c.worker_clocks.ticks += 3 * elapsed / 50);
+    BREAKS("clock.tsc", c.ticks_per_s *= 2);
+    BREAKS(NULL, c.worker_clocks.ticks *= 2; c.clocks.ticks *= 2; c.ticks_per_s = -1);
+    BREAKS(NULL, c.worker_clocks.ticks = -1; c.clocks.ticks = -1);
+    /* The device's covers its work alone. */
+    BREAKS("clock.device", c.worker_clocks.device_ns += elapsed / 50);
+    BREAKS("clock.device", c.window.device_ns = c.window.wall_ns + c.window.wall_ns / 50);
+    BREAKS(NULL, c.worker_clocks.device_ns /= 4; c.window.device_ns /= 4);
+    BREAKS(NULL, c.worker_clocks.device_ns = -1; c.window.device_ns = 0);
+    /* Half a percent is noted, and what a time server may do is not. */
+    slow.clocks.raw_ns += elapsed / 200;
+    BREAKS(NULL, c = slow);
+    assert_true(share(slow, CONDUCT_CLOCK_RAW) > CONDUCT_CLOCK_NOTED);
+    slow.clocks.raw_ns = clocked.clocks.raw_ns + elapsed / 2000;
+    assert_true(share(slow, CONDUCT_CLOCK_RAW) <= CONDUCT_CLOCK_NOTED);
+    base = &honest;
+}
+
+static void test_json(void **state)
+{
+    struct conduct conduct = with_clocks(), read = conduct_new();
+    json_t *json, *again;
+
+    (void)state;
+    memcpy(conduct.worker, "5a", 3);
+    json = conduct_to_json(&conduct);
+    assert_true(conduct_from_json(json, &read));
+    again = conduct_to_json(&read);
+    assert_true(json_equal(json, again));
+    assert_int_equal(read.worker_clocks.device_ns, conduct.worker_clocks.device_ns);
+    assert_int_equal(read.clocks.device_ns, -1);
+    assert_false(conduct_from_json(NULL, &read));
+    json_decref(json);
+    json_decref(again);
+}
+
+static void test_worker(void **state)
+{
+    (void)state;
+    BREAKS("worker.identity", c.planned_worker = "5a");
+    BREAKS("worker.identity", c.planned_worker = "5a"; memcpy(c.worker, "5b", 3));
+    BREAKS(NULL, c.planned_worker = "5a"; memcpy(c.worker, "5a", 3));
+    BREAKS(NULL, memcpy(c.worker, "5a", 3));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clauses),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_clauses),      cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_server),       cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_other_clocks), cmocka_unit_test(test_json),
+        cmocka_unit_test(test_worker),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

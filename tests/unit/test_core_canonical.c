@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,6 +65,49 @@ static void test_rfc_reals(void **state)
     assert_string_equal(canonical_real(1234.5, text), "1234.5");
     assert_string_equal(canonical_real(0x1.fffffffffffffp+62, text), "9223372036854775000");
     assert_string_equal(canonical_real(0x1p63, text), "9.223372036854776e+18");
+}
+
+/* The digits of a number as it is written, without zeros at either end. */
+static void digits_of(const char *text, char ret[CANONICAL_REAL_SIZE])
+{
+    size_t count = 0;
+
+    for (; *text && *text != 'e'; text++)
+        if (*text >= '0' && *text <= '9' && (count > 0 || *text != '0'))
+            ret[count++] = *text;
+    while (count > 1 && ret[count - 1] == '0')
+        count--;
+    ret[count] = '\0';
+}
+
+/* Of each size that measurements have: the C library's first precision that reads back. */
+static void test_reals_are_shortest(void **state)
+{
+    struct random random;
+    char text[CANONICAL_REAL_SIZE], printed[64], ours[CANONICAL_REAL_SIZE],
+        theirs[CANONICAL_REAL_SIZE];
+
+    (void)state;
+    random_init(&random, 2, 0);
+    for (int i = 0; i < 20000; ++i) {
+        const uint64_t bits = random_next(&random);
+        /* Whole numbers and thousandths of all sizes, of which many have 15 digits or fewer; then
+         * doubles with all their bits. */
+        const double value = i % 4 == 0   ? (double)(bits >> (bits & 63) >> 11)
+                             : i % 4 == 1 ? (double)(bits >> (bits & 63) >> 11) / 1000
+                                          : ldexp((double)(bits >> 11), (int)(bits & 127) - 120);
+        double back = -1;
+
+        if (value == 0)
+            continue;
+        for (int precision = 1; back != value; ++precision) {
+            snprintf(printed, sizeof(printed), "%.*e", precision - 1, value);
+            back = strtod(printed, NULL);
+        }
+        digits_of(canonical_real(value, text), ours);
+        digits_of(printed, theirs);
+        assert_string_equal(ours, theirs);
+    }
 }
 
 static void test_reals_read_back(void **state)
@@ -242,13 +286,10 @@ static void test_locale(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rfc_reals),
-        cmocka_unit_test(test_reals_read_back),
-        cmocka_unit_test(test_dump),
-        cmocka_unit_test(test_digest),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_locale),
-        cmocka_unit_test(test_every_byte_is_escaped),
+        cmocka_unit_test(test_rfc_reals),       cmocka_unit_test(test_reals_are_shortest),
+        cmocka_unit_test(test_reals_read_back), cmocka_unit_test(test_dump),
+        cmocka_unit_test(test_digest),          cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_locale),          cmocka_unit_test(test_every_byte_is_escaped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

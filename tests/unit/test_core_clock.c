@@ -68,12 +68,38 @@ static void test_quality(void **state)
     assert_true(clock_utc_ns() > INT64_C(1700000000) * 1000000000);
 }
 
+/* What is there goes on, at a rate that two readings give; what is not is -1. */
+static void test_points(void **state)
+{
+    const struct clock_point from = clock_point_read();
+    const struct clock_point none = {.raw_ns = -1, .ticks = -1};
+    struct clock_point to = from;
+    int64_t rate;
+
+    (void)state;
+    assert_int_equal(clock_ticks_per_s(&from, &to), -1); /* too near */
+    clock_sleep_until_ns(from.monotonic_ns + 60000000);
+    to = clock_point_read();
+    assert_true(to.monotonic_ns > from.monotonic_ns);
+#if defined(__x86_64__) || defined(__aarch64__)
+    assert_true(to.kernel_ns > from.kernel_ns && to.raw_ns > from.raw_ns);
+#endif
+    rate = clock_ticks_per_s(&from, &to);
+    if (from.ticks < 0)
+        assert_int_equal(rate, -1);
+    else
+        assert_true(rate > 1000000); /* ARM's counters have 1 MHz at the least, TSCs a thousand */
+    assert_int_equal(clock_ticks_per_s(&none, &to), -1);
+    assert_int_equal(clock_ticks_per_s(&(struct clock_point){0}, &to), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_iso),
         cmocka_unit_test(test_sleep),
         cmocka_unit_test(test_quality),
+        cmocka_unit_test(test_points),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

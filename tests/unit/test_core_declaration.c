@@ -214,18 +214,18 @@ static void test_json(void **state)
                 "\"size\":67108864},{\"name\":\"b\",\"size\":10}],\"label\":\"short\","
                 "\"limit\":-3,\"memory\":1536,\"model\":{\"dropout\":0.1,\"heads\":12,"
                 "\"layers\":255},\"name\":\"first\",\"seed\":\"18446744073709551615\","
-                "\"shade\":\"dark\",\"window\":250000000}");
+                "\"shade\":\"dark\",\"window\":\"250000000ns\"}");
     /* What is not written is left out; what is written stays, even when it is zero. */
     expect_json("name: x", "{\"name\":\"x\"}");
     expect_json("name: x\nfast: false\nshade: light\nwindow: 0s\nlimit: 0\nitems: []\nlabel: ''",
                 "{\"fast\":false,\"items\":[],\"label\":\"\",\"limit\":0,\"name\":\"x\","
-                "\"shade\":\"light\",\"window\":0}");
+                "\"shade\":\"light\",\"window\":\"0ns\"}");
     /* Order, comments, quotes, units, byte order mark and line ends make no difference. */
     expect_json("\xef\xbb\xbfwindow: \"1500ms\"\r\n# c\r\n'name' : \"x\"\r\n",
-                "{\"name\":\"x\",\"window\":1500000000}");
-    expect_json("{name: x, window: 1.5s}", "{\"name\":\"x\",\"window\":1500000000}");
+                "{\"name\":\"x\",\"window\":\"1500000000ns\"}");
+    expect_json("{name: x, window: 1.5s}", "{\"name\":\"x\",\"window\":\"1500000000ns\"}");
     expect_json("---\nname: \"\\u0078\"\nwindow: 1.5s\n...\n",
-                "{\"name\":\"x\",\"window\":1500000000}");
+                "{\"name\":\"x\",\"window\":\"1500000000ns\"}");
 }
 
 static void test_keys(void **state)

@@ -123,11 +123,48 @@ static void test_identifier(void **state)
     assert_string_not_equal(a, b);
 }
 
+/* Own logarithm and exponential against the C library's; moments of the gamma distribution. */
+static void test_logarithm_exponential_gamma(void **state)
+{
+    static const double shapes[] = {0.01, 0.3, 1, 4, 100};
+    const int count = 200000;
+    struct random random;
+
+    (void)state;
+    random_init(&random, 7, 8);
+    for (int i = 0; i < 100000; ++i) {
+        double x = 1400 * random_next_unit(&random) - 700, y = exp(x / 2);
+
+        assert_true(fabs(random_exp(x) / exp(x) - 1) < 1e-15);
+        assert_true(fabs(random_log(y) - log(y)) <= 1e-15 * (1 + fabs(log(y))));
+    }
+    assert_true(random_exp(0) == 1 && random_log(1) == 0);
+    for (int k = 0; k < 5; ++k) {
+        double sum = 0, squares = 0, below = 0, deviation = 1 / sqrt(shapes[k]);
+
+        for (int i = 0; i < count; ++i) {
+            double x = random_next_gamma(&random, shapes[k]);
+
+            assert_true(x >= 0 && isfinite(x));
+            sum += x;
+            squares += (x - 1) * (x - 1);
+            below += shapes[k] == 1 ? x < 0.5 : 0;
+        }
+        assert_true(fabs(sum / count - 1) < 5 * deviation / sqrt(count));
+        assert_true(fabs(squares / count * shapes[k] - 1) < 5 * sqrt((2 + 6 / shapes[k]) / count));
+        if (shapes[k] == 1)
+            assert_true(fabs(below / count - (1 - exp(-0.5))) < 0.005);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_values), cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_normal),       cmocka_unit_test(test_shuffle),
+        cmocka_unit_test(test_known_values),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_logarithm_exponential_gamma),
+        cmocka_unit_test(test_normal),
+        cmocka_unit_test(test_shuffle),
         cmocka_unit_test(test_identifier),
     };
 

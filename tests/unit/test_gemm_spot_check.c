@@ -59,21 +59,20 @@ static void give(struct buffer *buffer, const unsigned char *bytes, uint64_t fir
     ASSERT_OK(device_upload(buffer, first, bytes + first, buffer->bytes - first, err));
 }
 
-/* What the device runs: one of the three. */
+/* What the device runs: one of the two. */
 struct call {
     const struct kernel_launch *launch;
-    struct gemm *gemm;
-    const struct gemm_operands *operands;
-    struct convolution *convolution;
-    const struct gemm_operand *input, *output;
+    struct operation *operation;
+    const union operands *operands;
 };
+
+static enum status (*own_run[OPERATION_KINDS])(struct operation *operation,
+                                               const union operands *operands, struct error *err);
 
 static enum status run(const struct call *call, struct error *err)
 {
     return call->launch ? own->kernel_launch(device, call->launch, err)
-           : call->gemm
-               ? own->gemm_run(device, call->gemm, call->operands, err)
-               : own->convolution_run(device, call->convolution, call->input, call->output, err);
+                        : own_run[call->operation->desc.kind](call->operation, call->operands, err);
 }
 
 static enum status run_faulty(struct buffer *a, struct buffer *c, const struct call *call,
@@ -116,26 +115,66 @@ static enum status launch(struct device *base, const struct kernel_launch *launc
                       &(struct call){.launch = launch}, err);
 }
 
-static enum status gemm_run(struct device *base, struct gemm *gemm,
-                            const struct gemm_operands *operands, struct error *err)
+static enum status operation_run_faulty(struct operation *operation, const union operands *operands,
+                                        struct error *err)
 {
-    (void)base;
-    return run_faulty(operands->a.buffer, operands->c.buffer,
-                      &(struct call){.gemm = gemm, .operands = operands}, err);
+    const bool gemm = operation->desc.kind == OPERATION_GEMM;
+
+    return run_faulty(gemm ? operands->gemm.a.buffer : operands->convolution.input.buffer,
+                      gemm ? operands->gemm.c.buffer : operands->convolution.output.buffer,
+                      &(struct call){.operation = operation, .operands = operands}, err);
 }
 
-static enum status convolution_run(struct device *base, struct convolution *convolution,
-                                   const struct gemm_operand *input,
-                                   const struct gemm_operand *output, struct error *err)
+/* The device's own operation, but for how it runs. */
+static enum status create(struct device *base, const struct operation_desc *desc,
+                          struct operation **ret, struct error *err)
+{
+    static struct operation_ops faulty[OPERATION_KINDS];
+    const struct device_ops *ops = base->ops;
+    enum status status;
+
+    base->ops = own;
+    status = operation_create(base, desc, ret, err);
+    base->ops = ops;
+    if (status != STATUS_OK)
+        return status;
+    own_run[desc->kind] = (*ret)->ops->run;
+    faulty[desc->kind] = *(*ret)->ops;
+    faulty[desc->kind].run = operation_run_faulty;
+    (*ret)->ops = &faulty[desc->kind];
+    return STATUS_OK;
+}
+
+static bool has_own(enum operation_kind kind)
+{
+    const struct device_ops *ops = device->ops;
+    bool has;
+
+    device->ops = own;
+    has = device_has_operation(device, kind);
+    device->ops = ops;
+    return has;
+}
+
+static bool own_gemm(const struct device *base)
 {
     (void)base;
-    return run_faulty(input->buffer, output->buffer,
-                      &(struct call){.convolution = convolution, .input = input, .output = output},
-                      err);
+    return has_own(OPERATION_GEMM);
+}
+
+static bool own_convolution(const struct device *base)
+{
+    (void)base;
+    return has_own(OPERATION_CONVOLUTION);
 }
 
 static int add_faults(void **state)
 {
+    static const struct operation_implementation operations[] = {
+        {OPERATION_GEMM, own_gemm, create},
+        {OPERATION_CONVOLUTION, own_convolution, create},
+        {0},
+    };
     struct device_ops *ops;
 
     (void)state;
@@ -144,10 +183,7 @@ static int add_faults(void **state)
     own = device->ops;
     ops = gemm_library_add(device);
     ops->kernel_launch = launch;
-    if (own->gemm_run)
-        ops->gemm_run = gemm_run;
-    if (own->convolution_run)
-        ops->convolution_run = convolution_run;
+    ops->operations = operations;
     return 0;
 }
 

@@ -345,7 +345,8 @@ static void test_memory(void **state)
 {
     struct model_running running;
     struct workload_cost cost, wide;
-    uint64_t bytes = 0;
+    struct gpt2_device_plan unfused;
+    uint64_t bytes = 0, sizes[GPT2_BUFFERS];
 
     (void)state;
     if (!device)
@@ -355,7 +356,11 @@ static void test_memory(void **state)
         if (running.gpt2->model->buffers[i])
             bytes += running.gpt2->model->buffers[i]->bytes;
     ASSERT_OK(running.workload.kind->cost(&running.base->work, &cost, err));
-    assert_int_equal(cost.device_memory_bytes, bytes);
+    /* A plan is made without a device, so it has room for probabilities that one may not keep. */
+    unfused = running.gpt2->model->plan;
+    assert_int_equal(gpt2_device_bytes(&unfused, sizes), bytes);
+    unfused.fused = false;
+    assert_int_equal(cost.device_memory_bytes, gpt2_device_bytes(&unfused, sizes));
     running.base->work.precision = PRECISION_FP32;
     ASSERT_OK(running.workload.kind->cost(&running.base->work, &wide, err));
     assert_true(cost.device_memory_bytes < wide.device_memory_bytes);

@@ -414,7 +414,7 @@ static void test_unsupported(void **state)
     assert_non_null(strstr(failure.message, "bf16"));
     work.precision = PRECISION_FP32;
     work.implementation = IMPLEMENTATION_VENDOR;
-    if (!device_has_gemm(device))
+    if (!device_has_operation(device, OPERATION_GEMM))
         assert_int_equal(workload_instance_create(&work, device, &instance, &failure),
                          STATUS_UNSUPPORTED);
     work.implementation = IMPLEMENTATION_PORTABLE;

@@ -78,6 +78,11 @@ static void test_relevant(void **state)
     assert_true(environment_is_relevant("ROCBLAS_TENSILE_LIBPATH=/x"));
     assert_true(environment_is_relevant("HIPBLASLT_TENSILE_LIBPATH=/x"));
     assert_true(environment_is_relevant("ROC_AQL_QUEUE_SIZE=1024"));
+    assert_true(environment_is_relevant("TORCHINDUCTOR_MAX_AUTOTUNE=1"));
+    assert_true(environment_is_relevant("ORT_TENSORRT_FP16_ENABLE=1"));
+    assert_true(environment_is_relevant("PYTHONPATH=/x"));
+    assert_false(environment_is_relevant("TORCHES=1"));
+    assert_false(environment_is_relevant("PYTORCH_TOKEN=x"));
     assert_true(environment_is_relevant("DEBUG_CLR_MAX_BATCH_SIZE=1"));
     assert_true(environment_is_relevant("CL_CONFIG_CPU_VECTORIZER_MODE=1"));
     assert_false(environment_is_relevant("ROCKET=1"));

@@ -29,18 +29,18 @@ static void test_found(void **state)
                            "Version: 2.36-9+deb12u10\nDescription: C\n more\n\n"
                            "Package: sqlite3\nVersion: 3.40.1-2\nArchitecture: amd64");
     assert_int_equal(packages_open(&packages, NULL), STATUS_OK);
-    assert_true(packages_find(packages, "/usr/lib/x86_64-linux-gnu/libc.so.6", &package));
+    assert_true(packages_find(packages, "/usr/lib/x86_64-linux-gnu/libc.so.6", NULL, &package));
     assert_string_equal(package.name, "libc6:amd64");
     assert_string_equal(package.version, "2.36-9+deb12u10");
     assert_string_equal(package.manager, "dpkg");
-    assert_true(packages_find(packages, "/lib/i386/libc.so.6", &package));
+    assert_true(packages_find(packages, "/lib/i386/libc.so.6", NULL, &package));
     assert_string_equal(package.version, "2.36-9+i");
-    assert_true(packages_find(packages, "/usr/bin/sqlite3", &package));
+    assert_true(packages_find(packages, "/usr/bin/sqlite3", NULL, &package));
     assert_string_equal(package.version, "3.40.1-2");
     /* Of no package, or of one that is not installed any more. */
-    assert_false(packages_find(packages, "/opt/lib/libc.so.6", &package));
-    assert_false(packages_find(packages, "/usr/lib/libgone.so", &package));
-    assert_false(packages_find(packages, "/lib/x86/libz.so", &package));
+    assert_false(packages_find(packages, "/opt/lib/libc.so.6", NULL, &package));
+    assert_false(packages_find(packages, "/usr/lib/libgone.so", NULL, &package));
+    assert_false(packages_find(packages, "/lib/x86/libz.so", NULL, &package));
     packages_destroy(packages);
     recorded_machine_remove();
 }
@@ -61,12 +61,12 @@ static void test_pacman(void **state)
     recorded_machine_write("/var/lib/pacman/local/broken-1/desc", "%NAME%\nbroken\n");
     recorded_machine_write("/var/lib/pacman/local/broken-1/files", "%FILES%\nusr/lib/libb.so\n");
     assert_int_equal(packages_open(&packages, NULL), STATUS_OK);
-    assert_true(packages_find(packages, "/usr/lib/libc.so.6", &package));
+    assert_true(packages_find(packages, "/usr/lib/libc.so.6", NULL, &package));
     assert_string_equal(package.manager, "pacman");
     assert_string_equal(package.name, "glibc:x86_64");
     assert_string_equal(package.version, "2.40+r16-1");
-    assert_false(packages_find(packages, "/etc/gai.so.conf", &package));
-    assert_false(packages_find(packages, "/usr/lib/libb.so", &package));
+    assert_false(packages_find(packages, "/etc/gai.so.conf", NULL, &package));
+    assert_false(packages_find(packages, "/usr/lib/libb.so", NULL, &package));
     packages_destroy(packages);
     recorded_machine_remove();
 }
@@ -83,13 +83,50 @@ static void test_apk(void **state)
                            "a:0:0:755\nZ:Q1y=\nF:usr/bin\nR:ldd\n\n"
                            "P:scanelf\nV:1.3.7-r2\nF:usr/bin\nR:scanelf\n\nF:lib\nR:stray.so\n");
     assert_int_equal(packages_open(&packages, NULL), STATUS_OK);
-    assert_true(packages_find(packages, "/lib/ld-musl-x86_64.so.1", &package));
+    assert_true(packages_find(packages, "/lib/ld-musl-x86_64.so.1", NULL, &package));
     assert_string_equal(package.manager, "apk");
     assert_string_equal(package.name, "musl:x86_64");
     assert_string_equal(package.version, "1.2.5-r0");
-    assert_true(packages_find(packages, "/usr/bin/scanelf", &package));
+    assert_true(packages_find(packages, "/usr/bin/scanelf", NULL, &package));
     assert_string_equal(package.name, "scanelf");
-    assert_false(packages_find(packages, "/lib/stray.so", &package));
+    assert_false(packages_find(packages, "/lib/stray.so", NULL, &package));
+    packages_destroy(packages);
+    recorded_machine_remove();
+}
+
+static void test_wheels(void **state)
+{
+    struct packages *packages = NULL;
+    struct package package = {0};
+    const struct digest content = digest_bytes("abc", 3), other = digest_bytes("abd", 3);
+
+    (void)state;
+    recorded_machine_use("laptop");
+    recorded_machine_write(
+        "/opt/v/lib/python3.11/site-packages/intel_opencl_rt-2024.2.0.dist-info/RECORD",
+        "../../../lib/libintelocl.so.1,sha256=ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0,3\n"
+        "\"ocl/a,b.so\",sha256=x,1\nocl/plain.so,,\nbroken.so\n../../../../../../up.so,,\n"
+        "/lib/absolute.so,,\n");
+    recorded_machine_write("/opt/v/lib/python3.11/site-packages/nodash.dist-info/RECORD",
+                           "c.so,,\n");
+    assert_int_equal(packages_open(&packages, NULL), STATUS_OK);
+    assert_true(packages_find(packages, "/opt/v/lib/libintelocl.so.1", &content, &package));
+    assert_string_equal(package.manager, "pip");
+    assert_string_equal(package.name, "intel-opencl-rt");
+    assert_string_equal(package.version, "2024.2.0");
+    /* Another content than was installed is not of the wheel. */
+    assert_false(packages_find(packages, "/opt/v/lib/libintelocl.so.1", &other, &package));
+    assert_true(packages_find(packages, "/opt/v/lib/python3.11/site-packages/ocl/plain.so", &other,
+                              &package));
+    assert_false(packages_find(packages, "/opt/v/lib/python3.11/site-packages/ocl/a,b.so", &content,
+                               &package));
+    assert_true(
+        packages_find(packages, "/opt/v/lib/python3.11/site-packages/ocl/a,b.so", NULL, &package));
+    assert_false(
+        packages_find(packages, "/opt/v/lib/python3.11/site-packages/c.so", NULL, &package));
+    assert_false(packages_find(packages, "/up.so", NULL, &package));
+    assert_false(packages_find(packages, "/lib/absolute.so", NULL, &package));
+    assert_false(packages_find(packages, "/other/lib/libintelocl.so.1", NULL, &package));
     packages_destroy(packages);
     recorded_machine_remove();
 }
@@ -102,7 +139,7 @@ static void test_no_dpkg(void **state)
     (void)state;
     recorded_machine_use("laptop");
     assert_int_equal(packages_open(&packages, NULL), STATUS_OK);
-    assert_false(packages_find(packages, "/usr/lib/x86_64-linux-gnu/libc.so.6", &package));
+    assert_false(packages_find(packages, "/usr/lib/x86_64-linux-gnu/libc.so.6", NULL, &package));
     packages_destroy(packages);
     packages_destroy(NULL);
     recorded_machine_remove();
@@ -111,10 +148,8 @@ static void test_no_dpkg(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_found),
-        cmocka_unit_test(test_pacman),
-        cmocka_unit_test(test_apk),
-        cmocka_unit_test(test_no_dpkg),
+        cmocka_unit_test(test_found),  cmocka_unit_test(test_pacman),  cmocka_unit_test(test_apk),
+        cmocka_unit_test(test_wheels), cmocka_unit_test(test_no_dpkg),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

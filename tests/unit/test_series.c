@@ -15,10 +15,15 @@ static void check_round_trip(const int64_t *values, size_t count, size_t expecte
     uint8_t chunk[SERIES_ENCODED_MAX];
     int64_t back[SERIES_CHUNK_MAX];
     size_t length = series_encode(values, count, chunk), read = 0;
+    const struct series_facts facts = series_measure(values, count);
+    struct series_facts told;
 
     assert_int_equal(length, SERIES_HEADER_SIZE + count * expected_width);
-    assert_int_equal(series_decode(chunk, length, back, &read, NULL), STATUS_OK);
+    assert_int_equal(series_decode(chunk, length, back, &read, &told, NULL), STATUS_OK);
     assert_int_equal(read, count);
+    assert_true(told.minimum == facts.minimum && told.maximum == facts.maximum);
+    assert_true(told.has_total == facts.has_total);
+    assert_true(!facts.has_total || told.total == facts.total);
     assert_memory_equal(back, values, count * sizeof(*values));
 }
 
@@ -84,10 +89,10 @@ static void test_every_changed_bit_is_found(void **state)
     (void)state;
     for (size_t bit = 0; bit < 8 * length; bit++) {
         chunk[bit / 8] ^= (uint8_t)(1 << bit % 8);
-        assert_int_equal(series_decode(chunk, length, back, &read, NULL), STATUS_CORRUPT);
+        assert_int_equal(series_decode(chunk, length, back, &read, NULL, NULL), STATUS_CORRUPT);
         chunk[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
-    assert_int_equal(series_decode(chunk, length, back, &read, NULL), STATUS_OK);
+    assert_int_equal(series_decode(chunk, length, back, &read, NULL, NULL), STATUS_OK);
 }
 
 static void test_every_other_length_is_refused(void **state)
@@ -99,7 +104,7 @@ static void test_every_other_length_is_refused(void **state)
     (void)state;
     for (size_t other = 0; other < length + 32; other++) {
         if (other != length)
-            assert_int_equal(series_decode(chunk, other, back, &read, NULL), STATUS_CORRUPT);
+            assert_int_equal(series_decode(chunk, other, back, &read, NULL, NULL), STATUS_CORRUPT);
     }
 }
 
@@ -127,13 +132,13 @@ static void test_other_spellings_are_refused(void **state)
     length = series_encode(values, 2, chunk);
     chunk[SERIES_HEADER_SIZE] = 1;
     reseal(chunk, length);
-    assert_int_equal(series_decode(chunk, length, back, &read, NULL), STATUS_CORRUPT);
+    assert_int_equal(series_decode(chunk, length, back, &read, NULL, NULL), STATUS_CORRUPT);
     /* More bytes a sample than needed. */
     length = series_encode(values, 2, chunk);
     chunk[4] = 2;
     memcpy(chunk + SERIES_HEADER_SIZE, "\0\0\0\4", 4);
     reseal(chunk, SERIES_HEADER_SIZE + 4);
-    assert_int_equal(series_decode(chunk, SERIES_HEADER_SIZE + 4, back, &read, NULL),
+    assert_int_equal(series_decode(chunk, SERIES_HEADER_SIZE + 4, back, &read, NULL, NULL),
                      STATUS_CORRUPT);
     /* The largest sample lies beyond int64. */
     values[0] = INT64_MAX - 1;
@@ -141,14 +146,14 @@ static void test_other_spellings_are_refused(void **state)
     length = series_encode(values, 2, chunk);
     chunk[SERIES_HEADER_SIZE + 1] = 2;
     reseal(chunk, length);
-    assert_int_equal(series_decode(chunk, length, back, &read, NULL), STATUS_CORRUPT);
+    assert_int_equal(series_decode(chunk, length, back, &read, NULL, NULL), STATUS_CORRUPT);
     /* Too many samples for a chunk, all of width 0. */
     values[1] = values[0];
     length = series_encode(values, 2, chunk);
     chunk[10] = 4;
     chunk[11] = 1;
     reseal(chunk, length);
-    assert_int_equal(series_decode(chunk, length, back, &read, NULL), STATUS_CORRUPT);
+    assert_int_equal(series_decode(chunk, length, back, &read, NULL, NULL), STATUS_CORRUPT);
 }
 
 int main(void)

@@ -32,6 +32,7 @@ static struct function functions[] = {
     {"beta_cdf", 3, NULL, NULL, beta_cdf, 1e-11, 0, 0},
     {"beta_quantile", 3, NULL, NULL, beta_quantile, 1e-11, 0, 0},
     {"binomial_cdf", 3, NULL, NULL, binomial_cdf, 1e-11, 0, 0},
+    {"gamma_upper_log", 2, NULL, special_gamma_upper_log, NULL, 1e-13, 1e-12, 0},
     {"student_noncentral_cdf", 3, NULL, NULL, student_noncentral_cdf, 1e-9, 1e-10, 0},
 };
 

@@ -120,6 +120,51 @@ static void test_good(void **state)
     assert_true(heard.calls > 3);
 }
 
+static void keep(void *context, const struct verify_finding *finding)
+{
+    digest_update(context, finding->message, strlen(finding->message) + 1);
+    if (finding->key)
+        digest_update(context, finding->key, strlen(finding->key) + 1);
+}
+
+/* More findings than are kept, in many parts: the same ones in the same order. */
+static void test_threads_report_in_order(void **state)
+{
+    struct fixture *fixture = *state;
+    struct verify_summary summary;
+    struct digest first = {{0}}, digest;
+    struct error err = ERROR_INIT;
+    sqlite3 *db = NULL;
+
+    fill(fixture);
+    assert_ok(store_batch_begin(fixture->store, &err), err);
+    for (int i = 0; i < 1500; i++)
+        assert_ok(store_add_campaign_event(fixture->store, 1, "resumed", NULL, &err), err);
+    assert_ok(store_batch_end(fixture->store, true, &err), err);
+    close_store(fixture);
+    assert_int_equal(sqlite3_open(fixture->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db,
+                                  "DROP TRIGGER record_no_update;"
+                                  "UPDATE record SET digest = CAST(printf('%032d', id) AS BLOB)"
+                                  " WHERE type = 'event'",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(db);
+    for (int threads = 1; threads <= 4; threads++) {
+        struct digest_state state_of;
+        const struct verify_options options = {
+            .threads = threads, .context = &state_of, .found = keep};
+
+        digest_init(&state_of);
+        assert_ok(verify_file(fixture->path, &options, &summary, &err), err);
+        digest = digest_final(&state_of);
+        assert_true(summary.wrong > 1000);
+        if (threads == 1)
+            first = digest;
+        assert_true(digest_equal(&digest, &first));
+    }
+}
+
 static void test_stops_when_asked(void **state)
 {
     struct fixture *fixture = *state;
@@ -254,6 +299,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_good, fixture_open, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_threads_report_in_order, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_stops_when_asked, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_written_meanwhile, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_earlier_estimates, fixture_open, fixture_remove),

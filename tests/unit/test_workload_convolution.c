@@ -170,7 +170,7 @@ static void test_refusals(void **state)
     assert_refused(PRECISION_BF16, IMPLEMENTATION_PORTABLE, "--emulate");
     assert_refused(PRECISION_INT8, IMPLEMENTATION_PORTABLE, "computed in i32");
     assert_refused(PRECISION_TF32, IMPLEMENTATION_PORTABLE, "--implementation vendor");
-    if (!device_has_convolutions(device))
+    if (!device_has_operation(device, OPERATION_CONVOLUTION))
         assert_refused(PRECISION_FP32, IMPLEMENTATION_VENDOR, "no vendor convolution");
 }
 
@@ -203,7 +203,7 @@ static void test_damage(void **state)
 /* ---- a library ---- */
 
 struct stand_in {
-    struct convolution base;
+    struct operation base;
     struct buffer *weights;
 };
 
@@ -213,32 +213,15 @@ static struct {
     size_t created, run, weights;
 } library;
 
-static enum status library_create(struct device *base, const struct convolution_shape *shape,
-                                  struct convolution **ret, struct error *err)
+static void library_destroy(struct operation *convolution)
 {
-    struct stand_in *made;
-
-    (void)base;
-    if (library.no_i32 && shape->result_type == DTYPE_I32)
-        return error_set(err, STATUS_UNSUPPORTED, "stand-in: no i32");
-    made = calloc(1, sizeof(*made));
-    assert_non_null(made);
-    library.created++;
-    *ret = &made->base;
-    return STATUS_OK;
-}
-
-static void library_destroy(struct device *base, struct convolution *convolution)
-{
-    (void)base;
     library.created--;
     free(convolution);
 }
 
-static enum status library_weights(struct device *base, struct convolution *convolution,
-                                   const struct gemm_operand *weights, struct error *err)
+static enum status library_weights(struct operation *convolution, const struct operand *weights,
+                                   struct error *err)
 {
-    (void)base;
     (void)err;
     library.weights++;
     ((struct stand_in *)convolution)->weights = weights->buffer;
@@ -280,60 +263,74 @@ static void compute(const struct convolution_shape *s, const void *in, const voi
                 }
 }
 
-static enum status library_run(struct device *base, struct convolution *convolution,
-                               const struct gemm_operand *input, const struct gemm_operand *output,
+static enum status library_run(struct operation *convolution, const union operands *operands,
                                struct error *err)
 {
-    struct buffer *buffers[] = {input->buffer, ((struct stand_in *)convolution)->weights,
-                                output->buffer};
+    const struct operand *output = &operands->convolution.output;
+    struct buffer *buffers[] = {operands->convolution.input.buffer,
+                                ((struct stand_in *)convolution)->weights, output->buffer};
     void *bytes[3];
 
-    (void)base;
     library.run++;
     for (size_t i = 0; i < 3; i++) {
         bytes[i] = malloc(buffers[i]->bytes);
         assert_non_null(bytes[i]);
         device_download(buffers[i], 0, bytes[i], buffers[i]->bytes, err);
     }
-    compute(&convolution->shape, bytes[0], bytes[1], bytes[2]);
+    compute(&convolution->desc.convolution, bytes[0], bytes[1], bytes[2]);
     device_upload(output->buffer, 0, bytes[2], output->buffer->bytes, err);
     for (size_t i = 0; i < 3; i++)
         free(bytes[i]);
     return STATUS_OK;
 }
 
-static enum status library_describe(struct device *base, const struct convolution *convolution,
-                                    struct convolution_info *ret, struct error *err)
+static enum status library_describe(const struct operation *convolution, struct operation_info *ret,
+                                    struct error *err)
 {
-    (void)base;
     (void)convolution;
     (void)err;
-    *ret = (struct convolution_info){.library = {.library = "stand-in",
-                                                 .version = "1.2",
-                                                 .algorithm = "host",
-                                                 .workspace_bytes = 64,
-                                                 .support = library.support,
-                                                 .method = "asked itself"},
-                                     .weights = "turned round",
-                                     .weights_bytes = 7};
+    *ret = (struct operation_info){.library = "stand-in",
+                                   .version = "1.2",
+                                   .algorithm = "host",
+                                   .workspace_bytes = 64,
+                                   .support = library.support,
+                                   .method = "asked itself",
+                                   .weights = "turned round",
+                                   .weights_bytes = 7};
+    return STATUS_OK;
+}
+
+static enum status library_create(struct device *base, const struct operation_desc *desc,
+                                  struct operation **ret, struct error *err)
+{
+    static const struct operation_ops ops = {.destroy = library_destroy,
+                                             .run = library_run,
+                                             .describe = library_describe,
+                                             .set_weights = library_weights};
+    struct stand_in *made;
+
+    if (library.no_i32 && desc->convolution.result_type == DTYPE_I32)
+        return error_set(err, STATUS_UNSUPPORTED, "stand-in: no i32");
+    made = operation_new(sizeof(*made), base, desc, &ops, err);
+    assert_non_null(made);
+    library.created++;
+    *ret = &made->base;
     return STATUS_OK;
 }
 
 static int add_library(void **state)
 {
-    struct device_ops *ops;
+    static const struct operation_implementation operations[] = {
+        {OPERATION_CONVOLUTION, NULL, library_create},
+        {0},
+    };
 
     (void)state;
     if (!device)
         return 0;
     memset(&library, 0, sizeof(library));
     library.support = SUPPORT_NATIVE;
-    ops = gemm_library_add(device);
-    ops->convolution_create = library_create;
-    ops->convolution_destroy = library_destroy;
-    ops->convolution_set_weights = library_weights;
-    ops->convolution_run = library_run;
-    ops->convolution_describe = library_describe;
+    gemm_library_add(device)->operations = operations;
     return 0;
 }
 

@@ -152,7 +152,7 @@ static void test_refusals(void **state)
     assert_refused(PRECISION_TF32, IMPLEMENTATION_PORTABLE, "--implementation vendor");
     assert_refused(PRECISION_FP8_E4M3, IMPLEMENTATION_PORTABLE, "e4m3 stored, computed in f32");
     assert_refused(PRECISION_FP8_E5M2, IMPLEMENTATION_PORTABLE, "--emulate");
-    if (!device_has_gemm(device))
+    if (!device_has_operation(device, OPERATION_GEMM))
         assert_refused(PRECISION_FP32, IMPLEMENTATION_VENDOR, "no vendor GEMM");
 }
 

@@ -21,6 +21,8 @@ assay_add_test(NAME test_gemm_spot_check SOURCES unit/test_gemm_spot_check.c
     LIBS assay_workload_fixture LABELS unit COST 15)
 assay_add_test(NAME test_workload_storage SOURCES unit/test_workload_storage.c
     LIBS assay_workloads LABELS unit)
+assay_add_test(NAME test_workload_onnx SOURCES unit/test_workload_onnx.c LIBS assay_workloads LABELS unit)
+assay_add_test(NAME test_training_handover SOURCES unit/test_training_handover.c LIBS assay_workloads LABELS unit)
 assay_add_test(NAME test_workload_convolution SOURCES unit/test_workload_convolution.c
     LIBS assay_workload_fixture LABELS unit COST 28 LONG)
 assay_same_kernels(memory test_workload_memory_device)

@@ -13,17 +13,11 @@ struct verify_section {
     int64_t sequences;
 };
 
-struct int8_section {
-    enum dtype storage;
-    int64_t calibration_sequences;
-    double percentile;
-};
-
 struct inference_declaration {
     struct workload_declaration common;
     struct gpt2_declaration gpt2;
     struct verify_section verify;
-    struct int8_section int8;
+    struct inference_int8_section int8;
 };
 
 static const struct declaration_field verify_fields[] = {
@@ -37,11 +31,12 @@ static const struct declaration_name storage_strings[] = {
     {"fp16", DTYPE_F16},
 };
 
-static const struct declaration_field int8_fields[] = {
-    FIELD_ENUM("storage", FIELD_OPTIONAL, struct int8_section, storage, storage_strings,
+const struct declaration_field inference_int8_fields[] = {
+    FIELD_ENUM("storage", FIELD_OPTIONAL, struct inference_int8_section, storage, storage_strings,
                sizeof(storage_strings) / sizeof(storage_strings[0])),
-    FIELD_INT("calibration_sequences", FIELD_OPTIONAL, struct int8_section, calibration_sequences),
-    FIELD_FLOAT("percentile", FIELD_OPTIONAL, struct int8_section, percentile),
+    FIELD_INT("calibration_sequences", FIELD_OPTIONAL, struct inference_int8_section,
+              calibration_sequences),
+    FIELD_FLOAT("percentile", FIELD_OPTIONAL, struct inference_int8_section, percentile),
     FIELD_END,
 };
 
@@ -49,7 +44,7 @@ static const struct declaration_field fields[] = {
     WORKLOAD_DECLARATION_FIELDS(struct inference_declaration),
     GPT2_DECLARATION_FIELDS(struct inference_declaration),
     FIELD_GROUP("verify", FIELD_OPTIONAL, struct inference_declaration, verify, verify_fields),
-    FIELD_GROUP("int8", FIELD_OPTIONAL, struct inference_declaration, int8, int8_fields),
+    FIELD_GROUP("int8", FIELD_OPTIONAL, struct inference_declaration, int8, inference_int8_fields),
     FIELD_END,
 };
 
@@ -58,8 +53,8 @@ static const struct declaration_schema schema = {ENTRY_GROUP(struct inference_de
 static const enum precision precisions[] = {PRECISION_FP32, PRECISION_TF32, PRECISION_BF16,
                                             PRECISION_FP16, PRECISION_INT8};
 
-static enum status check_int8(const struct declaration *declaration, struct int8_section *int8,
-                              struct error *err)
+enum status inference_check_int8(const struct declaration *declaration,
+                                 struct inference_int8_section *int8, struct error *err)
 {
     if (!declaration_has(declaration, "int8.storage"))
         int8->storage = DTYPE_BF16;
@@ -91,7 +86,7 @@ static enum status check(const struct declaration *declaration, struct workload 
         status = gpt2_declaration_check_precisions(declaration, &data->common, precisions,
                                                    sizeof(precisions) / sizeof(precisions[0]), err);
     if (status == STATUS_OK)
-        status = check_int8(declaration, &data->int8, err);
+        status = inference_check_int8(declaration, &data->int8, err);
     if (status != STATUS_OK)
         return status;
     parameters = calloc(1, sizeof(*parameters));
@@ -116,7 +111,7 @@ static enum status load(struct workload *workload, const char *origin, const cha
     return workload_declaration_load(workload, origin, yaml, length, &schema, check, err);
 }
 
-static struct gpt2_device_plan plan_of(const struct workload_case *work)
+struct gpt2_device_plan inference_plan(const struct workload_case *work)
 {
     const struct inference_parameters *parameters = work->workload->parameters;
     const bool int8 = work->precision == PRECISION_INT8;
@@ -134,7 +129,7 @@ static struct gpt2_device_plan plan_of(const struct workload_case *work)
 static enum status cost(const struct workload_case *work, struct workload_cost *ret,
                         struct error *err)
 {
-    const struct gpt2_device_plan plan = plan_of(work);
+    const struct gpt2_device_plan plan = inference_plan(work);
     const enum status status = gpt2_cost(work, &plan, 1, ret, err);
 
     if (status == STATUS_OK)
@@ -156,7 +151,7 @@ static void describe(const struct workload *workload, struct text *ret)
         const struct workload_case work = {.workload = workload,
                                            .precision = workload->precisions[i],
                                            .batch = workload->batches[0]};
-        const struct gpt2_device_plan plan = plan_of(&work);
+        const struct gpt2_device_plan plan = inference_plan(&work);
 
         gpt2_recipe_describe(work.precision, &plan, ret);
         if (plan.quantised)
@@ -211,21 +206,25 @@ static enum status init(struct workload_instance *base, struct error *err)
 {
     const struct workload_case *work = &base->work;
     struct inference_instance *instance = (struct inference_instance *)base;
-    struct gpt2_device_plan plan = plan_of(work);
+    struct gpt2_device_plan plan = inference_plan(work);
     struct device *device = base->device;
     enum status status;
 
     gpt2_instance_init(&instance->gpt2, &stages);
     instance->parameters = work->workload->parameters;
-    status = ops_create(device, work, plan.storage, &instance->gpt2.ops, err);
+    plan.bare = work->framework != NULL;
+    status =
+        plan.bare ? STATUS_OK : ops_create(device, work, plan.storage, &instance->gpt2.ops, err);
     if (status == STATUS_OK && plan.quantised)
         status = inference_calibrate(instance, err);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && !plan.bare)
         status = gpt2_device_fuse(&plan, instance->gpt2.ops, err);
     plan.input_scales = instance->input_scales;
     if (status == STATUS_OK)
         status = gpt2_device_create(&plan, instance->gpt2.ops, device, work->seed,
                                     &instance->gpt2.model, err);
+    if (status == STATUS_OK && plan.bare)
+        status = inference_take_framework(instance, err);
     if (status == STATUS_OK)
         status = fill_pool(instance, err);
     return status == STATUS_OK ? gpt2_instance_add_events(&instance->gpt2, err) : status;
@@ -243,7 +242,8 @@ enum status inference_run(struct inference_instance *instance, const int32_t *in
     if (status == STATUS_OK)
         status = gpt2_instance_mark(gpt2, INFERENCE_UPLOAD, err);
     if (status == STATUS_OK)
-        status = gpt2_device_forward(gpt2->model, 0, err);
+        status = gpt2->model->plan.bare ? framework_run(gpt2->base.work.framework, err)
+                                        : gpt2_device_forward(gpt2->model, 0, err);
     if (status == STATUS_OK)
         status = gpt2_instance_mark(gpt2, INFERENCE_FORWARD, err);
     return status;
@@ -262,6 +262,16 @@ enum status inference_iterate(struct workload_instance *base, struct error *err)
     return status;
 }
 
+/* The shape is fixed: a batch that is not full takes as long as a full one. */
+static enum status serve(struct workload_instance *base, const struct workload_step *step,
+                         struct error *err)
+{
+    const enum status status = inference_iterate(base, err);
+
+    (void)step;
+    return status == STATUS_OK ? device_synchronize(base->device, err) : status;
+}
+
 static json_t *facts(struct workload_instance *base)
 {
     struct inference_instance *instance = (struct inference_instance *)base;
@@ -269,8 +279,11 @@ static json_t *facts(struct workload_instance *base)
 
     if (!ret)
         return NULL;
-    json_object_set_new(ret, "recipe",
-                        gpt2_recipe_json(base->work.precision, &instance->gpt2.model->plan));
+    if (base->work.framework)
+        json_object_set_new(ret, "framework", workload_framework_json(&base->work));
+    else
+        json_object_set_new(ret, "recipe",
+                            gpt2_recipe_json(base->work.precision, &instance->gpt2.model->plan));
     if (instance->inputs)
         json_object_set_new(ret, "int8", inference_int8_json(instance));
     json_object_set_new(ret, "data", gpt2_source_json(instance->source));
@@ -294,6 +307,8 @@ const struct workload_kind workload_batched_inference = {
     .instance_size = sizeof(struct inference_instance),
     .init = init,
     .iterate = inference_iterate,
+    .serve = serve,
+    .runs_frameworks = true,
     .stages = gpt2_instance_stages,
     .verify = inference_verify,
     .spot_check = inference_spot_check,
@@ -302,5 +317,6 @@ const struct workload_kind workload_batched_inference = {
     .artifacts = gpt2_instance_artifacts,
     .choices = gpt2_instance_choices,
     .facts = facts,
+    .handover = &inference_handover,
     .finish = finish,
 };

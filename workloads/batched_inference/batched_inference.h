@@ -1,7 +1,9 @@
 /*
  * batched_inference - prefill: one forward pass of GPT-2 over a batch of whole sequences, giving
  * the logits of every position. An iteration takes the next batch of a small pool made beforehand,
- * uploads it and runs the model, so its time is the latency of a batch. Private to this folder.
+ * uploads it and runs the model, so its time is the latency of a batch. For this folder and for
+ * generation, whose instance and parameters begin with those here: calibration, weights and the
+ * comparison of logits are the same.
  */
 #ifndef ASSAY_WORKLOADS_BATCHED_INFERENCE_BATCHED_INFERENCE_H
 #define ASSAY_WORKLOADS_BATCHED_INFERENCE_BATCHED_INFERENCE_H
@@ -27,6 +29,16 @@ struct inference_parameters {
     double percentile;
 };
 
+/* The section `int8` as written, and its check, which fills the defaults in. */
+struct inference_int8_section {
+    enum dtype storage;
+    int64_t calibration_sequences;
+    double percentile;
+};
+extern const struct declaration_field inference_int8_fields[];
+enum status inference_check_int8(const struct declaration *declaration,
+                                 struct inference_int8_section *int8, struct error *err);
+
 struct inference_instance {
     struct gpt2_instance gpt2;
     const struct inference_parameters *parameters;
@@ -46,11 +58,16 @@ struct inference_instance {
     double *weight_noise;
 };
 
+struct gpt2_device_plan inference_plan(const struct workload_case *work);
 /* One pass over a batch in the form of op_tokens: an iteration without its choice of the batch. */
 enum status inference_run(struct inference_instance *instance, const int32_t *indices,
                           uint64_t unique, struct error *err);
 /* Batch `index` of the pool, in the form of op_tokens. */
 int32_t *inference_batch(const struct inference_instance *instance, uint64_t index);
+
+/* framework.c: a framework runs the model */
+/* The model with tokens and logits alone, and the framework prepared on them. */
+enum status inference_take_framework(struct inference_instance *instance, struct error *err);
 
 /* int8.c */
 /* Calibrates and fills inputs, input_scales and weight_noise. */
@@ -90,6 +107,10 @@ enum status inference_take_weights(struct inference_instance *instance, struct e
 enum status inference_compare(struct inference_instance *instance, uint64_t sequence,
                               uint64_t position, const double *expected, bool head,
                               struct inference_findings *findings, struct error *err);
+/* The same of a row that was fetched; `last`: it counts for "logits.last". */
+void inference_compare_row(const float *got, const double *expected, uint64_t vocabulary,
+                           uint64_t sequence, uint64_t position, bool last,
+                           struct inference_findings *findings);
 /*
  * "logits.last" and "logits.sampled" (the last position, and the others; what there is of them),
  * "logits.blocks", "logits.top1" and, quantised, "logits.gemm".
@@ -99,7 +120,13 @@ void inference_report(struct inference_instance *instance,
 double inference_tolerance(const struct workload_case *work, const char *output,
                            const char *metric);
 
+/* handover.c */
+extern const struct workload_handover inference_handover;
+
 /* spot_check.c */
+#define INFERENCE_SPOT_STREAM 0x73706fu
+/* Far from the sequences of the pool and of calibration. */
+#define INFERENCE_SPOT_SEQUENCE ((uint64_t)1 << 41)
 enum status inference_spot_check(struct workload_instance *base, uint64_t secret,
                                  workload_check_fn *report, void *context, struct error *err);
 

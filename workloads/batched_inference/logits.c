@@ -22,6 +22,19 @@ static void note_first_choice(struct inference_findings *findings, const float *
     findings->regret = fmax(findings->regret, expected[best] - expected[mine]);
 }
 
+void inference_compare_row(const float *got, const double *expected, uint64_t vocabulary,
+                           uint64_t sequence, uint64_t position, bool last,
+                           struct inference_findings *findings)
+{
+    char name[64];
+
+    comparison_add(last ? &findings->last : &findings->sampled, got, expected, vocabulary);
+    snprintf(name, sizeof(name), "position %llu of sequence %llu", (unsigned long long)position,
+             (unsigned long long)sequence);
+    block_finding_add(&findings->blocks, name, got, expected, vocabulary);
+    note_first_choice(findings, got, expected, vocabulary);
+}
+
 enum status inference_compare(struct inference_instance *instance, uint64_t sequence,
                               uint64_t position, const double *expected, bool head,
                               struct inference_findings *findings, struct error *err)
@@ -30,19 +43,14 @@ enum status inference_compare(struct inference_instance *instance, uint64_t sequ
     const uint64_t length = model->plan.length, vocabulary = model->plan.shape.vocabulary;
     const uint64_t row = sequence * length + position;
     float *got = malloc(vocabulary * sizeof(*got));
-    char name[64];
     enum status status =
         got ? gpt2_device_fetch(model, GPT2_LOGITS, row * gpt2_logits_stride(&model->plan),
                                 vocabulary, got, err)
             : error_set(err, STATUS_NO_MEMORY, "batched_inference: out of memory");
 
     if (status == STATUS_OK) {
-        comparison_add(position + 1 == length ? &findings->last : &findings->sampled, got, expected,
-                       vocabulary);
-        snprintf(name, sizeof(name), "position %llu of sequence %llu", (unsigned long long)position,
-                 (unsigned long long)sequence);
-        block_finding_add(&findings->blocks, name, got, expected, vocabulary);
-        note_first_choice(findings, got, expected, vocabulary);
+        inference_compare_row(got, expected, vocabulary, sequence, position, position + 1 == length,
+                              findings);
         if (head && model->plan.quantised)
             status = inference_check_head(instance, row, got, &findings->head, err);
     }
@@ -62,7 +70,7 @@ enum status inference_take_weights(struct inference_instance *instance, struct e
     weights = malloc(count * sizeof(*weights));
     if (!weights)
         return error_set(err, STATUS_NO_MEMORY, "batched_inference: out of memory");
-    if (instance->gpt2.base.work.precision == PRECISION_FP32)
+    if (model->buffers[GPT2_PARAMETERS] && instance->gpt2.base.work.precision == PRECISION_FP32)
         status = gpt2_device_fetch(model, GPT2_PARAMETERS, 0, count, weights, err);
     else
         gpt2_initialise(&model->plan.shape, instance->gpt2.base.work.seed, weights);

@@ -20,8 +20,6 @@
 #include "workloads/models/gpt2_reference.h"
 #include "workloads/models/gpt2_spot.h"
 
-#define STREAM_SPOT 0x73706fu
-#define FIRST_SEQUENCE ((uint64_t)1 << 41) /* far from those of the pool and of calibration */
 #define LIVE_ROWS 16
 #define LIVE_SPAN 64 /* elements */
 
@@ -118,9 +116,10 @@ enum status inference_spot_check(struct workload_instance *base, uint64_t secret
 
     if (!indices)
         return error_set(err, STATUS_NO_MEMORY, "batched_inference: out of memory");
-    random_init(&random, secret, STREAM_SPOT);
+    random_init(&random, secret, INFERENCE_SPOT_STREAM);
     status = gpt2_make_batch(instance->source,
-                             FIRST_SEQUENCE + random_next_below(&random, FIRST_SEQUENCE),
+                             INFERENCE_SPOT_SEQUENCE +
+                                 random_next_below(&random, INFERENCE_SPOT_SEQUENCE),
                              plan->sequences, plan->length, indices, &unique, err);
     if (status == STATUS_OK)
         status = poison(model, &random, places, err);

@@ -5,19 +5,20 @@
 
 #include "workloads/gemm/check.h"
 #include "workloads/kinds.h"
+#include "workloads/storage.h"
 
 static void free_layers(struct convolution_instance *instance)
 {
     for (size_t i = 0; i < instance->layer_count && instance->layers; i++) {
         struct convolution_layer *layer = &instance->layers[i];
 
-        device_convolution_destroy(layer->vendor);
         device_buffer_free(layer->input);
         device_buffer_free(layer->weights);
         device_buffer_free(layer->output);
-        layer->vendor = NULL;
         layer->input = layer->weights = layer->output = NULL;
     }
+    operations_destroy(instance->operations);
+    instance->operations = NULL;
 }
 
 static void finish(struct workload_instance *base)
@@ -26,9 +27,6 @@ static void finish(struct workload_instance *base)
 
     free_layers(instance);
     convolution_portable_destroy(instance->portable);
-    json_decref(instance->given);
-    json_decref(instance->algorithms);
-    json_decref(instance->candidates);
     free(instance->layers);
 }
 
@@ -65,38 +63,18 @@ static enum status allocate(struct convolution_instance *instance, size_t index,
     return status;
 }
 
-/* Only what is asked for is emulated. */
-static enum status check_support(const struct convolution_instance *instance,
-                                 const struct convolution *convolution, struct error *err)
+static enum status prepare_vendor(struct convolution_instance *instance, size_t index,
+                                  struct error *err)
 {
-    struct convolution_info info;
-    enum status status = device_convolution_describe(convolution, &info, err);
+    const struct convolution_layer *layer = &instance->layers[index];
+    const struct operation_desc desc = {.kind = OPERATION_CONVOLUTION, .convolution = layer->shape};
+    const struct operand weights = {layer->weights, 0};
+    enum status status = gemm_advise(instance->base.device, layer->shape.precision,
+                                     operations_add(instance->operations, &desc, err), err);
 
-    if (status != STATUS_OK || instance->base.work.emulate ||
-        info.library.support != SUPPORT_EMULATED)
-        return status;
-    return error_set(err, STATUS_UNSUPPORTED,
-                     "%s emulates %s on %s (%s): --emulate measures that, labelled so",
-                     info.library.library, precision_name(convolution->shape.precision),
-                     instance->base.device->info.name, info.library.method);
-}
-
-static enum status prepare_vendor(struct convolution_instance *instance,
-                                  struct convolution_layer *layer, struct error *err)
-{
-    const struct gemm_operand weights = {layer->weights, 0};
-    struct device *device = instance->base.device;
-    enum status status =
-        gemm_advise(device, layer->shape.precision,
-                    device_convolution_create(device, &layer->shape, &layer->vendor, err), err);
-
-    if (status == STATUS_OK)
-        status = check_support(instance, layer->vendor, err);
-    if (status == STATUS_OK)
-        status = device_convolution_set_weights(layer->vendor, &weights, err);
-    if (status == STATUS_OK)
-        status = convolution_autotune(instance, layer, err);
-    return status;
+    return status == STATUS_OK
+               ? operation_set_weights(instance->operations->items[index].operation, &weights, err)
+               : status;
 }
 
 static enum status run_all(struct convolution_instance *instance, struct error *err)
@@ -105,10 +83,11 @@ static enum status run_all(struct convolution_instance *instance, struct error *
 
     for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++) {
         const struct convolution_layer *layer = &instance->layers[i];
-        const struct gemm_operand input = {layer->input, 0}, output = {layer->output, 0};
+        const union operands operands = {
+            .convolution = {.input = {layer->input, 0}, .output = {layer->output, 0}}};
 
-        status = layer->vendor ? device_convolution_run(layer->vendor, &input, &output, err)
-                               : convolution_portable_run(instance->portable, layer, err);
+        status = instance->operations ? operations_run(instance->operations, i, &operands, err)
+                                      : convolution_portable_run(instance->portable, layer, err);
     }
     return status;
 }
@@ -131,6 +110,18 @@ static void lay_out(struct convolution_instance *instance)
     }
 }
 
+static enum status create_operations(struct convolution_instance *instance, struct error *err)
+{
+    json_t *candidates = json_array();
+    enum status status =
+        candidates ? operations_create(instance->base.device, &instance->base.work, "convolution",
+                                       candidates, &instance->operations, err)
+                   : error_set(err, STATUS_NO_MEMORY, "convolution: out of memory");
+
+    json_decref(candidates);
+    return status;
+}
+
 /* Each runs once here, so that no compiler and no library's search runs in a timed window. */
 static enum status prepare(struct convolution_instance *instance, struct error *err)
 {
@@ -141,17 +132,21 @@ static enum status prepare(struct convolution_instance *instance, struct error *
         status = convolution_portable_create(instance->base.device, &instance->base.work,
                                              instance->operand_type, instance->result_type,
                                              &instance->portable, err);
+    else
+        status = create_operations(instance, err);
     for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++) {
         status = allocate(instance, i, err);
-        if (status == STATUS_OK && instance->base.work.implementation == IMPLEMENTATION_VENDOR)
-            status = prepare_vendor(instance, &instance->layers[i], err);
+        if (status == STATUS_OK && instance->operations)
+            status = prepare_vendor(instance, i, err);
     }
     if (status == STATUS_OK)
         status = run_all(instance, err);
     if (status == STATUS_OK)
         status = device_synchronize(instance->base.device, err);
     for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++)
-        status = gemm_poison(instance->layers[i].output, 0, instance->layers[i].output->bytes, err);
+        status = storage_poison(
+            instance->layers[i].output, instance->result_type, 0,
+            instance->layers[i].output->bytes * 8 / dtype_bits(instance->result_type), err);
     return status;
 }
 
@@ -165,7 +160,6 @@ static enum status prepare_any(struct convolution_instance *instance, struct err
         instance->base.work.implementation == IMPLEMENTATION_VENDOR &&
         instance->result_type == DTYPE_I32) {
         free_layers(instance);
-        json_object_clear(instance->algorithms);
         instance->result_type = DTYPE_F32;
         status = prepare(instance, NULL);
     }
@@ -180,17 +174,15 @@ static enum status init(struct workload_instance *base, struct error *err)
     const struct convolution_parameters *parameters = work->workload->parameters;
     struct convolution_instance *instance = (struct convolution_instance *)base;
 
-    if (work->implementation == IMPLEMENTATION_VENDOR && !device_has_convolutions(base->device))
+    if (work->implementation == IMPLEMENTATION_VENDOR &&
+        !device_has_operation(base->device, OPERATION_CONVOLUTION))
         return error_set(
             err, STATUS_UNSUPPORTED,
             "%s has no vendor convolution, so no vendor implementation: `assay devices -v` lists "
             "which libraries were tried",
             base->device->info.name);
     instance->layers = calloc(parameters->shape_count, sizeof(*instance->layers));
-    instance->given = json_incref(json_object_get(work->choices, "convolution"));
-    instance->algorithms = json_object();
-    instance->candidates = json_array();
-    if (!instance->layers || !instance->algorithms || !instance->candidates)
+    if (!instance->layers)
         return error_set(err, STATUS_NO_MEMORY, "convolution: out of memory");
     instance->parameters = parameters;
     instance->layer_count = parameters->shape_count;
@@ -227,7 +219,8 @@ static json_t *choices(struct workload_instance *base)
 
     return json_pack("{s:o*, s:o*}", "gemm",
                      instance->portable ? convolution_portable_choices(instance->portable) : NULL,
-                     "convolution", convolution_autotuned(instance));
+                     "convolution",
+                     instance->operations ? operations_choices(instance->operations) : NULL);
 }
 
 static json_t *facts(struct workload_instance *base)

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "workloads/gemm/gemm.h"
+#include "workloads/ops/operations.h"
 #include "workloads/workload.h"
 
 #define CONVOLUTION_SHAPES_MAX 64
@@ -45,10 +46,8 @@ struct convolution_layer {
     struct convolution_shape shape;
     uint64_t out_height, out_width;
     struct buffer *input, *weights, *output;
-    char name[32];              /* "output" or "output[2]": of the check against stored operands */
-    char name_exact[48];        /* "output.unrounded" */
-    struct convolution *vendor; /* NULL in the portable implementation */
-    uint32_t tried; /* of its algorithms measured, here or where the choices come from */
+    char name[32];       /* "output" or "output[2]": of the check against stored operands */
+    char name_exact[48]; /* "output.unrounded" */
 };
 
 struct convolution_portable;
@@ -60,10 +59,8 @@ struct convolution_instance {
     struct convolution_portable *portable; /* NULL in the vendor implementation */
     struct convolution_layer *layers;
     size_t layer_count;
-    json_t *given;      /* the choices' {"stack", "algorithms"}; NULL: none */
-    json_t *algorithms; /* those of the vendor implementation so far, by shape */
-    json_t *candidates; /* what was tried for them */
-    uint64_t unchecked; /* iterations since the outputs were poisoned */
+    struct operations *operations; /* one a layer; NULL in the portable implementation */
+    uint64_t unchecked;            /* iterations since the outputs were poisoned */
 };
 
 /* ---- declare.c ---- */
@@ -87,16 +84,6 @@ enum status convolution_portable_run(struct convolution_portable *portable,
 size_t convolution_portable_artifacts(struct convolution_portable *portable,
                                       struct module_artifact *ret, size_t capacity);
 json_t *convolution_portable_choices(const struct convolution_portable *portable);
-
-/* ---- autotune.c: which of its algorithms the vendor's library takes, by ops/autotune.h ---- */
-/*
- * Gives the layer, which is ready to run, its algorithm. The output has no meaning afterwards.
- * Layers of one shape have one algorithm.
- */
-enum status convolution_autotune(struct convolution_instance *instance,
-                                 struct convolution_layer *layer, struct error *err);
-/* {"stack", "algorithms": {SHAPE: {"algorithm", "tried"}}}; NULL: the library lists none. New. */
-json_t *convolution_autotuned(const struct convolution_instance *instance);
 
 /* ---- facts.c ---- */
 /* As gemms_facts of ops/gemm.h, with each convolution in `gemms`. New object. */

@@ -17,7 +17,7 @@ enum status convolution_portable_create(struct device *device, const struct work
                                         enum dtype type, enum dtype result_type,
                                         struct convolution_portable **ret, struct error *err)
 {
-    static const char *const files[] = {"convolution.h", "gemm.h"};
+    static const char *const files[] = {"convolution.h", "vector.h", "gemm.h"};
     const struct gemm_types types = {type, type, result_type,
                                      type == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32};
     struct convolution_portable *portable = calloc(1, sizeof(*portable));
@@ -30,7 +30,7 @@ enum status convolution_portable_create(struct device *device, const struct work
     if (status == STATUS_OK)
         status = gemm_portable_check(portable->gemms, work->precision, &types, err);
     if (status == STATUS_OK)
-        status = gemm_compile_texts(device, &portable->gemms->tile, &types, files, 2,
+        status = gemm_compile_texts(device, &portable->gemms->tile, &types, files, 3,
                                     "workloads/kernels/convolution.h", &portable->module, err);
     if (status != STATUS_OK) {
         convolution_portable_destroy(portable);

@@ -1,3 +1,3 @@
 list(APPEND ASSAY_WORKLOAD_SOURCES
     convolution/convolution.c convolution/declare.c convolution/facts.c convolution/portable.c
-    convolution/autotune.c convolution/verify.c)
+    convolution/verify.c)

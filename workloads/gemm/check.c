@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "workloads/gemm/compare.h"
+#include "workloads/storage.h"
 
 #define WORK_MAX ((uint64_t)1 << 27) /* products of the reference, for one shape */
 #define ROWS_MIN 4
@@ -65,8 +66,8 @@ static enum status conclude(const struct gemm_comparison *task, const struct gem
                      subject, precision, exact.output, exact.error, exact.tolerance, exact.reason);
 }
 
-static enum status check_one(const struct gemm_check *check, workload_check_fn *report,
-                             void *context, struct error *err)
+enum status gemm_check_one(const struct gemm_check *check, workload_check_fn *report, void *context,
+                           struct error *err)
 {
     struct gemm_comparison task = {.check = check};
     struct gemm_outcome all;
@@ -92,7 +93,7 @@ static enum status check_all(const struct gemm_check *checks, size_t count,
     for (size_t i = 0; i < count; i++) {
         struct error mine = ERROR_INIT;
 
-        status = check_one(&checks[i], report, context, &mine);
+        status = gemm_check_one(&checks[i], report, context, &mine);
         if (status != STATUS_OK && first.code == STATUS_OK)
             first = mine;
         if (status != STATUS_OK && status != STATUS_CHECK_FAILED)
@@ -104,7 +105,7 @@ static enum status check_all(const struct gemm_check *checks, size_t count,
         return first.code;
     }
     for (size_t i = 0; i < count && status == STATUS_OK; i++)
-        status = gemm_poison(checks[i].c, 0, checks[i].c->bytes, err);
+        status = storage_poison_all(checks[i].c, checks[i].result_type, err);
     return status;
 }
 

@@ -18,7 +18,8 @@ struct gemm_check {
     struct gemm_data a, b; /* how operands are made; A's seed is another one in a spot check */
     uint64_t m, n, k;
     uint64_t groups;
-    struct buffer *c; /* row by row, n elements each */
+    struct buffer *c;      /* row by row, n elements each */
+    const uint8_t *c_host; /* the same in memory in its place; NULL: it is on a device */
     enum dtype result_type;
     const char *output, *output_exact; /* names of the two checks */
     /* A row of A before it was rounded: groups * k elements. Called from one thread. */
@@ -29,6 +30,12 @@ struct gemm_check {
     void (*column)(const struct gemm_check *check, uint64_t column, double *ret);
     const void *context; /* theirs */
 };
+
+/* A layer of an instance that gemm_lay_out has made (verify.c). */
+struct gemm_check gemm_check_of(const struct workload_instance *base, size_t index);
+/* Compares drawn rows of one product, and reports both checks (check.c). */
+enum status gemm_check_one(const struct gemm_check *check, workload_check_fn *report, void *context,
+                           struct error *err);
 
 /* workload_kind.tolerance: at 1 an output of zeros would pass, so it is less. */
 double gemm_tolerance(const struct workload_case *work, const char *output, const char *metric);

@@ -66,21 +66,3 @@ enum status gemm_upload(const struct gemm_data *data, enum gemm_input operand, u
     free(bytes);
     return status;
 }
-
-enum status gemm_poison(struct buffer *buffer, uint64_t offset, uint64_t count, struct error *err)
-{
-    const uint64_t tile = count < TILE_ELEMENTS ? count : TILE_ELEMENTS, end = offset + count;
-    void *bytes = malloc(tile);
-    enum status status = STATUS_OK;
-
-    if (!bytes)
-        return error_set(err, STATUS_NO_MEMORY, "poisoning a matrix: out of memory");
-    memset(bytes, 0xff, tile);
-    for (uint64_t begin = offset; begin < end && status == STATUS_OK; begin += tile) {
-        const uint64_t part = end - begin < tile ? end - begin : tile;
-
-        status = device_upload(buffer, begin, bytes, part, err);
-    }
-    free(bytes);
-    return status;
-}

@@ -6,6 +6,7 @@
 #include "workloads/gemm/check.h"
 #include "workloads/kinds.h"
 #include "workloads/gemm/element.h"
+#include "workloads/storage.h"
 
 static void free_layers(struct gemm_instance *instance)
 {
@@ -98,7 +99,7 @@ static enum status prepare(struct gemm_instance *instance, struct error *err)
     if (status == STATUS_OK)
         status = device_synchronize(instance->base.device, err);
     for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++)
-        status = gemm_poison(instance->layers[i].c, 0, instance->layers[i].c->bytes, err);
+        status = storage_poison_all(instance->layers[i].c, instance->result_type, err);
     return status;
 }
 
@@ -132,10 +133,14 @@ static enum status prepare_any(struct gemm_instance *instance, struct error *err
     return status;
 }
 
-static enum status lay_out(struct gemm_instance *instance, struct error *err)
+enum status gemm_lay_out(struct gemm_instance *instance, struct error *err)
 {
-    const struct gemm_parameters *parameters = instance->parameters;
+    const struct workload_case *work = &instance->base.work;
+    const struct gemm_parameters *parameters = work->workload->parameters;
 
+    instance->parameters = parameters;
+    instance->operand_type = precision_dtype(work->precision);
+    instance->result_type = gemm_result_type(parameters, work->precision);
     instance->layers = calloc(parameters->shape_count, sizeof(*instance->layers));
     if (!instance->layers)
         return error_set(err, STATUS_NO_MEMORY, "gemm: out of memory");
@@ -161,10 +166,7 @@ static enum status init(struct workload_instance *base, struct error *err)
     struct gemm_instance *instance = (struct gemm_instance *)base;
     enum status status;
 
-    instance->parameters = work->workload->parameters;
-    instance->operand_type = precision_dtype(work->precision);
-    instance->result_type = gemm_result_type(instance->parameters, work->precision);
-    status = lay_out(instance, err);
+    status = gemm_lay_out(instance, err);
     if (status == STATUS_OK)
         status = gemms_create(base->device, work, &instance->gemms, err);
     if (status == STATUS_OK)
@@ -215,5 +217,6 @@ const struct workload_kind workload_gemm = {
     .artifacts = artifacts,
     .choices = choices,
     .facts = facts,
+    .handover = &gemm_handover,
     .finish = finish,
 };

@@ -82,15 +82,18 @@ double gemm_stored(const struct gemm_data *data, double exact);
 /* Uploads `count` elements from element `first` on to where they are stored. */
 enum status gemm_upload(const struct gemm_data *data, enum gemm_input operand, uint64_t first,
                         uint64_t count, struct buffer *buffer, struct error *err);
-/* `count` bytes from `offset` on become 0xff: NaN in every floating point type. */
-enum status gemm_poison(struct buffer *buffer, uint64_t offset, uint64_t count, struct error *err);
 
 /* ---- gemm.c, verify.c ---- */
 struct gemm_data gemm_data_of(const struct gemm_instance *instance, size_t layer);
+/* Types, and sizes and names of all shapes, without a device; `layers` is heap. */
+enum status gemm_lay_out(struct gemm_instance *instance, struct error *err);
 enum status gemm_iterate(struct workload_instance *base, struct error *err);
 enum status gemm_verify(struct workload_instance *base, workload_check_fn *report, void *context,
                         struct error *err);
 enum status gemm_spot_check(struct workload_instance *base, uint64_t secret,
                             workload_check_fn *report, void *context, struct error *err);
+
+/* ---- handover.c ---- */
+extern const struct workload_handover gemm_handover;
 
 #endif

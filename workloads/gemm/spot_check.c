@@ -8,6 +8,7 @@
 #include "harness/core/random.h"
 #include "workloads/gemm/check.h"
 #include "workloads/gemm/compare.h"
+#include "workloads/storage.h"
 
 #define SPOT_WORK ((uint64_t)1 << 18) /* elements of B that the reference makes, in all */
 #define SPOT_ROWS 4
@@ -32,13 +33,13 @@ static void choose_spots(struct gemm_comparison *task, uint64_t work, uint64_t s
 static enum status disturb(const struct gemm_comparison *task, struct error *err)
 {
     const struct gemm_check *check = task->check;
-    const uint64_t bytes = check->n * dtype_bits(check->result_type) / 8;
     enum status status = STATUS_OK;
 
     for (uint64_t i = 0; i < task->row_count && status == STATUS_OK; i++) {
         status = check->upload_row(check, task->rows[i], err);
         if (status == STATUS_OK)
-            status = gemm_poison(check->c, task->rows[i] * bytes, bytes, err);
+            status = storage_poison(check->c, check->result_type, task->rows[i] * check->n,
+                                    check->n, err);
     }
     return status;
 }

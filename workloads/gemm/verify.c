@@ -26,7 +26,7 @@ static void column_of_plain_b(const struct gemm_check *check, uint64_t column, d
         ret[p] = gemm_exact(&check->b, GEMM_B, p * check->n + column);
 }
 
-static struct gemm_check check_of(const struct workload_instance *base, size_t index)
+struct gemm_check gemm_check_of(const struct workload_instance *base, size_t index)
 {
     const struct gemm_instance *instance = (const struct gemm_instance *)base;
     const struct gemm_layer *layer = &instance->layers[index];
@@ -60,7 +60,7 @@ static struct gemm_outputs outputs_of(struct workload_instance *base)
                                  .count = instance->layer_count,
                                  .unchecked = &instance->unchecked,
                                  .iterate = gemm_iterate,
-                                 .check_of = check_of};
+                                 .check_of = gemm_check_of};
 }
 
 enum status gemm_verify(struct workload_instance *base, workload_check_fn *report, void *context,

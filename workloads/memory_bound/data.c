@@ -111,12 +111,10 @@ enum status memory_upload(struct memory_instance *instance, const struct memory_
 
     if (bytes == NULL)
         return error_set(err, STATUS_NO_MEMORY, "filling array %s: out of memory", what->name);
-    memset(bytes, 0xff, tile * element_bytes);
     for (; begin < end && status == STATUS_OK; begin += tile) {
         const uint64_t part = end - begin < tile ? end - begin : tile;
 
-        if (data != NULL)
-            fill(data, array, begin, part, bytes);
+        fill(data, array, begin, part, bytes);
         status = device_upload(instance->arrays[array], begin * element_bytes, bytes,
                                part * element_bytes, err);
     }
@@ -135,6 +133,18 @@ enum status memory_upload_array(struct memory_instance *instance, size_t array, 
     return memory_upload(instance, &instance->data, array, 0, count_of(instance, array), err);
 }
 
+enum status memory_poison(struct memory_instance *instance, size_t array, uint64_t begin,
+                          uint64_t count, struct error *err)
+{
+    const enum memory_type type = instance->data.kernel->arrays[array].type;
+
+    return storage_poison(instance->arrays[array],
+                          type == MEMORY_STORAGE ? instance->data.storage
+                          : type == MEMORY_F32   ? DTYPE_F32
+                                                 : DTYPE_I32,
+                          begin, count, err);
+}
+
 enum status memory_poison_outputs(struct memory_instance *instance, struct error *err)
 {
     const struct memory_kernel *kernel = instance->data.kernel;
@@ -142,7 +152,7 @@ enum status memory_poison_outputs(struct memory_instance *instance, struct error
 
     for (size_t i = 0; i < kernel->array_count && status == STATUS_OK; ++i)
         if (kernel->arrays[i].role == MEMORY_OUTPUT)
-            status = memory_upload(instance, NULL, i, 0, count_of(instance, i), err);
+            status = memory_poison(instance, i, 0, count_of(instance, i), err);
     if (status == STATUS_OK)
         instance->unchecked = 0;
     return status;

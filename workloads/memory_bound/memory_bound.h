@@ -152,14 +152,14 @@ uint32_t memory_index(const struct memory_data *data, size_t array, uint64_t ind
 /* Storage to double; `type` as the array's. */
 void memory_decode(enum memory_type type, enum dtype storage, const void *bytes, uint64_t count,
                    double *ret);
-/*
- * Uploads elements [begin, begin + count) of an array as `data` makes them; NULL: NaN (all bits
- * set).
- */
+/* Uploads elements [begin, begin + count) of an array as `data` makes them. */
 enum status memory_upload(struct memory_instance *instance, const struct memory_data *data,
                           size_t array, uint64_t begin, uint64_t count, struct error *err);
 enum status memory_upload_array(struct memory_instance *instance, size_t array, struct error *err);
-/* Fills every output with NaN (all bits set), so that what is not written is detected. */
+/* storage_poison of elements of an array. */
+enum status memory_poison(struct memory_instance *instance, size_t array, uint64_t begin,
+                          uint64_t count, struct error *err);
+/* Fills every output with NaN (-1 in integers), so that what is not written is detected. */
 enum status memory_poison_outputs(struct memory_instance *instance, struct error *err);
 
 /* ---- verify.c, spot_check.c, adamw.c ---- */

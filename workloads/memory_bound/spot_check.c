@@ -78,7 +78,7 @@ static enum status run(struct spot *spot, struct memory_worst *worst, struct err
         return error_set(err, STATUS_NO_MEMORY, "checking %s: out of memory",
                          instance->data.kernel->name);
     for (size_t i = 0; i < PIECES && status == STATUS_OK; ++i) {
-        status = memory_upload(instance, NULL, spot->output, spot->begins[i], spot->length, err);
+        status = memory_poison(instance, spot->output, spot->begins[i], spot->length, err);
         if (status == STATUS_OK)
             status = upload_inputs(spot, &spot->changed, spot->begins[i], err);
     }
@@ -121,7 +121,7 @@ static enum status run_sum(struct spot *spot, uint64_t secret, struct memory_wor
     for (uint64_t i = begin; i < begin + part; ++i)
         without += memory_value(data, 0, i) * memory_value(data, 1, i);
     expected = (struct memory_expected){instance->sum.value - without, instance->sum.magnitude};
-    status = memory_upload(instance, NULL, spot->output, 0, 1, err);
+    status = memory_poison(instance, spot->output, 0, 1, err);
     if (status == STATUS_OK)
         status = device_upload(instance->arrays[0], begin * size, zeros, part * size, err);
     if (status == STATUS_OK)

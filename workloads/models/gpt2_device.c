@@ -21,6 +21,10 @@ enum status gpt2_device_fuse(struct gpt2_device_plan *plan, struct ops *ops, str
         .training = plan->training,
     };
 
+    if (plan->page) {
+        plan->fused = true;
+        return ops_cache_attention(ops, shape.size, err);
+    }
     return ops_fuse_attention(ops, &shape, &plan->fused, err);
 }
 
@@ -40,6 +44,11 @@ uint64_t gpt2_logits_stride(const struct gpt2_device_plan *plan)
                : (count + LOGITS_ALIGNMENT - 1) / LOGITS_ALIGNMENT * LOGITS_ALIGNMENT;
 }
 
+uint64_t gpt2_token_stride(const struct gpt2_device_plan *plan)
+{
+    return plan->page * plan->pages + 1;
+}
+
 static uint64_t saturated(unsigned __int128 bytes)
 {
     return bytes > UINT64_MAX ? UINT64_MAX : (uint64_t)bytes;
@@ -53,12 +62,15 @@ uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT
     const uint64_t layers = plan->training ? s->layers : 1;
     const uint64_t halves = plan->training ? 2 * s->layers + 1 : 1;
     const unsigned __int128 pairs = rows * s->heads * plan->length;
-    const unsigned __int128 scores = plan->fused ? 0 : pairs;
+    const unsigned __int128 scores = plan->fused || plan->page ? 0 : pairs;
     const uint64_t statistics = plan->fused ? gpt2_statistics_length(plan) : 0;
     const uint64_t quantised = plan->quantised ? 1 : 0, kept = 1 - quantised;
     const uint64_t wide = s->mlp_width > 3 * s->width ? s->mlp_width : 3 * s->width;
     const uint64_t logits = gpt2_logits_stride(plan);
-    const uint64_t sums = quantised && wide > logits ? wide : logits;
+    const unsigned __int128 outputs = plan->page ? gpt2_step_planned(plan, plan->slots) : rows;
+    const unsigned __int128 sums =
+        quantised && rows * wide > outputs * logits ? rows * wide : outputs * logits;
+    const unsigned __int128 cached = plan->page ? 1 : 0;
     const uint64_t input = s->mlp_width > s->width ? s->mlp_width : s->width;
     const uint64_t train = plan->training ? 1 : 0, scaled = plan->scale > 0.0 ? 1 : 0;
     const unsigned __int128 elements[GPT2_BUFFERS] = {
@@ -67,7 +79,9 @@ uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT
         [GPT2_GRADIENTS] = train * array,
         [GPT2_MOMENT1] = train * array,
         [GPT2_MOMENT2] = train * array,
-        [GPT2_TOKENS] = OP_TOKENS_LENGTH(rows),
+        [GPT2_TOKENS] = plan->page ? plan->slots * gpt2_token_stride(plan) : OP_TOKENS_LENGTH(rows),
+        [GPT2_STEP] = cached * (3 * rows + plan->slots * (2 + plan->pages)),
+        [GPT2_CACHE] = cached * s->layers * plan->blocks * plan->page * 2 * s->width,
         [GPT2_RESIDUAL] = halves * rows * s->width,
         [GPT2_NORM] = kept * halves * rows * s->width,
         [GPT2_MEAN] = kept * halves * rows,
@@ -78,7 +92,7 @@ uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT
         [GPT2_VALUES] = layers * rows * s->width,
         [GPT2_FC] = kept * layers * rows * s->mlp_width,
         [GPT2_GELU] = kept * layers * rows * s->mlp_width,
-        [GPT2_LOGITS] = rows * sums,
+        [GPT2_LOGITS] = sums,
         [GPT2_WEIGHTS8] = quantised * gpt2_int8_length(s),
         [GPT2_WEIGHT_SCALES] = quantised * gpt2_int8_scale_count(s),
         [GPT2_INPUT8] = quantised * rows * input,
@@ -96,8 +110,11 @@ uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT
     unsigned __int128 sum = 0;
 
     for (size_t i = 0; i < GPT2_BUFFERS; i++) {
+        const bool kept_bare = i == GPT2_TOKENS || i == GPT2_LOGITS;
         const unsigned __int128 bytes =
-            elements[i] * (dtype_bits(gpt2_device_type(plan, (enum gpt2_buffer)i)) / 8);
+            plan->bare && !kept_bare
+                ? 0
+                : elements[i] * (dtype_bits(gpt2_device_type(plan, (enum gpt2_buffer)i)) / 8);
 
         sum += bytes;
         if (ret)
@@ -110,12 +127,13 @@ enum dtype gpt2_device_type(const struct gpt2_device_plan *plan, enum gpt2_buffe
 {
     switch (buffer) {
     case GPT2_TOKENS:
+    case GPT2_STEP:
         return DTYPE_I32;
     case GPT2_WEIGHTS8:
     case GPT2_INPUT8:
         return DTYPE_I8;
     case GPT2_LOGITS:
-        return plan->quantised ? DTYPE_F32 : plan->storage;
+        return plan->quantised || plan->bare ? DTYPE_F32 : plan->storage;
     case GPT2_WEIGHT_SCALES:
     case GPT2_MASTER:
     case GPT2_MOMENT1:
@@ -266,7 +284,7 @@ enum status gpt2_device_create(const struct gpt2_device_plan *plan, struct ops *
         if (bytes[i])
             status =
                 device_buffer_alloc(device, bytes[i], BUFFER_READ_WRITE, &model->buffers[i], err);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && !mine.bare)
         status = fill(model, seed, err);
     if (status != STATUS_OK) {
         gpt2_device_destroy(model);

@@ -22,7 +22,10 @@ enum gpt2_buffer {
     GPT2_GRADIENTS,  /* training only, as are the moments and all of D_ */
     GPT2_MOMENT1,    /* f32 */
     GPT2_MOMENT2,    /* f32 */
-    GPT2_TOKENS,     /* i32, OP_TOKENS_LENGTH(rows) */
+    /* i32, OP_TOKENS_LENGTH(rows); with a cache (slots, gpt2_token_stride): whole sequences */
+    GPT2_TOKENS,
+    GPT2_STEP,       /* i32, the step's table; with a cache only, as is the next */
+    GPT2_CACHE,      /* (layers, blocks, page, 2, width): a position's key and value */
     GPT2_RESIDUAL,   /* (2*layers+1, rows, width): before each half layer, and at the end */
     GPT2_NORM,       /* outputs of the layer norms, likewise */
     GPT2_MEAN,       /* (2*layers+1, rows), f32 */
@@ -78,7 +81,24 @@ struct gpt2_device_plan {
      * on processors, where the GEMM that writes them is faster so.
      */
     bool dense_logits;
+    /*
+     * A framework runs the model, with weights of its own: there are tokens and f32 logits alone,
+     * and no operation of ours. Never when training or quantised.
+     */
+    bool bare;
     const float *input_scales; /* one a site of gpt2_int8.h; must outlive the model */
+    /*
+     * Generation: keys and values lie in a cache of so many blocks of `page` positions, of which a
+     * sequence has at most `pages`, and a pass is a step (gpt2_device_set_step) of at most
+     * sequences * length rows, of at most `slots` sequences. page 0: none. Never when training.
+     */
+    uint64_t page, pages, blocks, slots;
+    /*
+     * Steps differ in size: GEMMs are made for 1, 2, 4 ... rows, as libraries prepare one for each
+     * shape, and what a step has fewer is computed and not used. Rows and slots are powers of 2
+     * then.
+     */
+    bool padded;
 };
 
 /* Sees the input of each GEMM with a weight, `count` elements; may wait for the device. */
@@ -92,7 +112,11 @@ typedef enum status gpt2_observe_fn(void *observer, uint64_t site, struct operan
  */
 typedef enum status gpt2_retire_fn(void *observer, enum gpt2_buffer buffer, struct error *err);
 
-/* Asks the device's library for the plan's attention (ops_fuse_attention), and sets `fused`. */
+/* The tokens of a sequence lie so far apart in GPT2_TOKENS: its positions, and one more. */
+uint64_t gpt2_token_stride(const struct gpt2_device_plan *plan);
+
+/* Whether the plan's attention is one operation (ops_fuse_attention): sets `fused`. With a cache it
+ * is our own text, prepared here. */
 enum status gpt2_device_fuse(struct gpt2_device_plan *plan, struct ops *ops, struct error *err);
 
 /* Elements of one layer's statistics: a row and head each, so that every layer's are aligned. */
@@ -120,7 +144,11 @@ struct gpt2_device {
     struct device *device;
     struct ops *ops; /* the caller's, must outlive the model */
     struct buffer *buffers[GPT2_BUFFERS];
-    struct op_tokens tokens;  /* the batch that is set */
+    struct op_tokens tokens;       /* the batch that is set; of a step its rows count */
+    struct op_step step;           /* that is set; with a cache only */
+    const struct gpt2_part *parts; /* its parts */
+    uint64_t part_count;
+    uint64_t outputs; /* rows of the step's logits: those of its outputs, or more when padded */
     gpt2_observe_fn *observe; /* set by the caller; NULL: none */
     gpt2_retire_fn *retire;   /* likewise */
     void *observer;           /* given to both */
@@ -141,6 +169,27 @@ void gpt2_device_destroy(struct gpt2_device *model); /* takes NULL */
  */
 enum status gpt2_device_set_batch(struct gpt2_device *model, const int32_t *indices,
                                   uint64_t sequences, uint64_t unique, struct error *err);
+
+/* Rows of the GEMMs of a step of so many. */
+uint64_t gpt2_step_planned(const struct gpt2_device_plan *plan, uint64_t rows);
+
+/* What a step does of one sequence. */
+struct gpt2_part {
+    uint64_t slot;         /* its place in GPT2_TOKENS */
+    uint64_t first, count; /* positions whose tokens are there, and keys before them in the cache */
+    /* The position among them after which a token is chosen; GPT2_NO_OUTPUT: none. */
+    uint64_t output;
+};
+#define GPT2_NO_OUTPUT UINT64_MAX
+/*
+ * Sets a step of those parts, of different slots; `parts` must stay until the pass has been
+ * enqueued. `blocks` has for each slot the plan's `pages` numbers of its blocks of the cache. The
+ * pass (gpt2_device_forward) writes the keys and values of its rows, the logits of output o into
+ * row o, and the token that follows, by the largest logit, behind the output's in GPT2_TOKENS.
+ * Blocks.
+ */
+enum status gpt2_device_set_step(struct gpt2_device *model, const struct gpt2_part *parts,
+                                 uint64_t count, const int32_t *blocks, struct error *err);
 
 /* Elements of a buffer as f32, whatever their storage type. Blocks. */
 enum status gpt2_device_fetch(const struct gpt2_device *model, enum gpt2_buffer buffer,

@@ -27,6 +27,7 @@ static enum status gemm_into(struct gpt2_device *model, enum gpt2_tensor_id id, 
               .stride = inputs,
               .transpose = true},
         .c = {.at = gpt2_at(model, GPT2_LOGITS, 0), .type = DTYPE_I32, .stride = stride},
+        .constant_b = true,
     };
 
     return op_gemm(model->ops, &gemm, err);
@@ -109,7 +110,7 @@ static enum status mlp(struct gpt2_device *model, uint64_t layer, struct error *
 enum status gpt2_forward_int8(struct gpt2_device *model, struct error *err)
 {
     const struct gpt2_shape *shape = &model->plan.shape;
-    const struct op_int8_sums logits = sums_of(model, GPT2_WTE, GPT2_LNF_B, 0, shape->vocabulary);
+    struct op_int8_sums logits = sums_of(model, GPT2_WTE, GPT2_LNF_B, 0, shape->vocabulary);
     const uint64_t stride = gpt2_logits_stride(&model->plan);
     enum status status = STATUS_OK;
 
@@ -118,6 +119,11 @@ enum status gpt2_forward_int8(struct gpt2_device *model, struct error *err)
         if (status == STATUS_OK)
             status = mlp(model, layer, err);
     }
+    if (model->plan.page && model->step.outputs == 0)
+        return status;
+    if (status == STATUS_OK && model->plan.page)
+        status = gpt2_step_outputs(model, err);
+    logits.rows = model->tokens.rows;
     if (status == STATUS_OK)
         status = norm(model, 2 * shape->layers, logits.scale, err);
     if (status == STATUS_OK)

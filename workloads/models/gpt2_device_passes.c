@@ -119,6 +119,7 @@ static enum status linear_forward(struct gpt2_device *model, const struct linear
         .bias = gpt2_operand(model, GPT2_PARAMETERS, linear->bias, linear->layer),
         .bias_type = model->plan.storage,
         .d = d,
+        .constant_b = !model->plan.training,
     };
     enum status status =
         gpt2_observe(model, gpt2_int8_site(linear->weight, linear->layer), x, gemm.m * gemm.k, err);
@@ -292,9 +293,17 @@ static enum status gemms_forward(struct gpt2_device *model, uint64_t layer, stru
 
 enum status gpt2_attention_forward(struct gpt2_device *model, uint64_t layer, struct error *err)
 {
-    const struct op_attention fused = fused_of(model, layer);
-    enum status status = model->plan.fused ? op_attention_forward(model->ops, &fused, err)
-                                           : gemms_forward(model, layer, err);
+    enum status status;
+
+    if (model->plan.page) {
+        status = gpt2_step_attention(model, layer, err);
+    } else if (model->plan.fused) {
+        const struct op_attention fused = fused_of(model, layer);
+
+        status = op_attention_forward(model->ops, &fused, err);
+    } else {
+        status = gemms_forward(model, layer, err);
+    }
 
     if (status == STATUS_OK)
         status = retire_shared(model, GPT2_QKV, err);
@@ -440,32 +449,40 @@ enum status gpt2_device_forward(struct gpt2_device *model, uint64_t slot, struct
     const struct gpt2_shape *shape = &model->plan.shape;
     const uint64_t d = shape->width, end = 2 * shape->layers;
     const struct op_logits logits = logits_of(model);
+    const struct operand wte = gpt2_operand(model, GPT2_PARAMETERS, GPT2_WTE, 0);
+    const struct operand wpe = gpt2_operand(model, GPT2_PARAMETERS, GPT2_WPE, 0);
+    const struct operand x = gpt2_half(model, GPT2_RESIDUAL, 0, d);
+    const bool cached = model->plan.page > 0;
     const struct op_gemm head = {
-        .m = model->tokens.rows,
+        .m = cached ? model->outputs : model->tokens.rows,
         .n = shape->vocabulary,
         .k = d,
         .a = {.at = gpt2_half(model, GPT2_NORM, end, d), .type = model->plan.storage, .stride = d},
-        .b = {.at = gpt2_operand(model, GPT2_PARAMETERS, GPT2_WTE, 0),
-              .type = model->plan.storage,
-              .stride = d,
-              .transpose = true},
+        .b = {.at = wte, .type = model->plan.storage, .stride = d, .transpose = true},
         .c = logits_matrix(model),
+        .constant_b = !model->plan.training,
     };
-    enum status status =
-        op_embedding(model->ops, &model->tokens, gpt2_operand(model, GPT2_PARAMETERS, GPT2_WTE, 0),
-                     gpt2_operand(model, GPT2_PARAMETERS, GPT2_WPE, 0),
-                     gpt2_half(model, GPT2_RESIDUAL, 0, d), d, err);
+    enum status status = cached ? op_step_embedding(model->ops, &model->step, wte, wpe, x, d, err)
+                                : op_embedding(model->ops, &model->tokens, wte, wpe, x, d, err);
 
-    if (model->plan.quantised)
-        return status == STATUS_OK ? gpt2_forward_int8(model, err) : status;
+    if (status == STATUS_OK && model->plan.quantised) {
+        status = gpt2_forward_int8(model, err);
+        return status == STATUS_OK && cached ? gpt2_step_choose(model, err) : status;
+    }
     for (uint64_t layer = 0; layer < shape->layers && status == STATUS_OK; layer++)
         status = layer_forward(model, layer, err);
+    if (cached && model->step.outputs == 0)
+        return status; /* a part of a prompt: its keys and values are all that is wanted */
+    if (status == STATUS_OK && cached)
+        status = gpt2_step_outputs(model, err);
     if (status == STATUS_OK)
         status = norm_forward(model, end, err);
     if (status == STATUS_OK)
         status = gpt2_observe(model, gpt2_int8_sites(shape) - 1, head.a.at, head.m * head.k, err);
     if (status == STATUS_OK)
         status = op_gemm(model->ops, &head, err);
+    if (status == STATUS_OK && cached)
+        status = gpt2_step_choose(model, err);
     if (status != STATUS_OK || !model->plan.training)
         return status;
     status = op_cross_entropy(model->ops, &model->tokens, &logits, model->buffers[GPT2_TOTAL],

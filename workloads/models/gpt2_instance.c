@@ -84,18 +84,22 @@ enum status gpt2_instance_stages(struct workload_instance *base, struct workload
 size_t gpt2_instance_artifacts(struct workload_instance *base, struct module_artifact *ret,
                                size_t capacity)
 {
-    return ops_artifacts(((struct gpt2_instance *)base)->ops, ret, capacity);
+    struct ops *ops = ((struct gpt2_instance *)base)->ops;
+
+    return ops ? ops_artifacts(ops, ret, capacity) : 0;
 }
 
 json_t *gpt2_instance_choices(struct workload_instance *base)
 {
-    return ops_choices(((struct gpt2_instance *)base)->ops);
+    struct ops *ops = ((struct gpt2_instance *)base)->ops;
+
+    return ops ? ops_choices(ops) : json_object();
 }
 
 json_t *gpt2_instance_facts(struct workload_instance *base)
 {
     struct gpt2_instance *instance = (struct gpt2_instance *)base;
-    json_t *ret = ops_facts(instance->ops);
+    json_t *ret = instance->ops ? ops_facts(instance->ops) : json_object();
 
     if (ret)
         json_object_update_new(

@@ -23,7 +23,7 @@ struct gpt2_stages {
 struct gpt2_instance {
     struct workload_instance base;
     const struct gpt2_stages *stages;
-    struct ops *ops;
+    struct ops *ops; /* NULL: a framework runs the model */
     struct gpt2_device *model;
     struct event *events[GPT2_MARKS_MAX]; /* NULL: host times */
     int64_t host_ns[WORKLOAD_STAGES_MAX]; /* -1 where no time was taken */

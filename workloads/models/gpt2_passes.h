@@ -21,6 +21,13 @@ enum status gpt2_retire(struct gpt2_device *model, enum gpt2_buffer buffer, stru
 /* From QKV to VALUES. */
 enum status gpt2_attention_forward(struct gpt2_device *model, uint64_t layer, struct error *err);
 
+/* gpt2_device_step.c: attention over the cache, with the keys and values of the rows put there. */
+enum status gpt2_step_attention(struct gpt2_device *model, uint64_t layer, struct error *err);
+/* The rows of the outputs become the first ones of RESIDUAL, and all that there are. */
+enum status gpt2_step_outputs(struct gpt2_device *model, struct error *err);
+/* The tokens that follow, from the logits. */
+enum status gpt2_step_choose(struct gpt2_device *model, struct error *err);
+
 /* gpt2_device_int8.c: from the embedded tokens to the logits, in f32. */
 enum status gpt2_forward_int8(struct gpt2_device *model, struct error *err);
 

@@ -23,22 +23,8 @@ uint64_t gpt2_spot_prefix(const struct gpt2_shape *shape, uint64_t length)
 enum status gpt2_poison(const struct gpt2_device *model, enum gpt2_buffer buffer, uint64_t offset,
                         uint64_t count, struct error *err)
 {
-    const enum dtype type = gpt2_device_type(&model->plan, buffer);
-    const uint64_t size = dtype_bits(type) / 8;
-    const float nan = NAN;
-    unsigned char element[sizeof(nan)] = {0xff};
-    unsigned char *bytes = malloc(count * size);
-    enum status status;
-
-    if (!bytes)
-        return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
-    if (type != DTYPE_I8)
-        storage_encode(type, &nan, 1, element);
-    for (uint64_t i = 0; i < count; i++)
-        memcpy(bytes + i * size, element, size);
-    status = device_upload(model->buffers[buffer], offset * size, bytes, count * size, err);
-    free(bytes);
-    return status;
+    return storage_poison(model->buffers[buffer], gpt2_device_type(&model->plan, buffer), offset,
+                          count, err);
 }
 
 /* Parts of (rows, columns) elements, rows `stride` and parts `distance` elements apart. */
@@ -46,10 +32,12 @@ struct layout {
     uint64_t parts, distance, rows, columns, stride;
 };
 
-static struct layout layout_of(const struct gpt2_device_plan *plan, enum gpt2_buffer buffer)
+static struct layout layout_of(const struct gpt2_device *model, enum gpt2_buffer buffer)
 {
+    const struct gpt2_device_plan *plan = &model->plan;
     const struct gpt2_shape *shape = &plan->shape;
-    const uint64_t rows = plan->sequences * plan->length, d = shape->width, m = shape->mlp_width;
+    const uint64_t rows = plan->page ? model->step.rows : plan->sequences * plan->length;
+    const uint64_t d = shape->width, m = shape->mlp_width;
     const uint64_t layers = plan->training ? shape->layers : 1;
     const uint64_t halves = plan->training ? 2 * shape->layers + 1 : 1;
     struct layout ret = {1, 0, rows, 0, 0};
@@ -92,8 +80,10 @@ static struct layout layout_of(const struct gpt2_device_plan *plan, enum gpt2_bu
         ret.columns = 1;
         break;
     case GPT2_LOGITS:
+        ret.rows = plan->page ? model->step.outputs : rows;
         ret.columns = shape->vocabulary;
         ret.stride = gpt2_logits_stride(plan);
+        ret.parts = ret.rows > 0; /* a step may have no outputs */
         break;
     case GPT2_INPUT8:
     case GPT2_D_RESIDUAL:
@@ -121,7 +111,7 @@ static struct layout layout_of(const struct gpt2_device_plan *plan, enum gpt2_bu
 enum status gpt2_poison_drawn(const struct gpt2_device *model, enum gpt2_buffer buffer,
                               struct random *random, struct error *err)
 {
-    const struct layout layout = layout_of(&model->plan, buffer);
+    const struct layout layout = layout_of(model, buffer);
     const uint64_t count = layout.columns < SPAN ? layout.columns : SPAN;
     enum status status = STATUS_OK;
 
@@ -191,7 +181,8 @@ enum status gpt2_check_norms(const struct gpt2_device *model, struct random *ran
 
     if (!x)
         return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
-    for (uint64_t i = 0; !plan->quantised && i < NORM_ROWS * halves && status == STATUS_OK; i++) {
+    for (uint64_t i = 0; model->buffers[GPT2_MEAN] && i < NORM_ROWS * halves && status == STATUS_OK;
+         i++) {
         const uint64_t row = i / NORM_ROWS * rows + random_next_below(random, rows);
 
         status = gpt2_device_fetch(model, GPT2_RESIDUAL, row * width, width, x, err);

@@ -22,10 +22,7 @@
  */
 uint64_t gpt2_spot_prefix(const struct gpt2_shape *shape, uint64_t length);
 
-/*
- * Fills `count` elements with NaN, in i8 with -1. It is the NaN without a payload: of others,
- * exp_f32_to_88 (kernels/memory_exp.h) makes a number. Blocks.
- */
+/* storage_poison of elements of a buffer of the model. */
 enum status gpt2_poison(const struct gpt2_device *model, enum gpt2_buffer buffer, uint64_t offset,
                         uint64_t count, struct error *err);
 

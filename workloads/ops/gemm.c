@@ -47,7 +47,8 @@ enum status gemms_create(struct device *device, const struct workload_case *work
     struct gemms *gemms;
     enum status status = STATUS_OK;
 
-    if (work->implementation == IMPLEMENTATION_VENDOR && !device_has_gemm(device))
+    if (work->implementation == IMPLEMENTATION_VENDOR &&
+        !device_has_operation(device, OPERATION_GEMM))
         return error_set(err, STATUS_UNSUPPORTED,
                          "%s has no vendor GEMM, so no vendor implementation: %s",
                          device->info.name, device_no_gemm_reason(device));
@@ -58,13 +59,14 @@ enum status gemms_create(struct device *device, const struct workload_case *work
     gemms->precision = work->precision;
     gemms->implementation = work->implementation;
     gemms->emulate = work->emulate;
-    gemms->is_given = work->choices != NULL;
-    gemms->given = json_incref(json_object_get(work->choices, "gemm"));
     gemms->candidates = json_array();
     if (!gemms->candidates)
         status = error_set(err, STATUS_NO_MEMORY, "GEMM: out of memory");
     else if (work->implementation == IMPLEMENTATION_PORTABLE)
         status = gemm_choose(gemms, work->choices, err);
+    else
+        status =
+            operations_create(device, work, "gemm", gemms->candidates, &gemms->operations, err);
     if (status != STATUS_OK) {
         gemms_destroy(gemms);
         return status;
@@ -79,12 +81,9 @@ void gemms_destroy(struct gemms *gemms)
         return;
     for (size_t i = 0; i < gemms->variant_count; i++)
         device_module_unload(gemms->device, gemms->variants[i].module);
-    for (size_t i = 0; i < gemms->entry_count; i++)
-        device_gemm_destroy(gemms->entries[i].gemm);
+    operations_destroy(gemms->operations);
     free(gemms->variants);
-    free(gemms->entries);
     json_decref(gemms->candidates);
-    json_decref(gemms->given);
     free(gemms);
 }
 
@@ -97,6 +96,8 @@ enum status gemms_run(struct gemms *gemms, const struct op_gemm *gemm, struct er
 void gemms_seal(struct gemms *gemms)
 {
     gemms->sealed = true;
+    if (gemms->operations)
+        operations_seal(gemms->operations);
 }
 
 enum implementation gemms_implementation(const struct gemms *gemms)
@@ -118,14 +119,14 @@ size_t gemms_artifacts(struct gemms *gemms, struct module_artifact *ret, size_t 
 json_t *gemms_choices(const struct gemms *gemms)
 {
     if (gemms->implementation == IMPLEMENTATION_VENDOR)
-        return gemm_autotuned(gemms);
+        return operations_choices(gemms->operations);
     return json_pack("{s:I, s:I}", "lanes", (json_int_t)gemms->tile.lanes, "register_rows",
                      (json_int_t)gemms->tile.reg_m);
 }
 
 /* ---- facts ---- */
 
-json_t *gemm_info_json(const struct gemm_info *info)
+json_t *gemm_info_json(const struct operation_info *info)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "support", support_name(info->support),
                      "method", info->method, "library", info->library, "version", info->version,
@@ -133,14 +134,17 @@ json_t *gemm_info_json(const struct gemm_info *info)
                      (json_int_t)info->workspace_bytes);
 }
 
-static json_t *entry_json(const struct gemm_entry *entry)
+static json_t *entry_json(const struct prepared_operation *entry)
 {
-    const struct gemm_shape *shape = &entry->shape;
-    struct gemm_info info = {0};
+    const struct gemm_shape *shape = &entry->operation->desc.gemm;
+    struct operation_info info = {0};
     json_t *json;
 
-    device_gemm_describe(entry->gemm, &info, NULL);
+    operation_describe(entry->operation, &info, NULL);
     json = gemm_info_json(&info);
+    if (json && info.weights[0])
+        json_object_update_new(json, json_pack("{s:s, s:I}", "weights", info.weights,
+                                               "weights_bytes", (json_int_t)info.weights_bytes));
     if (json && info.algorithms > 0)
         json_object_update_new(json,
                                json_pack("{s:I, s:I}", "algorithms", (json_int_t)info.algorithms,
@@ -158,7 +162,7 @@ static json_t *entry_json(const struct gemm_entry *entry)
 
 static json_t *variant_json(const struct gemm_variant *variant, enum precision precision)
 {
-    struct gemm_info info;
+    struct operation_info info;
     json_t *json;
 
     gemm_portable_support(NULL, precision, &info);
@@ -235,6 +239,7 @@ json_t *gemm_summary_json(enum implementation implementation, const json_t *list
 json_t *gemms_facts(const struct gemms *gemms)
 {
     const struct ops_tile *tile = &gemms->tile;
+    const struct operations *vendor = gemms->operations;
     json_t *list = json_array(), *facts;
 
     for (size_t i = 0; i < gemms->variant_count; i++) {
@@ -243,14 +248,13 @@ json_t *gemms_facts(const struct gemms *gemms)
         json_array_append_new(list,
                               variant_json(&gemms->variants[i], gemm_precision(gemms, &gemm)));
     }
-    for (size_t i = 0; i < gemms->entry_count; i++)
-        json_array_append_new(list, entry_json(&gemms->entries[i]));
+    for (size_t i = 0; vendor && i < vendor->count; i++)
+        json_array_append_new(list, entry_json(&vendor->items[i]));
     facts = json_pack("{s:o, s:o}", "gemm", gemm_summary_json(gemms->implementation, list), "gemms",
                       list);
-    if (facts && (gemms->implementation == IMPLEMENTATION_PORTABLE ||
-                  json_array_size(gemms->candidates) > 0))
+    if (facts && (!vendor || json_array_size(gemms->candidates) > 0))
         json_object_set(facts, "candidates", gemms->candidates);
-    if (!facts || gemms->implementation == IMPLEMENTATION_VENDOR)
+    if (!facts || vendor)
         return facts;
     json_object_set_new(facts, "gemm_tile",
                         json_pack("{s:I, s:I, s:I, s:I, s:I}", "rows", (json_int_t)tile->tile_m,

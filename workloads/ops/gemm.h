@@ -18,12 +18,6 @@
 
 struct gemms;
 
-/* An array inside a buffer; `offset` in elements. */
-struct operand {
-    struct buffer *buffer;
-    uint64_t offset;
-};
-
 /* Element (r, c) of op(M) is at offset + r * stride + c, or + c * stride + r when transposed. */
 struct op_matrix {
     struct operand at;
@@ -59,6 +53,7 @@ struct op_gemm {
     uint64_t outer, inner; /* 0 counts as 1 */
     float alpha;           /* 0 counts as 1 */
     enum op_triangle triangle;
+    bool constant_b; /* weights that nothing changes while the gemms live (struct gemm_shape) */
 };
 
 /*
@@ -105,7 +100,8 @@ enum dtype gemm_sum_type(enum precision precision);
  * empty. Native is what our text computes in as well as stores: fp32, and fp64 where the device has
  * f64, which is asked unless `device` is NULL (SUPPORT_UNKNOWN: asking failed).
  */
-void gemm_portable_support(struct device *device, enum precision precision, struct gemm_info *ret);
+void gemm_portable_support(struct device *device, enum precision precision,
+                           struct operation_info *ret);
 /*
  * Appends to the vendor library's refusal (UNSUPPORTED) what measures the precision instead, our
  * own kernel text or another library; other errors, and NULL, stay as they are. Returns `status`.

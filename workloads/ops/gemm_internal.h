@@ -3,6 +3,7 @@
 #define ASSAY_WORKLOADS_OPS_GEMM_INTERNAL_H
 
 #include "workloads/ops/gemm.h"
+#include "workloads/ops/operations.h"
 
 /* Tile of one group of the portable GEMM, as kernels/gemm.h wants it. */
 struct ops_tile {
@@ -21,26 +22,17 @@ struct gemm_variant {
     struct module *module;
 };
 
-struct gemm_entry {
-    struct gemm_shape shape;
-    struct gemm *gemm;
-    uint32_t tried; /* algorithms measured for it, here or where the choices come from */
-};
-
 struct gemms {
     struct device *device;
     enum precision precision;
     enum implementation implementation;
     bool emulate, sealed;
-    json_t *given;        /* the choices' part for GEMMs, where there is one */
-    bool is_given;        /* there are choices: nothing is measured here */
     struct ops_tile tile; /* portable */
     struct gemm_variant *variants;
     size_t variant_count;
-    struct gemm_entry *entries; /* vendor */
-    size_t entry_count;
-    size_t latest;      /* of entries: the same shapes come in the same order */
-    json_t *candidates; /* what was tried, with its time */
+    struct operations *operations; /* vendor */
+    size_t latest;                 /* of operations: the same shapes come in the same order */
+    json_t *candidates;            /* what was tried, with its time */
 };
 
 /* ---- gemm_portable.c ---- */
@@ -61,24 +53,13 @@ enum status gemm_compile_texts(struct device *device, const struct ops_tile *til
 /* ---- gemm_vendor.c ---- */
 enum status gemm_vendor_run(struct gemms *gemms, const struct op_gemm *gemm, struct error *err);
 
-/* ---- gemm_autotune.c ---- */
-/*
- * Gives the new entry its algorithm: that of the choices, or by measurement on the operands, whose
- * C has no meaning afterwards unless the GEMM adds to it. UNSUPPORTED: the library does not
- * offer the one chosen.
- */
-enum status gemm_autotune(struct gemms *gemms, struct gemm_entry *entry,
-                          const struct gemm_operands *operands, struct error *err);
-/* {"stack", "algorithms": {SHAPE: {"algorithm", "tried"}}}; NULL: the library lists none. New. */
-json_t *gemm_autotuned(const struct gemms *gemms);
-
 /* ---- gemm_choose.c ---- */
 /* Takes the choices, or measures the candidates, and fills tile and the first variant. */
 enum status gemm_choose(struct gemms *gemms, const json_t *choices, struct error *err);
 
 /* ---- gemm.c ---- */
 /* An entry of facts' `gemms`, to which the shape is added; their `gemm`. New objects. */
-json_t *gemm_info_json(const struct gemm_info *info);
+json_t *gemm_info_json(const struct operation_info *info);
 json_t *gemm_summary_json(enum implementation implementation, const json_t *list);
 /* What a call computes in: A's type, and the case for f32. */
 enum precision gemm_precision(const struct gemms *gemms, const struct op_gemm *gemm);

@@ -8,6 +8,8 @@
 
 #define HAS_BIAS 8u /* kernels/gemm.h */
 #define HAS_D 16u
+#define FEW_ROWS 4
+#define FEW_SUMS 8192                   /* kernels/gemm_few.h */
 #define NO_F64 "this device has no f64" /* its #error */
 
 static uint64_t ceil_div(uint64_t a, uint64_t b)
@@ -41,7 +43,7 @@ static const char *type_word(enum dtype type)
 }
 
 /* Absent where the text says so; another failure leaves it unknown. */
-static void ask_for_f64(struct device *device, struct gemm_info *ret)
+static void ask_for_f64(struct device *device, struct operation_info *ret)
 {
     const struct module_source source = {
         .file = "f64",
@@ -60,7 +62,8 @@ static void ask_for_f64(struct device *device, struct gemm_info *ret)
              ret->support == SUPPORT_ABSENT ? NO_F64 : err.message);
 }
 
-void gemm_portable_support(struct device *device, enum precision precision, struct gemm_info *ret)
+void gemm_portable_support(struct device *device, enum precision precision,
+                           struct operation_info *ret)
 {
     const char *method = NULL;
     enum support support = SUPPORT_EMULATED;
@@ -94,7 +97,8 @@ void gemm_portable_support(struct device *device, enum precision precision, stru
         method = "our text has no such type";
         break;
     }
-    *ret = (struct gemm_info){.library = "assay", .version = "as assay itself", .support = support};
+    *ret = (struct operation_info){
+        .library = "assay", .version = "as assay itself", .support = support};
     snprintf(ret->method, sizeof(ret->method), "%s", method);
     if (device && precision == PRECISION_FP64)
         ask_for_f64(device, ret);
@@ -145,9 +149,9 @@ enum status gemm_compile_texts(struct device *device, const struct ops_tile *til
 enum status gemm_compile(struct device *device, const struct ops_tile *tile,
                          const struct gemm_types *types, struct module **ret, struct error *err)
 {
-    static const char *const files[] = {"gemm.h"};
+    static const char *const files[] = {"vector.h", "gemm.h", "gemm_few.h"};
 
-    return gemm_compile_texts(device, tile, types, files, 1, "workloads/kernels/gemm.h", ret, err);
+    return gemm_compile_texts(device, tile, types, files, 3, "workloads/kernels/gemm.h", ret, err);
 }
 
 static bool types_fit(enum precision precision, const struct gemm_types *types)
@@ -173,7 +177,7 @@ enum status gemm_advise(struct device *device, enum precision precision, enum st
             "--implementation portable --emulate measures our own text, labelled so",
         [SUPPORT_NATIVE] = "--implementation portable measures our own text",
     };
-    struct gemm_info portable;
+    struct operation_info portable;
     struct error whole = ERROR_INIT;
 
     if (status != STATUS_UNSUPPORTED || !err)
@@ -190,7 +194,7 @@ enum status gemm_advise(struct device *device, enum precision precision, enum st
 enum status gemm_portable_check(const struct gemms *gemms, enum precision precision,
                                 const struct gemm_types *types, struct error *err)
 {
-    struct gemm_info portable;
+    struct operation_info portable;
 
     gemm_portable_support(NULL, precision, &portable);
     if (portable.support == SUPPORT_ABSENT || !types_fit(precision, types))
@@ -253,12 +257,26 @@ static struct kernel_arg arg_u64(uint64_t value)
     return (struct kernel_arg){.type = KERNEL_ARG_U64, .u64 = value};
 }
 
+/* Columns of a group where all rows are made at once, as many groups for each unit; 0: by tiles. */
+static uint64_t few_columns(const struct gemms *gemms, const struct op_gemm *gemm)
+{
+    const uint64_t units =
+        gemms->device->info.compute_units ? gemms->device->info.compute_units : 1;
+    const uint64_t groups = units * ceil_div(gemm->n * gemm->m, units * (FEW_SUMS - FEW_ROWS * 16));
+
+    if (gemms->tile.lanes != 1 || gemm->m > FEW_ROWS || gemm->inner > 1 || gemm->outer > 1 ||
+        gemm->triangle != OP_FULL || gemm->a.transpose || gemm->k == 0)
+        return 0;
+    return ceil_div(ceil_div(gemm->n, groups), 16) * 16;
+}
+
 enum status gemm_portable_run(struct gemms *gemms, const struct op_gemm *gemm, struct error *err)
 {
     const uint64_t inner = gemm->inner ? gemm->inner : 1, outer = gemm->outer ? gemm->outer : 1;
     const struct op_matrix *a = &gemm->a, *b = &gemm->b, *c = &gemm->c;
     const uint32_t shape = (uint32_t)gemm->triangle | (gemm->bias.buffer ? HAS_BIAS : 0) |
                            (gemm->d.buffer ? HAS_D : 0);
+    const uint64_t columns = few_columns(gemms, gemm);
     /* Some stacks require a valid buffer even for one that is not read. */
     const struct kernel_arg args[] = {
         arg_buffer(a->at.buffer),
@@ -288,15 +306,22 @@ enum status gemm_portable_run(struct gemms *gemms, const struct op_gemm *gemm, s
         arg_u64(gemm->k),
         {.type = KERNEL_ARG_F32, .f32 = gemm->alpha == 0.0f ? 1.0f : gemm->alpha},
         {.type = KERNEL_ARG_U32, .u32 = shape},
+        arg_u64(columns),
     };
     struct kernel_launch launch = {
         .kernel = "gemm",
         .groups = {(uint32_t)ceil_div(gemm->n, gemms->tile.tile_n),
                    (uint32_t)ceil_div(gemm->m, gemms->tile.tile_m), (uint32_t)(inner * outer)},
         .args = args,
-        .arg_count = sizeof(args) / sizeof(args[0]),
+        .arg_count = sizeof(args) / sizeof(args[0]) - (columns == 0),
     };
     enum status status = find_variant(gemms, gemm, &launch.module, err);
+
+    if (columns > 0) {
+        launch.kernel = "gemm_few";
+        launch.groups[0] = (uint32_t)ceil_div(gemm->n, columns);
+        launch.groups[1] = 1;
+    }
 
     return status == STATUS_OK ? device_kernel_launch(gemms->device, &launch, err) : status;
 }

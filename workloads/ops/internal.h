@@ -28,13 +28,15 @@ enum status ops_compile(struct device *device, enum ops_module module, enum dtyp
 enum status ops_choose(struct ops *ops, const json_t *choices, struct error *err);
 
 /* op_attention.c: what is prepared of the vendor's attention. destroy takes NULL. */
-enum status ops_attention_create(const json_t *choices, struct ops_attention **ret,
-                                 struct error *err);
+enum status ops_attention_create(struct device *device, const struct workload_case *work,
+                                 json_t *candidates, struct ops_attention **ret, struct error *err);
 void ops_attention_destroy(struct ops_attention *attention);
 void ops_attention_seal(struct ops_attention *attention);
 /* {"implementation", "fused", "algorithm" ...} for ops_facts; NULL where no caller asked for
  * attention. New. */
 json_t *ops_attention_facts(const struct ops *ops);
+/* The artifact of our own text, where attention is done by it: 1 or 0. */
+size_t ops_attention_artifact(const struct ops *ops, struct module_artifact *ret);
 /* Its part of ops_choices; NULL: no library lists algorithms for it. New. */
 json_t *ops_attention_choices(const struct ops *ops);
 

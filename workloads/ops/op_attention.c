@@ -1,5 +1,6 @@
 /*
- * Attention as one operation of the vendor's library, prepared once a shape. Whether there is one
+ * Attention as one operation of the vendor's library, prepared once a shape, or of our own text
+ * (attention.h), which takes any. Whether there is one
  * is asked once (ops_fuse_attention), for the whole batch; fewer sequences, as a check takes them,
  * are part of the same operation, so that what is checked is what is timed. Where there is none the
  * model does it by GEMMs and op_causal_softmax.
@@ -8,37 +9,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/core/text.h"
+#include "workloads/ops/attention.h"
 #include "workloads/ops/internal.h"
-#include "workloads/ops/autotune.h"
-
-enum pass { FORWARD, BACKWARD, PASSES };
-
-struct attention_entry {
-    struct op_attention_shape shape;
-    struct attention *attention;
-    bool autotuned[PASSES];
-    uint32_t tried[PASSES]; /* algorithms measured, here or where the choices come from */
-};
+#include "workloads/ops/operations.h"
 
 struct ops_attention {
-    struct attention_entry *entries;
-    size_t count;
-    json_t *given; /* the choices' part for attention, where there is one */
-    bool is_given; /* there are choices: nothing is measured here */
-    bool asked, fused, sealed;
-    char reason[GEMM_WORD_MAX * 2]; /* why it is not fused */
+    struct operations *operations;
+    struct attention_text *text; /* our own, where the library has none and it is fused */
+    bool asked, fused;
+    char reason[OPERATION_WORD_MAX * 2]; /* why not by the library */
 };
 
-enum status ops_attention_create(const json_t *choices, struct ops_attention **ret,
-                                 struct error *err)
+enum status ops_attention_create(struct device *device, const struct workload_case *work,
+                                 json_t *candidates, struct ops_attention **ret, struct error *err)
 {
     struct ops_attention *self = calloc(1, sizeof(*self));
+    enum status status;
 
     if (!self)
         return error_set(err, STATUS_NO_MEMORY, "attention: out of memory");
-    self->is_given = choices != NULL;
-    self->given = json_incref(json_object_get(choices, "attention"));
+    status = operations_create(device, work, "attention", candidates, &self->operations, err);
+    if (status != STATUS_OK) {
+        free(self);
+        return status;
+    }
     *ret = self;
     return STATUS_OK;
 }
@@ -47,16 +41,19 @@ void ops_attention_destroy(struct ops_attention *self)
 {
     if (!self)
         return;
-    for (size_t i = 0; i < self->count; i++)
-        device_attention_destroy(self->entries[i].attention);
-    free(self->entries);
-    json_decref(self->given);
+    operations_destroy(self->operations);
+    attention_text_destroy(self->text);
     free(self);
 }
 
 void ops_attention_seal(struct ops_attention *self)
 {
-    self->sealed = true;
+    operations_seal(self->operations);
+}
+
+json_t *ops_attention_choices(const struct ops *ops)
+{
+    return operations_choices(ops->attention->operations);
 }
 
 static struct attention_shape shape_of(const struct ops *ops,
@@ -86,154 +83,25 @@ static struct attention_shape shape_of(const struct ops *ops,
  * Sequences are stored one after the other and are independent, so an operation handles fewer of
  * them, too: what follows them is also computed, but never read.
  */
-static bool covers(const struct op_attention_shape *whole, const struct op_attention_shape *part)
+static bool covers(const struct operation_desc *whole, const struct operation_desc *part)
 {
-    return whole->sequences >= part->sequences && whole->heads == part->heads &&
-           whole->length == part->length && whole->size == part->size &&
-           whole->training == part->training;
+    const struct attention_shape *a = &whole->attention, *b = &part->attention;
+
+    return whole->kind == part->kind && a->batch >= b->batch && a->heads == b->heads &&
+           a->length == b->length && a->head_size == b->head_size && a->training == b->training;
 }
 
-static enum status add_entry(struct ops *ops, const struct op_attention_shape *shape,
-                             struct error *err)
+static enum status find(struct ops *ops, const struct op_attention_shape *shape,
+                        enum operation_kind kind, size_t *ret, struct error *err)
 {
-    struct ops_attention *self = ops->attention;
-    const struct attention_shape whole = shape_of(ops, shape);
-    struct attention_entry *grown;
-    struct attention *attention = NULL;
-    enum status status;
-
-    if (self->sealed)
-        return error_set(err, STATUS_INTERNAL,
-                         "attention over %llu sequences was first asked for while measuring",
-                         (unsigned long long)shape->sequences);
-    grown = realloc(self->entries, (self->count + 1) * sizeof(*grown));
-    if (!grown)
-        return error_set(err, STATUS_NO_MEMORY, "attention: out of memory");
-    self->entries = grown;
-    status = device_attention_create(ops->device, &whole, &attention, err);
-    if (status != STATUS_OK)
-        return status;
-    grown[self->count++] = (struct attention_entry){.shape = *shape, .attention = attention};
-    return STATUS_OK;
-}
-
-static enum status find_entry(struct ops *ops, const struct op_attention_shape *shape,
-                              struct attention_entry **ret, struct error *err)
-{
-    struct ops_attention *self = ops->attention;
-    enum status status = STATUS_OK;
+    const struct operation_desc desc = {.kind = kind, .attention = shape_of(ops, shape)};
+    struct operations *operations = ops->attention->operations;
     size_t at = 0;
 
-    while (at < self->count && !covers(&self->entries[at].shape, shape))
+    while (at < operations->count && !covers(&operations->items[at].operation->desc, &desc))
         at++;
-    if (at == self->count)
-        status = add_entry(ops, shape, err);
-    if (status == STATUS_OK)
-        *ret = &self->entries[at];
-    return status;
-}
-
-/* ---- the library's algorithms, by autotune.c ---- */
-
-/* One pass of an operation that is being autotuned. */
-struct autotuning {
-    struct attention *attention;
-    enum pass pass;
-    const struct attention_operands *operands;
-};
-
-/* "bf16 4x12x1024x64 forward, training"; heap, NULL: no memory. */
-static char *pass_key(const struct attention *attention, enum pass pass)
-{
-    const struct attention_shape *shape = &attention->shape;
-
-    return text_format("%s %llux%llux%llux%llu %s%s", precision_name(shape->precision),
-                       (unsigned long long)shape->batch, (unsigned long long)shape->heads,
-                       (unsigned long long)shape->length, (unsigned long long)shape->head_size,
-                       pass == FORWARD ? "forward" : "backward",
-                       pass == FORWARD && shape->training ? ", training" : "");
-}
-
-static enum status describe_pass(const struct attention *attention, enum pass pass,
-                                 struct gemm_info *ret, struct error *err)
-{
-    struct attention_info info = {0};
-    enum status status = device_attention_describe(attention, &info, err);
-
-    *ret = pass == FORWARD ? info.forward : info.backward;
-    return status;
-}
-
-static enum status describe(void *operation, struct gemm_info *ret, struct error *err)
-{
-    const struct autotuning *autotuning = operation;
-
-    return describe_pass(autotuning->attention, autotuning->pass, ret, err);
-}
-
-static enum status select_algorithm(void *operation, uint32_t index, struct error *err)
-{
-    struct autotuning *autotuning = operation;
-
-    return device_attention_select(autotuning->attention, autotuning->pass == BACKWARD, index, err);
-}
-
-static enum status run(void *operation, struct error *err)
-{
-    struct autotuning *autotuning = operation;
-
-    return autotuning->pass == FORWARD
-               ? device_attention_forward(autotuning->attention, autotuning->operands, err)
-               : device_attention_backward(autotuning->attention, autotuning->operands, err);
-}
-
-static enum status autotune(struct ops *ops, struct attention_entry *entry, enum pass pass,
-                            const struct attention_operands *operands, struct error *err)
-{
-    const struct ops_attention *self = ops->attention;
-    struct autotuning autotuning = {entry->attention, pass, operands};
-    char *key = pass_key(entry->attention, pass);
-    struct autotune autotune = {.device = ops->device,
-                                .subject = "attention",
-                                .key = key,
-                                .given = self->given,
-                                .is_given = self->is_given,
-                                .candidates = ops->candidates,
-                                .operation = &autotuning,
-                                .describe = describe,
-                                .select = select_algorithm,
-                                .run = run};
-    enum status status;
-
-    if (!key)
-        return error_set(err, STATUS_NO_MEMORY, "attention: out of memory");
-    status = autotune_algorithm(&autotune, err);
-    entry->tried[pass] = autotune.tried;
-    entry->autotuned[pass] = status == STATUS_OK;
-    free(key);
-    return status;
-}
-
-static void record(json_t *algorithms, const struct attention_entry *entry, enum pass pass,
-                   struct gemm_info *info)
-{
-    char *key = pass_key(entry->attention, pass);
-
-    if (entry->autotuned[pass] && describe_pass(entry->attention, pass, info, NULL) == STATUS_OK)
-        autotune_record(algorithms, key, info, entry->tried[pass]);
-    free(key);
-}
-
-json_t *ops_attention_choices(const struct ops *ops)
-{
-    const struct ops_attention *self = ops->attention;
-    json_t *algorithms = json_object();
-    struct gemm_info info = {0};
-
-    for (size_t i = 0; i < self->count; i++)
-        for (enum pass pass = FORWARD; pass < PASSES; pass++)
-            record(algorithms, &self->entries[i], pass, &info);
-    return autotune_choices(algorithms, &info);
+    *ret = at;
+    return at < operations->count ? STATUS_OK : operations_add(operations, &desc, err);
 }
 
 /* ---- what the model asks for ---- */
@@ -243,7 +111,7 @@ enum status ops_fuse_attention(struct ops *ops, const struct op_attention_shape 
 {
     struct ops_attention *self = ops->attention;
     struct error refusal = ERROR_INIT;
-    struct attention_entry *entry;
+    size_t index;
     enum status status;
 
     self->asked = true;
@@ -251,19 +119,72 @@ enum status ops_fuse_attention(struct ops *ops, const struct op_attention_shape 
         status = error_set(&refusal, STATUS_UNSUPPORTED,
                            "the portable implementation has no such operation");
     else
-        status = find_entry(ops, shape, &entry, &refusal);
+        status = find(ops, shape, OPERATION_ATTENTION, &index, &refusal);
+    if (status == STATUS_OK && shape->training)
+        status = find(ops, shape, OPERATION_ATTENTION_BACKWARD, &index, &refusal);
     if (status != STATUS_OK && status != STATUS_UNSUPPORTED)
         return error_set(err, status, "%s", refusal.message);
     self->fused = status == STATUS_OK;
+    /* With several lanes two GEMMs are faster, and a backward pass reads the probabilities. */
+    if (!self->fused && !shape->training && ops->lanes[OPS_ROWS] == 1) {
+        status = attention_text_create(ops->device, ops->storage, shape->size, 1, &self->text, err);
+        if (status != STATUS_OK && status != STATUS_UNSUPPORTED)
+            return status;
+        self->fused = status == STATUS_OK;
+    }
     snprintf(self->reason, sizeof(self->reason), "%.*s", (int)sizeof(self->reason) - 1,
              refusal.message);
     *ret = self->fused;
     return STATUS_OK;
 }
 
-static struct gemm_operand operand_of(const struct operand *operand, uint64_t further)
+enum status ops_cache_attention(struct ops *ops, uint64_t size, struct error *err)
 {
-    return (struct gemm_operand){operand->buffer, operand->offset + further};
+    struct ops_attention *self = ops->attention;
+    enum status status = attention_text_create(ops->device, ops->storage, size,
+                                               ops->lanes[OPS_ROWS], &self->text, err);
+
+    self->asked = self->fused = status == STATUS_OK;
+    snprintf(self->reason, sizeof(self->reason), "keys and values lie in a cache in blocks");
+    return status;
+}
+
+enum status op_step_attend(struct ops *ops, const struct op_step *step,
+                           const struct op_step_attention *op, struct error *err)
+{
+    const uint64_t width = op->heads * op->size;
+    const struct attention_strides q = {op->length * 3 * width, op->size, 3 * width};
+    const struct attention_strides k = {step->page * 2 * width, op->size, 2 * width};
+    const struct attention_shape shape = {
+        .batch = op->sequences,
+        .heads = op->heads,
+        .length = op->length,
+        .head_size = op->size,
+        .causal = true,
+        .keys = step->page * step->pages,
+        .lengths = true,
+        .page = step->page,
+        .pages = step->pages,
+        .q = q,
+        .k = k,
+        .v = k,
+        .o = {op->length * width, op->size, width},
+    };
+    const struct attention_operands operands = {
+        .q = {op->qkv.buffer, op->qkv.offset + op->row * 3 * width},
+        .k = op->cache,
+        .v = {op->cache.buffer, op->cache.offset + width},
+        .o = {op->values.buffer, op->values.offset + op->row * width},
+        .lengths = {step->table, step->lengths + op->sequence},
+        .blocks = {step->table, step->blocks + op->sequence * step->pages},
+    };
+
+    return attention_text_run(ops->attention->text, &shape, &operands, err);
+}
+
+static struct operand operand_of(const struct operand *operand, uint64_t further)
+{
+    return (struct operand){operand->buffer, operand->offset + further};
 }
 
 static struct attention_operands operands_of(const struct op_attention *op)
@@ -283,30 +204,30 @@ static struct attention_operands operands_of(const struct op_attention *op)
     };
 }
 
-static enum status run_pass(struct ops *ops, const struct op_attention *op, enum pass pass,
-                            struct error *err)
+static enum status run(struct ops *ops, const struct op_attention *op, enum operation_kind kind,
+                       struct error *err)
 {
-    const struct attention_operands operands = operands_of(op);
-    struct attention_entry *entry = NULL;
-    struct autotuning autotuning = {NULL, pass, &operands};
-    enum status status = find_entry(ops, &op->shape, &entry, err);
+    const union operands operands = {.attention = operands_of(op)};
+    const struct attention_shape shape = shape_of(ops, &op->shape);
+    size_t index = 0;
+    enum status status;
 
-    if (status == STATUS_OK && !entry->autotuned[pass])
-        status = autotune(ops, entry, pass, &operands, err);
-    if (status != STATUS_OK)
-        return status;
-    autotuning.attention = entry->attention;
-    return run(&autotuning, err);
+    if (ops->attention->text)
+        return attention_text_run(ops->attention->text, &shape, &operands.attention, err);
+    status = find(ops, &op->shape, kind, &index, err);
+
+    return status == STATUS_OK ? operations_run(ops->attention->operations, index, &operands, err)
+                               : status;
 }
 
 enum status op_attention_forward(struct ops *ops, const struct op_attention *op, struct error *err)
 {
-    return run_pass(ops, op, FORWARD, err);
+    return run(ops, op, OPERATION_ATTENTION, err);
 }
 
 enum status op_attention_backward(struct ops *ops, const struct op_attention *op, struct error *err)
 {
-    return run_pass(ops, op, BACKWARD, err);
+    return run(ops, op, OPERATION_ATTENTION_BACKWARD, err);
 }
 
 /* The forward pass's texts, and the backward pass's where they differ. */
@@ -317,24 +238,39 @@ static json_t *both(const char *forward, const char *backward)
     return json_sprintf("forward %s; backward %s", forward, backward);
 }
 
-static json_t *fused_json(const struct attention_entry *entry, const struct attention_info *info)
+/* Of the whole batch's passes, which were prepared first and are what is timed. */
+static json_t *fused_json(const struct operations *operations)
 {
-    const struct gemm_info *forward = &info->forward, *backward = &info->backward;
+    const struct prepared_operation *pass = operations->items;
+    const bool training = pass[0].operation->desc.attention.training;
+    struct operation_info forward = {0}, backward = {0};
 
+    if (operation_describe(pass[0].operation, &forward, NULL) != STATUS_OK ||
+        (training && operation_describe(pass[1].operation, &backward, NULL) != STATUS_OK))
+        return NULL;
     return json_pack("{s:s, s:b, s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I}", "implementation",
                      implementation_name(IMPLEMENTATION_VENDOR), "fused", true, "support",
-                     support_name(forward->support), "library", forward->library, "version",
-                     forward->version, "algorithm", both(forward->algorithm, backward->algorithm),
-                     "method", both(forward->method, backward->method), "workspace_bytes",
-                     (json_int_t)forward->workspace_bytes, "algorithms",
-                     (json_int_t)forward->algorithms + backward->algorithms, "tried",
-                     (json_int_t)entry->tried[FORWARD] + entry->tried[BACKWARD]);
+                     support_name(forward.support), "library", forward.library, "version",
+                     forward.version, "algorithm", both(forward.algorithm, backward.algorithm),
+                     "method", both(forward.method, backward.method), "workspace_bytes",
+                     (json_int_t)(forward.workspace_bytes + backward.workspace_bytes), "algorithms",
+                     (json_int_t)forward.algorithms + backward.algorithms, "tried",
+                     (json_int_t)pass[0].tried + (training ? pass[1].tried : 0));
+}
+
+static json_t *text_json(const struct ops_attention *self)
+{
+    return json_pack("{s:s, s:b, s:s, s:s, s:s, s:s, s:I, s:s}", "implementation",
+                     implementation_name(IMPLEMENTATION_PORTABLE), "fused", true, "library",
+                     "assay", "version", "as assay itself", "algorithm",
+                     "workloads/kernels/attention.h", "method",
+                     "our text: sums and softmax in f32, no probabilities in memory",
+                     "workspace_bytes", (json_int_t)0, "reason", self->reason);
 }
 
 json_t *ops_attention_facts(const struct ops *ops)
 {
     const struct ops_attention *self = ops->attention;
-    struct attention_info info;
 
     if (!self->asked)
         return NULL;
@@ -343,8 +279,13 @@ json_t *ops_attention_facts(const struct ops *ops)
                          implementation_name(gemms_implementation(ops->gemms)), "fused", false,
                          "algorithm", "GEMMs and a softmax between them, probabilities in memory",
                          "reason", self->reason);
-    /* The first is the whole batch's, which is what is timed. */
-    if (device_attention_describe(self->entries[0].attention, &info, NULL) != STATUS_OK)
-        return NULL;
-    return fused_json(&self->entries[0], &info);
+    return self->text ? text_json(self) : fused_json(self->operations);
+}
+
+size_t ops_attention_artifact(const struct ops *ops, struct module_artifact *ret)
+{
+    const struct attention_text *text = ops->attention->text;
+
+    return text &&
+           device_module_describe(ops->device, attention_text_module(text), ret, NULL) == STATUS_OK;
 }

@@ -19,6 +19,7 @@ static const char *const row_files[] = {
     "transformer_loss.h",
     "transformer_adamw.h",
     "transformer_int8.h",
+    "transformer_generation.h",
 };
 
 static const struct {
@@ -87,7 +88,7 @@ enum status ops_create(struct device *device, const struct workload_case *work, 
     status = ops->candidates ? gemms_create(device, work, &ops->gemms, err)
                              : error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
     if (status == STATUS_OK)
-        status = ops_attention_create(work->choices, &ops->attention, err);
+        status = ops_attention_create(device, work, ops->candidates, &ops->attention, err);
     if (status == STATUS_OK)
         status = ops_choose(ops, work->choices, err);
     if (status != STATUS_OK) {
@@ -112,6 +113,8 @@ void ops_destroy(struct ops *ops)
 
 void ops_seal(struct ops *ops)
 {
+    if (!ops)
+        return;
     gemms_seal(ops->gemms);
     ops_attention_seal(ops->attention);
 }
@@ -128,7 +131,7 @@ size_t ops_artifacts(struct ops *ops, struct module_artifact *ret, size_t capaci
     for (size_t i = 0; i < OPS_MODULES && count < capacity; i++)
         if (device_module_describe(ops->device, ops->modules[i], &ret[count], NULL) == STATUS_OK)
             count++;
-    return count;
+    return count < capacity ? count + ops_attention_artifact(ops, &ret[count]) : count;
 }
 
 json_t *ops_choices(const struct ops *ops)

@@ -35,7 +35,7 @@ void ops_destroy(struct ops *ops); /* takes NULL */
 
 /* From now on a GEMM that was not asked for before is INTERNAL: call it when all has run once.
  */
-void ops_seal(struct ops *ops);
+void ops_seal(struct ops *ops); /* takes NULL */
 
 /* One artifact a module that is kept, at most `capacity`; returns how many. */
 size_t ops_artifacts(struct ops *ops, struct module_artifact *ret, size_t capacity);
@@ -78,7 +78,7 @@ enum status op_norm_backward(struct ops *ops, const struct op_norm *norm, struct
 enum status op_column_sum(struct ops *ops, struct operand dy, struct operand out, uint64_t rows,
                           uint64_t width, struct error *err);
 
-/* ---- op_attention.c: causal attention as one operation of the vendor's library ---- */
+/* ---- op_attention.c: causal attention as one operation, the library's or our own ---- */
 
 struct op_attention_shape {
     uint64_t sequences, length, heads, size; /* size of a head */
@@ -92,8 +92,10 @@ struct op_attention {
     struct operand d_qkv, d_values; /* backward only */
 };
 /*
- * Whether the case's implementation is the vendor's and its library does this attention, which is
- * then prepared; the answer and the reason go into the facts. Fails only where asking does.
+ * Whether this attention is one operation, which is then prepared: of the library, where the case's
+ * implementation is the vendor's and the library does it, else of our own text (attention.h), for
+ * inference where a group has one lane. The answer and the reason go into the facts. Fails only
+ * where asking does.
  */
 enum status ops_fuse_attention(struct ops *ops, const struct op_attention_shape *shape, bool *ret,
                                struct error *err);
@@ -108,6 +110,58 @@ enum status op_attention_forward(struct ops *ops, const struct op_attention *att
 /* d_qkv from d_values, and from what forward read and wrote. */
 enum status op_attention_backward(struct ops *ops, const struct op_attention *attention,
                                   struct error *err);
+
+/* (rows, classes), with `stride` elements from one row to the next. */
+struct op_logits {
+    struct buffer *buffer;
+    uint64_t classes, stride;
+};
+
+/* ---- op_generation.c, op_attention.c: steps over a cache, kernels/transformer_generation.h ----
+ */
+
+/*
+ * A step as its table says it (i32, from these places on): of each row the place of its token in
+ * `tokens`, its position and its row in the cache; of each output the row whose logits are wanted;
+ * of each sequence how many keys it has, its own of this step among them, and the blocks of the
+ * cache that hold them. A row of the cache is a key and a value, 2 * width.
+ */
+struct op_step {
+    struct buffer *tokens, *table;
+    uint64_t rows, outputs;
+    uint64_t at, position, place; /* (rows) */
+    uint64_t row;                 /* (outputs) */
+    uint64_t lengths, blocks;     /* (sequences), (sequences, pages) */
+    uint64_t page, pages;         /* positions of a block; blocks of a sequence at most */
+};
+
+/* x[r] = wte[token] + wpe[position]. */
+enum status op_step_embedding(struct ops *ops, const struct op_step *step, struct operand wte,
+                              struct operand wpe, struct operand x, uint64_t width,
+                              struct error *err);
+/* Keys and values of qkv (rows, 3 * width) into their rows of the cache. */
+enum status op_step_keep(struct ops *ops, const struct op_step *step, struct operand qkv,
+                         struct operand cache, uint64_t width, struct error *err);
+/* Row o of y = the row of x that output o wants; row o itself when `in_order`. */
+enum status op_step_gather(struct ops *ops, const struct op_step *step, struct operand x,
+                           struct operand y, uint64_t width, bool in_order, struct error *err);
+/* The token after the row's, of each output: the first of the largest logits (greedy). */
+enum status op_step_choose(struct ops *ops, const struct op_step *step,
+                           const struct op_logits *logits, bool f32, struct error *err);
+
+/* `sequences` of the step that have `length` rows each: its rows and sequences from these on. */
+struct op_step_attention {
+    uint64_t row, sequence, sequences, length, heads, size;
+    struct operand qkv, cache, values; /* of the layer */
+};
+/*
+ * Compiles attention over a cache, from our own text for any number of lanes (attention.h), for
+ * heads of `size`; op_step_attention needs it. UNSUPPORTED as attention_text_create.
+ */
+enum status ops_cache_attention(struct ops *ops, uint64_t size, struct error *err);
+/* values = attention of the rows over all keys of their sequences at and before their positions. */
+enum status op_step_attend(struct ops *ops, const struct op_step *step,
+                           const struct op_step_attention *attention, struct error *err);
 
 /* ---- op_elementwise.c ---- */
 
@@ -214,11 +268,6 @@ enum status op_embedding(struct ops *ops, const struct op_tokens *tokens, struct
 enum status op_embedding_backward(struct ops *ops, const struct op_tokens *tokens,
                                   struct buffer *dx, struct operand dwte, struct operand dwpe,
                                   uint64_t width, struct error *err);
-/* (rows, classes), with `stride` elements from one row to the next. */
-struct op_logits {
-    struct buffer *buffer;
-    uint64_t classes, stride;
-};
 /* Per row: total = log(sum(exp(logits))), loss = total - logits[target]; both f32. */
 enum status op_cross_entropy(struct ops *ops, const struct op_tokens *tokens,
                              const struct op_logits *logits, struct buffer *total,

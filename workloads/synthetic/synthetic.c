@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/clock.h"
 #include "harness/core/random.h"
 #include "workloads/declaration.h"
 #include "workloads/fingerprint.h"
@@ -16,20 +17,54 @@
 
 #define LAUNCHES_MAX 1000000
 #define ELEMENTS_MAX (1 << 28)
+#define SERVICE_STREAM 0x73657276 /* "serv" */
+#define TIMER_SLACK_NS INT64_C(100000)
 
-struct synthetic_parameters {
+enum service_law { SERVICE_DETERMINISTIC, SERVICE_EXPONENTIAL };
+
+/* How long a step of a server takes: (base + per_item * batch), or exponential with that mean. */
+struct synthetic_service {
+    int64_t base_ns, per_item_ns;
+    enum service_law law;
+    int64_t stall_at_ns, stall_ns; /* the first step after stall_at takes so much longer; 0: none */
+};
+
+struct synthetic_section {
     int64_t launches;
     int64_t elements;
 };
 
+struct synthetic_parameters {
+    int64_t launches;
+    int64_t elements;
+    struct synthetic_service service;
+};
+
 struct synthetic_declaration {
     struct workload_declaration common;
-    struct synthetic_parameters synthetic;
+    struct synthetic_section synthetic;
+    struct synthetic_service service;
+};
+
+static const struct declaration_name law_names[] = {
+    {"deterministic", SERVICE_DETERMINISTIC},
+    {"exponential", SERVICE_EXPONENTIAL},
+};
+
+#define DURATION (FIELD_OPTIONAL | DECLARATION_DURATION)
+
+static const struct declaration_field service_fields[] = {
+    FIELD_INT("base", DURATION, struct synthetic_service, base_ns),
+    FIELD_INT("per_item", DURATION, struct synthetic_service, per_item_ns),
+    FIELD_ENUM("distribution", FIELD_OPTIONAL, struct synthetic_service, law, law_names, 2),
+    FIELD_INT("stall_at", DURATION, struct synthetic_service, stall_at_ns),
+    FIELD_INT("stall", DURATION, struct synthetic_service, stall_ns),
+    FIELD_END,
 };
 
 static const struct declaration_field section_fields[] = {
-    FIELD_INT("launches", FIELD_OPTIONAL, struct synthetic_parameters, launches),
-    FIELD_INT("elements", FIELD_OPTIONAL, struct synthetic_parameters, elements),
+    FIELD_INT("launches", FIELD_OPTIONAL, struct synthetic_section, launches),
+    FIELD_INT("elements", FIELD_OPTIONAL, struct synthetic_section, elements),
     FIELD_END,
 };
 
@@ -37,6 +72,7 @@ static const struct declaration_field fields[] = {
     WORKLOAD_DECLARATION_FIELDS(struct synthetic_declaration),
     FIELD_GROUP("synthetic", FIELD_REQUIRED, struct synthetic_declaration, synthetic,
                 section_fields),
+    FIELD_GROUP("service", FIELD_OPTIONAL, struct synthetic_declaration, service, service_fields),
     FIELD_END,
 };
 
@@ -50,12 +86,29 @@ struct synthetic_instance {
     float *received;
     struct buffer *source, *target;
     struct module *module;
+    bool stalled; /* the declared stall is over */
 };
+
+static enum status check_service(const struct declaration *declaration,
+                                 const struct synthetic_declaration *data, struct error *err)
+{
+    const struct synthetic_service *service = &data->service;
+
+    if (declaration_has(declaration, "service") && data->common.scenario != SCENARIO_SERVER)
+        return declaration_error(declaration, "service", err,
+                                 "`service` belongs to `scenario: server`; write that, or remove "
+                                 "it");
+    if (service->base_ns < 0 || service->per_item_ns < 0 || service->stall_ns < 0)
+        return declaration_error(declaration, "service", err,
+                                 "a time of `service` is negative; write durations such as 200us");
+    return STATUS_OK;
+}
 
 static enum status check_declaration(const struct declaration *declaration,
                                      struct workload *workload, struct error *err)
 {
     struct synthetic_declaration *data = declaration->data;
+    struct synthetic_parameters *parameters;
     enum status status;
 
     if (!declaration_has(declaration, "synthetic.launches"))
@@ -68,12 +121,16 @@ static enum status check_declaration(const struct declaration *declaration,
         status = workload_declaration_check_count(declaration, "synthetic.elements",
                                                   data->synthetic.elements, ELEMENTS_MAX,
                                                   "elements", err);
+    if (status == STATUS_OK)
+        status = check_service(declaration, data, err);
     if (status != STATUS_OK)
         return status;
-    workload->parameters = malloc(sizeof(data->synthetic));
-    if (workload->parameters == NULL)
+    parameters = malloc(sizeof(*parameters));
+    if (parameters == NULL)
         return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
-    memcpy(workload->parameters, &data->synthetic, sizeof(data->synthetic));
+    *parameters = (struct synthetic_parameters){data->synthetic.launches, data->synthetic.elements,
+                                                data->service};
+    workload->parameters = parameters;
     return STATUS_OK;
 }
 
@@ -202,10 +259,40 @@ static enum status iterate(struct workload_instance *base, struct error *err)
     return STATUS_OK;
 }
 
-static enum status verify(struct workload_instance *base, workload_check_fn *report, void *context,
-                          struct error *err)
+/* Sleeps as long as the kernel's timers are sure not to oversleep, then watches the clock. */
+static void wait_until(int64_t end_ns)
+{
+    if (end_ns - clock_monotonic_ns() > 2 * TIMER_SLACK_NS)
+        clock_sleep_until_ns(end_ns - TIMER_SLACK_NS);
+    while (clock_monotonic_ns() < end_ns)
+        ;
+}
+
+static enum status serve(struct workload_instance *base, const struct workload_step *step,
+                         struct error *err)
 {
     struct synthetic_instance *instance = (struct synthetic_instance *)base;
+    const struct synthetic_parameters *parameters = base->work.workload->parameters;
+    const struct synthetic_service *service = &parameters->service;
+    double length_ns =
+        (double)service->base_ns + (double)service->per_item_ns * (double)step->batch;
+    enum status status = iterate(base, err);
+
+    if (status == STATUS_OK)
+        status = device_synchronize(base->device, err);
+    if (service->law == SERVICE_EXPONENTIAL)
+        length_ns *= -log1p(-random_unit(random_at(base->work.seed, SERVICE_STREAM, step->number)));
+    if (service->stall_ns > 0 && step->at_ns >= service->stall_at_ns && !instance->stalled) {
+        instance->stalled = true;
+        length_ns += (double)service->stall_ns;
+    }
+    wait_until(step->begin_ns + (int64_t)length_ns);
+    return status;
+}
+
+static enum status compare_pattern(const struct synthetic_instance *instance,
+                                   workload_check_fn *report, void *context, struct error *err)
+{
     struct workload_check check = {
         .output = "pattern",
         .metric = "max_absolute",
@@ -214,17 +301,7 @@ static enum status verify(struct workload_instance *base, workload_check_fn *rep
         .passed = true,
     };
     uint64_t worst = 0;
-    enum status status;
 
-    /* A launch triggers the device's launch faults here too. */
-    status = iterate(base, err);
-    if (status == STATUS_OK)
-        status = device_synchronize(base->device, err);
-    if (status == STATUS_OK)
-        status = device_download(instance->source, 0, instance->received,
-                                 instance->elements * sizeof(float), err);
-    if (status != STATUS_OK)
-        return status;
     for (uint64_t i = 0; i < instance->elements; ++i) {
         double difference = fabs((double)instance->received[i] - (double)instance->pattern[i]);
 
@@ -245,6 +322,21 @@ static enum status verify(struct workload_instance *base, workload_check_fn *rep
                          (unsigned long long)worst, (double)instance->received[worst],
                          (double)instance->pattern[worst]);
     return STATUS_OK;
+}
+
+static enum status verify(struct workload_instance *base, workload_check_fn *report, void *context,
+                          struct error *err)
+{
+    struct synthetic_instance *instance = (struct synthetic_instance *)base;
+    /* A launch triggers the device's launch faults here too. */
+    enum status status = iterate(base, err);
+
+    if (status == STATUS_OK)
+        status = device_synchronize(base->device, err);
+    if (status == STATUS_OK)
+        status = device_download(instance->source, 0, instance->received,
+                                 instance->elements * sizeof(float), err);
+    return status == STATUS_OK ? compare_pattern(instance, report, context, err) : status;
 }
 
 /* The device computes nothing, so a launch and what memory holds is all that can be looked at. */
@@ -285,6 +377,64 @@ static enum status recheck(struct workload_instance *base, const char *expected,
     return STATUS_OK;
 }
 
+/* ---- handed over ---- */
+
+static void fill_pattern(const struct workload_case *work, const uint64_t *secret, float *ret)
+{
+    const struct synthetic_parameters *parameters = work->workload->parameters;
+    const uint64_t seed = secret ? *secret : work->seed;
+
+    for (uint64_t i = 0; i < (uint64_t)parameters->elements; ++i)
+        ret[i] = (float)(2 * random_unit(random_at(seed, 0, i)) - 1);
+}
+
+static struct tensor pattern_tensor(const struct workload_case *work)
+{
+    const struct synthetic_parameters *parameters = work->workload->parameters;
+
+    return tensor_new("pattern", DTYPE_F32, 1, (const uint64_t[]){(uint64_t)parameters->elements});
+}
+
+static enum status write_handover(const struct workload_case *work, bool inputs_only,
+                                  const uint64_t *secret, const char *path, struct error *err)
+{
+    const struct tensor pattern = pattern_tensor(work);
+    struct tensors file;
+    enum status status = tensors_create(path, &pattern, 1, &file, err);
+
+    (void)inputs_only;
+    if (status == STATUS_OK)
+        fill_pattern(work, secret, file.items[0].data);
+    tensors_close(&file);
+    return status;
+}
+
+static enum status judge_handover(const struct workload_case *work, const uint64_t *secret,
+                                  const struct tensors *outputs, int64_t iteration, bool whole,
+                                  workload_check_fn *report, void *context, struct error *err)
+{
+    const struct tensor pattern = pattern_tensor(work), *got = NULL;
+    float *wanted = malloc(pattern.bytes);
+    struct synthetic_instance instance = {.pattern = wanted, .elements = pattern.shape[0]};
+    enum status status =
+        wanted ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "synthetic: out of memory");
+
+    (void)iteration;
+    (void)whole;
+    if (status == STATUS_OK)
+        status =
+            tensors_find(outputs, "pattern", DTYPE_F32, DTYPE_F32, 1, pattern.shape, &got, err);
+    if (status == STATUS_OK) {
+        fill_pattern(work, secret, wanted);
+        instance.received = got->data;
+        status = compare_pattern(&instance, report, context, err);
+    }
+    free(wanted);
+    return status;
+}
+
+static const struct workload_handover handover = {write_handover, judge_handover};
+
 static size_t artifacts(struct workload_instance *base, struct module_artifact *ret,
                         size_t capacity)
 {
@@ -305,10 +455,13 @@ const struct workload_kind workload_synthetic = {
     .instance_size = sizeof(struct synthetic_instance),
     .init = init,
     .iterate = iterate,
+    .serve = serve,
+    .serves_tokens = true,
     .verify = verify,
     .spot_check = spot_check,
     .tolerance = tolerance,
     .recheck = recheck,
     .artifacts = artifacts,
+    .handover = &handover,
     .finish = finish,
 };

@@ -244,5 +244,6 @@ const struct workload_kind workload_training_step = {
     .artifacts = gpt2_instance_artifacts,
     .choices = gpt2_instance_choices,
     .facts = facts,
+    .handover = &training_handover,
     .finish = finish,
 };

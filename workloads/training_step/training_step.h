@@ -123,8 +123,9 @@ struct training_update {
     struct adamw adamw;
     uint64_t step;
     double inverse;
-    float *before; /* arrays one after another, `room` each */
+    float *before; /* TRAINING_ARRAYS one after another, `room` each */
 };
+enum { TRAINING_WEIGHT, TRAINING_GRADIENT, TRAINING_MOMENT1, TRAINING_MOMENT2, TRAINING_ARRAYS };
 /* Before the step: fetches weights and moments. training_update_finish follows, also on failure. */
 enum status training_update_begin(struct training_instance *instance,
                                   const struct training_window *windows, size_t count,
@@ -142,7 +143,13 @@ const float *training_update_gradient(const struct training_update *update);
 enum status training_update_check(struct training_instance *instance,
                                   const struct training_update *update, struct check_sink *sink,
                                   struct error *err);
+/* The same of arrays that the caller has, without the copy. */
+void training_update_compare(const struct training_update *update, const float *after, bool scaled,
+                             struct check_sink *sink);
 void training_update_finish(struct training_update *update);
+
+/* handover.c */
+extern const struct workload_handover training_handover;
 
 /* ends.c: the two ends of the backward pass */
 /*

@@ -16,7 +16,13 @@ static const char update_reason[] =
 static const char scaled_reason[] = "a dozen fp32 roundings of the terms that a value is made of, "
                                     "and those of the bias corrections";
 
-enum { WEIGHT, GRADIENT, MOMENT1, MOMENT2, ARRAYS };
+enum {
+    WEIGHT = TRAINING_WEIGHT,
+    GRADIENT = TRAINING_GRADIENT,
+    MOMENT1 = TRAINING_MOMENT1,
+    MOMENT2 = TRAINING_MOMENT2,
+    ARRAYS = TRAINING_ARRAYS
+};
 
 static enum status no_memory(struct error *err)
 {
@@ -212,24 +218,31 @@ static enum status check_copy(struct training_instance *instance,
     return status;
 }
 
-enum status training_update_check(struct training_instance *instance,
-                                  const struct training_update *update, struct check_sink *sink,
-                                  struct error *err)
+void training_update_compare(const struct training_update *update, const float *after, bool scaled,
+                             struct check_sink *sink)
 {
-    const struct gpt2_device *model = instance->gpt2.model;
     struct update_errors errors = {0};
-    float *after = malloc(ARRAYS * update->room * sizeof(*after));
-    enum status status = after ? fetch_arrays(instance, update, after, err) : no_memory(err);
     uint64_t at = 0;
 
-    for (size_t i = 0; i < update->count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < update->count; i++) {
         const struct training_window *window = &update->windows[i];
 
         compare_window(update, window->decay, after, at, window->count, &errors);
         at += window->count;
     }
+    report_update(update, &errors, scaled, sink);
+}
+
+enum status training_update_check(struct training_instance *instance,
+                                  const struct training_update *update, struct check_sink *sink,
+                                  struct error *err)
+{
+    const struct gpt2_device *model = instance->gpt2.model;
+    float *after = malloc(ARRAYS * update->room * sizeof(*after));
+    enum status status = after ? fetch_arrays(instance, update, after, err) : no_memory(err);
+
     if (status == STATUS_OK)
-        report_update(update, &errors, model->plan.scale > 0.0, sink);
+        training_update_compare(update, after, model->plan.scale > 0.0, sink);
     if (status == STATUS_OK && model->buffers[GPT2_MASTER])
         status = check_copy(instance, update, after + WEIGHT * update->room, sink, err);
     free(after);

@@ -1,7 +1,8 @@
 /*
- * A preloaded library whose clock is slow: CLOCK_MONOTONIC runs at a quarter from its first reading
- * on, in processes whose arguments have the word CHEAT_CLOCK ("" is in all of them). For tests
- * alone.
+ * A preloaded library whose clock is slow: CLOCK_MONOTONIC runs at a quarter, in processes whose
+ * arguments have the word CHEAT_CLOCK ("" is in all of them), from its first reading on, or from
+ * CHEAT_AFTER_MS later on: in the middle of a window, both of whose ends then are within what the
+ * harness saw. For tests alone.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,8 @@ static int is_asked(void)
 __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *ret)
 {
     static long long first;
+    const char *loses = getenv("CHEAT_LOSES_PPM"); /* of the time since; not set: three quarters */
+    const char *after = getenv("CHEAT_AFTER_MS");
     long long ns;
 
     if (syscall(SYS_clock_gettime, clock, ret) != 0)
@@ -41,8 +44,9 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct
         return 0;
     ns = ret->tv_sec * 1000000000LL + ret->tv_nsec;
     if (!first)
-        first = ns;
-    ns = first + (ns - first) / 4;
+        first = ns + (after ? atoll(after) * 1000000 : 0);
+    if (ns > first)
+        ns -= (long long)((double)(ns - first) * (loses ? atof(loses) : 750000) / 1e6);
     ret->tv_sec = ns / 1000000000;
     ret->tv_nsec = ns % 1000000000;
     return 0;

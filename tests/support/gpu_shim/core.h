@@ -104,8 +104,9 @@ enum core_result core_event_elapsed(struct core_event *start, struct core_event 
 
 #define CORE_ALGORITHMS_MAX 24
 /*
- * ASSAY_SHIM_ALGORITHMS="30000000,fail,3000000" lists so many; a launch of each moves the events'
- * clock, which then moves by nothing else, by so many ns, and one with "fail" cannot be launched.
+ * ASSAY_SHIM_ALGORITHMS="30000000,fail,3000000" lists so many; a launch of each takes so many ns
+ * and moves the events' clock by them, which then moves by nothing else; one with "fail" cannot be
+ * launched.
  * Unset: two, and real time.
  */
 unsigned core_algorithm_count(void);

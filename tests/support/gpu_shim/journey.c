@@ -13,6 +13,7 @@
 #include "backends/telemetry.h"
 #include "tests/support/gpu_shim/shim.h"
 #include "workloads/workload.h"
+#include "tests/support/operations.h"
 
 #define SIDE 8
 #define BATCH 2
@@ -178,30 +179,30 @@ static enum status use_gemm(struct device *device, struct buffer *a, struct buff
         .bias_type = DTYPE_F32,
     };
     float ones[COUNT], out[COUNT] = {0.0f};
-    struct gemm *gemm = NULL;
-    struct gemm_info info;
-    enum status status = device_gemm_create(device, &shape, &gemm, err);
+    struct operation *gemm = NULL;
+    struct operation_info info;
+    enum status status = create_gemm(device, &shape, &gemm, err);
 
     for (size_t i = 0; i < COUNT; i++)
         ones[i] = 1.0f;
-    NEXT(device_gemm_describe(gemm, &info, err));
+    NEXT(operation_describe(gemm, &info, err));
     if (status == STATUS_OK && info.algorithms > 1)
-        NEXT(device_gemm_select(gemm, 1, err));
+        NEXT(operation_select(gemm, 1, err));
     for (uint64_t offset = 0; offset < 2; offset++) {
-        const struct gemm_operand shifted = {a, offset}, result = {c, offset};
+        const struct operand shifted = {a, offset}, result = {c, offset};
         const struct gemm_operands operands = {
             .a = shifted, .b = shifted, .c = result, .bias = shifted, .d = result};
 
         NEXT(device_upload(a, 0, ones, sizeof(ones), err));
         NEXT(device_upload(c, 0, ones, sizeof(ones), err));
-        NEXT(device_gemm_run(gemm, &operands, err));
+        NEXT(run_gemm(gemm, &operands, err));
         NEXT(device_download(c, 0, out, sizeof(out), err));
         if (status == STATUS_OK &&
             (out[offset] != SIDE + 2 || out[offset + BATCH * SIDE * SIDE - 1] != SIDE + 2 ||
              out[offset + BATCH * SIDE * SIDE] != 1.0f))
             status = error_set(err, STATUS_CHECK_FAILED, "wrong GEMM: %g", (double)out[offset]);
     }
-    device_gemm_destroy(gemm);
+    operation_destroy(gemm);
     return status;
 }
 
@@ -222,26 +223,26 @@ static enum status use_convolution(struct device *device, struct buffer *a, stru
         .kernel_width = 2,
         .pad_x = 1,
     };
-    const struct gemm_operand ones = {a, 0}, result = {c, 1};
+    const struct operand ones = {a, 0}, result = {c, 1};
     float numbers[COUNT], out[COUNT] = {0.0f};
-    struct convolution *convolution = NULL;
-    struct convolution_info info;
-    enum status status = device_convolution_create(device, &shape, &convolution, err);
+    struct operation *convolution = NULL;
+    struct operation_info info;
+    enum status status = create_convolution(device, &shape, &convolution, err);
 
     for (size_t i = 0; i < COUNT; i++)
         numbers[i] = 1.0f;
     NEXT(device_upload(a, 0, numbers, sizeof(numbers), err));
     NEXT(device_upload(c, 0, numbers, sizeof(numbers), err));
-    NEXT(device_convolution_describe(convolution, &info, err));
-    if (info.library.algorithms > 1)
-        NEXT(device_convolution_select(convolution, 1, err));
-    NEXT(device_convolution_set_weights(convolution, &ones, err));
-    NEXT(device_convolution_run(convolution, &ones, &result, err));
+    NEXT(operation_describe(convolution, &info, err));
+    if (info.algorithms > 1)
+        NEXT(operation_select(convolution, 1, err));
+    NEXT(operation_set_weights(convolution, &ones, err));
+    NEXT(run_convolution(convolution, &ones, &result, err));
     NEXT(device_download(c, 0, out, sizeof(out), err));
     if (status == STATUS_OK && (out[0] != 1.0f || out[1] != 4.0f || out[1 + 4] != 8.0f ||
                                 out[1 + 4 * SIDE] != 4.0f || out[1 + 4 * (SIDE + 1)] != 1.0f))
         status = error_set(err, STATUS_CHECK_FAILED, "wrong convolution: %g", (double)out[5]);
-    device_convolution_destroy(convolution);
+    operation_destroy(convolution);
     return status;
 }
 
@@ -263,7 +264,7 @@ static enum status use_attention(struct device *device, struct buffer *a, struct
         .v = rows,
         .o = rows,
     };
-    const struct gemm_operand ones = {a, 0};
+    const struct operand ones = {a, 0};
     const struct attention_operands operands = {
         .q = ones,
         .k = ones,
@@ -276,20 +277,22 @@ static enum status use_attention(struct device *device, struct buffer *a, struct
         .d_v = {c, 6 * LENGTH * HEAD},
     };
     uint16_t numbers[LENGTH * HEAD], out[LENGTH * HEAD] = {0};
-    struct attention *attention = NULL;
-    struct attention_info info;
-    enum status status = device_attention_create(device, &shape, &attention, err);
+    struct operation *forward = NULL, *backward = NULL;
+    struct operation_info info;
+    enum status status = create_attention(device, OPERATION_ATTENTION, &shape, &forward, err);
 
     for (size_t i = 0; i < LENGTH * HEAD; i++)
         numbers[i] = 0x3f80; /* 1 in bf16 */
+    NEXT(create_attention(device, OPERATION_ATTENTION_BACKWARD, &shape, &backward, err));
     NEXT(device_upload(a, 0, numbers, sizeof(numbers), err));
-    NEXT(device_attention_describe(attention, &info, err));
-    NEXT(device_attention_forward(attention, &operands, err));
-    NEXT(device_attention_backward(attention, &operands, err));
+    NEXT(operation_describe(forward, &info, err));
+    NEXT(run_attention(forward, &operands, err));
+    NEXT(run_attention(backward, &operands, err));
     NEXT(device_download(c, 0, out, sizeof(out), err));
     if (status == STATUS_OK && (out[0] != 0x3f80 || out[LENGTH * HEAD - 1] != 0x3f80))
         status = error_set(err, STATUS_CHECK_FAILED, "wrong attention: %x", out[0]);
-    device_attention_destroy(attention);
+    operation_destroy(forward);
+    operation_destroy(backward);
     return status;
 }
 
@@ -336,13 +339,13 @@ static enum status use_all(struct device *device, struct journey_outcome *outcom
     NEXT(device_buffer_alloc(device, BYTES, BUFFER_READ_ONLY, &other, &outcome->err));
     if (!attention_alone)
         NEXT(use_kernel(device, buffer, &outcome->err));
-    outcome->has_gemm = device_has_gemm(device);
+    outcome->has_gemm = device_has_operation(device, OPERATION_GEMM);
     if ((outcome->has_gemm || gemm_expected) && !attention_alone)
         NEXT(use_gemm(device, buffer, other, &outcome->err));
-    outcome->has_convolutions = device_has_convolutions(device);
+    outcome->has_convolutions = device_has_operation(device, OPERATION_CONVOLUTION);
     if (outcome->has_convolutions && !attention_alone)
         NEXT(use_convolution(device, buffer, other, &outcome->err));
-    outcome->has_attention = device_has_attention(device);
+    outcome->has_attention = device_has_operation(device, OPERATION_ATTENTION);
     if (outcome->has_attention)
         NEXT(use_attention(device, buffer, other, &outcome->err));
     if (!attention_alone)

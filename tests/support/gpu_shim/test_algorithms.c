@@ -13,6 +13,7 @@
 
 #include "tests/support/gpu_shim/journey.h"
 #include "workloads/ops/gemm.h"
+#include "tests/support/operations.h"
 
 #define SIDE 16
 #define ONE 0x3f80 /* in bf16 */
@@ -79,7 +80,7 @@ static json_t *autotune(const char *times, enum precision precision, json_t **re
 /* The library's own name of the algorithm at an index. */
 static const char *name_of(uint32_t index)
 {
-    static struct gemm_info info;
+    static struct operation_info info;
     const struct gemm_shape shape = {
         .precision = PRECISION_BF16,
         .m = SIDE,
@@ -89,12 +90,12 @@ static const char *name_of(uint32_t index)
         .b = {.type = DTYPE_BF16, .stride = SIDE, .transpose = true},
         .c = {.type = DTYPE_F32, .stride = SIDE},
     };
-    struct gemm *gemm = NULL;
+    struct operation *gemm = NULL;
 
-    assert_int_equal(device_gemm_create(device, &shape, &gemm, NULL), STATUS_OK);
-    assert_int_equal(device_gemm_select(gemm, index, NULL), STATUS_OK);
-    assert_int_equal(device_gemm_describe(gemm, &info, NULL), STATUS_OK);
-    device_gemm_destroy(gemm);
+    assert_int_equal(create_gemm(device, &shape, &gemm, NULL), STATUS_OK);
+    assert_int_equal(operation_select(gemm, index, NULL), STATUS_OK);
+    assert_int_equal(operation_describe(gemm, &info, NULL), STATUS_OK);
+    operation_destroy(gemm);
     return info.algorithm;
 }
 
@@ -243,15 +244,15 @@ static void test_select(void **state)
         .b = {.type = DTYPE_BF16, .stride = SIDE, .transpose = true},
         .c = {.type = DTYPE_F32, .stride = SIDE},
     };
-    struct gemm *gemm = NULL;
+    struct operation *gemm = NULL;
     struct error err = ERROR_INIT;
 
     (void)state;
     list("1,1,1");
-    assert_int_equal(device_gemm_create(device, &shape, &gemm, NULL), STATUS_OK);
-    assert_int_equal(device_gemm_select(gemm, 3, &err), STATUS_NOT_FOUND);
+    assert_int_equal(create_gemm(device, &shape, &gemm, NULL), STATUS_OK);
+    assert_int_equal(operation_select(gemm, 3, &err), STATUS_NOT_FOUND);
     assert_non_null(strstr(err.message, "there is no number 3"));
-    device_gemm_destroy(gemm);
+    operation_destroy(gemm);
 }
 
 /* fp4 is requested with its block scales; a library without them says so. */
@@ -266,38 +267,38 @@ static void test_fp4(void **state)
         .b = {.type = DTYPE_E2M1, .stride = 128, .transpose = true},
         .c = {.type = DTYPE_F32, .stride = 128},
     };
-    struct gemm *gemm = NULL;
-    struct gemm_info info;
+    struct operation *gemm = NULL;
+    struct operation_info info;
     struct buffer *buffer = NULL;
     struct gemm_operands all = {0};
     struct error err = ERROR_INIT;
 
     (void)state;
-    device_gemm_support(device, PRECISION_FP4, &info);
+    operation_support(device, OPERATION_GEMM, PRECISION_FP4, &info);
     assert_int_equal(info.support, SUPPORT_ABSENT);
     assert_non_null(strstr(info.method, "INVALID_VALUE"));
     setenv("ASSAY_SHIM_FP4", "1", 1);
-    device_gemm_support(device, PRECISION_FP4, &info);
+    operation_support(device, OPERATION_GEMM, PRECISION_FP4, &info);
     assert_int_equal(info.support, SUPPORT_NATIVE);
     assert_non_null(strstr(info.method, "a scale each"));
-    assert_int_equal(device_gemm_create(device, &shape, &gemm, &err), STATUS_OK);
+    assert_int_equal(create_gemm(device, &shape, &gemm, &err), STATUS_OK);
     assert_int_equal(device_buffer_alloc(device, 65536, BUFFER_READ_WRITE, &buffer, NULL),
                      STATUS_OK);
     all.a.buffer = all.b.buffer = all.c.buffer = buffer;
-    assert_int_equal(device_gemm_run(gemm, &all, &err), STATUS_UNSUPPORTED);
+    assert_int_equal(run_gemm(gemm, &all, &err), STATUS_UNSUPPORTED);
     assert_non_null(strstr(err.message, "needs a scale"));
     unsetenv("ASSAY_SHIM_FP4");
-    device_gemm_destroy(gemm);
+    operation_destroy(gemm);
     device_buffer_free(buffer);
 }
 
 /* The stand-in for AMD has the FNUZ kinds alone, as gfx942; NVIDIA's libraries know none. */
 static void test_fp8_kinds(void **state)
 {
-    struct gemm_info info;
+    struct operation_info info;
 
     (void)state;
-    device_gemm_support(device, PRECISION_FP8_E4M3, &info);
+    operation_support(device, OPERATION_GEMM, PRECISION_FP8_E4M3, &info);
     assert_int_equal(info.support, SUPPORT_NATIVE);
     if (strcmp(BACKEND, "hip") == 0)
         assert_non_null(strstr(info.method, "(e4m3_fnuz alone)"));

@@ -19,6 +19,7 @@
 #include "backends/hip/runtime.h"
 #include "backends/telemetry.h"
 #include "tests/support/gpu_shim/journey_faults.h"
+#include "tests/support/operations.h"
 
 #define NAME(name, parameters) #name,
 static const char *const runtime_functions[] = {HIP_RUNTIME_REQUIRED_MAP(NAME)
@@ -147,8 +148,8 @@ static enum status multiply_f64(struct device *device, struct journey_outcome *o
                                      .c = matrix};
     double ones[SIDE * SIDE], out[SIDE * SIDE] = {0.0};
     struct buffer *in = NULL, *result = NULL;
-    struct gemm *gemm = NULL;
-    struct gemm_info info = {.library = ""};
+    struct operation *gemm = NULL;
+    struct operation_info info = {.library = ""};
     enum status status = device_buffer_alloc(device, sizeof(ones), BUFFER_READ_WRITE, &in, err);
 
     for (size_t i = 0; i < SIDE * SIDE; i++)
@@ -158,19 +159,19 @@ static enum status multiply_f64(struct device *device, struct journey_outcome *o
     status = call
     NEXT(device_buffer_alloc(device, sizeof(ones), BUFFER_READ_WRITE, &result, err));
     NEXT(device_upload(in, 0, ones, sizeof(ones), err));
-    NEXT(device_gemm_create(device, &shape, &gemm, err));
-    NEXT(device_gemm_describe(gemm, &info, err));
+    NEXT(create_gemm(device, &shape, &gemm, err));
+    NEXT(operation_describe(gemm, &info, err));
     if (status == STATUS_OK) {
         const struct gemm_operands operands = {.a = {in, 0}, .b = {in, 0}, .c = {result, 0}};
 
-        status = device_gemm_run(gemm, &operands, err);
+        status = run_gemm(gemm, &operands, err);
     }
     NEXT(device_download(result, 0, out, sizeof(out), err));
     if (status == STATUS_OK &&
         (out[0] != SIDE || out[SIDE * SIDE - 1] != SIDE || strcmp(info.library, "rocBLAS") != 0))
         status = error_set(err, STATUS_CHECK_FAILED, "wrong GEMM by %s", info.library);
 #undef NEXT
-    device_gemm_destroy(gemm);
+    operation_destroy(gemm);
     device_buffer_free(in);
     device_buffer_free(result);
     return status;

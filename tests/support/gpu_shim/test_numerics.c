@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/support/gpu_shim/journey.h"
+#include "tests/support/operations.h"
 
 #define INPUT_NOT_REPORTED "(operands' type not reported)"
 
@@ -107,13 +108,13 @@ static void expect(const struct expectation *row)
                              : DTYPE_F32,
               .stride = 16},
     };
-    struct gemm *gemm = NULL;
-    struct gemm_info info;
+    struct operation *gemm = NULL;
+    struct operation_info info;
     struct error err = ERROR_INIT;
     enum status status;
 
     setenv("ASSAY_SHIM_FLAGS", row->flags, 1);
-    status = device_gemm_create(journey_device, &shape, &gemm, &err);
+    status = create_gemm(journey_device, &shape, &gemm, &err);
     if (status != (row->count > 0 ? STATUS_OK : STATUS_UNSUPPORTED))
         fail_msg("%s, flags %s: %s", precision_name(row->precision), row->flags, err.message);
     if (status != STATUS_OK) {
@@ -121,12 +122,12 @@ static void expect(const struct expectation *row)
             fail_msg("flags %s: %s", row->flags, err.message);
         return;
     }
-    assert_int_equal(device_gemm_describe(gemm, &info, NULL), STATUS_OK);
+    assert_int_equal(operation_describe(gemm, &info, NULL), STATUS_OK);
     if (info.support != row->support || info.algorithms != row->count ||
         strstr(info.method, row->method) == NULL)
         fail_msg("%s, flags %s: %s, %u algorithms, %s", precision_name(row->precision), row->flags,
                  support_name(info.support), (unsigned)info.algorithms, info.method);
-    device_gemm_destroy(gemm);
+    operation_destroy(gemm);
 }
 
 static void expect_all(const struct expectation *rows, size_t count)

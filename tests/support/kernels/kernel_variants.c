@@ -5,6 +5,7 @@
 
 #include "harness/core/embed.h"
 #include "harness/core/text.h"
+#include "workloads/ops/attention.h"
 #include "workloads/reference_loop.h"
 
 extern const struct embed_file kernel_texts[];
@@ -178,44 +179,43 @@ static enum status synchronize(struct device *device, struct error *err)
     return STATUS_OK;
 }
 
-static enum status gemm_create(struct device *device, const struct gemm_shape *shape,
-                               struct gemm **ret, struct error *err)
+static void gemm_destroy(struct operation *gemm)
 {
-    struct gemm *gemm = calloc(1, sizeof(*gemm));
-
-    (void)device;
-    (void)shape;
-    if (gemm == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
-    *ret = gemm;
-    return STATUS_OK;
-}
-
-static void gemm_destroy(struct device *device, struct gemm *gemm)
-{
-    (void)device;
     free(gemm);
 }
 
-static enum status gemm_run(struct device *device, struct gemm *gemm,
-                            const struct gemm_operands *operands, struct error *err)
+static enum status gemm_run(struct operation *gemm, const union operands *operands,
+                            struct error *err)
 {
-    (void)device;
     (void)gemm;
     (void)operands;
     (void)err;
     return STATUS_OK;
 }
 
-static enum status gemm_describe(struct device *device, const struct gemm *gemm,
-                                 struct gemm_info *ret, struct error *err)
+static enum status gemm_describe(const struct operation *gemm, struct operation_info *ret,
+                                 struct error *err)
 {
-    (void)device;
     (void)gemm;
     (void)err;
-    *ret = (struct gemm_info){.library = "none", .support = SUPPORT_NATIVE};
+    *ret = (struct operation_info){.library = "none", .support = SUPPORT_NATIVE};
     return STATUS_OK;
 }
+
+static enum status gemm_create(struct device *device, const struct operation_desc *desc,
+                               struct operation **ret, struct error *err)
+{
+    static const struct operation_ops ops = {
+        .destroy = gemm_destroy, .run = gemm_run, .describe = gemm_describe};
+
+    *ret = operation_new(sizeof(**ret), device, desc, &ops, err);
+    return *ret ? STATUS_OK : STATUS_NO_MEMORY;
+}
+
+static const struct operation_implementation operations[] = {
+    {OPERATION_GEMM, NULL, gemm_create},
+    {0},
+};
 
 static size_t lane_candidates(struct device *device, uint32_t *ret, size_t capacity)
 {
@@ -239,10 +239,7 @@ static const struct device_ops listener_ops = {
     .module_describe = module_describe,
     .kernel_launch = kernel_launch,
     .synchronize = synchronize,
-    .gemm_create = gemm_create,
-    .gemm_destroy = gemm_destroy,
-    .gemm_run = gemm_run,
-    .gemm_describe = gemm_describe,
+    .operations = operations,
     .lane_candidates = lane_candidates,
     .close = close_device,
 };
@@ -317,6 +314,23 @@ static enum status listen_to_reference_loop(struct kernel_variants *variants, st
     return status;
 }
 
+/* Attention over a cache of keys, which no workload of the catalog has. */
+static enum status listen_to_attention(struct kernel_variants *variants, uint32_t lanes,
+                                       struct error *err)
+{
+    static const enum dtype storages[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F16};
+    struct listener device = make_listener(lanes, variants);
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < 3 && status == STATUS_OK; i++) {
+        struct attention_text *text = NULL;
+
+        status = attention_text_create(&device.base, storages[i], 64, lanes, &text, err);
+        attention_text_destroy(text);
+    }
+    return status;
+}
+
 enum status kernel_variants_collect(const uint32_t *lanes, size_t lanes_count,
                                     struct kernel_variants *ret, struct error *err)
 {
@@ -333,6 +347,8 @@ enum status kernel_variants_collect(const uint32_t *lanes, size_t lanes_count,
             }
         }
     small_cases_finish(&cases);
+    for (size_t l = 0; l < lanes_count && status == STATUS_OK; l++)
+        status = listen_to_attention(&variants, lanes[l], err);
     if (status == STATUS_OK)
         status = listen_to_reference_loop(&variants, err);
     if (status == STATUS_OK)

@@ -12,7 +12,8 @@ static const struct {
     {"dimension", 35},  {"lookups", 41},   {"layers", 1},     {"heads", 2},
     {"width", 32},      {"context", 16},   {"mlp_ratio", 2},  {"sequence_length", 16},
     {"sequences", 1},   {"successors", 8}, {"fp32_steps", 1}, {"height", 7},
-    {"channels", 6},    {"filters", 10},
+    {"channels", 6},    {"filters", 10},   {"prompt", 9},     {"output", 7},
+    {"min", 2},         {"max", 8}, /* of a server's requests */
 };
 
 /* Of a list of shapes; more of them differ in size alone. */

@@ -5,7 +5,7 @@ Needs mpmath (BSD). Run by hand when a function is added; the tests read the tab
 Arguments are the doubles that their decimal spelling reads as, so that a difference is the
 function's and not the argument's.
 """
-from mpmath import mp, mpf, betainc, loggamma, erfc, quad, sqrt, exp, gamma, nstr
+from mpmath import mp, mpf, betainc, gammainc, log, loggamma, erfc, quad, sqrt, exp, gamma, nstr
 
 mp.dps = 50
 
@@ -85,6 +85,10 @@ for a, b in (("0.5", "0.5"), ("0.5", "7"), ("1", "1"), ("2", "3.5"), ("10", "990
 for k, n, p in (("0", "5", "0.5"), ("3", "1000", "0.01"), ("4", "1000", "0.01"), ("985.5", "1000", "0.99"),
                 ("17.25", "34.5", "0.5"), ("4999", "10000", "0.5")):
     put("binomial_cdf", [k, n, p], betainc(d(n) - d(k), d(k) + 1, 0, 1 - d(p), regularized=True))
+for a in "0.01 0.4444444444444444 1 2.5 100".split():
+    for f in "1e-6 0.1 0.7 0.999 1.5 4 30".split():
+        x = repr(float(f) * (float(a) + 1))
+        put("gamma_upper_log", [a, x], log(gammainc(d(a), d(x), mp.inf, regularized=True)))
 mp.dps = 35
 for df in ("2", "9", "39"):
     for t, delta in (("2.262", "0"), ("2.262", "1"), ("2.262", "4.472"), ("-2.262", "0.5"), ("0", "2"), ("5", "4")):

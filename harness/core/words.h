@@ -3,8 +3,8 @@
  * last output can explain its end. The descriptor is that of a file of a fixed size without a name:
  * a chatty library cannot fill a disk.
  */
-#ifndef ASSAY_RUNNER_WORDS_H
-#define ASSAY_RUNNER_WORDS_H
+#ifndef ASSAY_CORE_WORDS_H
+#define ASSAY_CORE_WORDS_H
 
 #include "harness/core/text.h"
 

@@ -1,4 +1,4 @@
-#include "harness/runner/words.h"
+#include "harness/core/words.h"
 
 #include <fcntl.h>
 #include <unistd.h>

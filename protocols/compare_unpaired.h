@@ -1,11 +1,8 @@
-/* analyze_unpaired - series of one file compared with one of them, for `assay analyze --baseline`.
- */
-#ifndef ASSAY_CLI_ANALYZE_UNPAIRED_H
-#define ASSAY_CLI_ANALYZE_UNPAIRED_H
+/* compare_unpaired - two estimates of samples compared, for `assay analyze --baseline`. */
+#ifndef ASSAY_PROTOCOLS_COMPARE_UNPAIRED_H
+#define ASSAY_PROTOCOLS_COMPARE_UNPAIRED_H
 
-#include <jansson.h>
-
-#include "harness/core/text.h"
+#include "harness/core/status.h"
 #include "protocols/compare.h"
 #include "protocols/estimate.h"
 

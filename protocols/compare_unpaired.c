@@ -1,4 +1,4 @@
-#include "harness/cli/analyze_unpaired.h"
+#include "protocols/compare_unpaired.h"
 
 #include <stdlib.h>
 

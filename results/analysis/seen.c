@@ -1,0 +1,115 @@
+#include "results/analysis/seen.h"
+
+#include <jansson.h>
+#include <sqlite3.h>
+
+#include "protocols/conduct.h"
+
+#define CONDUCT                                                                                    \
+    "SELECT coalesce(e.facts -> '$.conduct', 'null'), p.begin_ns, p.end_ns FROM trial_end e"       \
+    " LEFT JOIN phase p ON p.trial = e.trial AND p.name = 'window' WHERE e.trial = ?1"
+/* Their names alone: values may be withheld. */
+#define PRELOADS                                                                                   \
+    "SELECT replace(replace(r.name, 'host.ld_so_preload', '/etc/ld.so.preload'), 'variable.', '')" \
+    " FROM environment n CROSS JOIN reading_member m ON m.reading_set = n.readings CROSS JOIN"     \
+    " reading r ON r.id = m.reading WHERE n.trial = ?1 AND n.at = 'host' AND r.name IN"            \
+    " ('variable.LD_PRELOAD', 'variable.LD_AUDIT', 'host.ld_so_preload') ORDER BY 1"
+/* The reference loop's kernel is no artifact, so kernels are known by their folder as well. */
+#define FILES                                                                                      \
+    "WITH stacks AS MATERIALIZED (SELECT DISTINCT s.stack FROM trial t JOIN trial_stack s ON"      \
+    " s.trial = t.id WHERE t.cell = ?1), mapped AS MATERIALIZED (SELECT DISTINCT lower(hex("       \
+    "c.sha256)) AS sha256, c.manager, c.path FROM stacks s CROSS JOIN stack_member m ON m.stack"   \
+    " = s.stack CROSS JOIN component c ON c.id = m.component WHERE c.sha256 IS NOT NULL AND"       \
+    " c.kind IN ('library', 'executable')), made AS MATERIALIZED (SELECT lower(hex("               \
+    "g.tool_digest)) AS sha256 FROM cell c JOIN campaign g ON g.id = c.campaign WHERE c.id = ?1"   \
+    " UNION SELECT b.body ->> '$.binary' FROM (SELECT DISTINCT a.content FROM trial t JOIN"        \
+    " artifact a ON a.trial = t.id WHERE t.cell = ?1) a JOIN content b ON b.digest = a.content)"   \
+    " SELECT count(DISTINCT sha256) FROM mapped WHERE manager IS NULL AND NOT EXISTS (SELECT 1"    \
+    " FROM made WHERE made.sha256 = mapped.sha256) AND path NOT LIKE '%/assay/kcache/%' HAVING"    \
+    " EXISTS (SELECT 1 FROM mapped WHERE manager IS NOT NULL)"
+
+static enum status failed(struct store *store, struct error *err)
+{
+    return error_set(err, STATUS_IO, "%s: reading a result: %s", store_path(store),
+                     sqlite3_errmsg(store_connection(store)));
+}
+
+/* What the harness noted of the trial and its worker's phase `window`; false: withheld, or none. */
+static bool take_conduct(sqlite3_stmt *row, struct conduct *ret)
+{
+    json_t *json = json_loads((const char *)sqlite3_column_text(row, 0), 0, NULL);
+    const bool known = conduct_from_json(json, ret);
+
+    json_decref(json);
+    if (sqlite3_column_type(row, 1) != SQLITE_NULL) {
+        ret->window.begin_ns = sqlite3_column_int64(row, 1);
+        ret->window.end_ns = sqlite3_column_int64(row, 2);
+    }
+    return known;
+}
+
+/* Clocks that do not agree, yet not so far that the trial were invalid. */
+static void add_clocks(sqlite3_stmt *row, int64_t number, struct finding_list *findings)
+{
+    struct conduct conduct = conduct_new();
+
+    if (!take_conduct(row, &conduct))
+        return;
+    for (enum conduct_clock i = 0; i < CONDUCT_CLOCK_COUNT; i++) {
+        const double share = conduct_clock_share(&conduct, i);
+
+        if (share > CONDUCT_CLOCK_NOTED)
+            finding_add(findings, FINDING_CLOCK_DISAGREES, number, conduct_clock_words(i), &share);
+    }
+}
+
+static void add_preload(sqlite3_stmt *row, int64_t number, struct finding_list *findings)
+{
+    finding_add(findings, FINDING_PRELOADED, number, (const char *)sqlite3_column_text(row, 0),
+                NULL);
+}
+
+static void add_files(sqlite3_stmt *row, int64_t number, struct finding_list *findings)
+{
+    const double files = (double)sqlite3_column_int64(row, 0);
+
+    if (files > 0)
+        finding_add(findings, FINDING_NO_PACKAGE, number, NULL, &files);
+}
+
+/* Calls `add` with each row that the query gives for `id`. */
+static enum status each_row(struct store *store, const char *sql, int64_t id, int64_t number,
+                            void (*add)(sqlite3_stmt *, int64_t, struct finding_list *),
+                            struct finding_list *findings, struct error *err)
+{
+    sqlite3_stmt *row = NULL;
+    enum status status = STATUS_OK;
+    int rc = store_prepare(store, sql, &row);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_int64(row, 1, id);
+    while (rc == SQLITE_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
+        add(row, number, findings);
+        rc = SQLITE_OK;
+    }
+    if (rc != SQLITE_DONE)
+        status = failed(store, err);
+    store_release(row);
+    return status;
+}
+
+enum status seen_add_trial(struct store *store, int64_t trial, int64_t number,
+                           struct finding_list *findings, struct error *err)
+{
+    const enum status status = each_row(store, CONDUCT, trial, number, add_clocks, findings, err);
+
+    return status == STATUS_OK
+               ? each_row(store, PRELOADS, trial, number, add_preload, findings, err)
+               : status;
+}
+
+enum status seen_add_files(struct store *store, int64_t cell, struct finding_list *findings,
+                           struct error *err)
+{
+    return each_row(store, FILES, cell, 0, add_files, findings, err);
+}

@@ -1,0 +1,27 @@
+/*
+ * seen - findings from what the harness saw of a cell's trials: clocks that do not agree, libraries
+ * that were preloaded, files that belong to no package. Derived from stored rows alone. Paths are
+ * left out, since they may be withheld and an estimate may not.
+ */
+#ifndef ASSAY_RESULTS_ANALYSIS_SEEN_H
+#define ASSAY_RESULTS_ANALYSIS_SEEN_H
+
+#include <stdint.h>
+
+#include "harness/core/status.h"
+#include "protocols/finding.h"
+#include "results/store/store.h"
+
+/* Adds those of the trial that is `number` in its cell.. */
+enum status seen_add_trial(struct store *store, int64_t trial, int64_t number,
+                           struct finding_list *findings, struct error *err);
+
+/*
+ * Adds how many files that workers of the cell had mapped belong to no package: neither a
+ * program's nor a kernel's that assay made. Nothing where no file has a package, as where no
+ * package manager is known.
+ */
+enum status seen_add_files(struct store *store, int64_t cell, struct finding_list *findings,
+                           struct error *err);
+
+#endif
