@@ -12,7 +12,7 @@ endforeach()
 assay_add_test(NAME store_flips LIBS assay_store_scenario LABELS faults COST 18 LONG
     SOURCES ${CMAKE_CURRENT_LIST_DIR}/store_flips.c)
 target_link_options(store_memory PRIVATE
-    -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup)
+    -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=json_loads,--wrap=json_loadb)
 assay_add_test(NAME verify_flips LIBS assay_store_fixture LABELS faults COST 32 LONG
     SOURCES ${CMAKE_CURRENT_LIST_DIR}/verify_flips.c)
 assay_add_test(NAME verify_memory LIBS assay_store_fixture LABELS faults COST 20

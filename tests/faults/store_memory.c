@@ -1,7 +1,8 @@
 /*
  * Every allocation fails, one after the other, until a run of the store goes through: those of our
  * own code (through the linker), of SQLite and of jansson (through their hooks). Once a single
- * allocation, once all following ones.
+ * allocation, once all following ones. A parse of jansson fails as a whole: its lexer (2.14,
+ * lex_save) ignores that its buffer did not grow, and ends the process by an assertion.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +22,15 @@ void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *old, size_t size);
 char *__wrap_strdup(const char *string);
+json_t *__real_json_loads(const char *input, size_t flags, json_error_t *error);
+json_t *__wrap_json_loads(const char *input, size_t flags, json_error_t *error);
+json_t *__real_json_loadb(const char *buffer, size_t length, size_t flags, json_error_t *error);
+json_t *__wrap_json_loadb(const char *buffer, size_t length, size_t flags, json_error_t *error);
 
 static struct {
     bool armed, lasting, happened;
-    bool in_json; /* it was jansson's, whose parser calls some of them bad input */
+    bool in_json;          /* it was jansson's, whose parser calls some of them bad input */
+    bool parsing, refused; /* one that failed in the parse */
     long fail_at, calls;
 } memory;
 
@@ -76,9 +82,34 @@ static void *json_malloc(size_t size)
 {
     if (fails()) {
         memory.in_json = true;
-        return NULL;
+        memory.refused = memory.parsing;
+        return memory.parsing ? __real_malloc(size) : NULL;
     }
     return __real_malloc(size);
+}
+
+static json_t *parsed(json_t *json, json_error_t *error)
+{
+    memory.parsing = false;
+    if (!memory.refused)
+        return json;
+    memory.refused = false;
+    json_decref(json);
+    if (error)
+        snprintf(error->text, sizeof(error->text), "out of memory");
+    return NULL;
+}
+
+json_t *__wrap_json_loads(const char *input, size_t flags, json_error_t *error)
+{
+    memory.parsing = true;
+    return parsed(__real_json_loads(input, flags, error), error);
+}
+
+json_t *__wrap_json_loadb(const char *buffer, size_t length, size_t flags, json_error_t *error)
+{
+    memory.parsing = true;
+    return parsed(__real_json_loadb(buffer, length, flags, error), error);
 }
 
 static void install(void)
