@@ -202,6 +202,7 @@ FORGERIES = {
                                              "trial"),
     "a device that worked longer than the window": (conduct(worker_clocks={
         "raw_ns": None, "ticks": None, "device_ns": 10 ** 12}), "trial"),
+    "checks said to be assay's own": (conduct(checks="assay"), "trial"),
     "a failed check in a good trial": (first_check(passed=False, error=9), "verification"),
     "a passed check with error 9": (first_check(error=9), "verification"),
     "a passed check without an error": (first_check(error="nan"), "verification"),

@@ -279,6 +279,9 @@ class Trials:
                 self.wrong("trial", number, "the plan names another program, and its readings do not")
         protocol = self.content.read(self.cells[trial["cell"]]["protocol"])
         facts = json.loads(end["facts"] or "{}")
+        seen = facts.get("conduct") or {}
+        if seen.get("checks") == "assay" and seen.get("outputs_checked", 0) < 2 + seen.get("spot_checks", 0):
+            self.wrong("trial", number, "its checks are said to be assay's own, and too few outputs were compared")
         planned = self.planned(trial)
         if protocol is not None and "withheld" not in facts:
             for clause in broken(protocol, facts.get("conduct"), self.stretch(number, end, trial["cell"]),
