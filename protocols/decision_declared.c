@@ -219,6 +219,16 @@ static enum status check_figure(const struct decision *decision, const char *pat
     return STATUS_OK;
 }
 
+/* The path of a file, which messages repeat; NULL: none is declared. */
+static enum status check_path(const struct decision *decision, const char *at, const char *path,
+                              struct error *err)
+{
+    for (; path && *path; path++)
+        if ((unsigned char)*path < ' ' || *path == 0x7f)
+            return fault(decision, at, err, "write the path of a file without control characters");
+    return STATUS_OK;
+}
+
 static enum status check_requirement(const struct decision *decision, const struct raw *raw,
                                      size_t index, struct error *err)
 {
@@ -234,8 +244,10 @@ static enum status check_requirement(const struct decision *decision, const stru
         return fault(decision, path, err,
                      "write {figure: NAME, at_least: LIMIT}, {figure: NAME, at_most: LIMIT} or "
                      "{contract: FILE}");
-    if (one->contract)
-        return STATUS_OK;
+    if (one->contract) {
+        snprintf(path, sizeof(path), "requirements[%zu].contract", index);
+        return check_path(decision, path, one->contract, err);
+    }
     snprintf(path, sizeof(path), "requirements[%zu].figure", index);
     status = check_figure(decision, path, one->figure, &figure, err);
     if (status != STATUS_OK)
@@ -265,6 +277,10 @@ static enum status check(const struct decision *decision, const struct raw *raw,
         status = fault(decision, "margin", err,
                        "write the share by which two values must differ to count, from 0 to below "
                        "1; 0.01 is 1 %%");
+    if (status == STATUS_OK)
+        status = check_path(decision, "prices", raw->prices, err);
+    if (status == STATUS_OK)
+        status = check_path(decision, "peaks", raw->peaks, err);
     if (status == STATUS_OK)
         status = check_options(decision, raw, err);
     for (size_t i = 0; i < raw->vary_count && status == STATUS_OK; i++) {

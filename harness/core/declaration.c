@@ -148,6 +148,7 @@ void declaration_locate(const struct declaration *declaration, struct error *err
 {
     const size_t length = err ? strcspn(err->message, ": ") : 0;
     char path[128], message[ERROR_MESSAGE_MAX];
+    enum status code;
 
     if (!err || err->code == STATUS_OK || err->place[0] || length >= sizeof(path) ||
         !memchr(err->message, '[', length))
@@ -155,8 +156,9 @@ void declaration_locate(const struct declaration *declaration, struct error *err
     memcpy(path, err->message, length);
     path[length] = '\0';
     memcpy(message, err->message, sizeof(message));
-    error_set_at(err, err->code, declaration->origin, (uint64_t)declaration_line(declaration, path),
-                 "%s", message);
+    code = err->code;
+    declaration_error(declaration, path, err, "%s", message);
+    err->code = code;
 }
 
 enum status declaration_error(const struct declaration *declaration, const char *path,
