@@ -344,7 +344,7 @@ static enum status check_files(const struct declaration *declaration,
                                const struct onnx_declaration *data,
                                const struct onnx_parameters *parameters, struct error *err)
 {
-    char *path = NULL, place[32];
+    char *path = NULL, place[64];
     enum status status = look(declaration, "model", &data->model, &parameters->model, &path, err);
 
     if (status == STATUS_OK)
