@@ -7,6 +7,7 @@
 
 #include "harness/core/canonical.h"
 #include "harness/core/declaration.h"
+#include "harness/core/member.h"
 #include "protocols/quantity.h"
 
 #define NAME_MAX_LENGTH 128
@@ -74,13 +75,6 @@ static const struct declaration_field fields[] = {
     FIELD_END};
 static const struct declaration_schema schema = {ENTRY_GROUP(struct raw, fields)};
 
-static const char *word(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text ? text : "";
-}
-
 static double number(const json_t *object, const char *name, double otherwise)
 {
     const json_t *value = json_object_get(object, name);
@@ -102,16 +96,16 @@ static uint64_t count(const json_t *object, const char *name)
 static enum status read_metric(const json_t *item, size_t index, struct contract_item *ret,
                                struct error *err)
 {
-    const char *limit = word(item, "limit");
+    const char *limit = member_text(item, "limit");
     const struct metric *metric;
 
-    ret->metric = metric_find(word(item, "metric"));
+    ret->metric = metric_find(member_text(item, "metric"));
     if (ret->metric == METRIC_COUNT)
         return fault(err, index, "metric",
                      "\"%s\" is no metric that assay measures: write item_rate, op_rate, "
                      "byte_rate, iteration_time, p99, energy_per_item or another of `assay show "
                      "ID --json`",
-                     word(item, "metric"));
+                     member_text(item, "metric"));
     metric = &metrics[ret->metric];
     ret->rule.at_most = !strcmp(limit, "at_most");
     if (!ret->rule.at_most && strcmp(limit, "at_least") != 0)
@@ -135,7 +129,8 @@ static enum status read_levels(const json_t *item, size_t index, const char *uni
     double *const levels[] = {&ret->rule.declared, &ret->rule.limiting};
 
     for (size_t i = 0; i < 2; i++)
-        if (quantity_read(word(item, names[i]), ret->metric, unit, levels[i], err) != STATUS_OK) {
+        if (quantity_read(member_text(item, names[i]), ret->metric, unit, levels[i], err) !=
+            STATUS_OK) {
             error_prefix(err, "items[%zu].%s", index, names[i]);
             return err->code;
         }
@@ -145,7 +140,7 @@ static enum status read_levels(const json_t *item, size_t index, const char *uni
         return fault(err, index, "limiting",
                      "%s must be worse than what is declared (%s), that is, %s: else no trial "
                      "could tell the two apart",
-                     word(item, "limiting"), word(item, "declared"),
+                     member_text(item, "limiting"), member_text(item, "declared"),
                      ret->rule.at_most ? "higher" : "lower");
     return STATUS_OK;
 }
@@ -212,7 +207,7 @@ enum status contract_item_read(const json_t *contract, size_t index, const char 
     struct contract_item read = {0};
     enum status status = read_metric(item, index, &read, err);
 
-    if (status == STATUS_OK && !word(json_object_get(item, "cell"), "workload")[0])
+    if (status == STATUS_OK && !member_text(json_object_get(item, "cell"), "workload")[0])
         status = fault(err, index, "cell", "it names no workload");
     if (status == STATUS_OK)
         status = read_levels(item, index, unit, &read, err);
@@ -234,10 +229,10 @@ static enum status check_twice(const json_t *items, size_t index, struct error *
         const json_t *other = json_array_get(items, i);
 
         if (json_equal(json_object_get(item, "cell"), json_object_get(other, "cell")) &&
-            !strcmp(word(item, "metric"), word(other, "metric")))
+            !strcmp(member_text(item, "metric"), member_text(other, "metric")))
             return fault(err, index, "metric",
                          "item %zu promises %s of the same cell as item %zu: write one of them",
-                         index + 1, word(item, "metric"), i + 1);
+                         index + 1, member_text(item, "metric"), i + 1);
     }
     return STATUS_OK;
 }

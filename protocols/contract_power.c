@@ -2,17 +2,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "protocols/contract.h"
 
 /* Points of a characteristic, both levels included. */
 #define POINTS 7
-
-static const char *word(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text ? text : "";
-}
 
 /*
  * Reads an item whose metric's unit depends on the workload: of what is written behind the declared
@@ -22,7 +16,7 @@ static enum status read_item(const json_t *contract, size_t index, struct contra
                              char unit[METRIC_UNIT_SIZE], struct error *err)
 {
     const char *declared =
-        word(json_array_get(json_object_get(contract, "items"), index), "declared");
+        member_text(json_array_get(json_object_get(contract, "items"), index), "declared");
     const char *written = declared + strcspn(declared, " ");
     struct error other = ERROR_INIT;
     enum status status = contract_item_read(contract, index, NULL, ret, err);

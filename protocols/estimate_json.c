@@ -1,4 +1,5 @@
 /* The codec of an estimate: what is stored, read back, and described by a schema. */
+#include "harness/core/member.h"
 #include "protocols/estimate.h"
 
 #include "protocols/serving/analysis.h"
@@ -59,13 +60,6 @@ json_t *estimate_to_json(const struct estimate *e)
 
 /* ---- reading ---- */
 
-static double read_real(const json_t *object, const char *key)
-{
-    const json_t *number = json_object_get(object, key);
-
-    return json_is_number(number) ? json_number_value(number) : NAN;
-}
-
 static int64_t read_count(const json_t *object, const char *key)
 {
     int64_t value = json_integer_value(json_object_get(object, key));
@@ -75,9 +69,9 @@ static int64_t read_count(const json_t *object, const char *key)
 
 static struct estimate_interval read_mean(const json_t *trial)
 {
-    struct estimate_interval mean = {.value = read_real(trial, "mean_ns"),
-                                     .lo = read_real(trial, "mean_lo_ns"),
-                                     .hi = read_real(trial, "mean_hi_ns")};
+    struct estimate_interval mean = {.value = member_number(trial, "mean_ns"),
+                                     .lo = member_number(trial, "mean_lo_ns"),
+                                     .hi = member_number(trial, "mean_hi_ns")};
 
     mean.has_value = isfinite(mean.value);
     mean.has_interval = mean.has_value && mean.lo <= mean.hi;
@@ -94,8 +88,8 @@ static void read_trial(const json_t *json, struct estimate_trial *ret)
     ret->has_steady = json_is_integer(from) && json_integer_value(from) >= 0;
     ret->steady_from = ret->has_steady ? (size_t)json_integer_value(from) : 0;
     ret->mean_ns = read_mean(json);
-    ret->median_ns = read_real(json, "median_ns");
-    ret->ess = read_real(json, "ess");
+    ret->median_ns = member_number(json, "median_ns");
+    ret->ess = member_number(json, "ess");
 }
 
 static bool read_lists(const json_t *json, struct estimate *e)
@@ -136,15 +130,15 @@ enum status estimate_from_json(const json_t *json, struct estimate **ret, struct
         e->headline = METRIC_ITERATION_TIME;
     e->sample_count = (size_t)read_count(json, "samples");
     e->iterations_per_sample = read_count(json, "iterations_per_sample");
-    e->confidence = read_real(json, "confidence");
+    e->confidence = member_number(json, "confidence");
     if (!(e->confidence > 0 && e->confidence < 1))
         e->confidence = 0;
     e->compare_by = by && strcmp(by, estimate_centre_name(ESTIMATE_MEDIAN)) == 0 ? ESTIMATE_MEDIAN
                                                                                  : ESTIMATE_MEAN;
-    e->ess = read_real(json, "ess");
+    e->ess = member_number(json, "ess");
     metrics_from_json(json_object_get(json, "metrics"), e->metrics);
-    e->variance_iteration = read_real(variance, "iteration");
-    e->variance_process = read_real(variance, "process");
+    e->variance_iteration = member_number(variance, "iteration");
+    e->variance_process = member_number(variance, "process");
     e->needed_trials = (uint64_t)read_count(json, "needed_trials");
     if (!read_lists(json, e)) {
         estimate_destroy(e);

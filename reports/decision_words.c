@@ -4,22 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "protocols/decision.h"
 #include "reports/view.h"
-
-static const char *word(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text ? text : "";
-}
-
-static double number(const json_t *object, const char *name)
-{
-    const json_t *value = json_object_get(object, name);
-
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
 
 static void append_digits(struct text *out, double value)
 {
@@ -41,13 +28,13 @@ static size_t append_options(struct text *out, const json_t *body, const char *s
     const json_t *option;
 
     json_array_foreach(json_object_get(body, "options"), i, option) count +=
-        !strcmp(word(option, "standing"), standing);
+        !strcmp(member_text(option, "standing"), standing);
     json_array_foreach(json_object_get(body, "options"), i, option)
     {
-        if (strcmp(word(option, "standing"), standing) != 0)
+        if (strcmp(member_text(option, "standing"), standing) != 0)
             continue;
         text_append(out, seen == 0 ? "" : seen + 1 == count ? " and " : ", ");
-        text_append(out, word(option, "name"));
+        text_append(out, member_text(option, "name"));
         seen++;
     }
     return count;
@@ -55,7 +42,7 @@ static size_t append_options(struct text *out, const json_t *body, const char *s
 
 void decision_question_words(struct text *out, const json_t *body)
 {
-    const char *asked = word(json_object_get(body, "decision"), "question");
+    const char *asked = member_text(json_object_get(body, "decision"), "question");
 
     if (asked[0]) {
         text_append(out, asked);
@@ -90,7 +77,7 @@ static void append_rest(struct text *out, const json_t *body)
 
 void decision_answer_words(struct text *out, const json_t *body)
 {
-    const char *verdict = word(body, "verdict");
+    const char *verdict = member_text(body, "verdict");
     const size_t required =
         json_array_size(json_object_get(json_object_get(body, "decision"), "requirements"));
     const char *meets = required > 1 ? ", which meet all requirements"
@@ -143,7 +130,7 @@ static void append_name(struct text *out, const char *name)
 
 void decision_figure_name(struct text *out, const json_t *figure)
 {
-    append_name(out, word(figure, "name"));
+    append_name(out, member_text(figure, "name"));
 }
 
 /* `value`: the largest that is shown. */
@@ -168,16 +155,17 @@ struct number_unit decision_figure_unit(const json_t *body, size_t index)
     json_array_foreach(json_object_get(body, "options"), i, option)
     {
         const double value =
-            number(json_array_get(json_object_get(option, "figures"), index), "value");
+            member_number(json_array_get(json_object_get(option, "figures"), index), "value");
 
         largest = value > largest ? value : largest;
     }
-    return unit_for(metric_find(word(figure, "name")), largest, word(figure, "unit"));
+    return unit_for(metric_find(member_text(figure, "name")), largest, member_text(figure, "unit"));
 }
 
 void decision_range_words(struct text *out, const json_t *range, const struct number_unit *unit)
 {
-    const double value = number(range, "value"), lo = number(range, "lo"), hi = number(range, "hi");
+    const double value = member_number(range, "value"), lo = member_number(range, "lo"),
+                 hi = member_number(range, "hi");
 
     append_digits(out, value / unit->factor);
     text_append_format(out, "%s%s", *unit->name ? " " : "", unit->name);
@@ -197,23 +185,23 @@ void decision_range_words(struct text *out, const json_t *range, const struct nu
 void decision_requirement_words(struct text *out, const json_t *requirement)
 {
     const json_t *contract = json_object_get(requirement, "contract");
-    const char *most = word(requirement, "at_most");
+    const char *most = member_text(requirement, "at_most");
 
     if (contract) {
-        text_append_format(out, "the contract %s", word(contract, "contract"));
+        text_append_format(out, "the contract %s", member_text(contract, "contract"));
         return;
     }
-    append_name(out, word(requirement, "figure"));
+    append_name(out, member_text(requirement, "figure"));
     text_append_format(out, " at %s %s", most[0] ? "most" : "least",
-                       most[0] ? most : word(requirement, "at_least"));
+                       most[0] ? most : member_text(requirement, "at_least"));
 }
 
 void decision_met_words(struct text *out, const json_t *met)
 {
-    const double margin = number(met, "margin");
+    const double margin = member_number(met, "margin");
     char shown[NUMBER_SIZE];
 
-    text_append(out, word(met, "verdict"));
+    text_append(out, member_text(met, "verdict"));
     if (isfinite(margin))
         text_append_format(out, ", %s %s", margin < 0 ? "beyond it by" : "by",
                            number_format_percent(fabs(margin), shown));
@@ -223,18 +211,20 @@ void decision_peak_words(struct text *out, const json_t *sheet, const json_t *pe
 {
     const json_t *rows = json_object_get(sheet, "rows"), *row;
     const struct number_unit unit =
-        unit_for(metric_find(word(peak, "metric")), number(peak, "peak"), word(peak, "unit"));
+        unit_for(metric_find(member_text(peak, "metric")), member_number(peak, "peak"),
+                 member_text(peak, "unit"));
     char shown[NUMBER_SIZE];
     size_t i;
 
     text_append_format(out, "%s of the declared peak of ",
-                       number_format_percent(number(peak, "share"), shown));
-    append_digits(out, number(peak, "peak") / unit.factor);
+                       number_format_percent(member_number(peak, "share"), shown));
+    append_digits(out, member_number(peak, "peak") / unit.factor);
     text_append_format(out, " %s", unit.name);
     json_array_foreach(rows, i, row)
     {
         if (json_equal(json_object_get(row, "line"), json_object_get(peak, "line")))
-            text_append_format(out, " (%s, %s)", word(row, "source"), word(row, "retrieved"));
+            text_append_format(out, " (%s, %s)", member_text(row, "source"),
+                               member_text(row, "retrieved"));
     }
 }
 
@@ -247,7 +237,7 @@ void decision_note_words(struct text *out, const json_t *note)
         text_append_format(out, "%s%s", i ? ", " : "", json_string_value(name));
     if (json_is_integer(line))
         text_append_format(out, ": line %lld", (long long)json_integer_value(line));
-    text_append_format(out, ": %s", word(note, "text"));
+    text_append_format(out, ": %s", member_text(note, "text"));
 }
 
 /* ---- changes ---- */
@@ -260,7 +250,7 @@ static const json_t *row_of(const json_t *body, const json_t *change)
 
     json_array_foreach(rows, i, row)
     {
-        if (!strcmp(word(change, "what"), "price") &&
+        if (!strcmp(member_text(change, "what"), "price") &&
             json_equal(json_object_get(row, "line"), json_object_get(change, "line")))
             return row;
     }
@@ -270,23 +260,24 @@ static const json_t *row_of(const json_t *body, const json_t *change)
 /* Such an amount is in the record, and not in words. */
 static bool is_confidential(const json_t *body, const json_t *change)
 {
-    return !strcmp(word(row_of(body, change), "confidential"), "yes");
+    return !strcmp(member_text(row_of(body, change), "confidential"), "yes");
 }
 
 static void append_subject(struct text *out, const json_t *body, const json_t *change)
 {
     const json_t *row = row_of(body, change);
-    const char *what = word(change, "what");
-    const enum metric_id metric = metric_find(word(change, "metric"));
+    const char *what = member_text(change, "what");
+    const enum metric_id metric = metric_find(member_text(change, "metric"));
 
     if (row) {
         text_append_format(out, "the price in line %lld (%s, %s)",
                            (long long)json_integer_value(json_object_get(change, "line")),
-                           word(row, "item"), word(row, "kind"));
+                           member_text(row, "item"), member_text(row, "kind"));
     } else if (!strcmp(what, "metric")) {
         text_append_format(out, "the %s of %s",
-                           metric < METRIC_COUNT ? metrics[metric].label : word(change, "metric"),
-                           word(change, "option"));
+                           metric < METRIC_COUNT ? metrics[metric].label
+                                                 : member_text(change, "metric"),
+                           member_text(change, "option"));
     } else if (!strcmp(what, "margin")) {
         text_append(out, "the margin within which differences do not count");
     } else {
@@ -304,16 +295,16 @@ static enum metric_id metric_of_change(const json_t *body, const json_t *change)
     const json_t *list = json_object_get(json_object_get(body, "decision"), "requirements");
     const size_t index = (size_t)json_integer_value(json_object_get(change, "requirement"));
 
-    return !strcmp(word(change, "what"), "limit")
-               ? metric_find(word(json_array_get(list, index), "figure"))
-               : metric_find(word(change, "metric"));
+    return !strcmp(member_text(change, "what"), "limit")
+               ? metric_find(member_text(json_array_get(list, index), "figure"))
+               : metric_find(member_text(change, "metric"));
 }
 
 void decision_change_words(struct text *out, const json_t *body, const json_t *change)
 {
-    const double now = number(change, "now"), factor = number(change, "factor");
+    const double now = member_number(change, "now"), factor = member_number(change, "factor");
     const struct number_unit unit =
-        unit_for(metric_of_change(body, change), now, word(change, "unit"));
+        unit_for(metric_of_change(body, change), now, member_text(change, "unit"));
     size_t i;
     const json_t *then;
 
@@ -332,12 +323,12 @@ void decision_change_words(struct text *out, const json_t *body, const json_t *c
     }
     if (json_array_size(json_object_get(change, "then")) == 0) {
         text_append(out, ": the decision is ");
-        decision_spaced(out, word(change, "verdict"));
+        decision_spaced(out, member_text(change, "verdict"));
     }
     json_array_foreach(json_object_get(change, "then"), i, then)
     {
-        text_append_format(out, "%s %s is ", i ? "," : ":", word(then, "option"));
-        decision_spaced(out, word(then, "standing"));
+        text_append_format(out, "%s %s is ", i ? "," : ":", member_text(then, "option"));
+        decision_spaced(out, member_text(then, "standing"));
     }
 }
 
@@ -350,7 +341,7 @@ static const json_t *nearest(const json_t *body)
 
     json_array_foreach(json_object_get(body, "changes"), i, change)
     {
-        const double far = fabs(log(number(change, "factor")));
+        const double far = fabs(log(member_number(change, "factor")));
 
         if (far < least) {
             least = far;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "reports/dossier_internal.h"
 #include "protocols/comparability.h"
 #include "protocols/compare.h"
@@ -15,18 +16,11 @@
 #include "reports/html_decision.h"
 #include "harness/core/number.h"
 
-static double number_of(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 /* "0.860 [0.651, 1.14]" */
 static void append_ratio(struct text *out, const json_t *ratio)
 {
-    const double value = number_of(ratio, "value"), lo = number_of(ratio, "lo"),
-                 hi = number_of(ratio, "hi");
+    const double value = member_number(ratio, "value"), lo = member_number(ratio, "lo"),
+                 hi = member_number(ratio, "hi");
     const int digits = isnan(lo) || isnan(hi) ? 4 : 1 + number_digits(value, lo, hi);
     char text[NUMBER_SIZE];
 
@@ -45,7 +39,7 @@ static void append_ratio(struct text *out, const json_t *ratio)
 
 static void append_margin(struct text *out, const json_t *object)
 {
-    const double margin = number_of(object, "margin");
+    const double margin = member_number(object, "margin");
 
     if (isnan(margin))
         text_append(out, "<span class=\"soft\">unknown</span>");
@@ -315,15 +309,15 @@ static void append_served(struct text *out, const json_t *served, const char *by
         text_append(out, parts[i][1]);
         append_ratio(out, json_object_get(served, parts[i][0]));
     }
-    text_append_format(out, " at %.4g %%", 100 * number_of(served, "confidence"));
+    text_append_format(out, " at %.4g %%", 100 * member_number(served, "confidence"));
 }
 
 /* "time b/a 0.747, 95 % interval 0.573 to 0.975", or why there is none. */
 static void append_number(struct text *out, const json_t *body, const json_t *numbers,
                           const json_t *ratio)
 {
-    const double value = number_of(ratio, "value"), lo = number_of(ratio, "lo"),
-                 hi = number_of(ratio, "hi"), confidence = number_of(numbers, "confidence");
+    const double value = member_number(ratio, "value"), lo = member_number(ratio, "lo"),
+                 hi = member_number(ratio, "hi"), confidence = member_number(numbers, "confidence");
     const int digits = isnan(lo) || isnan(hi) ? 4 : 1 + number_digits(value, lo, hi);
     const json_t *pairs = json_object_get(numbers, "pairs");
     char text[NUMBER_SIZE];
@@ -447,7 +441,7 @@ static void append_decision(struct text *out, const struct dossier_row *row)
     const json_t *numbers = json_object_get(body, "comparison");
     const json_t *reproduce = json_object_get(body, "reproduce");
     const json_t *gate = json_object_get(body, "gate");
-    const double margin = number_of(reproduce ? reproduce : gate ? gate : numbers, "margin");
+    const double margin = member_number(reproduce ? reproduce : gate ? gate : numbers, "margin");
     const bool is_old = dossier_integer(row, 4) < RULE_CHANGED;
 
     if (figure_of(body))

@@ -7,14 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "reports/dossier_internal.h"
-
-static const char *word(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
 
 static json_int_t size_of(const json_t *body)
 {
@@ -29,10 +23,10 @@ bool dossier_in_family(const json_t *body)
 /* As comparison_tests_equivalence. */
 static bool tests_equivalence(const json_t *numbers)
 {
-    const char *verdict = word(numbers, "verdict");
+    const char *verdict = member_text(numbers, "verdict");
 
     if (!strcmp(verdict, "inconclusive") && json_object_get(numbers, "verdict_alone"))
-        verdict = word(numbers, "verdict_alone");
+        verdict = member_text(numbers, "verdict_alone");
     return !strcmp(verdict, "equivalent");
 }
 
@@ -59,10 +53,10 @@ void dossier_family(struct text *out, const json_t *body)
         return;
     }
     text_append_format(out, "%lld of <code>", (long long)size_of(body));
-    html_known(out, word(of, json_object_get(of, "campaign") ? "campaign" : "a"));
+    html_known(out, member_text(of, json_object_get(of, "campaign") ? "campaign" : "a"));
     if (json_object_get(of, "b")) {
         text_append(out, "</code> and <code>");
-        html_known(out, word(of, "b"));
+        html_known(out, member_text(of, "b"));
     }
     text_append(out, "</code>");
 }
@@ -74,7 +68,7 @@ void dossier_family_p(struct text *out, const json_t *body)
     text_append(out, "; p ");
     append_p(out, body, true);
     text_append_format(out, " in a family of %lld (alone %s, p ", (long long)size_of(body),
-                       word(json_object_get(body, "comparison"), "verdict_alone"));
+                       member_text(json_object_get(body, "comparison"), "verdict_alone"));
     append_p(out, body, false);
     text_append(out, ")");
 }
@@ -87,8 +81,8 @@ void dossier_family_alone(struct text *out, const json_t *body)
         return;
     text_append(out, "<br><span class=\"soft\">");
     if (json_object_get(body, "gate"))
-        text_append_format(out, "%s, ", word(numbers, "verdict"));
-    text_append_format(out, "alone %s</span>", word(numbers, "verdict_alone"));
+        text_append_format(out, "%s, ", member_text(numbers, "verdict"));
+    text_append_format(out, "alone %s</span>", member_text(numbers, "verdict_alone"));
 }
 
 void dossier_p(struct text *out, const json_t *body)

@@ -7,26 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "reports/decision_words.h"
 #include "reports/dossier_internal.h"
 #include "reports/escape.h"
 #include "reports/plot.h"
 
 #define OPTIONS_MAX 16
-
-static const char *word(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text ? text : "";
-}
-
-static double number(const json_t *object, const char *name)
-{
-    const json_t *value = json_object_get(object, name);
-
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
 
 /* Plain words of a decision, escaped. */
 static void append_words(struct text *out, struct text *words)
@@ -96,7 +83,7 @@ static bool choose_axes(const json_t *body, size_t *ret_y, size_t *ret_x)
             objectives[count++] = i;
     }
     while (y < count &&
-           strncmp(word(json_array_get(figures, objectives[y]), "name"), "cost", 4) != 0)
+           strncmp(member_text(json_array_get(figures, objectives[y]), "name"), "cost", 4) != 0)
         y++;
     if (y == count)
         y = count > 1 ? 1 : 0;
@@ -158,16 +145,17 @@ static void draw_plane(struct text *out, const json_t *body, const char *id, siz
             const json_t *at_x = json_array_get(json_object_get(option, "figures"), x),
                          *at_y = json_array_get(json_object_get(option, "figures"), y);
 
-            if (strcmp(word(option, "standing"), looks[k].standing) != 0 || used == OPTIONS_MAX)
+            if (strcmp(member_text(option, "standing"), looks[k].standing) != 0 ||
+                used == OPTIONS_MAX)
                 continue;
-            points[used++] = (struct plot_point){.x = number(at_x, "value"),
-                                                 .y = number(at_y, "value"),
-                                                 .x_lo = number(at_x, "lo"),
-                                                 .x_hi = number(at_x, "hi"),
-                                                 .y_lo = number(at_y, "lo"),
-                                                 .y_hi = number(at_y, "hi"),
-                                                 .label = word(option, "name"),
-                                                 .title = word(option, "name"),
+            points[used++] = (struct plot_point){.x = member_number(at_x, "value"),
+                                                 .y = member_number(at_y, "value"),
+                                                 .x_lo = member_number(at_x, "lo"),
+                                                 .x_hi = member_number(at_x, "hi"),
+                                                 .y_lo = member_number(at_y, "lo"),
+                                                 .y_hi = member_number(at_y, "hi"),
+                                                 .label = member_text(option, "name"),
+                                                 .title = member_text(option, "name"),
                                                  .hollow = looks[k].hollow};
         }
         if (used == from)
@@ -212,13 +200,13 @@ static void draw_rows(struct text *out, const json_t *body, const char *id, size
         text_init(&values[i]);
         decision_range_words(&values[i], range, &unit);
         rows[i] = (struct plot_row){
-            .label = word(option, "name"),
+            .label = member_text(option, "name"),
             .value = text_ok(&values[i]) ? values[i].data : "",
-            .at = number(range, "value"),
-            .lo = number(range, "lo"),
-            .hi = number(range, "hi"),
-            .hollow = !strcmp(word(option, "standing"), "infeasible"),
-            .bold = !strcmp(word(option, "standing"), "not_dominated"),
+            .at = member_number(range, "value"),
+            .lo = member_number(range, "lo"),
+            .hi = member_number(range, "hi"),
+            .hollow = !strcmp(member_text(option, "standing"), "infeasible"),
+            .bold = !strcmp(member_text(option, "standing"), "not_dominated"),
         };
         plot.count = i + 1;
     }
@@ -287,7 +275,7 @@ static void append_heads(struct text *out, const json_t *body, struct text *word
         append_words(out, words);
         text_append_format(out, "<br><span class=\"soft\">%s</span></th>",
                            !json_is_true(json_object_get(entry, "objective")) ? "required only"
-                           : !strcmp(word(entry, "better"), "lower")          ? "lower is better"
+                           : !strcmp(member_text(entry, "better"), "lower")   ? "lower is better"
                                                                               : "higher is better");
     }
     text_append(
@@ -304,22 +292,22 @@ static void append_option(struct text *out, const json_t *body, const json_t *op
     size_t i;
 
     text_append(out, "<tr><td><b>");
-    escape_html(out, word(option, "name"));
+    escape_html(out, member_text(option, "name"));
     text_append(out, "</b><br><code>");
-    html_known(out, word(option, "result"));
+    html_known(out, member_text(option, "result"));
     text_append(out, "</code> <span class=\"soft\">");
     html_known(out, json_string_value(json_object_get(option, "device")));
     text_append(out, "</span></td><td data-name=\"standing\"><b>");
-    decision_spaced(out, word(option, "standing"));
+    decision_spaced(out, member_text(option, "standing"));
     text_append(out, "</b>");
     json_array_foreach(json_object_get(option, "dominated_by"), i, entry)
     {
         text_append(out, i ? ", " : " by ");
         escape_html(out, json_string_value(entry));
     }
-    if (word(option, "reason")[0]) {
+    if (member_text(option, "reason")[0]) {
         text_append(out, ": ");
-        escape_html(out, word(option, "reason"));
+        escape_html(out, member_text(option, "reason"));
     }
     text_append(out, "</td>");
     json_array_foreach(json_object_get(option, "figures"), i, entry)
@@ -397,17 +385,18 @@ static void append_prices(struct text *out, const json_t *body)
     {
         text_append_format(out, "<tr><td>%lld</td><td>",
                            (long long)json_integer_value(json_object_get(row, "line")));
-        escape_html(out, word(row, "item"));
+        escape_html(out, member_text(row, "item"));
         text_append(out, "</td><td>");
-        escape_html(out, word(row, "kind"));
+        escape_html(out, member_text(row, "kind"));
         text_append(out, "</td><td class=\"num\">");
-        if (!strcmp(word(row, "confidential"), "yes")) {
+        if (!strcmp(member_text(row, "confidential"), "yes")) {
             text_append(out, "confidential");
         } else {
-            text_append_format(out, "%.10g ", number(row, "amount"));
-            escape_html(out, word(row, "currency"));
+            text_append_format(out, "%.10g ", member_number(row, "amount"));
+            escape_html(out, member_text(row, "currency"));
             text_append(out, " per ");
-            escape_html(out, !strcmp(word(row, "unit"), "each") ? "piece" : word(row, "unit"));
+            escape_html(out, !strcmp(member_text(row, "unit"), "each") ? "piece"
+                                                                       : member_text(row, "unit"));
         }
         text_append(out, "</td><td>");
         html_known(out, json_string_value(json_object_get(row, "source")));
@@ -421,14 +410,14 @@ static void append_sheet(struct text *out, const char *name, const json_t *sheet
     if (!json_is_object(sheet))
         return;
     text_append_format(out, ", %s ", name);
-    html_digest(out, word(sheet, "sha256"));
+    html_digest(out, member_text(sheet, "sha256"));
 }
 
 static void append_answer(struct text *out, const json_t *body, struct text *words)
 {
     const json_t *decision = json_object_get(body, "decision");
     const struct view_count at = {true, json_integer_value(json_object_get(body, "utc_ns"))};
-    const char *verdict = word(body, "verdict");
+    const char *verdict = member_text(body, "verdict");
 
     text_append_format(out, "<div class=\"decision %s\"><p>",
                        !strcmp(verdict, "none")   ? "bad"
@@ -440,7 +429,7 @@ static void append_answer(struct text *out, const json_t *body, struct text *wor
                        : !strcmp(verdict, "trade_off") ? "No single answer"
                        : !strcmp(verdict, "open")      ? "Open"
                                                        : "None");
-    escape_html(out, word(decision, "decision"));
+    escape_html(out, member_text(decision, "decision"));
     text_append_format(out, " version %lld, ",
                        (long long)json_integer_value(json_object_get(decision, "version")));
     html_time(out, &at, " UTC");
@@ -482,7 +471,7 @@ static void append_decision(struct text *out, const json_t *body, const char *pi
     append_prices(out, body);
     append_list(out, body, "notes", "notes", say_note, words);
     text_append(out, "<p class=\"soft\">Declaration ");
-    html_digest(out, word(body, "decision_sha256"));
+    html_digest(out, member_text(body, "decision_sha256"));
     append_sheet(out, "prices", json_object_get(body, "prices"));
     append_sheet(out, "declared peaks", json_object_get(body, "peaks"));
     text_append(out, "</p>\n");

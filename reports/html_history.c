@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "reports/escape.h"
 #include "reports/html_pictures.h"
 #include "reports/plot.h"
@@ -12,29 +13,16 @@
 #define RESULTS_LEAST 3
 #define CHANGES_MAX 32
 
-static const char *word(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text ? text : "";
-}
-
-static double number(const json_t *object, const char *name)
-{
-    const json_t *value = json_object_get(object, name);
-
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 /* Whether a result of the page is in it. */
 static bool is_on_page(const struct view *view, const json_t *results)
 {
     size_t i;
     json_t *result;
 
-    json_array_foreach(results, i, result) for (size_t k = 0; k < view->cell_count;
-                                                k++) if (!strcmp(view->cells[k].result,
-                                                                 word(result, "id"))) return true;
+    json_array_foreach(results, i,
+                       result) for (size_t k = 0; k < view->cell_count;
+                                    k++) if (!strcmp(view->cells[k].result,
+                                                     member_text(result, "id"))) return true;
     return false;
 }
 
@@ -57,22 +45,23 @@ static void append_words(struct text *out, const json_t *series)
     json_t *change;
 
     text_append(out, "<p class=\"soft\"><small>");
-    if (!strcmp(word(series, "kind"), "too_few"))
+    if (!strcmp(member_text(series, "kind"), "too_few"))
         text_append(out, "Too few results to look for changes. ");
-    else if (!strcmp(word(series, "kind"), "constant"))
+    else if (!strcmp(member_text(series, "kind"), "constant"))
         text_append(out, "No change (at most 5 % of constant histories show one). ");
     json_array_foreach(json_object_get(series, "changes"), i, change)
     {
-        text_append_format(out, "%+.2f %% between %s and %s: ", 100 * (number(change, "ratio") - 1),
-                           word(change, "before"), word(change, "after"));
+        text_append_format(
+            out, "%+.2f %% between %s and %s: ", 100 * (member_number(change, "ratio") - 1),
+            member_text(change, "before"), member_text(change, "after"));
         if (json_array_size(json_object_get(change, "stack")) == 0)
             text_append(out, "nothing recorded of the stack differs");
         append_list(out, json_object_get(change, "stack"));
         text_append(out, ". ");
     }
     if (json_is_object(stale)) {
-        text_append_format(
-            out, "Measured before the stack of this device changed (%s: ", word(stale, "result"));
+        text_append_format(out, "Measured before the stack of this device changed (%s: ",
+                           member_text(stale, "result"));
         append_list(out, json_object_get(stale, "stack"));
         text_append(out, ").");
     }
@@ -104,15 +93,15 @@ static void append_plot(struct text *out, const json_t *series, size_t n)
     for (i = 0; i < count; i++) {
         const json_t *result = json_array_get(results, i);
 
-        points[i] = plot_point_at((double)i + 1, number(result, "value"));
-        points[i].y_lo = number(result, "lo");
-        points[i].y_hi = number(result, "hi");
-        points[i].title = word(result, "id");
+        points[i] = plot_point_at((double)i + 1, member_number(result, "value"));
+        points[i].y_lo = member_number(result, "lo");
+        points[i].y_hi = member_number(result, "hi");
+        points[i].title = member_text(result, "id");
         lo = fmin(lo, points[i].y);
         hi = fmax(hi, points[i].y);
     }
     newest = json_array_get(results, count - 1);
-    unit = number_unit_rate(number(newest, "value"), word(series, "unit"));
+    unit = number_unit_rate(member_number(newest, "value"), member_text(series, "unit"));
     plot.x = plot_axis_new("result", (struct number_unit){1, ""}, false);
     plot.y = plot_axis_new(unit.name, unit, false);
     curves[0] = (struct plot_curve){.slot = 0, .dots = true, .points = points, .count = count};
@@ -152,9 +141,9 @@ static enum status append_workload(struct text *out, struct store *store, const 
         if ((*drawn)++ == 0)
             text_append(out, "<h2 id=\"history\">History</h2>\n");
         text_append(out, "<section class=\"picture\"><h3>");
-        escape_html_short(out, word(series, "workload"), 64);
-        text_append_format(out, " %s <span class=\"soft\">", word(series, "precision"));
-        escape_html_short(out, word(series, "device"), 60);
+        escape_html_short(out, member_text(series, "workload"), 64);
+        text_append_format(out, " %s <span class=\"soft\">", member_text(series, "precision"));
+        escape_html_short(out, member_text(series, "device"), 60);
         text_append(out, "</span></h3>\n");
         append_plot(out, series, *drawn);
         append_words(out, series);

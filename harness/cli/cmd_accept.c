@@ -5,6 +5,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "protocols/contract.h"
 #include "reports/view.h"
 #include "results/analysis/acceptance.h"
@@ -12,13 +13,6 @@
 #define CAMPAIGNS_MAX 128
 
 enum { KEY_NO_RECORD = 0x100 };
-
-static const char *word(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text ? text : "";
-}
 
 /* ---- the view ---- */
 
@@ -37,8 +31,8 @@ static struct number_unit unit_of(const json_t *item)
 {
     struct metric_value value = {.value = json_number_value(json_object_get(item, "declared"))};
 
-    snprintf(value.unit, sizeof(value.unit), "%s", word(item, "unit"));
-    return view_metric_unit(metric_find(word(item, "metric")), &value);
+    snprintf(value.unit, sizeof(value.unit), "%s", member_text(item, "unit"));
+    return view_metric_unit(metric_find(member_text(item, "metric")), &value);
 }
 
 static void append_item(struct text *out, const json_t *item, size_t index)
@@ -47,8 +41,8 @@ static void append_item(struct text *out, const json_t *item, size_t index)
     size_t i;
     const json_t *one;
 
-    text_append_format(out, "%zu. %s: %s\n   declared ", index + 1, word(item, "metric"),
-                       word(item, "verdict"));
+    text_append_format(out, "%zu. %s: %s\n   declared ", index + 1, member_text(item, "metric"),
+                       member_text(item, "verdict"));
     append_figure(out, item, "declared", &unit);
     text_append_format(out, " %s (alpha %g), limiting ", unit.name,
                        json_number_value(json_object_get(item, "alpha")));
@@ -57,7 +51,7 @@ static void append_item(struct text *out, const json_t *item, size_t index)
                        json_number_value(json_object_get(item, "beta")));
     json_array_foreach(json_object_get(item, "units"), i, one)
     {
-        text_append_format(out, "   %s  ", word(one, "result"));
+        text_append_format(out, "   %s  ", member_text(one, "result"));
         append_figure(out, one, "value", &unit);
         text_append_format(out, " %s, no better than ", unit.name);
         append_figure(out, one, "best", &unit);
@@ -65,11 +59,11 @@ static void append_item(struct text *out, const json_t *item, size_t index)
         append_figure(out, one, "worst", &unit);
         text_append_format(out, ", %lld trials: %s%s%s\n",
                            (long long)json_integer_value(json_object_get(one, "trials")),
-                           word(one, "verdict"), word(one, "reason")[0] ? ": " : "",
-                           word(one, "reason"));
+                           member_text(one, "verdict"), member_text(one, "reason")[0] ? ": " : "",
+                           member_text(one, "reason"));
     }
-    if (word(item, "reason")[0])
-        text_append_format(out, "   %s\n", word(item, "reason"));
+    if (member_text(item, "reason")[0])
+        text_append_format(out, "   %s\n", member_text(item, "reason"));
 }
 
 static int show(const struct command_line *line, const json_t *made)
@@ -82,11 +76,12 @@ static int show(const struct command_line *line, const json_t *made)
         return output_json(json_incref((json_t *)made));
     text_init(&out);
     text_append_format(&out, "%s: the contract ",
-                       !strcmp(word(made, "verdict"), "accepted")   ? "Accepted"
-                       : !strcmp(word(made, "verdict"), "rejected") ? "Rejected"
-                                                                    : "Inconclusive");
+                       !strcmp(member_text(made, "verdict"), "accepted")   ? "Accepted"
+                       : !strcmp(member_text(made, "verdict"), "rejected") ? "Rejected"
+                                                                           : "Inconclusive");
     entry = json_object_get(made, "contract");
-    text_append_printable(&out, word(entry, "contract"), strlen(word(entry, "contract")));
+    text_append_printable(&out, member_text(entry, "contract"),
+                          strlen(member_text(entry, "contract")));
     text_append(&out, " (every item must be accepted)\n");
     json_array_foreach(json_object_get(made, "items"), i, entry) append_item(&out, entry, i);
     json_array_foreach(json_object_get(made, "campaigns"), i, entry)
@@ -95,7 +90,7 @@ static int show(const struct command_line *line, const json_t *made)
             text_append_format(&out,
                                "note: the plan of %.8s does not have this contract: it may have "
                                "been written after the results were seen\n",
-                               word(entry, "campaign"));
+                               member_text(entry, "campaign"));
     }
     return output_lines(&out);
 }
@@ -122,9 +117,10 @@ static int judge(const struct command_line *line, struct store *store, void *con
         return err.code == STATUS_INVALID ? command_fail(&err) : command_fail_store(&err);
     }
     if (!command_has(line, KEY_NO_RECORD) && !line->bundle)
-        database_record(line, "accept", word(made, "verdict"), made, "the verdict is not recorded");
+        database_record(line, "accept", member_text(made, "verdict"), made,
+                        "the verdict is not recorded");
     result = show(line, made);
-    verdict = word(made, "verdict");
+    verdict = member_text(made, "verdict");
     if (result == ASSAY_EXIT_OK && strcmp(verdict, "accepted") != 0)
         result = !strcmp(verdict, "rejected") ? ASSAY_EXIT_TRIALS : ASSAY_EXIT_DEVICE;
     json_decref(made);

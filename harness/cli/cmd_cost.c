@@ -7,6 +7,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "harness/core/number.h"
 #include "results/analysis/cost.h"
 #include "results/formats/price_sheet.h"
@@ -81,13 +82,6 @@ static enum status read_request(const struct command_line *line, struct request 
 
 /* ---- the view ---- */
 
-static const char *word(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text ? text : "";
-}
-
 static void append_printable(struct text *out, const char *string)
 {
     text_append_printable(out, string, strlen(string));
@@ -123,15 +117,16 @@ static void append_option(struct text *out, const json_t *option, const char *cu
     size_t i;
     json_t *part;
 
-    text_append_format(out, "  %s \"", strcmp(word(option, "kind"), "cloud") ? "bought" : "rented");
-    append_printable(out, word(option, "item"));
+    text_append_format(out, "  %s \"",
+                       strcmp(member_text(option, "kind"), "cloud") ? "bought" : "rented");
+    append_printable(out, member_text(option, "item"));
     text_append_format(out, "\" (line %lld)\n    an hour           ",
                        (long long)json_integer_value(json_object_get(option, "line")));
     append_range(out, json_object_get(option, "hourly"), currency);
     text_append(out, "  = ");
     json_array_foreach(json_object_get(option, "parts"), i, part)
     {
-        text_append_format(out, "%s%s ", i ? " + " : "", word(part, "kind"));
+        text_append_format(out, "%s%s ", i ? " + " : "", member_text(part, "kind"));
         append_number(out, json_object_get(part, "hourly"), "value");
     }
     text_append_char(out, '\n');
@@ -139,7 +134,7 @@ static void append_option(struct text *out, const json_t *option, const char *cu
     {
         const json_t *share = json_object_get(part, "measured_share");
 
-        text_append_format(out, "    %-18s", word(part, "per"));
+        text_append_format(out, "    %-18s", member_text(part, "per"));
         append_range(out, json_object_get(part, "cost"), currency);
         if (json_is_number(share))
             text_append_format(out, ", %.0f %% of the width measured",
@@ -150,12 +145,12 @@ static void append_option(struct text *out, const json_t *option, const char *cu
 
 static void append_cost(struct text *out, const json_t *cost)
 {
-    const char *currency = word(json_object_get(cost, "prices"), "currency");
+    const char *currency = member_text(json_object_get(cost, "prices"), "currency");
     size_t i;
     json_t *entry;
 
-    text_append_format(out, "%s on ", word(cost, "a"));
-    append_printable(out, word(cost, "device"));
+    text_append_format(out, "%s on ", member_text(cost, "a"));
+    append_printable(out, member_text(cost, "device"));
     text_append_char(out, '\n');
     json_array_foreach(json_object_get(cost, "options"), i, entry)
         append_option(out, entry, currency);
@@ -165,7 +160,7 @@ static void append_cost(struct text *out, const json_t *cost)
         if (json_is_integer(json_object_get(entry, "line")))
             text_append_format(
                 out, "line %lld: ", (long long)json_integer_value(json_object_get(entry, "line")));
-        append_printable(out, word(entry, "text"));
+        append_printable(out, member_text(entry, "text"));
         text_append_char(out, '\n');
     }
 }
@@ -183,7 +178,8 @@ static int show(const struct command_line *line, const struct request *request, 
     text_append_format(&out,
                        "Cost at prices of %s: discount %g a year, PUE %g, at work %g of all hours, "
                        "under the measured load while at work\n\n",
-                       word(given, "as_of"), json_number_value(json_object_get(given, "discount")),
+                       member_text(given, "as_of"),
+                       json_number_value(json_object_get(given, "discount")),
                        json_number_value(json_object_get(given, "pue")),
                        json_number_value(json_object_get(given, "utilisation")));
     json_array_foreach(costs, i, cost) append_cost(&out, cost);

@@ -3,6 +3,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/member.h"
 #include "protocols/decision.h"
 #include "reports/decision_words.h"
 #include "results/analysis/decision.h"
@@ -15,13 +16,6 @@ struct request {
     struct decision decision;
     json_t *prices, *peaks;
 };
-
-static const char *word(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text ? text : "";
-}
 
 /* ---- the view ---- */
 
@@ -40,13 +34,13 @@ static void append_option(struct text *out, const json_t *body, const json_t *op
     const json_t *required = json_object_get(json_object_get(body, "decision"), "requirements");
     size_t i;
 
-    text_append(words, word(option, "name"));
+    text_append(words, member_text(option, "name"));
     append_words(out, words);
-    text_append_format(out, " (%s, ", word(option, "result"));
-    text_append(words, word(option, "device"));
+    text_append_format(out, " (%s, ", member_text(option, "result"));
+    text_append(words, member_text(option, "device"));
     append_words(out, words);
     text_append(out, "): ");
-    decision_spaced(out, word(option, "standing"));
+    decision_spaced(out, member_text(option, "standing"));
     json_array_foreach(json_object_get(option, "dominated_by"), i, entry)
     {
         text_append_format(words, "%s%s", i ? ", " : " by ", json_string_value(entry));
@@ -135,7 +129,7 @@ static int decide(const struct command_line *line, struct store *store, void *co
         decision_locate(&request->decision, &err);
         return err.code == STATUS_INVALID ? command_fail(&err) : command_fail_store(&err);
     }
-    verdict = word(made, "verdict");
+    verdict = member_text(made, "verdict");
     if (!command_has(line, KEY_NO_RECORD) && !line->bundle)
         database_record(line, "decide", verdict, made, "the decision is not recorded");
     result = show(line, made);

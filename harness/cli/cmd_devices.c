@@ -4,19 +4,13 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
+#include "harness/core/member.h"
 #include "harness/runner/probe.h"
 #include "harness/runner/probe_precisions.h"
 
 enum { KEY_NAMES = 0x100 };
 
 #define NARROW_INDENT 8 /* of what does not fit next to its name */
-
-static const char *member(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
 
 /* The longest word of a string, in columns. */
 static size_t longest_word(const char *string)
@@ -45,7 +39,7 @@ static void append_reading(struct text *out, const char *name, const json_t *rea
                            size_t columns)
 {
     const json_t *value = json_object_get(reading, "value");
-    const char *unit = member(reading, "unit");
+    const char *unit = member_text(reading, "unit");
     char lead[64];
     struct text words;
 
@@ -58,10 +52,10 @@ static void append_reading(struct text *out, const char *name, const json_t *rea
         text_append_format(&words, "%g", json_real_value(value));
     else
         text_append_format(&words, "%s: %s",
-                           strcmp(member(reading, "status"), "not_applicable") == 0
+                           strcmp(member_text(reading, "status"), "not_applicable") == 0
                                ? "not applicable"
-                               : member(reading, "status"),
-                           member(reading, "reason"));
+                               : member_text(reading, "status"),
+                           member_text(reading, "reason"));
     text_append_format(&words, "%s%s", unit[0] ? " " : "", unit);
     snprintf(lead, sizeof(lead), "      %-33s ", name);
     append_beside(out, lead, text_ok(&words) ? words.data : "", columns);
@@ -74,9 +68,10 @@ static void append_answer(struct text *out, const char *lead, const json_t *vend
     struct text words;
 
     text_init(&words);
-    if (member(vendor, "library")[0])
-        text_append_format(&words, "%s %s: ", member(vendor, "library"), member(vendor, "version"));
-    text_append(&words, member(vendor, "method"));
+    if (member_text(vendor, "library")[0])
+        text_append_format(&words, "%s %s: ", member_text(vendor, "library"),
+                           member_text(vendor, "version"));
+    text_append(&words, member_text(vendor, "method"));
     append_beside(out, lead, text_ok(&words) ? words.data : "", columns);
     text_finish(&words);
 }
@@ -92,8 +87,8 @@ static bool same_answer(const json_t *precisions, const char *key)
     {
         const json_t *answer = json_object_get(entry, key);
 
-        if (strcmp(member(answer, "method"), member(first, "method")) != 0 ||
-            strcmp(member(answer, "support"), member(first, "support")) != 0)
+        if (strcmp(member_text(answer, "method"), member_text(first, "method")) != 0 ||
+            strcmp(member_text(answer, "support"), member_text(first, "support")) != 0)
             return false;
     }
     return json_array_size(precisions) > 1;
@@ -106,7 +101,8 @@ static void append_same(struct text *out, const char *what, const json_t *precis
     char lead[96];
 
     snprintf(lead, sizeof(lead), "      %s: ", what);
-    output_hanging(out, lead, member(json_object_get(json_array_get(precisions, 0), key), "method"),
+    output_hanging(out, lead,
+                   member_text(json_object_get(json_array_get(precisions, 0), key), "method"),
                    NARROW_INDENT, columns);
 }
 
@@ -124,12 +120,12 @@ static void append_gemm(struct text *out, const json_t *precisions, size_t colum
         const json_t *vendor = json_object_get(entry, "vendor");
         const json_t *portable = json_object_get(entry, "portable");
 
-        snprintf(lead, sizeof(lead), "      %-10s %-9s %-9s ", member(entry, "precision"),
-                 member(vendor, "support"), member(portable, "support"));
+        snprintf(lead, sizeof(lead), "      %-10s %-9s %-9s ", member_text(entry, "precision"),
+                 member_text(vendor, "support"), member_text(portable, "support"));
         append_answer(out, lead, vendor, columns);
-        if (strcmp(member(portable, "support"), "unknown") == 0 &&
-            strcmp(member(portable, "method"), member(vendor, "method")) != 0)
-            append_beside(out, "      (portable) ", member(portable, "method"), columns);
+        if (strcmp(member_text(portable, "support"), "unknown") == 0 &&
+            strcmp(member_text(portable, "method"), member_text(vendor, "method")) != 0)
+            append_beside(out, "      (portable) ", member_text(portable, "method"), columns);
     }
 }
 
@@ -151,8 +147,8 @@ static void append_operation(struct text *out, const char *what, const json_t *p
     {
         const json_t *vendor = json_object_get(entry, key);
 
-        snprintf(lead, sizeof(lead), "      %-10s %-9s ", member(entry, "precision"),
-                 member(vendor, "support"));
+        snprintf(lead, sizeof(lead), "      %-10s %-9s ", member_text(entry, "precision"),
+                 member_text(vendor, "support"));
         append_answer(out, lead, vendor, columns);
     }
 }
@@ -178,27 +174,27 @@ static void append_library(struct text *out, const json_t *library, size_t colum
     struct text words;
     char lead[96];
 
-    if (!member(library, "path")[0]) {
-        snprintf(lead, sizeof(lead), "  library %s: tried ", member(library, "name"));
-        output_hanging(out, lead, member(library, "tried"), NARROW_INDENT, columns);
+    if (!member_text(library, "path")[0]) {
+        snprintf(lead, sizeof(lead), "  library %s: tried ", member_text(library, "name"));
+        output_hanging(out, lead, member_text(library, "tried"), NARROW_INDENT, columns);
         return;
     }
-    snprintf(lead, sizeof(lead), "  library %s: ", member(library, "name"));
-    append_beside(out, lead, member(library, "path"), columns);
+    snprintf(lead, sizeof(lead), "  library %s: ", member_text(library, "name"));
+    append_beside(out, lead, member_text(library, "path"), columns);
     text_init(&words);
-    if (member(library, "version")[0])
-        text_append_format(&words, "version %s, ", member(library, "version"));
+    if (member_text(library, "version")[0])
+        text_append_format(&words, "version %s, ", member_text(library, "version"));
     else
         text_append_format(&words, "version unknown%s%s, ",
-                           member(library, "version_reason")[0] ? ": " : "",
-                           member(library, "version_reason"));
+                           member_text(library, "version_reason")[0] ? ": " : "",
+                           member_text(library, "version_reason"));
     if (package)
-        text_append_format(&words, "package %s %s, ", member(package, "name"),
-                           member(package, "version"));
-    if (member(library, "sha256")[0])
-        text_append_format(&words, "sha256 %.12s", member(library, "sha256"));
+        text_append_format(&words, "package %s %s, ", member_text(package, "name"),
+                           member_text(package, "version"));
+    if (member_text(library, "sha256")[0])
+        text_append_format(&words, "sha256 %.12s", member_text(library, "sha256"));
     else
-        text_append_format(&words, "no digest: %s", member(library, "digest_reason"));
+        text_append_format(&words, "no digest: %s", member_text(library, "digest_reason"));
     output_hanging(out, "      ", text_ok(&words) ? words.data : "", NARROW_INDENT, columns);
     text_finish(&words);
 }
@@ -206,7 +202,7 @@ static void append_library(struct text *out, const json_t *library, size_t colum
 static void append_device(struct text *out, const json_t *device, bool verbose, size_t columns)
 {
     char memory[TEXT_HUMAN_SIZE];
-    const char *uuid = member(device, "uuid");
+    const char *uuid = member_text(device, "uuid");
     json_int_t bytes = json_integer_value(json_object_get(device, "memory_bytes"));
     json_int_t units = json_integer_value(json_object_get(device, "compute_units"));
     const json_t *driver =
@@ -214,18 +210,19 @@ static void append_device(struct text *out, const json_t *device, bool verbose, 
     const char *key;
     json_t *reading;
 
-    text_append_format(out, "  %-10s %s\n", member(device, "spec"), member(device, "name"));
-    text_append_format(out, "  %-10s %s%s", "", member(device, "type"),
+    text_append_format(out, "  %-10s %s\n", member_text(device, "spec"),
+                       member_text(device, "name"));
+    text_append_format(out, "  %-10s %s%s", "", member_text(device, "type"),
                        json_is_true(json_object_get(device, "simulated")) &&
-                               strcmp(member(device, "type"), "simulated") != 0
+                               strcmp(member_text(device, "type"), "simulated") != 0
                            ? ", simulated"
                            : "");
     if (units > 0)
         text_append_format(out, ", %lld compute units", (long long)units);
     if (bytes > 0)
         text_append_format(out, ", %s", text_human_bytes((double)bytes, memory));
-    if (member(driver, "value")[0])
-        text_append_format(out, ", driver %s", member(driver, "value"));
+    if (member_text(driver, "value")[0])
+        text_append_format(out, ", driver %s", member_text(driver, "value"));
     text_append_char(out, '\n');
     if (uuid[0])
         text_append_format(out, "  %-10s uuid %s\n", "", uuid);
@@ -242,25 +239,24 @@ static void append_backend(struct text *out, const json_t *backend, bool verbose
     json_t *entry;
     char lead[96];
 
-    text_append_format(out, "%s - %s\n", member(backend, "backend"),
-                       member(backend, "description"));
+    text_append_format(out, "%s - %s\n", member_text(backend, "backend"),
+                       member_text(backend, "description"));
     if (!json_is_true(json_object_get(backend, "available")))
-        output_hanging(out, "  not available: ", member(backend, "reason"), 4, columns);
+        output_hanging(out, "  not available: ", member_text(backend, "reason"), 4, columns);
     json_array_foreach(json_object_get(backend, "libraries"), i, entry)
     {
         if (verbose)
             append_library(out, entry, columns);
     }
-    if (verbose && member(backend, "libraries_reason")[0])
-        output_hanging(out,
-                       "  libraries: asking for them failed: ", member(backend, "libraries_reason"),
-                       4, columns);
+    if (verbose && member_text(backend, "libraries_reason")[0])
+        output_hanging(out, "  libraries: asking for them failed: ",
+                       member_text(backend, "libraries_reason"), 4, columns);
     json_array_foreach(json_object_get(backend, "devices"), i, entry)
         append_device(out, entry, verbose, columns);
     json_array_foreach(json_object_get(backend, "unusable"), i, entry)
     {
-        snprintf(lead, sizeof(lead), "  %-10s not usable: ", member(entry, "spec"));
-        output_hanging(out, lead, member(entry, "reason"), 13, columns);
+        snprintf(lead, sizeof(lead), "  %-10s not usable: ", member_text(entry, "spec"));
+        output_hanging(out, lead, member_text(entry, "reason"), 13, columns);
     }
 }
 
@@ -299,7 +295,7 @@ static void append_names(struct text *out, const json_t *probe)
         if (json_is_true(json_object_get(backend, "hidden")))
             continue;
         json_array_foreach(json_object_get(backend, "devices"), d, device)
-            text_append_format(out, "%s:%zu\n", member(backend, "backend"), d);
+            text_append_format(out, "%s:%zu\n", member_text(backend, "backend"), d);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "harness/runner/doctor.h"
 #include "harness/runner/progress.h"
 
@@ -13,13 +14,6 @@ enum { KEY_JITTER = 0x100 };
 #define JITTER_NS (10 * SECOND_NS)
 #define LOOK_NS SECOND_NS
 #define JITTER_MAX_NS (600 * SECOND_NS)
-
-static const char *member(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
 
 /* In seconds of the test for jitter. */
 static bool show_progress(void *context, int64_t done_ns)
@@ -44,10 +38,11 @@ static void append_labelled(struct text *out, const char *label, const char *wor
 
 static void append_finding(struct text *out, const json_t *finding)
 {
-    text_append_format(out, "  %s (%s)\n", member(finding, "check"), member(finding, "severity"));
-    append_labelled(out, "seen", member(finding, "observed"));
-    append_labelled(out, "effect", member(finding, "effect"));
-    append_labelled(out, "remedy", member(finding, "remedy"));
+    text_append_format(out, "  %s (%s)\n", member_text(finding, "check"),
+                       member_text(finding, "severity"));
+    append_labelled(out, "seen", member_text(finding, "observed"));
+    append_labelled(out, "effect", member_text(finding, "effect"));
+    append_labelled(out, "remedy", member_text(finding, "remedy"));
 }
 
 static void append_list(struct text *out, const char *heading, const json_t *list, const char *key)
@@ -59,8 +54,8 @@ static void append_list(struct text *out, const char *heading, const json_t *lis
         text_append_format(out, "\n%s\n", heading);
     json_array_foreach(list, i, entry)
     {
-        text_append_format(out, "  %-20s ", member(entry, "check"));
-        output_wrapped(out, member(entry, key), 23, output_columns());
+        text_append_format(out, "  %-20s ", member_text(entry, "check"));
+        output_wrapped(out, member_text(entry, key), 23, output_columns());
     }
 }
 
@@ -76,7 +71,7 @@ static int show(const json_t *report)
         text_append(&out, "Nothing was found that would invalidate evidence.\n");
     else
         text_append_format(&out, "%zu finding%s; the worst: %s\n\n", json_array_size(findings),
-                           json_array_size(findings) == 1 ? "" : "s", member(report, "worst"));
+                           json_array_size(findings) == 1 ? "" : "s", member_text(report, "worst"));
     json_array_foreach(findings, i, finding)
     {
         append_finding(&out, finding);

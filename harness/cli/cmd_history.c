@@ -7,6 +7,7 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/clock.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "harness/core/number.h"
 #include "protocols/comparability.h"
 #include "results/analysis/history.h"
@@ -15,13 +16,6 @@ enum { KEY_SINCE = 0x100, KEY_BASELINE, KEY_STALE };
 
 /* Of a series the last so many results have a line of their own. */
 #define LINES_MAX 12
-
-static const char *word(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text ? text : "";
-}
 
 static double number(const json_t *object, const char *name)
 {
@@ -86,8 +80,9 @@ static void append_strip(struct text *out, const json_t *series, size_t columns)
 
 static struct number_unit unit_of(const json_t *series, double value)
 {
-    return !strcmp(word(series, "unit"), "ns") ? number_unit_duration(value)
-                                               : number_unit_rate(value, word(series, "unit"));
+    return !strcmp(member_text(series, "unit"), "ns")
+               ? number_unit_duration(value)
+               : number_unit_rate(value, member_text(series, "unit"));
 }
 
 static void append_results(struct text *out, const json_t *series)
@@ -107,8 +102,11 @@ static void append_results(struct text *out, const json_t *series)
         if (has_interval)
             number_format_half_width(figure, lo, hi, half);
         text_append_format(
-            out, "  %-12s %.10s %.5s  %s", word(result, "id"), word(result, "created"),
-            strchr(word(result, "created"), 'T') ? strchr(word(result, "created"), 'T') + 1 : "",
+            out, "  %-12s %.10s %.5s  %s", member_text(result, "id"),
+            member_text(result, "created"),
+            strchr(member_text(result, "created"), 'T')
+                ? strchr(member_text(result, "created"), 'T') + 1
+                : "",
             number_format_unit_digits(figure, &unit,
                                       has_interval ? number_digits(figure, lo, hi) : 4, value));
         if (half[0])
@@ -126,7 +124,7 @@ static void append_change(struct text *out, const json_t *change)
     const json_t *stack = json_object_get(change, "stack");
 
     text_append_format(out, "  %+.2f %% between %s and %s: ", 100 * (number(change, "ratio") - 1),
-                       word(change, "before"), word(change, "after"));
+                       member_text(change, "before"), member_text(change, "after"));
     if (json_is_null(stack))
         text_append(out, "the two cannot be judged");
     else if (json_array_size(stack) == 0)
@@ -143,38 +141,38 @@ static void append_series(struct text *out, const json_t *series, size_t columns
     size_t i;
     json_t *entry;
 
-    append_printable(out, word(series, "workload"));
-    text_append_format(out, " %s", word(series, "precision"));
+    append_printable(out, member_text(series, "workload"));
+    text_append_format(out, " %s", member_text(series, "precision"));
     if (json_is_integer(json_object_get(series, "batch")))
         text_append_format(out, " batch %lld",
                            (long long)json_integer_value(json_object_get(series, "batch")));
-    if (word(series, "arm")[0]) {
+    if (member_text(series, "arm")[0]) {
         text_append(out, ", ");
-        append_printable(out, word(series, "arm"));
+        append_printable(out, member_text(series, "arm"));
     }
-    text_append_format(out, ", protocol %s, on %s (", word(series, "protocol"),
-                       word(series, "device_spec"));
-    append_printable(out, word(series, "device"));
+    text_append_format(out, ", protocol %s, on %s (", member_text(series, "protocol"),
+                       member_text(series, "device_spec"));
+    append_printable(out, member_text(series, "device"));
     text_append_format(out, "): %zu result%s\n", count, count == 1 ? "" : "s");
     if (count > 1)
         append_strip(out, series, columns);
     append_results(out, series);
-    if (!strcmp(word(series, "kind"), "constant"))
+    if (!strcmp(member_text(series, "kind"), "constant"))
         text_append(out, "  No change.\n");
-    else if (strcmp(word(series, "kind"), "too_few") != 0)
-        text_append_format(out, "  Changed (%s):\n", word(series, "kind"));
+    else if (strcmp(member_text(series, "kind"), "too_few") != 0)
+        text_append_format(out, "  Changed (%s):\n", member_text(series, "kind"));
     json_array_foreach(json_object_get(series, "changes"), i, entry) append_change(out, entry);
     json_array_foreach(json_object_get(series, "baselines"), i, entry) text_append_format(
         out, "  The newest is %+.2f %% against baseline %s (%s); assay compare @%s %s\n",
-        100 * (number(entry, "ratio") - 1), word(entry, "name"), word(entry, "result"),
-        word(entry, "name"),
-        word(json_array_get(json_object_get(series, "results"), count - 1), "id"));
+        100 * (number(entry, "ratio") - 1), member_text(entry, "name"),
+        member_text(entry, "result"), member_text(entry, "name"),
+        member_text(json_array_get(json_object_get(series, "results"), count - 1), "id"));
     if (json_is_object(stale)) {
         const char *newest =
-            word(json_array_get(json_object_get(series, "results"), count - 1), "id");
+            member_text(json_array_get(json_object_get(series, "results"), count - 1), "id");
 
-        text_append_format(out,
-                           "  Stale: %s was measured on another stack: ", word(stale, "result"));
+        text_append_format(
+            out, "  Stale: %s was measured on another stack: ", member_text(stale, "result"));
         append_list(out, json_object_get(stale, "stack"));
         text_append_format(out, "; assay reproduce %s\n", newest);
     }
@@ -205,8 +203,8 @@ static enum status read_filter(const struct command_line *line, struct store *st
             status = store_list_results(store, &one, &rows, err);
         if (status == STATUS_OK) {
             *ret_row = json_incref(json_array_get(rows, 0));
-            filter->workload = word(*ret_row, "workload");
-            filter->precision = word(*ret_row, "precision");
+            filter->workload = member_text(*ret_row, "workload");
+            filter->precision = member_text(*ret_row, "precision");
         }
         json_decref(rows);
     } else {
@@ -257,7 +255,7 @@ static int show(const struct command_line *line, struct store *store, void *cont
     json_array_foreach(all, i, series)
     {
         append_series(&out, series, columns);
-        short_ones += !strcmp(word(series, "kind"), "too_few");
+        short_ones += !strcmp(member_text(series, "kind"), "too_few");
     }
     if (short_ones > 0)
         text_append_format(&out,
@@ -280,13 +278,13 @@ static int name_baseline(const struct command_line *line, struct store *store, v
 
     (void)context;
     if (status == STATUS_OK)
-        status = store_find_cell(store, word(body, "a"), &cell, &err);
+        status = store_find_cell(store, member_text(body, "a"), &cell, &err);
     if (status == STATUS_OK)
         status = store_record_comparison(store, "baseline", cell, 0, COMPARISON_VERSION, "baseline",
                                          body, &err);
     if (status == STATUS_OK)
         log_info("recorded: baseline %s is %s; @%s names it in compare, gate and others", name,
-                 word(body, "a"), name);
+                 member_text(body, "a"), name);
     json_decref(body);
     if (status != STATUS_OK)
         return err.code == STATUS_INVALID ? command_fail(&err) : command_fail_store(&err);

@@ -9,18 +9,12 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
+#include "harness/core/member.h"
 #include "harness/core/number.h"
 #include "protocols/comparability.h"
 
 /* More runs than these are named by families; --json has each. */
 #define RUNS_LISTED 5
-
-static const char *member(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
 
 enum status comparison_margin(const char *word, struct compare_options *ret, struct error *err)
 {
@@ -43,7 +37,7 @@ int comparison_exit_status(const struct stored_comparison *comparison)
 {
     const enum compare_verdict verdict = comparison->numbers.verdict;
 
-    if (!strcmp(member(comparison->judgement, "verdict"), "not_comparable"))
+    if (!strcmp(member_text(comparison->judgement, "verdict"), "not_comparable"))
         return ASSAY_EXIT_USAGE;
     if (!comparison->has_numbers)
         return ASSAY_EXIT_DEVICE;
@@ -204,7 +198,7 @@ static json_t *families_of(const json_t *factors)
 
     json_array_foreach(factors, i, factor)
     {
-        const char *name = member(factor, "factor"), *dot = strchr(name, '.');
+        const char *name = member_text(factor, "factor"), *dot = strchr(name, '.');
         char key[64];
         json_t *list;
 
@@ -273,7 +267,8 @@ static void append_family(struct text *out, const char *family, const json_t *li
     if (json_array_size(list) == 1) {
         names = json_object_get(only, "fields");
         text_append(out, "  ");
-        text_append_printable(out, member(only, "factor"), strlen(member(only, "factor")));
+        text_append_printable(out, member_text(only, "factor"),
+                              strlen(member_text(only, "factor")));
         append_labels(out, only);
         text_append_char(out, ':');
     } else {
@@ -283,7 +278,8 @@ static void append_family(struct text *out, const char *family, const json_t *li
     count = json_array_size(names);
     json_array_foreach(names, i, name)
     {
-        const char *word = json_is_object(name) ? member(name, "factor") : json_string_value(name);
+        const char *word =
+            json_is_object(name) ? member_text(name, "factor") : json_string_value(name);
 
         if (i == NAMES_SHOWN) {
             text_append_format(out, " and %zu more", count - i);
@@ -303,8 +299,8 @@ static bool has_other_conditions(const json_t *judgement)
 
     json_array_foreach(json_object_get(judgement, "fields"), i, field)
     {
-        if (!strcmp(member(field, "class"), "controlled") &&
-            !strcmp(member(field, "state"), "differs"))
+        if (!strcmp(member_text(field, "class"), "controlled") &&
+            !strcmp(member_text(field, "state"), "differs"))
             return true;
     }
     return false;
@@ -329,7 +325,7 @@ static void append_attribution(struct text *out, const json_t *judgement, bool s
     if (!shown)
         text_append(out, "They differ in:\n");
     else if (json_is_string(json_object_get(judgement, "attribution"))) {
-        text_append_format(out, "Attributed to: %s", member(judgement, "attribution"));
+        text_append_format(out, "Attributed to: %s", member_text(judgement, "attribution"));
         append_own_labels(out, json_array_get(factors, 0), brought);
         text_append_format(out, "%s\n",
                            has_other_conditions(judgement)
@@ -340,7 +336,7 @@ static void append_attribution(struct text *out, const json_t *judgement, bool s
                          "none of them:\n");
     if (json_array_size(factors) == 1 && json_array_size(brought) > 0) {
         if (!shown) {
-            text_append_format(out, "  %s", member(json_array_get(factors, 0), "factor"));
+            text_append_format(out, "  %s", member_text(json_array_get(factors, 0), "factor"));
             append_own_labels(out, json_array_get(factors, 0), brought);
             text_append_char(out, '\n');
         }
@@ -373,7 +369,7 @@ static void append_separating_runs(struct text *out, const struct stored_compari
         if (names.length > 0)
             text_append(&names, ", ");
         if (json_array_size(list) == 1)
-            text_append(&names, member(json_array_get(list, 0), "factor"));
+            text_append(&names, member_text(json_array_get(list, 0), "factor"));
         else
             text_append_format(&names, "one of %zu %s*", json_array_size(list), family);
     }
@@ -410,13 +406,13 @@ static void append_fields(struct text *out, const json_t *judgement)
     text_append(out, "\nEvery field, its class and what it came to\n");
     json_array_foreach(json_object_get(judgement, "fields"), i, field)
     {
-        const char *state = member(field, "state");
+        const char *state = member_text(field, "state");
         struct text words;
         char lead[64];
 
-        snprintf(lead, sizeof(lead), "  %-10s %-8s ", member(field, "class"), state);
+        snprintf(lead, sizeof(lead), "  %-10s %-8s ", member_text(field, "class"), state);
         text_init(&words);
-        text_append(&words, member(field, "field"));
+        text_append(&words, member_text(field, "field"));
         if (strcmp(state, "same")) {
             text_append(&words, ": ");
             append_value(&words, json_object_get(field, "a"));
@@ -467,7 +463,7 @@ static void append_view(struct text *out, const struct stored_comparison *compar
                         const struct comparison_arms *arms, bool explain)
 {
     const json_t *judgement = comparison->judgement;
-    const char *verdict = member(judgement, "verdict");
+    const char *verdict = member_text(judgement, "verdict");
 
     append_arms(out, comparison, arms);
     if (!strcmp(verdict, "not_comparable"))

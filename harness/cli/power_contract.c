@@ -5,15 +5,9 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
+#include "harness/core/member.h"
 #include "protocols/contract.h"
 #include "reports/view.h"
-
-static const char *word(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text ? text : "";
-}
 
 static double number(const json_t *object, const char *name)
 {
@@ -66,11 +60,12 @@ static void append_item(struct text *out, const json_t *item, size_t index)
     char shown[2 * NUMBER_SIZE], figure[NUMBER_SIZE];
     size_t i;
 
-    snprintf(value.unit, sizeof(value.unit), "%s", word(item, "unit"));
-    unit = view_metric_unit(metric_find(word(item, "metric")), &value);
+    snprintf(value.unit, sizeof(value.unit), "%s", member_text(item, "unit"));
+    unit = view_metric_unit(metric_find(member_text(item, "metric")), &value);
     text_append_format(out, "%zu. ", index + 1);
-    text_append_printable(out, word(item, "workload"), strlen(word(item, "workload")));
-    text_append_format(out, " %s, %lld trials, alpha %g, beta %g\n", word(item, "metric"),
+    text_append_printable(out, member_text(item, "workload"),
+                          strlen(member_text(item, "workload")));
+    text_append_format(out, " %s, %lld trials, alpha %g, beta %g\n", member_text(item, "metric"),
                        (long long)json_integer_value(json_object_get(item, "trials")),
                        number(item, "alpha"), number(item, "beta"));
     append_head(out, "true value");
@@ -106,7 +101,8 @@ static int show(const json_t *made)
 
     text_init(&out);
     text_append(&out, "Risks of the contract ");
-    text_append_printable(&out, word(made, "contract"), strlen(word(made, "contract")));
+    text_append_printable(&out, member_text(made, "contract"),
+                          strlen(member_text(made, "contract")));
     text_append_format(&out, ", where trials vary by %g %% (lognormal, independent)\n",
                        100 * number(made, "sd"));
     json_array_foreach(json_object_get(made, "items"), i, item) append_item(&out, item, i);

@@ -40,6 +40,7 @@ extern "C" {
 #include "harness/core/digest.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "harness/core/number.h"
 #include "harness/core/precision.h"
 #include "harness/core/reading.h"

@@ -1,4 +1,5 @@
 /* What is checked on a device: what its backend reported, and what its telemetry reports now. */
+#include "harness/core/member.h"
 #include "harness/runner/doctor_internal.h"
 
 #include <inttypes.h>
@@ -14,18 +15,11 @@
 #define INTERVAL_NS 100000000
 #define LOOK_NS 3000000000 /* at most; opening a vendor's library takes most of a second */
 
-static const char *member(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
 /* The newest value of a channel; false when it has none. */
 static bool newest(const struct telemetry_log *log, const char *name, int64_t *ret)
 {
     for (size_t i = 0; i < log->channel_count; i++) {
-        if (strcmp(member(json_array_get(log->channels, i), "name"), name))
+        if (strcmp(member_text(json_array_get(log->channels, i), "name"), name))
             continue;
         for (size_t row = log->row_count; row-- > 0;) {
             *ret =
@@ -45,7 +39,7 @@ static void append_bits(struct text *out, const struct telemetry_log *log, const
         const json_t *channel = json_array_get(log->channels, i);
         const json_t *bits = json_object_get(channel, "bits");
 
-        if (strcmp(member(channel, "name"), name))
+        if (strcmp(member_text(channel, "name"), name))
             continue;
         for (size_t bit = 0; bit < 63; bit++) {
             const char *word = json_string_value(json_array_get(bits, bit));
@@ -166,7 +160,7 @@ static void merge(struct reading_list *into, const json_t *readings)
 
 void doctor_check_device(struct doctor *doctor, const json_t *device)
 {
-    const char *spec = member(device, "spec");
+    const char *spec = member_text(device, "spec");
     struct telemetry_watch_options options = {.part = spec, .interval_ns = INTERVAL_NS};
     struct telemetry_watch watch;
     struct telemetry_log log;
@@ -175,7 +169,7 @@ void doctor_check_device(struct doctor *doctor, const json_t *device)
     char check[128];
 
     /* A processor is checked as the host. */
-    if (!strcmp(member(device, "type"), "cpu") && strncmp(spec, "null", 4))
+    if (!strcmp(member_text(device, "type"), "cpu") && strncmp(spec, "null", 4))
         return;
     snprintf(check, sizeof(check), "%s telemetry", spec);
     if (telemetry_watch_start(&options, &watch, &err) != STATUS_OK) {

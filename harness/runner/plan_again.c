@@ -1,17 +1,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "harness/runner/plan_internal.h"
 #include "harness/runner/probe.h"
 #include "results/analysis/serving_trace.h"
 #include "workloads/workload.h"
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
 
 /* What is read from the record must come to the digest that the record has for it. */
 static enum status check_digest(const struct digest *digest, const json_t *identity,
@@ -19,12 +13,12 @@ static enum status check_digest(const struct digest *digest, const json_t *ident
 {
     char hex[DIGEST_HEX_SIZE];
 
-    if (!strcmp(digest_hex(digest, hex), text_of(identity, key)))
+    if (!strcmp(digest_hex(digest, hex), member_text(identity, key)))
         return STATUS_OK;
     return error_set(err, STATUS_UNSUPPORTED,
                      "this assay reads the recorded %s as another one (SHA-256 %.12s..., recorded "
                      "%.12s...): use the version of assay that measured it",
-                     what, hex, text_of(identity, key));
+                     what, hex, member_text(identity, key));
 }
 
 static enum status take_workload(struct plan *plan, const json_t *record, struct store *store,
@@ -54,7 +48,7 @@ static enum status take_workload(struct plan *plan, const json_t *record, struct
 static enum status find_device(const json_t *record, const char *device, json_t **ret,
                                struct error *err)
 {
-    const char *spec = device ? device : text_of(record, "device_spec");
+    const char *spec = device ? device : member_text(record, "device_spec");
     json_t *probe = NULL, *found = NULL;
     enum status status = probe_run(&spec, 1, &probe, err);
 
@@ -107,9 +101,9 @@ static enum status add_again(struct plan *plan, const json_t *record, const json
     bool has_spec = false;
     enum status status;
 
-    if (!precision_from_name(text_of(identity, "precision"), &precision))
+    if (!precision_from_name(member_text(identity, "precision"), &precision))
         return error_set(err, STATUS_UNSUPPORTED, "this assay does not know the precision \"%s\"",
-                         text_of(identity, "precision"));
+                         member_text(identity, "precision"));
     status = recorded_spec(record, planned, &spec, &has_spec, err);
     if (status != STATUS_OK)
         return status;
@@ -120,22 +114,25 @@ static enum status add_again(struct plan *plan, const json_t *record, const json
     if (status != STATUS_OK)
         return status;
     cell = &plan->cells[0];
-    if (!implementation_from_name(text_of(identity, "implementation"),
+    if (!implementation_from_name(member_text(identity, "implementation"),
                                   &cell->work.implementation) ||
-        !scenario_from_text(text_of(identity, "scenario"), &cell->work.scenario, &cell->work.rate))
+        !scenario_from_text(member_text(identity, "scenario"), &cell->work.scenario,
+                            &cell->work.rate))
         return error_set(err, STATUS_UNSUPPORTED,
                          "this assay does not know the implementation \"%s\" or the "
                          "scenario \"%s\"",
-                         text_of(identity, "implementation"), text_of(identity, "scenario"));
+                         member_text(identity, "implementation"),
+                         member_text(identity, "scenario"));
     if (cell->work.rate < 0)
         return error_set(err, STATUS_UNSUPPORTED,
                          "its rate is a share of the capacity that its campaign measured, and a "
                          "result alone is repeated here: run the workload anew");
     scenario_text(cell->work.scenario, cell->work.rate, cell->scenario);
     cell->work.emulate = json_is_true(json_object_get(planned_cell(record, planned), "emulate"));
-    cell->work.seed = strtoull(text_of(identity, "seed"), NULL, 10);
+    cell->work.seed = strtoull(member_text(identity, "seed"), NULL, 10);
     if (json_object_get(choices, "workload") &&
-        !strcmp(text_of(json_object_get(record, "device"), "name"), text_of(device, "name")))
+        !strcmp(member_text(json_object_get(record, "device"), "name"),
+                member_text(device, "name")))
         cell->choices = json_incref((json_t *)choices);
     return STATUS_OK;
 }

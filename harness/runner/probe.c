@@ -7,6 +7,7 @@
 #include "backends/backend.h"
 #include "harness/core/digest.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "harness/runner/packages.h"
 #include "harness/runner/probe_child.h"
@@ -236,13 +237,6 @@ void probe_libraries(json_t *probe)
     free(questions);
 }
 
-static const char *member(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
 static bool is_plain(const json_t *backend, const json_t *device)
 {
     return !json_is_true(json_object_get(backend, "hidden")) &&
@@ -259,7 +253,7 @@ static const json_t *same_processor(const json_t *probe, const json_t *backend,
     json_t *other, *candidate;
     size_t i, j;
 
-    if (strcmp(member(device, "type"), "cpu"))
+    if (strcmp(member_text(device, "type"), "cpu"))
         return NULL;
     json_array_foreach(probe, i, other)
     {
@@ -268,7 +262,7 @@ static const json_t *same_processor(const json_t *probe, const json_t *backend,
         json_array_foreach(
             json_object_get(other, "devices"), j,
             candidate) if (is_plain(other, candidate) &&
-                           !strcmp(member(candidate, "type"), "cpu")) return candidate;
+                           !strcmp(member_text(candidate, "type"), "cpu")) return candidate;
     }
     return NULL;
 }
@@ -283,11 +277,13 @@ static bool matches(const json_t *probe, const json_t *backend, const json_t *de
         if (same)
             log_info(
                 "%s is left out: it is the processor that %s measures; --device %s asks for it",
-                member(device, "spec"), member(same, "spec"), member(device, "spec"));
+                member_text(device, "spec"), member_text(same, "spec"),
+                member_text(device, "spec"));
         return is_plain(backend, device) && !same;
     }
-    return !strcmp(spec, member(device, "spec")) || !strcmp(spec, member(backend, "backend")) ||
-           backend_begins_uuid(spec, member(device, "uuid"));
+    return !strcmp(spec, member_text(device, "spec")) ||
+           !strcmp(spec, member_text(backend, "backend")) ||
+           backend_begins_uuid(spec, member_text(device, "uuid"));
 }
 
 /* Why nothing matched: the backend's reason when one was named, else what there is. */
@@ -299,32 +295,35 @@ static enum status explain(const json_t *probe, const char *spec, struct error *
 
     json_array_foreach(probe, i, backend)
     {
-        const char *name = member(backend, "backend");
+        const char *name = member_text(backend, "backend");
 
         if (json_is_true(json_object_get(backend, "available")))
             continue;
         if (spec && !strncmp(spec, name, strlen(name)))
-            return error_set(err, STATUS_UNAVAILABLE, "%s: %s", spec, member(backend, "reason"));
+            return error_set(err, STATUS_UNAVAILABLE, "%s: %s", spec,
+                             member_text(backend, "reason"));
     }
     json_array_foreach(probe, i, backend) json_array_foreach(
         json_object_get(backend, "unusable"), j,
         device) if (spec &&
-                    (!strcmp(spec, member(device, "spec")) ||
-                     !strcmp(spec, member(backend,
-                                          "backend")))) return error_set(err, STATUS_UNAVAILABLE,
-                                                                         "%s: %s",
-                                                                         member(device, "spec"),
-                                                                         member(device, "reason"));
+                    (!strcmp(spec, member_text(device, "spec")) ||
+                     !strcmp(spec,
+                             member_text(backend,
+                                         "backend")))) return error_set(err, STATUS_UNAVAILABLE,
+                                                                        "%s: %s",
+                                                                        member_text(device, "spec"),
+                                                                        member_text(device,
+                                                                                    "reason"));
     text_init(&known);
     json_array_foreach(probe, i, backend)
     {
         if (!spec && json_is_true(json_object_get(backend, "hidden")))
             continue;
-        json_array_foreach(json_object_get(backend, "devices"), j, device)
-            text_append_format(&known, "%s%s", known.length ? ", " : "", member(device, "spec"));
+        json_array_foreach(json_object_get(backend, "devices"), j, device) text_append_format(
+            &known, "%s%s", known.length ? ", " : "", member_text(device, "spec"));
         if (!spec && !json_is_true(json_object_get(backend, "available")))
             text_append_format(&known, "%s%s (not available: %s)", known.length ? ", " : "",
-                               member(backend, "backend"), member(backend, "reason"));
+                               member_text(backend, "backend"), member_text(backend, "reason"));
     }
     if (spec)
         error_set(err, STATUS_NOT_FOUND,
@@ -347,8 +346,8 @@ static void warn_of_failures(const json_t *probe)
     json_array_foreach(probe, i, backend)
     {
         if (json_is_true(json_object_get(backend, "failed")))
-            log_warning("%s is left out: %s", member(backend, "backend"),
-                        member(backend, "reason"));
+            log_warning("%s is left out: %s", member_text(backend, "backend"),
+                        member_text(backend, "reason"));
     }
 }
 
@@ -372,11 +371,12 @@ enum status probe_select(const json_t *probe, const char *spec, json_t **ret, st
     /* A backend's name means all its devices; a UUID means one. */
     device = json_array_get(selected, 0);
     if (spec && json_array_size(selected) > 1 &&
-        backend_begins_uuid(spec, member(device, "uuid")) &&
-        strcmp(spec, member(device, "backend")) != 0) {
+        backend_begins_uuid(spec, member_text(device, "uuid")) &&
+        strcmp(spec, member_text(device, "backend")) != 0) {
         error_set(err, STATUS_INVALID,
                   "\"%s\" begins the UUID of both %s and %s; give more of it or name the device so",
-                  spec, member(device, "spec"), member(json_array_get(selected, 1), "spec"));
+                  spec, member_text(device, "spec"),
+                  member_text(json_array_get(selected, 1), "spec"));
         json_decref(selected);
         return STATUS_INVALID;
     }

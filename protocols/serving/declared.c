@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "harness/core/random.h"
 #include "harness/core/text.h"
 #include "protocols/serving/saturation.h"
@@ -17,18 +18,11 @@ static enum status unknown(const char *what, struct error *err)
                      what);
 }
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
 static int64_t duration_of(const json_t *object, const char *key)
 {
     int64_t ns = 0;
 
-    return text_parse_duration_ns(text_of(object, key), &ns) ? ns : 0;
+    return text_parse_duration_ns(member_text(object, key), &ns) ? ns : 0;
 }
 
 static double number_of(const json_t *object, const char *key)
@@ -44,7 +38,7 @@ static enum status read_arrivals(const json_t *json, struct arrivals *ret, struc
     const double ratio = number_of(json, "rate_ratio");
     size_t i = 0;
 
-    while (i < ARRIVAL_PROCESS_COUNT && strcmp(names[i], text_of(json, "process")) != 0)
+    while (i < ARRIVAL_PROCESS_COUNT && strcmp(names[i], member_text(json, "process")) != 0)
         i++;
     if (i == ARRIVAL_PROCESS_COUNT)
         return unknown("process of arrivals", err);
@@ -65,7 +59,7 @@ static enum status read_length(const json_t *json, struct length *ret, struct er
     *ret = (struct length){.law = LENGTH_NONE};
     if (!json)
         return STATUS_OK;
-    while (i < LENGTH_LAW_COUNT && strcmp(names[i], text_of(json, "law")) != 0)
+    while (i < LENGTH_LAW_COUNT && strcmp(names[i], member_text(json, "law")) != 0)
         i++;
     if (i == LENGTH_LAW_COUNT || i == LENGTH_EMPIRICAL)
         return unknown("law of lengths", err);
@@ -86,7 +80,7 @@ enum status serving_declared_read(const json_t *workload, struct serving_declare
     const json_t *slo = json_object_get(workload, "slo");
     struct serving_declared declared = {
         .max_batch = json_integer_value(json_object_get(batching, "max_batch")),
-        .by_token = strcmp(text_of(batching, "policy"), "continuous") == 0,
+        .by_token = strcmp(member_text(batching, "policy"), "continuous") == 0,
         .limits = {.attain = number_of(slo, "attain"), .failures = number_of(slo, "failures")},
     };
     enum status status = read_arrivals(json_object_get(load, "arrivals"), &declared.arrivals, err);
@@ -165,10 +159,11 @@ enum status serving_schedule_make(const json_t *workload, const struct protocol 
                          protocol->name);
     if (declared.arrivals.process == ARRIVAL_TRACE && trace && isinf(rate)) {
         declared.lengths.joint =
-            text_of(json_object_get(arrivals_of(workload), "columns"), "output")[0] ? trace : NULL;
+            member_text(json_object_get(arrivals_of(workload), "columns"), "output")[0] ? trace
+                                                                                        : NULL;
     } else if (declared.arrivals.process == ARRIVAL_TRACE) {
         const bool has_lengths =
-            text_of(json_object_get(arrivals_of(workload), "columns"), "output")[0] != '\0';
+            member_text(json_object_get(arrivals_of(workload), "columns"), "output")[0] != '\0';
 
         if (!trace)
             return error_set(err, STATUS_INVALID, "the trace of its arrivals is not here");

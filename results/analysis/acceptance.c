@@ -4,29 +4,16 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/member.h"
 #include "protocols/contract.h"
 #include "protocols/estimate.h"
 #include "protocols/comparability.h"
 #include "results/analysis/fields.h"
 #include "results/analysis/fleet_plan.h"
 
-static const char *word(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text ? text : "";
-}
-
 static json_t *real_or_null(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
-}
-
-static double number(const json_t *object, const char *name)
-{
-    const json_t *value = json_object_get(object, name);
-
-    return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
 /* All that is read of the campaigns. */
@@ -38,14 +25,15 @@ struct evidence {
 /* Of the device and arm of the result `like`; NULL: of any. */
 static bool is_like(const json_t *record, const json_t *like)
 {
-    return !like || (!strcmp(word(record, "device_spec"), word(like, "device_spec")) &&
-                     !strcmp(word(record, "arm"), word(like, "arm")));
+    return !like ||
+           (!strcmp(member_text(record, "device_spec"), member_text(like, "device_spec")) &&
+            !strcmp(member_text(record, "arm"), member_text(like, "arm")));
 }
 
 static enum status add_campaign(struct store *store, const json_t *contract, const json_t *named,
                                 struct evidence *evidence, struct error *err)
 {
-    const char *id = word(named, "campaign");
+    const char *id = member_text(named, "campaign");
     json_t *like = NULL;
     const char *nonce = json_string_value(json_object_get(contract, "nonce"));
     json_t *campaign = NULL;
@@ -57,7 +45,7 @@ static enum status add_campaign(struct store *store, const json_t *contract, con
     if (status == STATUS_OK && json_object_get(named, "like")) {
         int64_t cell;
 
-        status = store_find_cell(store, word(named, "like"), &cell, err);
+        status = store_find_cell(store, member_text(named, "like"), &cell, err);
         if (status == STATUS_OK)
             status = store_cell_json(store, cell, &like, err);
     }
@@ -65,7 +53,7 @@ static enum status add_campaign(struct store *store, const json_t *contract, con
         status = store_campaign_json(store, row, &campaign, err);
     plan = json_object_get(campaign, "plan");
     cells = json_object_get(campaign, "cells");
-    has_nonce = !nonce || !strcmp(nonce, word(plan, "nonce"));
+    has_nonce = !nonce || !strcmp(nonce, member_text(plan, "nonce"));
     for (size_t i = 0; i < json_array_size(cells) && status == STATUS_OK; i++) {
         json_t *record = NULL;
 
@@ -81,7 +69,7 @@ static enum status add_campaign(struct store *store, const json_t *contract, con
     if (status == STATUS_OK)
         json_array_append_new(
             evidence->campaigns,
-            json_pack("{s:s, s:b, s:b}", "campaign", word(campaign, "uid"), "planned",
+            json_pack("{s:s, s:b, s:b}", "campaign", member_text(campaign, "uid"), "planned",
                       (int)json_equal(json_object_get(plan, "contract"), contract), "nonce",
                       (int)has_nonce));
     json_decref(campaign);
@@ -102,8 +90,8 @@ static bool is_of(const json_t *record, const json_t *cell)
         if (wanted && !json_equal(wanted, json_object_get(identity, names[i])))
             return false;
     }
-    return !device || !strcmp(device, word(record, "device_spec")) ||
-           !strcmp(device, word(json_object_get(record, "device"), "name"));
+    return !device || !strcmp(device, member_text(record, "device_spec")) ||
+           !strcmp(device, member_text(json_object_get(record, "device"), "name"));
 }
 
 /* Also true where it cannot be told. */
@@ -111,7 +99,7 @@ static bool by_foreign_worker(const json_t *record)
 {
     json_t *fields = NULL;
     const bool is = fields_from_record(record, &fields, NULL) != STATUS_OK ||
-                    !strncmp(word(fields, "identity.origin"), COMPARABILITY_FOREIGN_ORIGIN,
+                    !strncmp(member_text(fields, "identity.origin"), COMPARABILITY_FOREIGN_ORIGIN,
                              strlen(COMPARABILITY_FOREIGN_ORIGIN));
 
     json_decref(fields);
@@ -128,7 +116,7 @@ const char *acceptance_unfit(const json_t *record)
         return "it is a first look: its protocol gives no evidence";
     if (by_foreign_worker(record))
         return "another program than assay's own worker measured it";
-    return estimate_verdict_is_steady(estimate_verdict_find(word(estimate, "verdict")))
+    return estimate_verdict_is_steady(estimate_verdict_find(member_text(estimate, "verdict")))
                ? NULL
                : "it is not steady";
 }
@@ -156,10 +144,10 @@ static enum status judge_unit(const json_t *record, const struct contract_item *
     const json_t *value =
         json_object_get(json_object_get(estimate, "metrics"), metrics[item->metric].id);
     const json_t *trials = json_object_get(estimate, "trials"), *trial;
-    struct acceptance_measured measured = {.value = number(value, "value"),
-                                           .lo = number(value, "lo"),
-                                           .hi = number(value, "hi"),
-                                           .confidence = number(estimate, "confidence")};
+    struct acceptance_measured measured = {.value = member_number(value, "value"),
+                                           .lo = member_number(value, "lo"),
+                                           .hi = member_number(value, "hi"),
+                                           .confidence = member_number(estimate, "confidence")};
     double best, worst;
     const char *reason;
     size_t i;
@@ -217,7 +205,7 @@ static enum status same_unit_twice(json_t *machines, const json_t *record, size_
         return error_set(err, STATUS_INVALID,
                          "items[%zu].cell: %s is of a unit that an earlier result is of: name "
                          "campaigns in which each unit was measured once",
-                         index, word(record, "id"));
+                         index, member_text(record, "id"));
     }
     json_array_append_new(machines, machine);
     return STATUS_OK;
@@ -244,8 +232,8 @@ static enum status judge_item(const json_t *contract, size_t index, const struct
             continue;
         value = json_object_get(json_object_get(json_object_get(record, "estimate"), "metrics"),
                                 metrics[item.metric].id);
-        if (json_array_size(units) == 0 && word(value, "unit")[0]) {
-            unit = word(value, "unit");
+        if (json_array_size(units) == 0 && member_text(value, "unit")[0]) {
+            unit = member_text(value, "unit");
             status = contract_item_read(contract, index, unit, &item, err);
         }
         if (status == STATUS_OK && json_array_size(units) > 0 && !item.units)
@@ -253,7 +241,8 @@ static enum status judge_item(const json_t *contract, size_t index, const struct
                                "items[%zu].cell: %s and %s are both of this cell: name its "
                                "precision, batch, implementation and device, and one campaign, or "
                                "the units of a fleet",
-                               index, word(json_array_get(units, 0), "result"), word(record, "id"));
+                               index, member_text(json_array_get(units, 0), "result"),
+                               member_text(record, "id"));
         if (status == STATUS_OK)
             status = same_unit_twice(machines, record, index, err);
         if (status == STATUS_OK)
@@ -267,8 +256,9 @@ static enum status judge_item(const json_t *contract, size_t index, const struct
                            "run --contract` measures it",
                            index);
     else if (status == STATUS_OK && !unit[0])
-        status = error_set(err, STATUS_INVALID, "items[%zu].metric: %s has no %s", index,
-                           word(json_array_get(units, 0), "result"), metrics[item.metric].id);
+        status =
+            error_set(err, STATUS_INVALID, "items[%zu].metric: %s has no %s", index,
+                      member_text(json_array_get(units, 0), "result"), metrics[item.metric].id);
     if (status == STATUS_OK) {
         verdict = conclude(&item, json_array_size(units), counts, &reason);
         *ret = json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:O, s:I, s:I, s:s, s:s?}", "metric",
@@ -294,9 +284,9 @@ static const char *of_all(const json_t *items)
 
     json_array_foreach(items, i, item)
     {
-        if (!strcmp(word(item, "verdict"), "rejected"))
+        if (!strcmp(member_text(item, "verdict"), "rejected"))
             return "rejected";
-        if (strcmp(word(item, "verdict"), "accepted") != 0)
+        if (strcmp(member_text(item, "verdict"), "accepted") != 0)
             verdict = "inconclusive";
     }
     return verdict;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "harness/core/member.h"
 #include "protocols/cost.h"
 #include "protocols/metric.h"
 
@@ -13,13 +14,6 @@ static double number(const json_t *object, const char *name, double otherwise)
     const json_t *value = json_object_get(object, name);
 
     return json_is_number(value) ? json_number_value(value) : otherwise;
-}
-
-static const char *word(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text ? text : "";
 }
 
 static json_t *real_or_null(double value)
@@ -44,8 +38,8 @@ bool cost_price_read(const json_t *row, struct price *ret)
     const double amount = number(row, "amount", NAN);
 
     *ret = (struct price){
-        .kind = price_kind_find(word(row, "kind")),
-        .unit = price_unit_find(word(row, "unit")),
+        .kind = price_kind_find(member_text(row, "kind")),
+        .unit = price_unit_find(member_text(row, "unit")),
         .amount = {amount, number(row, "amount_lo", amount), number(row, "amount_hi", amount)},
         .years = number(row, "term_months", 12) / 12,
         .residual = number(row, "residual", 0),
@@ -71,7 +65,7 @@ static void note(struct question *question, const char *code, const json_t *row,
 
     json_array_foreach(question->notes, i, known)
     {
-        if (!strcmp(word(known, "code"), code) &&
+        if (!strcmp(member_text(known, "code"), code) &&
             json_equal(json_object_get(known, "line"), json_object_get(row, "line")))
             return;
     }
@@ -83,7 +77,7 @@ static void note(struct question *question, const char *code, const json_t *row,
 /* Days compare as text. */
 static bool is_valid(const struct question *question, const json_t *row)
 {
-    const char *from = word(row, "valid_from"), *to = word(row, "valid_to");
+    const char *from = member_text(row, "valid_from"), *to = member_text(row, "valid_to");
 
     return (!from[0] || strcmp(from, question->as_of) <= 0) &&
            (!to[0] || strcmp(question->as_of, to) <= 0);
@@ -120,14 +114,14 @@ static void add_part(struct question *question, json_t *row, const struct price 
     }
     json_array_append_new(parts,
                           json_pack("{s:O, s:s, s:s, s:o}", "line", json_object_get(row, "line"),
-                                    "item", word(row, "item"), "kind", price_kind_name(price->kind),
-                                    "hourly", range_json(&part)));
+                                    "item", member_text(row, "item"), "kind",
+                                    price_kind_name(price->kind), "hourly", range_json(&part)));
     add(sum, &part);
 }
 
 static json_t *figures_json(const struct question *question, const struct cost_range *hourly)
 {
-    const char *item = word(json_object_get(question->record, "cost"), "item_name");
+    const char *item = member_text(json_object_get(question->record, "cost"), "item_name");
     json_t *list = json_array();
 
     for (const struct cost_work *work = cost_works; work < cost_works + COST_WORKS; work++) {
@@ -165,7 +159,7 @@ static json_t *option_json(struct question *question, json_t *own, const struct 
             other.kind != PRICE_DEVICE && other.kind != PRICE_CLOUD)
             add_part(question, row, &other, parts, &sum);
     }
-    return json_pack("{s:s, s:O, s:s, s:o, s:o, s:o}", "item", word(own, "item"), "line",
+    return json_pack("{s:s, s:O, s:s, s:o, s:o, s:o}", "item", member_text(own, "item"), "line",
                      json_object_get(own, "line"), "kind", price_kind_name(price->kind), "parts",
                      parts, "hourly", range_json(&sum), "figures", figures_json(question, &sum));
 }
@@ -173,10 +167,10 @@ static json_t *option_json(struct question *question, json_t *own, const struct 
 /* A device or cloud row of this device, by the item named or the device's name. */
 static bool is_option(const struct question *question, const json_t *row, const struct price *price)
 {
-    const char *name = word(json_object_get(question->record, "device"), "name");
+    const char *name = member_text(json_object_get(question->record, "device"), "name");
 
     return (price->kind == PRICE_DEVICE || price->kind == PRICE_CLOUD) &&
-           !strcasecmp(word(row, "item"), question->item ? question->item : name);
+           !strcasecmp(member_text(row, "item"), question->item ? question->item : name);
 }
 
 static enum status make_options(struct question *question, json_t *options, struct error *err)
@@ -203,7 +197,7 @@ static enum status make_options(struct question *question, json_t *options, stru
                          "row's item by --item",
                          question->item
                              ? question->item
-                             : word(json_object_get(question->record, "device"), "name"));
+                             : member_text(json_object_get(question->record, "device"), "name"));
     if (bought && !energy)
         note(question, "no_tariff", NULL,
              "the sheet has no row of kind energy, so energy is left out of the figures");
@@ -217,7 +211,7 @@ static enum status make_options(struct question *question, json_t *options, stru
 
 static enum status read_assumptions(const json_t *json, struct question *ret, struct error *err)
 {
-    ret->as_of = word(json, "as_of");
+    ret->as_of = member_text(json, "as_of");
     ret->item = json_string_value(json_object_get(json, "item"));
     ret->assumptions = (struct cost_assumptions){
         number(json, "discount", NAN), number(json, "pue", NAN), number(json, "utilisation", NAN)};

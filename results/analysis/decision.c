@@ -4,15 +4,9 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/member.h"
 #include "results/analysis/decision_gather.h"
 #include "results/analysis/peak_share.h"
-
-static const char *word(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text ? text : "";
-}
 
 static json_t *real_or_null(double value)
 {
@@ -206,7 +200,7 @@ static void change_metrics(const struct gathered *g, const struct decision_answe
                                 "metric", is_error ? "error" : metrics[figure->metric].id, "now",
                                 is_error ? problem->options[i].figures[f].value
                                          : number(metric, "value", 0),
-                                "unit", is_error ? "" : word(metric, "unit")),
+                                "unit", is_error ? "" : member_text(metric, "unit")),
                       changes);
         }
 }

@@ -5,17 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "protocols/comparability.h"
 #include "results/analysis/acceptance.h"
 #include "results/analysis/cost.h"
 #include "results/analysis/fields.h"
-
-static const char *word(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text ? text : "";
-}
 
 static double number(const json_t *object, const char *name, double otherwise)
 {
@@ -42,7 +36,7 @@ static void note(struct gathered *g, size_t option, const json_t *line, const ch
 
     json_array_foreach(g->notes, i, known)
     {
-        if (!strcmp(word(known, "text"), text) &&
+        if (!strcmp(member_text(known, "text"), text) &&
             json_integer_value(json_object_get(known, "line")) == json_integer_value(line)) {
             json_array_append(json_object_get(known, "options"), name);
             return;
@@ -70,7 +64,7 @@ void decision_use(json_t *list, json_t *row)
 static enum status load_option(struct gathered *g, size_t index, struct error *err)
 {
     struct gathered_option *option = &g->options[index];
-    const char *id = word(decision_declared(g, "options", index), "result");
+    const char *id = member_text(decision_declared(g, "options", index), "result");
     const json_t *estimate;
     int64_t cell;
     enum status status = store_find_cell(g->store, id, &cell, err);
@@ -97,7 +91,7 @@ static enum status load_option(struct gathered *g, size_t index, struct error *e
         note(g, index, NULL, option->unfit);
     g->problem->options[index].result = index;
     for (size_t i = index; i-- > 0;)
-        if (!strcmp(word(g->options[i].record, "id"), word(option->record, "id")))
+        if (!strcmp(member_text(g->options[i].record, "id"), member_text(option->record, "id")))
             g->problem->options[index].result = i;
     return STATUS_OK;
 }
@@ -135,17 +129,18 @@ static enum status refuse(const struct gathered *g, size_t index, const json_t *
             return fault(err, "options", index, ".result",
                          "%s does not compare with %s: %s; write `vary: [%s]` where that is what "
                          "is decided about, or measure both alike",
-                         word(g->options[index].record, "id"), word(first, "id"), reason, names[i]);
+                         member_text(g->options[index].record, "id"), member_text(first, "id"),
+                         reason, names[i]);
     }
     return fault(
         err, "options", index, ".result",
         "%s does not compare with %s: %s; `assay run %s --protocol %s --device %s` makes a "
         "result that does, with the same files as for %s",
-        word(g->options[index].record, "id"), word(first, "id"),
+        member_text(g->options[index].record, "id"), member_text(first, "id"),
         reason ? reason : "what they share is not known",
-        word(json_object_get(first, "workload"), "workload"),
-        word(json_object_get(first, "protocol"), "name"),
-        word(g->options[index].record, "device_spec"), word(first, "id"));
+        member_text(json_object_get(first, "workload"), "workload"),
+        member_text(json_object_get(first, "protocol"), "name"),
+        member_text(g->options[index].record, "device_spec"), member_text(first, "id"));
 }
 
 static enum status compare_option(struct gathered *g, size_t index, struct error *err)
@@ -154,7 +149,7 @@ static enum status compare_option(struct gathered *g, size_t index, struct error
     enum status status = comparability_judge(g->options[0].fields, g->options[index].fields,
                                              on_purpose, &judgement, err);
 
-    if (status == STATUS_OK && !strcmp(word(judgement, "verdict"), "not_comparable"))
+    if (status == STATUS_OK && !strcmp(member_text(judgement, "verdict"), "not_comparable"))
         status = refuse(g, index, judgement, err);
     if (status == STATUS_OK && json_array_size(json_object_get(judgement, "except")) > 0) {
         char text[200];
@@ -163,7 +158,7 @@ static enum status compare_option(struct gathered *g, size_t index, struct error
                  "%zu conditions that should be as those of %.60s differ or are not known; `assay "
                  "compare` lists them",
                  json_array_size(json_object_get(judgement, "except")),
-                 word(decision_declared(g, "options", 0), "name"));
+                 member_text(decision_declared(g, "options", 0), "name"));
         note(g, index, NULL, text);
     }
     json_decref(on_purpose);
@@ -179,9 +174,10 @@ static enum status read_assumptions(struct gathered *g, struct error *err)
 
     if (!g->prices)
         return STATUS_OK;
-    g->assumptions = json_pack("{s:s, s:f, s:f, s:f}", "as_of", word(given, "as_of"), "discount",
-                               number(given, "discount", 0), "pue", number(given, "pue", 1),
-                               "utilisation", number(given, "utilisation", 1));
+    g->assumptions =
+        json_pack("{s:s, s:f, s:f, s:f}", "as_of", member_text(given, "as_of"), "discount",
+                  number(given, "discount", 0), "pue", number(given, "pue", 1), "utilisation",
+                  number(given, "utilisation", 1));
     return g->assumptions ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for prices");
 }
 
@@ -236,7 +232,7 @@ static enum status choose_price(struct gathered *g, size_t index, const json_t *
                          "or kind: cloud, or give one of them another name",
                          (long long)json_integer_value(json_object_get(chosen, "line")),
                          (long long)json_integer_value(json_object_get(one, "line")),
-                         word(one, "item"));
+                         member_text(one, "item"));
         chosen = one;
     }
     if (!chosen)
@@ -256,14 +252,15 @@ static enum status price_option(struct gathered *g, size_t index, struct error *
     if (!g->prices)
         return STATUS_OK;
     json_object_set_new(g->assumptions, "item", item ? json_incref((json_t *)item) : json_null());
-    status = cost_make(g->store, word(g->options[index].record, "id"), g->prices, g->assumptions,
-                       &cost, err);
+    status = cost_make(g->store, member_text(g->options[index].record, "id"), g->prices,
+                       g->assumptions, &cost, err);
     if (status == STATUS_INVALID)
-        return fault(err, "options", index, item ? ".item" : "",
-                     "no row of kind device or cloud of the prices has the item \"%s\": add one, "
-                     "or name the row's item",
-                     item ? json_string_value(item)
-                          : word(json_object_get(g->options[index].record, "device"), "name"));
+        return fault(
+            err, "options", index, item ? ".item" : "",
+            "no row of kind device or cloud of the prices has the item \"%s\": add one, "
+            "or name the row's item",
+            item ? json_string_value(item)
+                 : member_text(json_object_get(g->options[index].record, "device"), "name"));
     if (status == STATUS_OK)
         status = choose_price(g, index, cost, err);
     rows = json_object_get(json_object_get(cost, "prices"), "rows");
@@ -275,10 +272,10 @@ static enum status price_option(struct gathered *g, size_t index, struct error *
     }
     json_array_foreach(json_object_get(cost, "notes"), i, one)
     {
-        const char *code = word(one, "code");
+        const char *code = member_text(one, "code");
 
         if (strcmp(code, "simulated") != 0 && strcmp(code, "unverified") != 0)
-            note(g, index, json_object_get(one, "line"), word(one, "text"));
+            note(g, index, json_object_get(one, "line"), member_text(one, "text"));
     }
     json_decref(cost);
     return status;
@@ -309,13 +306,13 @@ static struct cost_range error_of(struct gathered_option *option)
     json_array_foreach(trials, i, trial)
         json_array_foreach(json_object_get(trial, "checks"), k, check)
     {
-        const char *measure = word(check, "metric");
+        const char *measure = member_text(check, "metric");
         char name[160];
 
         if ((strcmp(measure, "normalised_rms") != 0 && strcmp(measure, "max_scaled") != 0) ||
             !json_is_number(json_object_get(check, "error")))
             continue;
-        snprintf(name, sizeof(name), "%s of %s", measure, word(check, "output"));
+        snprintf(name, sizeof(name), "%s of %s", measure, member_text(check, "output"));
         if (!option->error_of[0])
             memcpy(option->error_of, name, sizeof(name));
         if (!strcmp(option->error_of, name))
@@ -328,7 +325,7 @@ static enum status no_figure(const struct gathered *g, size_t option, size_t fig
                              struct error *err)
 {
     return fault(err, "options", option, ".result", "%s has no %s",
-                 word(g->options[option].record, "id"),
+                 member_text(g->options[option].record, "id"),
                  g->problem->figures[figure].kind == FIGURE_ERROR
                      ? "error that was measured by a distance"
                      : metrics[g->problem->figures[figure].metric].id);
@@ -345,9 +342,10 @@ static enum status measure(struct gathered *g, size_t option, size_t figure, str
                                : NULL;
 
     if (what->kind == FIGURE_COST)
-        snprintf(g->units[figure], sizeof(g->units[figure]), "%.3s", word(g->prices, "currency"));
+        snprintf(g->units[figure], sizeof(g->units[figure]), "%.3s",
+                 member_text(g->prices, "currency"));
     else if (what->kind == FIGURE_METRIC)
-        snprintf(g->units[figure], sizeof(g->units[figure]), "%.47s", word(metric, "unit"));
+        snprintf(g->units[figure], sizeof(g->units[figure]), "%.47s", member_text(metric, "unit"));
     if (what->kind == FIGURE_COST && !what->work) {
         *ret = (struct cost_range){1, 1, 1};
         return STATUS_OK;
@@ -357,7 +355,7 @@ static enum status measure(struct gathered *g, size_t option, size_t figure, str
         return no_figure(g, option, figure, err);
     if (what->kind == FIGURE_ERROR && strcmp(from->error_of, g->options[0].error_of) != 0)
         return fault(err, "options", option, ".result", "its error is the %s, that of %s the %s",
-                     from->error_of, word(decision_declared(g, "options", 0), "name"),
+                     from->error_of, member_text(decision_declared(g, "options", 0), "name"),
                      g->options[0].error_of);
     if (from->unfit)
         value.lo = value.hi = NAN;
@@ -378,10 +376,10 @@ static enum status add_limit(struct gathered *g, size_t index, struct error *err
 {
     const json_t *one = decision_declared(g, "requirements", index);
     const char *most = json_string_value(json_object_get(one, "at_most"));
-    const char *limit = most ? most : word(one, "at_least");
+    const char *limit = most ? most : member_text(one, "at_least");
     struct decision_requirement *ret = &g->problem->requirements[g->problem->requirement_count++];
     const struct decision_figure *figure;
-    enum status status = add_figure(g, word(one, "figure"), &ret->figure, err);
+    enum status status = add_figure(g, member_text(one, "figure"), &ret->figure, err);
 
     figure = &g->problem->figures[ret->figure];
     ret->at_most = most != NULL;
@@ -405,21 +403,21 @@ static enum status judge_contract(struct gathered *g, size_t index, json_t *verd
 
     for (size_t i = 0; i < g->problem->option_count && status == STATUS_OK; i++) {
         const json_t *record = g->options[i].record;
-        json_t *campaigns =
-            json_pack("[{s:s, s:s}]", "campaign", word(json_object_get(record, "campaign"), "uid"),
-                      "like", word(record, "id"));
+        json_t *campaigns = json_pack("[{s:s, s:s}]", "campaign",
+                                      member_text(json_object_get(record, "campaign"), "uid"),
+                                      "like", member_text(record, "id"));
         json_t *made = NULL;
         enum decision_met met;
 
         status = acceptance_make(g->store, contract, campaigns, &made, err);
         if (status == STATUS_INVALID) {
             error_prefix(err, "requirements[%zu].contract: %s", index,
-                         word(decision_declared(g, "options", i), "name"));
+                         member_text(decision_declared(g, "options", i), "name"));
             status = STATUS_INVALID;
         }
-        met = !strcmp(word(made, "verdict"), "accepted")   ? DECISION_MET
-              : !strcmp(word(made, "verdict"), "rejected") ? DECISION_MISSED
-                                                           : DECISION_OPEN;
+        met = !strcmp(member_text(made, "verdict"), "accepted")   ? DECISION_MET
+              : !strcmp(member_text(made, "verdict"), "rejected") ? DECISION_MISSED
+                                                                  : DECISION_OPEN;
         if ((int)met < g->problem->options[i].met)
             g->problem->options[i].met = met;
         json_array_append_new(verdicts, json_string(decision_met_name(met)));

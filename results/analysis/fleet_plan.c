@@ -4,22 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "protocols/fleet.h"
 #include "results/analysis/serving_change.h"
-
-static const char *word(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text ? text : "";
-}
-
-static double number(const json_t *object, const char *name)
-{
-    const json_t *value = json_object_get(object, name);
-
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
 
 static void note(json_t *notes, const char *code, const char *text)
 {
@@ -80,7 +67,7 @@ static enum status add_unit(struct store *store, const char *id, struct units *u
         !json_equal(json_object_get(json_object_get(units->first, "identity"), "workload_digest"),
                     json_object_get(json_object_get(record, "identity"), "workload_digest")))
         status = error_set(err, STATUS_INVALID, "%s is of another declaration than %s", id,
-                           word(units->first, "id"));
+                           member_text(units->first, "id"));
     if (status == STATUS_OK) {
         units->machine[units->count] = fleet_plan_machine(record);
         for (size_t i = 0; i < units->count && status == STATUS_OK; i++)
@@ -129,11 +116,11 @@ static json_t *count_or_null(uint64_t count, bool known)
 static enum status conclude(const struct units *units, const json_t *results, const json_t *request,
                             json_t **ret, struct error *err)
 {
-    const double demand = number(request, "demand") * number(request, "growth");
-    const uint64_t devices = count_devices(units, demand, number(request, "confidence"));
-    const uint64_t spares =
-        devices ? fleet_spares(devices, number(request, "availability"), number(request, "risk"))
-                : UINT64_MAX;
+    const double demand = member_number(request, "demand") * member_number(request, "growth");
+    const uint64_t devices = count_devices(units, demand, member_number(request, "confidence"));
+    const uint64_t spares = devices ? fleet_spares(devices, member_number(request, "availability"),
+                                                   member_number(request, "risk"))
+                                    : UINT64_MAX;
     const bool known = spares != UINT64_MAX;
 
     if (!devices)
@@ -154,7 +141,7 @@ static bool is_request(const json_t *request)
     static const char *const names[] = {"demand", "growth", "confidence", "availability", "risk"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (!(number(request, names[i]) > 0))
+        if (!(member_number(request, names[i]) > 0))
             return false;
     return true;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "protocols/comparability.h"
 #include "protocols/history.h"
@@ -12,13 +13,6 @@
 #define NAME_MAX_LENGTH 64
 
 _Static_assert(HISTORY_RESULTS_LEAST == HISTORY_LEAST, "what is said is what is done");
-
-static const char *word(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text ? text : "";
-}
 
 static double number(const json_t *object, const char *name)
 {
@@ -29,8 +23,8 @@ static double number(const json_t *object, const char *name)
 static bool counts(const json_t *row)
 {
     return number(row, "value") > 0 && !json_is_string(json_object_get(row, "imported")) &&
-           strcmp(word(row, "verdict"), "drift") != 0 &&
-           strcmp(word(row, "verdict"), "non_stationary") != 0;
+           strcmp(member_text(row, "verdict"), "drift") != 0 &&
+           strcmp(member_text(row, "verdict"), "non_stationary") != 0;
 }
 
 static bool is_of(const json_t *series, const json_t *row)
@@ -63,9 +57,9 @@ static json_t *differences(const json_t *a, const json_t *b)
 
         json_array_append_new(list,
                               json_is_string(from) && json_is_string(to) && !json_equal(from, to)
-                                  ? json_sprintf("%s: %s -> %s", word(factor, "factor"),
+                                  ? json_sprintf("%s: %s -> %s", member_text(factor, "factor"),
                                                  json_string_value(from), json_string_value(to))
-                                  : json_string(word(factor, "factor")));
+                                  : json_string(member_text(factor, "factor")));
     }
     json_decref(judgement);
     return list;
@@ -148,8 +142,8 @@ static void find_baselines(json_t *series, const json_t *recorded)
 
         for (size_t k = 0; k < json_array_size(results); k++)
             if (json_equal(json_object_get(at(results, k), "id"), json_object_get(baseline, "a")) &&
-                !json_object_get(named, word(baseline, "name"))) {
-                json_object_set_new(named, word(baseline, "name"), json_true());
+                !json_object_get(named, member_text(baseline, "name"))) {
+                json_object_set_new(named, member_text(baseline, "name"), json_true());
                 json_array_append_new(
                     list, json_pack("{s:O, s:O, s:f}", "name", json_object_get(baseline, "name"),
                                     "result", json_object_get(baseline, "a"), "ratio",
@@ -183,8 +177,8 @@ static json_t *series_of(const json_t *row)
 
 static bool is_wanted(const struct store_filter *filter, const json_t *row)
 {
-    return (!filter->workload || !strcmp(filter->workload, word(row, "workload"))) &&
-           (!filter->precision || !strcmp(filter->precision, word(row, "precision")));
+    return (!filter->workload || !strcmp(filter->workload, member_text(row, "workload"))) &&
+           (!filter->precision || !strcmp(filter->precision, member_text(row, "precision")));
 }
 
 /* Of a series that is only looked at for what it says of others. */
@@ -250,8 +244,8 @@ static void find_stale(json_t *series, const json_t *all)
         for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
             same &=
                 json_equal(json_object_get(at(all, i), keys[k]), json_object_get(series, keys[k]));
-        if (same && strcmp(word(result, "created"), latest) >= 0) {
-            latest = word(result, "created");
+        if (same && strcmp(member_text(result, "created"), latest) >= 0) {
+            latest = member_text(result, "created");
             newest = at(all, i);
             last = result;
         }

@@ -4,16 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "protocols/serving/declared.h"
 
 #define RATES_MAX 64
-
-static const char *word(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text ? text : "";
-}
 
 /* What makes results of one campaign rates of one server. */
 static bool same_server(const json_t *a, const json_t *b)
@@ -24,8 +18,8 @@ static bool same_server(const json_t *a, const json_t *b)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (!json_equal(json_object_get(x, names[i]), json_object_get(y, names[i])))
             return false;
-    return !strcmp(word(a, "device_spec"), word(b, "device_spec")) &&
-           !strcmp(word(a, "arm"), word(b, "arm"));
+    return !strcmp(member_text(a, "device_spec"), member_text(b, "device_spec")) &&
+           !strcmp(member_text(a, "arm"), member_text(b, "arm"));
 }
 
 struct rates {
@@ -81,7 +75,7 @@ enum status serving_capacity_of(struct store *store, const json_t *record,
             error_set(err, STATUS_INVALID,
                       "%s is of no server under load: capacity comes from rates within limits, "
                       "never from a peak (assay run with scenario: server)",
-                      word(record, "id"));
+                      member_text(record, "id"));
     if (status == STATUS_OK)
         status = serving_declared_read(json_object_get(record, "workload"), &declared, err);
     if (status == STATUS_OK) {
@@ -103,7 +97,7 @@ static enum status attainment_of(const json_t *record, struct served_figure *ret
 
     if (!json_is_object(serving))
         return error_set(err, STATUS_INVALID, "%s is of no server under load, or not measured yet",
-                         word(record, "id"));
+                         member_text(record, "id"));
     status = serving_result_from_json(serving, &result, err);
     if (status != STATUS_OK)
         return status;
@@ -114,7 +108,7 @@ static enum status attainment_of(const json_t *record, struct served_figure *ret
         return error_set(err, STATUS_INVALID,
                          "%s has no interval of its attainment: its load was not delivered, or its "
                          "windows are shorter than planned for (assay show)",
-                         word(record, "id"));
+                         member_text(record, "id"));
     return STATUS_OK;
 }
 
@@ -134,7 +128,7 @@ static enum status figure_of(struct store *store, int64_t cell, enum compare_fig
         if (capacity.state == CAPACITY_INCONCLUSIVE)
             status = error_set(err, STATUS_INVALID,
                                "the rates of %s show no capacity: measure other rates, or longer",
-                               word(record, "id"));
+                               member_text(record, "id"));
     }
     json_decref(record);
     return status;

@@ -1,3 +1,4 @@
+#include "harness/core/member.h"
 #include "results/analysis/window_telemetry_internal.h"
 
 #include <math.h>
@@ -12,13 +13,6 @@
 
 #define WINDOW_LEAST_NS 10e9 /* counters move in steps of up to 100 ms */
 #define POWER_TOLERANCE 0.05 /* of the integral of power against the counter */
-
-static const char *member(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
 
 static enum status no_memory(struct error *err)
 {
@@ -55,7 +49,7 @@ const json_t *window_telemetry_part(const struct window_telemetry_view *view, co
 
     json_array_foreach((json_t *)view->telemetry, i, entry)
     {
-        if (!strcmp(member(entry, "part"), part))
+        if (!strcmp(member_text(entry, "part"), part))
             return entry;
     }
     return NULL;
@@ -96,7 +90,7 @@ static enum status add_trial(const struct window_telemetry_view *view, const cha
                              const json_t *described, struct account *account,
                              struct finding_list *findings, struct error *err)
 {
-    const char *name = member(described, "name"), *reason = "it had no value in this trial";
+    const char *name = member_text(described, "name"), *reason = "it had no value in this trial";
     double joules = 0, by_power = 0, seconds = (double)(view->end_ns - view->begin_ns) / 1e9;
     struct window_telemetry_channel channel;
     bool known, has_power = false;
@@ -104,8 +98,8 @@ static enum status add_trial(const struct window_telemetry_view *view, const cha
 
     if (status != STATUS_OK)
         return status;
-    if (channel.series.count == 0 && member(described, "reason")[0])
-        reason = member(described, "reason");
+    if (channel.series.count == 0 && member_text(described, "reason")[0])
+        reason = member_text(described, "reason");
     known = view->has_window && channel.series.count > 0 &&
             energy_of_counter(&channel.series,
                               json_integer_value(json_object_get(described, "wraps_at")),
@@ -188,7 +182,7 @@ static bool sum_packages(const struct account *accounts, size_t count, size_t tr
     bool any = false;
 
     for (size_t i = 0; i < count; i++) {
-        if (!strstr(member(accounts[i].json, "channel"), "_package-"))
+        if (!strstr(member_text(accounts[i].json, "channel"), "_package-"))
             continue;
         if (accounts[i].known != trials)
             return false;
@@ -269,10 +263,12 @@ static json_t *counters_of(const struct window_telemetry_view *views, size_t cou
         {
             json_array_foreach(json_object_get(part, "channels"), c, channel)
             {
-                char *key = text_format("%s\n%s", member(part, "part"), member(channel, "name"));
+                char *key =
+                    text_format("%s\n%s", member_text(part, "part"), member_text(channel, "name"));
 
-                if (key && is_energy(member(channel, "name")) &&
-                    !strcmp(member(channel, "kind"), "counter") && !json_object_get(counters, key))
+                if (key && is_energy(member_text(channel, "name")) &&
+                    !strcmp(member_text(channel, "kind"), "counter") &&
+                    !json_object_get(counters, key))
                     json_object_set(counters, key, channel);
                 free(key);
             }
@@ -302,7 +298,7 @@ static enum status read_counters(const struct window_telemetry_view *views, size
         snprintf(part, sizeof(part), "%.*s", (int)(name - 1 - key), key);
         account->logs = calloc(count + 1, sizeof(double));
         account->json = json_pack("{s:s, s:s, s:s, s:n, s:[]}", "part", part, "channel", name,
-                                  "source", member(described, "source"), "reason", "trials");
+                                  "source", member_text(described, "source"), "reason", "trials");
         if (!account->logs || !account->json)
             return no_memory(err);
         for (size_t i = 0; i < count && status == STATUS_OK; i++)

@@ -1,4 +1,5 @@
 /* Events during a trial's window that a reader of its result should know. */
+#include "harness/core/member.h"
 #include "results/analysis/window_telemetry_internal.h"
 
 #include <stdlib.h>
@@ -16,13 +17,6 @@ struct events {
     struct finding_list *findings;
     struct error *err;
 };
-
-static const char *member(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
 
 static void found(const struct events *events, enum finding_code code, const char *subject,
                   const double *numbers)
@@ -156,9 +150,9 @@ static enum status device_channels(const struct events *events, const json_t *de
 
     json_array_foreach(json_object_get(device, "channels"), i, described)
     {
-        const char *name = member(described, "name");
+        const char *name = member_text(described, "name");
         struct window_telemetry_channel channel;
-        bool mask = !strcmp(member(described, "kind"), "mask");
+        bool mask = !strcmp(member_text(described, "kind"), "mask");
         enum status status;
 
         if (!mask && !is_clock(name))
@@ -203,10 +197,11 @@ static void lost_parts(const struct events *events)
 
     json_array_foreach((json_t *)events->view->telemetry, i, part)
     {
-        const char *status = member(part, "status");
+        const char *status = member_text(part, "status");
 
         if (strcmp(status, "ok") && strcmp(status, "unavailable")) {
-            char *subject = text_format("%s: %s", member(part, "part"), member(part, "message"));
+            char *subject =
+                text_format("%s: %s", member_text(part, "part"), member_text(part, "message"));
 
             found(events, FINDING_TELEMETRY_GAP, subject, NULL);
             free(subject);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/core/file.h"
+#include "harness/core/member.h"
 #include "protocols/metric.h"
 #include "protocols/quantity.h"
 #include "results/formats/sheet.h"
@@ -14,13 +15,6 @@ static const struct sheet_column columns[] = {
     {"amount", SHEET_NUMBER, true}, {"unit", SHEET_TEXT, true},   {"source", SHEET_TEXT, true},
     {"retrieved", SHEET_DAY, true}, {"note", SHEET_TEXT, false},
 };
-
-static const char *word(const json_t *row, const char *name)
-{
-    const char *text = json_string_value(json_object_get(row, name));
-
-    return text ? text : "";
-}
 
 /* Arithmetic is of integers where the unit says so: "TOP/s". */
 static const char *base_of(enum metric_id metric, const char *unit)
@@ -33,14 +27,14 @@ static const char *base_of(enum metric_id metric, const char *unit)
 static enum status check_row(void *context, const char *origin, json_t *row, uint64_t line,
                              struct error *err)
 {
-    const enum metric_id metric = metric_find(word(row, "metric"));
-    const char *unit = word(row, "unit");
+    const enum metric_id metric = metric_find(member_text(row, "metric"));
+    const char *unit = member_text(row, "unit");
     char written[256];
     double peak;
 
     (void)context;
     if (metric != METRIC_OP_RATE && metric != METRIC_BYTE_RATE)
-        return sheet_refuse(origin, line, "metric", word(row, "metric"),
+        return sheet_refuse(origin, line, "metric", member_text(row, "metric"),
                             "write op_rate or byte_rate", err);
     snprintf(written, sizeof(written), "%.17g %s",
              json_number_value(json_object_get(row, "amount")), unit);

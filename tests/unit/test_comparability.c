@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "protocols/comparability.h"
 
 /* A result's fields with one of each class; the caller changes what is to be judged. */
@@ -49,13 +50,6 @@ static json_t *judge_change(const char *field, json_t *value)
     return judgement;
 }
 
-static const char *text_of(const json_t *judgement, const char *key)
-{
-    const char *text = json_string_value(json_object_get(judgement, key));
-
-    return text ? text : "";
-}
-
 static bool lists(const json_t *judgement, const char *key, const char *part)
 {
     size_t i;
@@ -71,7 +65,7 @@ static void test_same(void **state)
     json_t *judgement = judge_change("host.name", json_string("other"));
 
     (void)state;
-    assert_string_equal(text_of(judgement, "verdict"), "comparable");
+    assert_string_equal(member_text(judgement, "verdict"), "comparable");
     assert_int_equal(json_array_size(json_object_get(judgement, "factors")), 0);
     assert_true(json_is_null(json_object_get(judgement, "attribution")));
     json_decref(judgement);
@@ -89,7 +83,7 @@ static void test_identity(void **state)
                                                        : unknown == 1 ? json_null()
                                                                       : NULL);
 
-            assert_string_equal(text_of(judgement, "verdict"), "not_comparable");
+            assert_string_equal(member_text(judgement, "verdict"), "not_comparable");
             assert_true(lists(judgement, "reasons", names[i]));
             assert_true(json_is_null(json_object_get(judgement, "attribution")));
             json_decref(judgement);
@@ -117,7 +111,7 @@ static void test_first_look(void **state)
     (void)state;
     json_object_set_new(a, "identity.protocol_evidence", json_false());
     judgement = judge(a, a, NULL);
-    assert_string_equal(text_of(judgement, "verdict"), "exploratory");
+    assert_string_equal(member_text(judgement, "verdict"), "exploratory");
     assert_false(comparability_is_evidence(judgement));
     json_decref(judgement);
 
@@ -131,8 +125,8 @@ static void test_first_look(void **state)
         else
             json_object_del(b, cases[i].field);
         judgement = judge(a, b, NULL);
-        if (strcmp(text_of(judgement, "verdict"), cases[i].verdict) != 0)
-            fail_msg("%s: %s", cases[i].field, text_of(judgement, "verdict"));
+        if (strcmp(member_text(judgement, "verdict"), cases[i].verdict) != 0)
+            fail_msg("%s: %s", cases[i].field, member_text(judgement, "verdict"));
         assert_true(json_is_null(json_object_get(judgement, "attribution")));
         assert_int_equal(lists(judgement, "reasons", "first look"), cases[i].machine);
         assert_int_equal(lists(judgement, "except", cases[i].field),
@@ -150,24 +144,24 @@ static void test_foreign_worker(void **state)
 
     (void)state;
     assert_null(comparability_foreign_worker(judgement));
-    assert_string_equal(text_of(judgement, "verdict"), "comparable");
+    assert_string_equal(member_text(judgement, "verdict"), "comparable");
     json_decref(judgement);
     json_object_set_new(b, "identity.origin", json_string(COMPARABILITY_FOREIGN_ORIGIN "/x"));
     for (int i = 0; i < 2; i++) {
         judgement = i ? judge(a, b, NULL) : judge(b, a, NULL);
         assert_string_equal(comparability_foreign_worker(judgement), "/x");
-        assert_string_equal(text_of(judgement, "verdict"), "not_comparable");
+        assert_string_equal(member_text(judgement, "verdict"), "not_comparable");
         assert_true(lists(judgement, "reasons", "identity.origin differs"));
         json_decref(judgement);
     }
     judgement = judge(b, b, NULL);
     assert_string_equal(comparability_foreign_worker(judgement), "/x");
-    assert_string_equal(text_of(judgement, "verdict"), "comparable_except");
+    assert_string_equal(member_text(judgement, "verdict"), "comparable_except");
     assert_true(lists(judgement, "except", "identity.origin"));
     json_decref(judgement);
     json_object_set_new(a, "identity.origin", json_string(COMPARABILITY_FOREIGN_ORIGIN "/y"));
     judgement = judge(a, b, NULL);
-    assert_string_equal(text_of(judgement, "verdict"), "not_comparable");
+    assert_string_equal(member_text(judgement, "verdict"), "not_comparable");
     json_decref(judgement);
     json_decref(a);
     json_decref(b);
@@ -180,17 +174,17 @@ static void test_unknown_never_equals_unknown(void **state)
     (void)state;
     json_object_set_new(a, "host.cpu.governor", json_null());
     judgement = judge(a, a, NULL);
-    assert_string_equal(text_of(judgement, "verdict"), "comparable_except");
+    assert_string_equal(member_text(judgement, "verdict"), "comparable_except");
     assert_true(lists(judgement, "except", "host.cpu.governor"));
     json_decref(judgement);
     json_object_set_new(a, "device.driver_version", json_null());
     judgement = judge(a, a, NULL);
-    assert_string_equal(text_of(judgement, "verdict"), "not_comparable");
+    assert_string_equal(member_text(judgement, "verdict"), "not_comparable");
     assert_true(lists(judgement, "reasons", "device.driver_version"));
     json_decref(judgement);
     json_object_del(a, "device.driver_version");
     judgement = judge(a, a, NULL);
-    assert_string_equal(text_of(judgement, "verdict"), "not_comparable");
+    assert_string_equal(member_text(judgement, "verdict"), "not_comparable");
     json_decref(judgement);
     json_decref(a);
 }
@@ -200,7 +194,7 @@ static void test_controlled(void **state)
     json_t *judgement = judge_change("host.cpu.governor", json_string("powersave"));
 
     (void)state;
-    assert_string_equal(text_of(judgement, "verdict"), "comparable_except");
+    assert_string_equal(member_text(judgement, "verdict"), "comparable_except");
     assert_true(lists(judgement, "except", "host.cpu.governor"));
     json_decref(judgement);
 }
@@ -214,8 +208,8 @@ static void test_one_subject_is_named(void **state)
     json_object_set_new(b, "device.driver_version", json_string("6.0"));
     json_object_set_new(b, "library.libpocl", json_string("zz"));
     judgement = judge(a, b, NULL);
-    assert_string_equal(text_of(judgement, "verdict"), "comparable");
-    assert_string_equal(text_of(judgement, "attribution"), "driver");
+    assert_string_equal(member_text(judgement, "verdict"), "comparable");
+    assert_string_equal(member_text(judgement, "attribution"), "driver");
     json_decref(judgement);
     /* With a second factor the difference is attributed to neither. */
     json_object_set_new(b, "library.libLLVM-14", NULL);
@@ -234,7 +228,7 @@ static void test_library_without_a_rule_is_its_own_factor(void **state)
     json_t *judgement = judge_change("library.libz", json_string("other"));
 
     (void)state;
-    assert_string_equal(text_of(judgement, "attribution"), "library.libz");
+    assert_string_equal(member_text(judgement, "attribution"), "library.libz");
     json_decref(judgement);
 }
 
@@ -266,15 +260,15 @@ static void test_packages(void **state)
     json_object_set_new(b, "library.libnew" COMPARABILITY_PACKAGE,
                         json_string(COMPARABILITY_FOLDER "/opt/driver"));
     judgement = judge(a, b, NULL);
-    assert_string_equal(text_of(judgement, "attribution"), "driver");
+    assert_string_equal(member_text(judgement, "attribution"), "driver");
     json_decref(judgement);
     /* Without the driver's own library the package itself is the factor, with its versions. */
     json_object_set(b, files[2], json_object_get(a, files[2]));
     json_object_del(a, "library.libintelocl" COMPARABILITY_PACKAGE);
     json_object_del(b, "library.libintelocl" COMPARABILITY_PACKAGE);
     judgement = judge(a, b, NULL);
-    assert_string_equal(text_of(judgement, "attribution"), "package intel-opencl-rt");
-    assert_string_equal(text_of(json_array_get(json_object_get(judgement, "factors"), 0), "a"),
+    assert_string_equal(member_text(judgement, "attribution"), "package intel-opencl-rt");
+    assert_string_equal(member_text(json_array_get(json_object_get(judgement, "factors"), 0), "a"),
                         "2022.2");
     json_decref(judgement);
     json_decref(a);
@@ -292,7 +286,7 @@ static void test_one_processor(void **state)
     json_object_set_new(b, "device.name", json_string("cpu-haswell-x"));
     json_object_set_new(b, "device.driver_version", json_string("6.0"));
     judgement = judge(a, b, NULL);
-    assert_string_equal(text_of(judgement, "attribution"), "driver");
+    assert_string_equal(member_text(judgement, "attribution"), "driver");
     json_decref(judgement);
     json_object_set_new(b, "host.name", json_string("another"));
     judgement = judge(a, b, NULL);
@@ -314,9 +308,9 @@ static void test_consequences(void **state)
     json_object_set_new(b, "device.driver_version", json_string("6.0"));
     judgement = judge(a, b, varied);
     brought = json_object_get(judgement, "brought");
-    assert_string_equal(text_of(judgement, "attribution"), "variable X");
+    assert_string_equal(member_text(judgement, "attribution"), "variable X");
     assert_int_equal(json_array_size(brought), 2);
-    assert_string_equal(text_of(json_array_get(brought, 0), "b"), "6.0");
+    assert_string_equal(member_text(json_array_get(brought, 0), "b"), "6.0");
     json_decref(judgement);
     /* With two settings a consequence could be of either. */
     json_object_set_new(varied, "identity.precision", json_string("precision"));
@@ -341,11 +335,11 @@ static void test_a_chosen_driver_has_its_versions(void **state)
     json_object_set_new(b, "library.libz", json_string("zz"));
     json_object_set_new(b, "device.driver_version", json_string("6.0"));
     judgement = judge(a, b, varied);
-    assert_string_equal(text_of(judgement, "attribution"), "driver");
+    assert_string_equal(member_text(judgement, "attribution"), "driver");
     factor = json_array_get(json_object_get(judgement, "factors"), 0);
-    assert_string_equal(text_of(factor, "factor"), "driver");
-    assert_string_equal(text_of(factor, "a"), text_of(a, "device.driver_version"));
-    assert_string_equal(text_of(factor, "b"), "6.0");
+    assert_string_equal(member_text(factor, "factor"), "driver");
+    assert_string_equal(member_text(factor, "a"), member_text(a, "device.driver_version"));
+    assert_string_equal(member_text(factor, "b"), "6.0");
     json_decref(judgement);
     json_decref(varied);
     json_decref(a);
@@ -363,8 +357,8 @@ static void test_varied(void **state)
     json_object_set_new(b, "library.libz", json_string("zz"));
     json_object_set_new(b, "host.cpu.governor", json_string("powersave"));
     judgement = judge(a, b, varied);
-    assert_string_equal(text_of(judgement, "verdict"), "comparable");
-    assert_string_equal(text_of(judgement, "attribution"), "precision");
+    assert_string_equal(member_text(judgement, "verdict"), "comparable");
+    assert_string_equal(member_text(judgement, "attribution"), "precision");
     json_decref(judgement);
     json_decref(varied);
     json_decref(a);
@@ -408,7 +402,7 @@ static void test_above_ceiling(void **state)
         if (of & 2)
             json_object_set_new(b, "identity.above_ceiling", json_true());
         judgement = judge(a, b, NULL);
-        assert_string_equal(text_of(judgement, "verdict"), "not_comparable");
+        assert_string_equal(member_text(judgement, "verdict"), "not_comparable");
         assert_int_equal(json_array_size(json_object_get(judgement, "reasons")), of == 3 ? 2 : 1);
         json_decref(judgement);
         json_decref(a);

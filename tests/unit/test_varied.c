@@ -9,14 +9,8 @@
 
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "results/analysis/varied.h"
-
-static const char *factor(const json_t *varied, const char *pattern)
-{
-    const char *text = json_string_value(json_object_get(varied, pattern));
-
-    return text ? text : "";
-}
 
 /* A cell as in the plan; `spec`: JSON of what its arm was given. */
 static json_t *planned(const char *spec, const char *device, const char *precision)
@@ -48,12 +42,12 @@ static void test_what_one_arm_sets(void **state)
     varied = varied_of(
         planned(same, "cpu:0", "fp32"),
         planned("{\"environment\": [\"SAME=1\", \"OTHER=2\"], \"root\": \"/\"}", "cpu:0", "fp32"));
-    assert_string_equal(factor(varied, "variable.OTHER"), "variable OTHER");
-    assert_string_equal(factor(varied, "library.*"), "root directory");
-    assert_string_equal(factor(varied, "compiler.*"), "root directory");
-    assert_string_equal(factor(varied, "pocl.*"), "root directory");
-    assert_string_equal(factor(varied, "icd.*"), "root directory");
-    assert_string_equal(factor(varied, "variable.SAME"), "");
+    assert_string_equal(member_text(varied, "variable.OTHER"), "variable OTHER");
+    assert_string_equal(member_text(varied, "library.*"), "root directory");
+    assert_string_equal(member_text(varied, "compiler.*"), "root directory");
+    assert_string_equal(member_text(varied, "pocl.*"), "root directory");
+    assert_string_equal(member_text(varied, "icd.*"), "root directory");
+    assert_string_equal(member_text(varied, "variable.SAME"), "");
     json_decref(varied);
 }
 
@@ -68,11 +62,11 @@ static void test_only_what_comes_out_differently(void **state)
     assert_int_equal(json_object_size(varied), 0);
     json_decref(varied);
     varied = varied_of(planned(none, "cpu:0", "fp32"), planned(stated, "opencl:0", "fp32"));
-    assert_string_equal(factor(varied, "device.*"), "device");
-    assert_string_equal(factor(varied, "identity.precision"), "");
+    assert_string_equal(member_text(varied, "device.*"), "device");
+    assert_string_equal(member_text(varied, "identity.precision"), "");
     json_decref(varied);
     varied = varied_of(planned(none, "cpu:0", "fp32"), planned(stated, "cpu:0", "bf16"));
-    assert_string_equal(factor(varied, "identity.precision"), "precision");
+    assert_string_equal(member_text(varied, "identity.precision"), "precision");
     json_decref(varied);
 }
 
@@ -86,7 +80,7 @@ static void test_a_compiler_is_one_factor(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-        assert_string_equal(factor(varied, fields[i]), "compiler");
+        assert_string_equal(member_text(varied, fields[i]), "compiler");
     json_decref(varied);
 }
 
@@ -103,18 +97,18 @@ static void test_a_driver_is_one_factor(void **state)
     json_t *value;
 
     (void)state;
-    assert_string_equal(factor(varied, "variable.LD_LIBRARY_PATH"), "driver");
-    assert_string_equal(factor(varied, "library.*"), "driver");
+    assert_string_equal(member_text(varied, "variable.LD_LIBRARY_PATH"), "driver");
+    assert_string_equal(member_text(varied, "library.*"), "driver");
     json_object_foreach(varied, pattern, value)
         assert_string_equal(json_string_value(value), "driver");
     json_decref(varied);
     varied = varied_of(planned(one, "opencl:0", "fp32"), planned(other, "opencl:0", "fp32"));
-    assert_string_equal(factor(varied, "variable.OCL_ICD_VENDORS"), "driver");
-    assert_string_equal(factor(varied, "variable.SPEED"), "variable SPEED");
-    assert_string_equal(factor(varied, "device.*"), "driver");
+    assert_string_equal(member_text(varied, "variable.OCL_ICD_VENDORS"), "driver");
+    assert_string_equal(member_text(varied, "variable.SPEED"), "variable SPEED");
+    assert_string_equal(member_text(varied, "device.*"), "driver");
     json_decref(varied);
     varied = varied_of(planned("{}", "opencl:0", "fp32"), planned(by_hand, "opencl:0", "fp32"));
-    assert_string_equal(factor(varied, "library.*"), "variable OCL_ICD_VENDORS");
+    assert_string_equal(member_text(varied, "library.*"), "variable OCL_ICD_VENDORS");
     json_decref(varied);
 }
 
@@ -132,9 +126,9 @@ static void test_no_environment(void **state)
         json_array_append_new(list, json_sprintf("V%d=1", i));
     cell = json_pack("{s:{s:O}}", "spec", "environment", list);
     assert_int_equal(varied_of_arms(cell, empty, &varied, &err), STATUS_OK);
-    assert_string_equal(factor(varied, "library.*"), factor(varied, "variable.V0"));
-    assert_non_null(strstr(factor(varied, "variable.V0"), "variables V0, V1, "));
-    assert_string_equal(factor(varied, "variable.V31"), factor(varied, "variable.V0"));
+    assert_string_equal(member_text(varied, "library.*"), member_text(varied, "variable.V0"));
+    assert_non_null(strstr(member_text(varied, "variable.V0"), "variables V0, V1, "));
+    assert_string_equal(member_text(varied, "variable.V31"), member_text(varied, "variable.V0"));
     json_decref(varied);
     varied = NULL;
     json_array_append_new(list, json_string("ONE=more"));
