@@ -263,7 +263,7 @@ static int show(const struct command_line *line, struct store *store, void *cont
                            HISTORY_RESULTS_LEAST, short_ones, json_array_size(all),
                            short_ones == 1 ? "has" : "have");
     if (json_array_size(all) == 0)
-        log_info("no results in %s that pass", store_path(store));
+        log_info("no results in %s match; `assay results` lists what there is", store_path(store));
     json_decref(all);
     return output_lines(&out);
 }

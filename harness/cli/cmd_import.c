@@ -158,8 +158,8 @@ static int run(const struct command_line *line)
 
 static const struct argp_option options[] = {
     {"format", KEY_FORMAT, "NAME", 0,
-     "bundle, llama-bench-sqlite, llama-bench-json, llama-bench-jsonl, llama-bench-csv or "
-     "mlperf-summary "
+     "bundle, llama-bench-sqlite, llama-bench-json, llama-bench-jsonl, llama-bench-csv, "
+     "mlperf-summary, hyperfine, google-benchmark, pytest-benchmark, fio, phoronix or superbench "
      "(default: seen by the file's beginning)",
      0},
     {0}};
@@ -171,8 +171,9 @@ const struct command command_import = {
     .text =
         "FILE is a bundle (`assay bundle`): it is checked, and its campaigns become part of this "
         "database, with their origin; nothing is taken in when anything does not hold. Or FILE is "
-        "the output of llama-bench (JSON, JSON lines, CSV, or its SQLite database) or "
-        "MLPerf Inference's mlperf_log_summary.txt. Each file becomes a campaign of its own, "
+        "the output of llama-bench (JSON, JSON lines, CSV, or its SQLite database), "
+        "MLPerf Inference's mlperf_log_summary.txt, or the JSON of hyperfine, Google Benchmark, "
+        "pytest-benchmark, fio, Phoronix or SuperBench. Each file becomes a campaign of its own, "
         "marked as imported, with its name, its SHA-256 and what it does not report (driver, raw "
         "samples, warmup ...). `assay compare` says why such a result compares with none of "
         "ours. The same file again changes nothing.",

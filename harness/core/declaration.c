@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "harness/core/declaration_node.h"
 #include "harness/core/file.h"
@@ -47,15 +46,8 @@ enum status declaration_load(const char *path, const struct declaration_schema *
     char *yaml;
 
     status = file_read(path, DECLARATION_SIZE_MAX, &yaml, &length, err);
-    if (status == STATUS_NOT_FOUND && err && *path != '/') {
-        char *here = getcwd(NULL, 0);
-
-        error_set(err, status, "%s: there is no such file in %s; check the path", path,
-                  here ? here : "the working directory");
-        free(here);
-    } else if (status == STATUS_NOT_FOUND) {
+    if (status == STATUS_NOT_FOUND && *path == '/')
         error_set(err, status, "%s: there is no such file; check the path", path);
-    }
     if (status != STATUS_OK)
         return status;
     status = declaration_parse(path, yaml, length, schema, ret, err);

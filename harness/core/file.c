@@ -22,6 +22,19 @@
 
 int file_pipe_limit_ms = 30000;
 
+/* Why `path` could not be opened. A relative one was typed by somebody, in some folder. */
+static enum status open_error(const char *path, struct error *err)
+{
+    const int reason = errno;
+    char *here = reason == ENOENT && *path != '/' ? getcwd(NULL, 0) : NULL;
+    enum status status = error_set_errno(err, reason, "%s", path);
+
+    if (here)
+        error_set(err, status, "%s: there is no such file in %s; check the path", path, here);
+    free(here);
+    return status;
+}
+
 /* A pipe without a writer would hold up its reader for ever. */
 static enum status wait_for_writer(int fd, const char *path, struct error *err)
 {
@@ -55,7 +68,7 @@ static enum status read_up_to(const char *path, size_t max, struct text *content
     bool is_pipe;
 
     if (fd < 0)
-        return error_set_errno(err, errno, "%s", path);
+        return open_error(path, err);
     is_pipe = fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
     if (!is_pipe)
         fcntl(fd, F_SETFL, 0);
@@ -287,7 +300,7 @@ enum status file_open_stream(const char *path, FILE **ret, struct error *err)
     FILE *stream;
 
     if (fd < 0)
-        return error_set_errno(err, errno, "%s", path);
+        return open_error(path, err);
     if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
         status = error_set(err, STATUS_INVALID, "%s: is a folder; name a file in it", path);
     else if (S_ISFIFO(st.st_mode))

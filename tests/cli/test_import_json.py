@@ -115,6 +115,14 @@ class ImportJson(CliTest):
         self.assertEqual({record["imported"]["readings"]["host.name"]["value"] for record in records.values()},
                          {"node-0", "node-1"})
 
+    def test_help_names_every_format(self):
+        help_text = " ".join(self.assay("import", "--help").out.split())
+        unknown = self.assay("import", self.write("unknown.txt", "x: 1\n"), "--db", self.db)
+        names = unknown.err.partition("no known format (")[2].partition(")")[0].split(", ")
+        self.assertGreater(len(names), 10, unknown.err)
+        for name in names:
+            self.assertIn(name, help_text)
+
     def refuse(self, name, change, *words):
         value = load(name)
         change(value)
