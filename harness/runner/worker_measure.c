@@ -176,9 +176,9 @@ static enum status read_stages(struct worker *worker, size_t index, struct error
 }
 
 /*
- * Passes of the reference loop before a sample, once the interval is over: as many as take a fixed
- * part of the time since the last ones, so that long samples get more of them. Kept is the mean
- * time of one.
+ * Passes of the reference loop before a sample that has none, once the interval is over: as many as
+ * take a fixed part of the time since the last ones, so that long samples get more of them. Kept is
+ * the mean time of one.
  */
 static enum status run_reference(struct worker *worker, size_t index, struct error *err)
 {
@@ -186,7 +186,8 @@ static enum status run_reference(struct worker *worker, size_t index, struct err
     const int64_t since_ns = begin_ns - worker->reference_end_ns;
     int64_t now_ns = begin_ns, passes = 0;
 
-    if (!worker->reference || (index > 0 && since_ns < worker->protocol.reference_ns))
+    if (!worker->reference || worker->reference_ns[index] >= 0 ||
+        (index > 0 && since_ns < worker->protocol.reference_ns))
         return STATUS_OK;
     do {
         const enum status status = reference_loop_run(worker->reference, err);
@@ -332,11 +333,15 @@ static enum status sample_phase(struct worker *worker, size_t min_count, int64_t
 {
     const size_t first = worker->sampler.count;
     const bool is_window = worker->window_first >= 0;
-    const struct clock_point begin = clock_point_read();
     const int64_t spot_ns = worker->spot_ns;
+    struct clock_point begin;
     int64_t first_ns = 0;
-    enum status status = is_window ? mark_device(worker, worker->first_event, err) : STATUS_OK;
+    /* What precedes the first sample is in no gap, so it must not be in the phase. */
+    enum status status = is_window ? run_reference(worker, first, err) : STATUS_OK;
 
+    begin = clock_point_read();
+    if (status == STATUS_OK && is_window)
+        status = mark_device(worker, worker->first_event, err);
     if (status != STATUS_OK)
         return status;
     worker->last_send_ns = begin.monotonic_ns;
@@ -347,15 +352,16 @@ static enum status sample_phase(struct worker *worker, size_t min_count, int64_t
         elapsed -= worker->spot_ns - spot_ns;
         if ((worker->sampler.count - first >= min_count && elapsed >= min_ns) || elapsed >= max_ns)
             break;
-        /* Between samples alone: after the last one, worker_sync makes those that are asked for. */
-        if (is_window && first_ns)
+        /* Between samples alone: after the last one, worker_sync makes the spot checks that are
+         * asked for, and what was not sent is. */
+        if (first_ns && clock_monotonic_ns() - worker->last_send_ns > SEND_INTERVAL_NS)
+            status = worker_send_samples(worker, err);
+        if (status == STATUS_OK && is_window && first_ns)
             status = make_spot_checks(worker, err);
         if (status == STATUS_OK)
             status = take_sample(worker, err);
         if (!first_ns)
             first_ns = worker->sampler.started_ns;
-        if (status == STATUS_OK && clock_monotonic_ns() - worker->last_send_ns > SEND_INTERVAL_NS)
-            status = worker_send_samples(worker, err);
         if (status != STATUS_OK)
             return status;
     }

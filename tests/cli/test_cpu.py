@@ -45,6 +45,21 @@ memory_bound: {kernel: triad, elements: 100003}
         self.assertEqual(shown["device"]["readings"]["device.threads.processors"]["value"],
                          processors)
 
+    def test_the_window_begins_after_the_reference_loop(self):
+        """What precedes its first sample is in no gap: samples and gaps would not fill the window."""
+        protocol = self.write("often.yaml", self.FAST + "reference: {interval: 1us}\n")
+        call = self.assay("run", self.write("small.yaml", self.SMALL), "--device", "cpu",
+                          "--protocol", protocol, "--db", self.db, "--json")
+        self.assertEqual(call.status, 0, call.err)
+        rows = self.query(
+            "SELECT s.value, p.begin_ns - json_extract(e.facts, '$.conduct.go_ns') FROM trial_end e"
+            " JOIN phase p ON p.trial = e.trial AND p.name = 'window' JOIN samples s ON s.trial = e.trial"
+            " AND s.series = 'reference_ns' AND s.number = e.window_first")
+        self.assertEqual(len(rows), 2)
+        for reference_ns, since_go_ns in rows:
+            self.assertGreater(reference_ns, 0)
+            self.assertGreater(since_go_ns, reference_ns)
+
     def test_memory(self):
         call = self.assay("run", self.write("small.yaml", self.SMALL), "--device", "cpu",
                           "--protocol", self.fast(), "--db", self.db, "--json")
