@@ -206,7 +206,7 @@ static bool find_server(const struct view *view, size_t index, struct server *re
         struct serving_result *result = &ret->results[ret->count];
 
         if (!serving_same_server(ret->first, cell) || !cell->estimate || !cell->estimate->serving ||
-            serving_result_from_json(cell->estimate->serving, result, NULL) != STATUS_OK ||
+            serving_result_of(cell->estimate->serving, cell->scenario, result, NULL) != STATUS_OK ||
             (ret->count > 0 && result->rate <= ret->results[ret->count - 1].rate))
             continue;
         ret->cells[ret->count++] = cell;

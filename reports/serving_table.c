@@ -158,7 +158,8 @@ static void append_capacity(struct text *out, const struct view *view, size_t in
 
         if (!serving_is_cell(cell, NULL) || !serving_same_server(first, cell) || !cell->estimate ||
             !cell->estimate->serving ||
-            serving_result_from_json(cell->estimate->serving, &results[count], NULL) != STATUS_OK ||
+            serving_result_of(cell->estimate->serving, cell->scenario, &results[count], NULL) !=
+                STATUS_OK ||
             results[count].rate <= before)
             continue;
         before = results[count].rate;
@@ -184,6 +185,26 @@ static void append_capacity(struct text *out, const struct view *view, size_t in
     text_append(out, after_it);
 }
 
+static void escape_terminal_name(struct text *out, const char *string)
+{
+    escape_terminal_short(out, string, 40);
+}
+
+/* " fp32 on opencl:0, arm a" */
+static void append_where(struct text *out, const struct view_cell *cell,
+                         void (*escape)(struct text *out, const char *string))
+{
+    const char *const parts[][2] = {
+        {" ", cell->precision}, {" on ", cell->device_spec}, {", arm ", cell->arm}};
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+        if (!parts[i][1] || !*parts[i][1])
+            continue;
+        text_append(out, parts[i][0]);
+        escape(out, parts[i][1]);
+    }
+}
+
 void serving_table_text(struct text *out, const struct view *view)
 {
     for (size_t i = 0; i < view->cell_count; i++) {
@@ -192,8 +213,9 @@ void serving_table_text(struct text *out, const struct view *view)
         if (!serving_is_first(view, i))
             continue;
         text_append(out, "\nUnder load: ");
-        escape_terminal_short(out, first->workload ? first->workload : "?", 40);
-        text_append(out, ", limits: ");
+        escape_terminal_name(out, first->workload ? first->workload : "?");
+        append_where(out, first, escape_terminal_name);
+        text_append(out, "\nLimits: ");
         append_limits(out, first);
         text_append_format(out, "\n%10s", "rate");
         for (size_t c = 0; c < SHOWN; c++)
@@ -231,9 +253,10 @@ void serving_table_html(struct text *out, const struct view *view)
 
         if (!serving_is_first(view, i))
             continue;
-        text_append(out, "<div class=\"scroll\"><table class=\"results\"><caption>");
+        text_append(out, "<div class=\"scroll\"><table class=\"tight stacked loads\"><caption><b>");
         escape_html(out, first->workload ? first->workload : "?");
-        text_append(out, " under load. Limits: ");
+        append_where(out, first, escape_html);
+        text_append(out, "</b> under load. Limits: ");
         append_limits(out, first);
         text_append(out, ". All latencies count from the scheduled time.</caption><thead><tr>"
                          "<th scope=\"col\" class=\"num\">Rate</th>");
@@ -254,11 +277,12 @@ void serving_table_html(struct text *out, const struct view *view)
             for (size_t c = 0; c < SHOWN; c++) {
                 struct view_figure figure;
 
-                text_append(out, "<td class=\"num\">");
+                text_append_format(out, "<td class=\"num\" data-name=\"%s\">",
+                                   metrics[shown[c].metric].label);
                 escape_html(out, field(cell, c, &figure));
                 text_append(out, "</td>");
             }
-            text_append(out, "<td>");
+            text_append(out, "<td data-name=\"limits\">");
             append_verdict(out, cell);
             text_append(out, "</td></tr>\n");
         }

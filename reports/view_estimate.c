@@ -54,6 +54,8 @@ struct number_unit view_metric_unit(enum metric_id id, const struct metric_value
     case METRIC_KIND_ENERGY:
         return number_unit_energy(value->value, per ? per + 1 : NULL);
     case METRIC_KIND_RATIO:
+        if (id == METRIC_ATTAINMENT) /* a share, which people declare in percent */
+            unit = (struct number_unit){.factor = 0.01, .name = "%"};
         return unit;
     default:
         snprintf(unit.name, sizeof(unit.name), "%s", value->unit);

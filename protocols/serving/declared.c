@@ -135,6 +135,18 @@ bool serving_rate_of(const char *scenario, double *ret)
     return true;
 }
 
+enum status serving_result_of(const json_t *stored, const char *scenario,
+                              struct serving_result *ret, struct error *err)
+{
+    double rate;
+    enum status status = serving_result_from_json(stored, ret, err);
+
+    if (status == STATUS_OK && !isfinite(ret->rate) && serving_rate_of(scenario, &rate) &&
+        isfinite(rate) && rate > 0)
+        ret->rate = rate;
+    return status;
+}
+
 uint64_t serving_schedule_seed(uint64_t seed, int64_t round)
 {
     return random_at(seed, SCHEDULE_STREAM, (uint64_t)round);

@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "protocols/protocol.h"
+#include "protocols/serving/analysis.h"
 #include "protocols/serving/arrivals.h"
 #include "protocols/serving/serving_metrics.h"
 
@@ -38,6 +39,14 @@ int64_t serving_requests_of(const json_t *workload, const struct protocol *proto
  * (saturation.h). False: it is of none.
  */
 bool serving_rate_of(const char *scenario, double *ret);
+
+/*
+ * A stored result (serving_result_from_json); of recorded arrivals, whose result has no rate, with
+ * the one of the cell's scenario, to which they were scaled. Errors are those of
+ * serving_result_from_json.
+ */
+enum status serving_result_of(const json_t *stored, const char *scenario,
+                              struct serving_result *ret, struct error *err);
 
 /* Of the schedule of a cell in round `round` of its campaign (from 0), under the cell's seed. */
 uint64_t serving_schedule_seed(uint64_t seed, int64_t round);

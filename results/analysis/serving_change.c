@@ -46,7 +46,9 @@ static enum status add_rate(struct store *store, int64_t cell, const json_t *fir
     if (status == STATUS_OK && json_is_object(serving) && same_server(first, record) &&
         rates->count < RATES_MAX) {
         rates->first = rates->first ? rates->first : cell;
-        status = serving_result_from_json(serving, &rates->results[rates->count++], err);
+        status =
+            serving_result_of(serving, member_text(json_object_get(record, "identity"), "scenario"),
+                              &rates->results[rates->count++], err);
     }
     json_decref(record);
     return status;
