@@ -120,7 +120,7 @@ static void append_option(struct text *out, const json_t *option, const char *cu
     text_append_format(out, "  %s \"",
                        strcmp(member_text(option, "kind"), "cloud") ? "bought" : "rented");
     append_printable(out, member_text(option, "item"));
-    text_append_format(out, "\" (line %lld)\n    an hour           ",
+    text_append_format(out, "\" (line %lld)\n    an hour                ",
                        (long long)json_integer_value(json_object_get(option, "line")));
     append_range(out, json_object_get(option, "hourly"), currency);
     text_append(out, "  = ");
@@ -134,10 +134,10 @@ static void append_option(struct text *out, const json_t *option, const char *cu
     {
         const json_t *share = json_object_get(part, "measured_share");
 
-        text_append_format(out, "    %-18s", member_text(part, "per"));
+        text_append_format(out, "    %-22s ", member_text(part, "per"));
         append_range(out, json_object_get(part, "cost"), currency);
         if (json_is_number(share))
-            text_append_format(out, ", %.0f %% of the width measured",
+            text_append_format(out, "; %.0f %% of the width is the measurement's",
                                100 * json_number_value(share));
         text_append_char(out, '\n');
     }

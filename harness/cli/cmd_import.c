@@ -171,9 +171,10 @@ const struct command command_import = {
     .text =
         "FILE is a bundle (`assay bundle`): it is checked, and its campaigns become part of this "
         "database, with their origin; nothing is taken in when anything does not hold. Or FILE is "
-        "the output of llama-bench (JSON, JSON lines, CSV, or its SQLite database), "
-        "MLPerf Inference's mlperf_log_summary.txt, or the JSON of hyperfine, Google Benchmark, "
-        "pytest-benchmark, fio, Phoronix or SuperBench. Each file becomes a campaign of its own, "
+        "the output of llama-bench (JSON, JSON lines, CSV, or its SQLite database), MLPerf "
+        "Inference's mlperf_log_summary.txt, or JSON of hyperfine, Google Benchmark, "
+        "pytest-benchmark, fio, the Phoronix Test Suite or SuperBench. Each file becomes a "
+        "campaign of its own, "
         "marked as imported, with its name, its SHA-256 and what it does not report (driver, raw "
         "samples, warmup ...). `assay compare` says why such a result compares with none of "
         "ours. The same file again changes nothing.",
