@@ -57,8 +57,8 @@ static void append_rest(struct text *out, const json_t *body)
 {
     static const struct {
         const char *standing, *one, *many;
-    } rest[] = {{"dominated", " is dominated by an option that is no worse in anything",
-                 " are dominated by options that are no worse in anything"},
+    } rest[] = {{"dominated", " is better in nothing and worse in something",
+                 " are better in nothing and worse in something"},
                 {"infeasible", " misses a requirement", " miss a requirement"}};
 
     for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
@@ -88,9 +88,9 @@ void decision_answer_words(struct text *out, const json_t *body)
         text_append(out, "No option meets what is required");
     } else if (!strcmp(verdict, "decided")) {
         append_options(out, body, "not_dominated");
-        text_append(out, required ? ": it meets what is required, and no other option that does is "
-                                    "better in anything that counts"
-                                  : ": no other option is better in anything that counts");
+        text_append(out, required ? ": it meets what is required, and no other that does is better "
+                                    "in anything that counts"
+                                  : ": no other is better in anything that counts");
         append_rest(out, body);
     } else if (!strcmp(verdict, "trade_off")) {
         text_append(out, "No single answer: ");
@@ -300,6 +300,30 @@ static enum metric_id metric_of_change(const json_t *body, const json_t *change)
                : metric_find(member_text(change, "metric"));
 }
 
+/* "39 % more", "4.3 times as much", "0.2 times as much". */
+static void append_factor(struct text *out, double factor)
+{
+    char shown[NUMBER_SIZE];
+
+    if (factor > 0.5 && factor < 2)
+        text_append_format(out, "%s %s", number_format_percent(fabs(factor - 1), shown),
+                           factor > 1 ? "more" : "less");
+    else
+        text_append_format(out, "%s times as much", number_format_digits(factor, 2, shown));
+}
+
+static void append_then(struct text *out, const char *standing)
+{
+    static const char *const words[][2] = {{"not_dominated", "is no longer ruled out"},
+                                           {"not_separable", "may be as good"},
+                                           {"dominated", "is ruled out by a better one"},
+                                           {"infeasible", "misses a requirement"}};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (!strcmp(standing, words[i][0]))
+            text_append(out, words[i][1]);
+}
+
 void decision_change_words(struct text *out, const json_t *body, const json_t *change)
 {
     const double now = member_number(change, "now"), factor = member_number(change, "factor");
@@ -310,16 +334,15 @@ void decision_change_words(struct text *out, const json_t *body, const json_t *c
 
     append_subject(out, body, change);
     if (is_confidential(body, change)) {
-        text_append(out, " by a factor of ");
-        append_digits(out, factor);
+        text_append_char(out, ' ');
+        append_factor(out, factor);
     } else {
         text_append(out, " from ");
         append_digits(out, now / unit.factor);
         text_append(out, " to ");
         append_digits(out, now * factor / unit.factor);
-        text_append_format(out, "%s%s (", *unit.name ? " " : "", unit.name);
-        append_digits(out, factor);
-        text_append(out, " times)");
+        text_append_format(out, "%s%s, ", *unit.name ? " " : "", unit.name);
+        append_factor(out, factor);
     }
     if (json_array_size(json_object_get(change, "then")) == 0) {
         text_append(out, ": the decision is ");
@@ -327,43 +350,161 @@ void decision_change_words(struct text *out, const json_t *body, const json_t *c
     }
     json_array_foreach(json_object_get(change, "then"), i, then)
     {
-        text_append_format(out, "%s %s is ", i ? "," : ":", member_text(then, "option"));
-        decision_spaced(out, member_text(then, "standing"));
+        text_append_format(out, "%s %s ", i ? "," : ":", member_text(then, "option"));
+        append_then(out, member_text(then, "standing"));
     }
 }
 
-/* The change whose factor is nearest to 1, either way. */
-static const json_t *nearest(const json_t *body)
+/* Whether it changes which options are left, and not only how one fails. */
+static bool is_another_answer(const json_t *body, const json_t *change)
 {
-    const json_t *change, *best = NULL;
-    double least = INFINITY;
-    size_t i;
+    const json_t *then, *option;
+    size_t i, k;
 
-    json_array_foreach(json_object_get(body, "changes"), i, change)
+    if (strcmp(member_text(change, "verdict"), member_text(body, "verdict")) != 0)
+        return true;
+    json_array_foreach(json_object_get(change, "then"), i, then)
     {
-        const double far = fabs(log(member_number(change, "factor")));
-
-        if (far < least) {
-            least = far;
-            best = change;
+        if (!strncmp(member_text(then, "standing"), "not_", 4))
+            return true;
+        json_array_foreach(json_object_get(body, "options"), k, option)
+        {
+            if (!strcmp(member_text(option, "name"), member_text(then, "option")) &&
+                !strncmp(member_text(option, "standing"), "not_", 4))
+                return true;
         }
     }
-    return best;
+    return false;
+}
+
+void decision_nearest_changes(const json_t *body, const json_t *ret[DECISION_NEAREST])
+{
+    static const char *const kinds[][2] = {
+        {"price", "price"}, {"metric", "metric"}, {"limit", "margin"}};
+    const json_t *change;
+    size_t i, count = 0;
+
+    for (size_t k = 0; k < DECISION_NEAREST; k++) {
+        const json_t *best = NULL;
+        double least = INFINITY;
+
+        ret[k] = NULL;
+        json_array_foreach(json_object_get(body, "changes"), i, change)
+        {
+            const char *what = member_text(change, "what");
+            const double far = fabs(log(member_number(change, "factor")));
+
+            if ((!strcmp(what, kinds[k][0]) || !strcmp(what, kinds[k][1])) && far < least &&
+                is_another_answer(body, change)) {
+                least = far;
+                best = change;
+            }
+        }
+        if (best)
+            ret[count++] = best;
+    }
 }
 
 void decision_sure_words(struct text *out, const json_t *body)
 {
-    const json_t *change = nearest(body);
+    const json_t *option;
+    size_t i;
 
-    text_append(out, "an option stands below another only where that holds for every value within "
-                     "the intervals of measurements and prices. ");
-    if (change) {
-        text_append(out, "The nearest change to another answer: ");
-        decision_change_words(out, body, change);
-        text_append_char(out, '.');
-    } else {
-        text_append(out,
-                    "No single price, figure or limit changes the answer, were it ten times as "
-                    "high or low.");
+    text_append(out, "an option counts as worse than another only where it is so for every value "
+                     "within the intervals of the measurements and the bounds of the prices.");
+    json_array_foreach(json_object_get(body, "options"), i, option)
+    {
+        if (member_text(option, "reason")[0])
+            text_append_format(out, " %s: %s.", member_text(option, "name"),
+                               member_text(option, "reason"));
     }
+}
+
+/* ---- what it costs ---- */
+
+/* The figure that the answer's cost is told by: the first objective that is one, else the first
+ * that a requirement asks for; the number of figures: none is. */
+static size_t cost_figure(const json_t *body)
+{
+    const json_t *figures = json_object_get(body, "figures"), *figure;
+    const size_t count = json_array_size(figures);
+    size_t i, found = count;
+
+    json_array_foreach(figures, i, figure)
+    {
+        if (strncmp(member_text(figure, "name"), "cost", 4) != 0)
+            continue;
+        if (json_is_true(json_object_get(figure, "objective")))
+            return i;
+        found = found == count ? i : found;
+    }
+    return found;
+}
+
+static double cost_of(const json_t *option, size_t figure)
+{
+    return member_number(json_array_get(json_object_get(option, "figures"), figure), "value");
+}
+
+/* ", 31 % less than b, the next": of one option that remains. */
+static void append_next(struct text *out, const json_t *body, const json_t *chosen, size_t figure)
+{
+    const double mine = cost_of(chosen, figure);
+    const json_t *option, *next = NULL;
+    double least = INFINITY;
+    char shown[NUMBER_SIZE];
+    size_t i;
+
+    json_array_foreach(json_object_get(body, "options"), i, option)
+    {
+        const double cost = cost_of(option, figure);
+
+        if (option != chosen && strcmp(member_text(option, "standing"), "infeasible") != 0 &&
+            cost < least) {
+            least = cost;
+            next = option;
+        }
+    }
+    if (next && least > mine * 1.0005)
+        text_append_format(out, ", %s less than %s, the next",
+                           number_format_percent(1 - mine / least, shown),
+                           member_text(next, "name"));
+}
+
+/* " per million good tokens" of "cost_per_million_good_tokens". */
+static void append_per(struct text *out, const json_t *figure)
+{
+    decision_spaced(out, member_text(figure, "name") + strlen("cost"));
+}
+
+bool decision_cost_words(struct text *out, const json_t *body)
+{
+    const json_t *figures = json_object_get(body, "figures"), *option, *last = NULL;
+    const size_t figure = cost_figure(body);
+    struct number_unit unit;
+    size_t i, left = 0, count = 0;
+
+    if (figure == json_array_size(figures) || !strcmp(member_text(body, "verdict"), "none"))
+        return false;
+    unit = decision_figure_unit(body, figure);
+    json_array_foreach(json_object_get(body, "options"), i, option) left +=
+        !strncmp(member_text(option, "standing"), "not_", 4);
+    json_array_foreach(json_object_get(body, "options"), i, option)
+    {
+        if (strncmp(member_text(option, "standing"), "not_", 4) != 0)
+            continue;
+        text_append(out, count++ ? "; " : "");
+        if (left > 1)
+            text_append_format(out, "%s ", member_text(option, "name"));
+        decision_range_words(out, json_array_get(json_object_get(option, "figures"), figure),
+                             &unit);
+        if (count == 1)
+            append_per(out, json_array_get(figures, figure));
+        last = option;
+    }
+    if (left == 1)
+        append_next(out, body, last, figure);
+    if (left > 0)
+        text_append_char(out, '.');
+    return left > 0;
 }

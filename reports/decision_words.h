@@ -5,6 +5,8 @@
 #ifndef ASSAY_REPORTS_DECISION_WORDS_H
 #define ASSAY_REPORTS_DECISION_WORDS_H
 
+#include <stdbool.h>
+
 #include <jansson.h>
 
 #include "harness/core/number.h"
@@ -14,8 +16,15 @@
 void decision_question_words(struct text *out, const json_t *body);
 /* The answer in a sentence. */
 void decision_answer_words(struct text *out, const json_t *body);
-/* What it rests on, and the nearest change that would give another. */
+/* When an option counts as worse, and which options have figures without an interval. */
 void decision_sure_words(struct text *out, const json_t *body);
+/* What the options that remain cost, and of a single one how much less than the next; false: no
+ * option remains, or the decision has no cost. */
+bool decision_cost_words(struct text *out, const json_t *body);
+#define DECISION_NEAREST 3
+/* Of the changes that leave other options: the nearest of a price, of a measured figure, and of a
+ * limit or the margin; NULL: there are no more. */
+void decision_nearest_changes(const json_t *body, const json_t *ret[DECISION_NEAREST]);
 /* "latency p99", "cost per million good tokens". */
 void decision_figure_name(struct text *out, const json_t *figure);
 /* The unit in which the values of figure `index` of all options read best. */

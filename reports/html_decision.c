@@ -216,12 +216,28 @@ static void draw_rows(struct text *out, const json_t *body, const char *id, size
     free(name);
 }
 
+/* All options have the same value of this figure: it is no axis. */
+static bool is_same(const json_t *body, size_t figure)
+{
+    const json_t *options = json_object_get(body, "options"), *option;
+    const json_t *first =
+        json_array_get(json_object_get(json_array_get(options, 0), "figures"), figure);
+    size_t i;
+
+    json_array_foreach(options, i, option)
+    {
+        if (!json_equal(first, json_array_get(json_object_get(option, "figures"), figure)))
+            return false;
+    }
+    return true;
+}
+
 void html_decision_picture(struct text *out, const json_t *body, const char *id)
 {
     size_t x, y;
 
     text_append(out, "<div class=\"picture\"><figure>");
-    if (choose_axes(body, &y, &x))
+    if (choose_axes(body, &y, &x) && !is_same(body, x))
         draw_plane(out, body, id, x, y);
     else
         draw_rows(out, body, id, y);
@@ -243,6 +259,36 @@ void html_decision_question(struct text *out, const json_t *body)
     text_finish(&words);
 }
 
+/* At what cost, how sure, and what would change it; after the answer. */
+static void append_grounds(struct text *out, const json_t *body, struct text *words)
+{
+    const json_t *changes[DECISION_NEAREST];
+
+    if (decision_cost_words(words, body)) {
+        text_append(out, "<p><b>At what cost:</b> ");
+        append_words(out, words);
+        text_append(out, "</p>\n");
+    }
+    text_append(out, "<p><b>How sure:</b> ");
+    decision_sure_words(words, body);
+    append_words(out, words);
+    text_append(out, "</p>\n<p><b>What would change it</b>, ");
+    decision_nearest_changes(body, changes);
+    if (!changes[0]) {
+        text_append(out, "by itself: no price, figure or limit, were it ten times as high or "
+                         "low.</p>\n");
+        return;
+    }
+    text_append(out, "each by itself:</p>\n<ul>");
+    for (size_t i = 0; i < DECISION_NEAREST && changes[i]; i++) {
+        text_append(out, "<li>");
+        decision_change_words(words, body, changes[i]);
+        append_words(out, words);
+        text_append(out, "</li>");
+    }
+    text_append(out, "</ul>\n");
+}
+
 void html_decision_words(struct text *out, const json_t *body)
 {
     struct text words;
@@ -251,11 +297,10 @@ void html_decision_words(struct text *out, const json_t *body)
     text_append(out, "<p class=\"short\">");
     decision_answer_words(&words, body);
     append_words(out, &words);
-    text_append(out, "</p>\n<p><b>How sure:</b> ");
-    decision_sure_words(&words, body);
-    append_words(out, &words);
-    text_append(out,
-                " <a href=\"#decision\">Each option, and what would change the answer</a>.</p>\n");
+    text_append(out, "</p>\n");
+    append_grounds(out, body, &words);
+    text_append(out, "<p><a href=\"#decision\">Each option, and all that would change the "
+                     "answer</a></p>\n");
     text_finish(&words);
 }
 
@@ -445,10 +490,8 @@ void html_decision_in_short(struct text *out, const json_t *body)
 
     text_init(&words);
     append_answer(out, body, &words);
-    text_append(out, "<p>How sure: ");
-    decision_sure_words(&words, body);
-    append_words(out, &words);
-    text_append(out, "</p><p class=\"soft\"><a href=\"#decision\">Each option</a>.</p></div>\n");
+    append_grounds(out, body, &words);
+    text_append(out, "<p class=\"soft\"><a href=\"#decision\">Each option</a></p></div>\n");
     text_finish(&words);
 }
 

@@ -91,19 +91,20 @@ static void append_line(struct text *out, const struct plot_xy *plot,
 }
 
 static void append_intervals(struct text *out, const struct plot_xy *plot,
-                             const struct plot_point *point, double x, double y)
+                             const struct plot_curve *curve, const struct plot_point *point,
+                             double x, double y)
 {
     const struct scale *across = &plot->x.scale, *up = &plot->y.scale;
+    const char *look = curve->slot == CHART_SLOTS ? "whisker t8" : "whisker"; /* as its point */
 
     if (isfinite(point->y_lo) && isfinite(point->y_hi))
-        chart_line(out, x, scale_map(up, point->y_lo), x, scale_map(up, point->y_hi), "whisker");
+        chart_line(out, x, scale_map(up, point->y_lo), x, scale_map(up, point->y_hi), look);
     if (point->y_hi > up->hi)
         plot_beyond(out, x, up->to, 0, -5);
     if (point->y_lo < up->lo)
         plot_beyond(out, x, up->from, 0, 5);
     if (isfinite(point->x_lo) && isfinite(point->x_hi))
-        chart_line(out, scale_map(across, point->x_lo), y, scale_map(across, point->x_hi), y,
-                   "whisker");
+        chart_line(out, scale_map(across, point->x_lo), y, scale_map(across, point->x_hi), y, look);
     if (point->x_hi > across->hi)
         plot_beyond(out, across->to, y, 5, 0);
     if (point->x_lo < across->lo)
@@ -120,7 +121,7 @@ static void append_points(struct text *out, const struct plot_xy *plot,
 
         if (!is_shown(plot, point))
             continue;
-        append_intervals(out, plot, point, x, y);
+        append_intervals(out, plot, curve, point, x, y);
         if (curve->dots)
             plot_dot(out, x, y, curve->slot, point->hollow, point->title);
         if (point->label && *point->label)

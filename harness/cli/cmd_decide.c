@@ -91,6 +91,15 @@ static int show(const struct command_line *line, const json_t *body)
     text_append_char(&out, '\n');
     decision_answer_words(&words, body);
     append_words(&out, &words);
+    text_append_char(&out, '\n');
+    if (decision_cost_words(&words, body)) {
+        text_append(&out, "At what cost: ");
+        append_words(&out, &words);
+        text_append_char(&out, '\n');
+    }
+    text_append(&out, "How sure: ");
+    decision_sure_words(&words, body);
+    append_words(&out, &words);
     text_append(&out, "\n\n");
     json_array_foreach(json_object_get(body, "options"), i, entry)
         append_option(&out, body, entry, &words);

@@ -4,9 +4,11 @@ The arrivals are those of the Azure LLM traces of 2023 (conv.csv), in ASSAY_TEST
 ../shared/data/azure-llm-2023 beside the repository; without them this is skipped."""
 
 import csv
+import html
 import itertools
 import math
 import os
+import re
 import subprocess
 import sys
 
@@ -98,6 +100,30 @@ class Buyer(CliTest):
                 good, tokens = good + inside, tokens + inside * count
         return good, tokens
 
+    def verdict(self, result):
+        estimate = self.assay("show", result, "--json", "--db", self.db).json()["estimate"]
+        return estimate["serving"]["slo"]["verdict"]
+
+    def look(self, path, made):
+        """Which, at what cost, how sure and what would change it, before anything else on the page."""
+        self.assertEqual(self.assay("report", "--html", path, "last", "--db", self.db).status, 0)
+        with open(path, encoding="utf-8") as file:
+            first = file.read().split("<main>")[0]
+        text = " ".join(html.unescape(re.sub("<[^>]*>", " ", first[first.index("<h1"):])).split())
+        left = [option for option in made["options"] if option["standing"].startswith("not_")]
+        for option in left:
+            self.assertIn(option["name"], text)
+            self.assertIn(f"{option['figures'][0]['value']:.4g}", text.split("At what cost: ")[1].split("How sure:")[0])
+        if len(left) == 1:
+            costs = sorted(option["figures"][0]["value"] for option in made["options"]
+                           if option is not left[0] and option["standing"] != "infeasible")
+            if costs and costs[0] > 1.01 * left[0]["figures"][0]["value"]:
+                less = 100 * (1 - left[0]["figures"][0]["value"] / costs[0])
+                shown = float(re.search(r"([0-9.]+) % less than [^.]*, the next\.", text)[1])
+                self.assertAlmostEqual(shown, less, delta=0.51)
+        self.assertIn("What would change it , each by itself:" if made["changes"] else "What would change it", text)
+        self.assertNotRegex(text, r"\b[0-9a-f]{8}\b")  # no id before the answer
+
     def test_story(self):
         self.arrivals()
         self.write("tender.yaml", CONTRACT)
@@ -133,6 +159,15 @@ class Buyer(CliTest):
             self.assertEqual(printed, float(f"{cost:.4g}"))
             self.assertIn(option["requirements"][1]["verdict"], ("met", "missed", "open"))
 
+        # The trace's own rate is carried, so a plan follows from it.
+        made_plan = self.assay("plan", results[0], "--demand", "100", "--no-record", "--db", self.db, "--json")
+        rate = float(self.query("SELECT scenario FROM cell WHERE id = 1")[0][0].removeprefix("server@"))
+        if self.verdict(results[0]) == "meets":
+            self.assertEqual(made_plan.status, 0, made_plan.err)
+            self.assertEqual(made_plan.json()["devices"], math.ceil(100 / rate))
+        else:
+            self.assertEqual(made_plan.status, 2, made_plan.out)
+
         page = os.path.join(self.folder, "page.html")
         for format in ("--html", "--dossier"):
             call = self.assay("report", format, page, "last", "--db", self.db)
@@ -142,6 +177,7 @@ class Buyer(CliTest):
             for words in ("Which stack serves our recorded chat load at the least cost?", 'id="decision"',
                           "OpenCL rented", "cost per million good tokens"):
                 self.assertIn(words, whole)
+        self.look(page, made)
         call = self.assay("verify", self.db, "--json")
         self.assertEqual(call.status, 0, call.out)
         self.assertEqual(call.json()["comparisons"], 1)

@@ -305,7 +305,8 @@ class Decide(CliTest):
             self.assertFalse("6173" in section, section)
         first_screen = self.page("--html", first).split("<main>")[0]
         self.assertIn("<h1 class=\"wrap\">Which card?</h1>", first_screen)
-        self.assertIn("<b>How sure:</b>", first_screen)
+        for words in ("<b>At what cost:</b>", "per million items", "<b>How sure:</b>", "<b>What would change it</b>"):
+            self.assertIn(words, first_screen)
         self.assertIn("cost per million items", first_screen[first_screen.index("<svg"):])
         bundle = os.path.join(self.folder, "offer.assay")
         for words in ((), ("--withhold", "comparison.body")):
