@@ -12,7 +12,7 @@
 #include "harness/runner/tool.h"
 #include "results/evidence/bundle.h"
 
-enum { KEY_WITHHOLD = 0x100, KEY_UNSIGNED, KEY_SINCE };
+enum { KEY_WITHHOLD = 0x100, KEY_UNSIGNED, KEY_SINCE, KEY_CONFIDENTIAL };
 
 #define CAMPAIGNS_MAX 1000
 #define WORDS_MAX 64
@@ -49,6 +49,10 @@ static int tell(const struct command_line *line, const char *path,
                        path, (long long)summary->records, (long long)summary->withheld,
                        is_signed ? "signed" : "not signed (`assay key new` makes a key)", sha256,
                        (long long)summary->size, root, path);
+    if (summary->confidential)
+        text_append(&out,
+                    "\nCosts and decisions that rest on prices marked confidential are left out: "
+                    "their\nfigures tell the price. --show-confidential leaves them in.\n");
     return output_text(&out);
 }
 
@@ -80,6 +84,7 @@ static int bundle(const struct command_line *line, struct store *store, void *co
         .campaigns = campaigns,
         .withhold = words,
         .since = since,
+        .show_confidential = command_has(line, KEY_CONFIDENTIAL),
         .key = command_has(line, KEY_UNSIGNED) ? NULL : signing_key(signing),
         .tool_version = tool_version(),
         .context = &progress,
@@ -136,6 +141,10 @@ static const struct argp_option options[] = {
     {"since", KEY_SINCE, "SIZE:ROOT", OPTION_REPEATS,
      "show that this head, which somebody kept, is one that the log has grown from; checkpoints "
      "are shown without being asked for; may be given several times",
+     0},
+    {"show-confidential", KEY_CONFIDENTIAL, NULL, 0,
+     "leave in costs and decisions that rest on prices marked confidential, which are else "
+     "withheld",
      0},
     {"unsigned", KEY_UNSIGNED, NULL, 0, "do not sign, even where there is a key", 0},
     {0}};

@@ -35,6 +35,11 @@ struct bundle_options {
     const char *const *withhold;
     size_t withhold_count;
     /*
+     * A cost or decision that rests on a price marked confidential is withheld, since its figures
+     * tell the price, unless this is true.
+     */
+    bool show_confidential;
+    /*
      * Heads that somebody kept, "SIZE:ROOT" as --expect-head takes them: the bundle shows that its
      * own has grown from them. Those of checkpoints are shown without being asked for.
      */
@@ -49,6 +54,7 @@ struct bundle_options {
 
 struct bundle_summary {
     int64_t records, withheld; /* records written; members and blobs withheld */
+    bool confidential;         /* some of them for a confidential price */
     int64_t size;              /* records of the log that the head covers */
     struct digest root;
     struct digest sha256; /* of the file */

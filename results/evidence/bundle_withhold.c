@@ -107,6 +107,38 @@ static int word_of(const struct bundle_secrets *secrets, const char *name)
     return -1;
 }
 
+#define PRICED "comparison.body" /* what rests on prices */
+
+/* Whether a member rests on a price that is confidential. */
+static bool is_confidential(const struct bundle_secrets *secrets, const char *name,
+                            struct record_span value)
+{
+    json_t *body, *row;
+    bool found = false;
+    size_t i;
+
+    if (secrets->options->show_confidential || strcmp(name, PRICED) != 0 ||
+        !memmem(value.bytes, value.length, "\"confidential\"", strlen("\"confidential\"")))
+        return false;
+    body = json_loadb(value.bytes, value.length, 0, NULL);
+    json_array_foreach(json_object_get(json_object_get(body, "prices"), "rows"), i, row) found |=
+        json_string_value(json_object_get(row, "confidential")) &&
+        !strcmp(json_string_value(json_object_get(row, "confidential")), "yes");
+    json_decref(body);
+    return found;
+}
+
+json_t *bundle_secrets_words(const struct bundle_secrets *secrets)
+{
+    json_t *words = json_array();
+
+    for (size_t i = 0; i < secrets->options->withhold_count; i++)
+        json_array_append_new(words, json_string(secrets->options->withhold[i]));
+    if (secrets->confidential && word_of(secrets, PRICED) < 0)
+        json_array_append_new(words, json_string(PRICED));
+    return words;
+}
+
 bool *bundle_secrets_dumps(struct bundle_secrets *secrets)
 {
     const int word = word_of(secrets, "dump.output");
@@ -152,6 +184,7 @@ static enum status gather_member(void *context, struct record_span path, struct 
 
     if (withheld || !record_member_name(gathering->type, path, name, sizeof(name)))
         return STATUS_OK;
+    secrets->confidential = secrets->confidential || is_confidential(secrets, name, value);
     word = word_of(secrets, name);
     if (word < 0)
         return STATUS_OK;
@@ -171,7 +204,7 @@ enum status bundle_secrets_gather(struct bundle_secrets *secrets, const struct r
     json_t *json, *digest;
     enum status status;
 
-    if (secrets->options->withhold_count == 0)
+    if (secrets->options->withhold_count == 0 && strcmp(type->name, "comparison") != 0)
         return STATUS_OK;
     status = record_scan(type, body, length, &visitor, err);
     /* An import's plan names the file by its digest, which would confirm a guess. */
@@ -224,8 +257,9 @@ static enum status leave_member(void *context, struct record_span path, struct r
     struct leaving *leaving = context;
     char name[256], hex[DIGEST_HEX_SIZE], *key;
     struct digest salt, commitment;
-    const bool is_named = record_member_name(leaving->type, path, name, sizeof(name)) &&
-                          word_of(leaving->secrets, name) >= 0;
+    const bool is_named =
+        record_member_name(leaving->type, path, name, sizeof(name)) &&
+        (word_of(leaving->secrets, name) >= 0 || is_confidential(leaving->secrets, name, value));
 
     (void)withheld;
     text_append_bytes(&leaving->out, leaving->done, (size_t)(value.bytes - leaving->done));

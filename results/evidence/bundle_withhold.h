@@ -10,7 +10,8 @@ struct bundle_secrets {
     const struct bundle_options *options;
     struct bundle_secret *items; /* heap */
     size_t count;
-    bool *found; /* heap: by word of --withhold */
+    bool *found;       /* heap: by word of --withhold */
+    bool confidential; /* a record rests on a confidential price, and is left out for it */
 };
 
 /* Finish it even after a failure. */
@@ -22,6 +23,8 @@ void bundle_secrets_finish(struct bundle_secrets *secrets);
  * written. */
 enum status bundle_secrets_gather(struct bundle_secrets *secrets, const struct record_type *type,
                                   const char *body, size_t length, struct error *err);
+/* What the bundle says of it: the words of --withhold, and what confidential prices add. New. */
+json_t *bundle_secrets_words(const struct bundle_secrets *secrets);
 /* INVALID: a word named nothing. */
 enum status bundle_secrets_check(const struct bundle_secrets *secrets, struct error *err);
 

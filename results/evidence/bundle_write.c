@@ -232,7 +232,8 @@ static enum status gather_all(struct writer *writer, struct error *err)
 static enum status put_head(struct writer *writer, struct error *err)
 {
     const struct bundle_options *options = writer->options;
-    json_t *uids = json_array(), *words = json_array(), *proof = NULL, *line = NULL;
+    json_t *uids = json_array(), *words = bundle_secrets_words(&writer->secrets), *proof = NULL,
+           *line = NULL;
     char *note = NULL;
     struct statement statement;
     bool row = false;
@@ -255,8 +256,6 @@ static enum status put_head(struct writer *writer, struct error *err)
                 uids, json_string((const char *)sqlite3_column_text(statement.handle, 0)));
         statement_end(&statement);
     }
-    for (size_t i = 0; i < options->withhold_count; i++)
-        json_array_append_new(words, json_string(options->withhold[i]));
     if (status == STATUS_OK)
         line = json_pack(
             "{s:i, s:O, s:I, s:s, s:s, s:O, s:o, s:I, s:s, s:O}", "assay_bundle", BUNDLE_VERSION,
@@ -449,7 +448,7 @@ static enum status try_out(const struct writer *writer, struct error *err)
         status = gather_all(&trial, err);
     if (status == STATUS_OK)
         status = put_head(&trial, err);
-    if (status == STATUS_OK && trial.options->withhold_count > 0)
+    if (status == STATUS_OK && (trial.options->withhold_count > 0 || trial.secrets.confidential))
         status = put_records(&trial, err);
     bundle_secrets_finish(&trial.secrets);
     return status;
@@ -523,6 +522,7 @@ enum status bundle_write(struct store *store, const struct bundle_options *optio
             status = put_end(&writer, err);
         store_snapshot_end(store);
     }
+    writer.summary.confidential = writer.secrets.confidential;
     bundle_secrets_finish(&writer.secrets);
     writer.summary.size = writer.head.size;
     writer.summary.root = writer.head.root;

@@ -5,11 +5,13 @@ import math
 import os
 import random
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from assay_cli import CliTest, run_tests  # noqa: E402
 
+VERIFIER = os.path.join(os.path.dirname(__file__), "..", "support", "verify.py")
 COLUMNS = "item,kind,currency,amount,amount_lo,amount_hi,unit,term_months,residual,covers_devices,valid_to,source,confidential"
 WORKS = {"cost_per_million_items": ("item_rate", 1e6, 1), "cost_per_1000_iterations": ("iteration_time", 1e3, -1)}
 COPY = """workload: small_copy
@@ -309,14 +311,17 @@ class Decide(CliTest):
             self.assertIn(words, first_screen)
         self.assertIn("cost per million items", first_screen[first_screen.index("<svg"):])
         bundle = os.path.join(self.folder, "offer.assay")
-        for words in ((), ("--withhold", "comparison.body")):
+        # A price of the sheet is confidential, and the figures would tell it.
+        for words in ((), ("--show-confidential",), ("--withhold", "comparison.body")):
             call = self.assay("bundle", first.split("/")[0], second.split("/")[0], "-o", bundle, "--unsigned", *words,
                               "--db", self.db)
             self.assertEqual(call.status, 0, call.err)
             call = self.assay("verify", bundle)
             self.assertEqual(call.status, 0, call.out)
             with open(bundle, "rb") as file:
-                self.assertEqual(b"cost_per_million_items" in file.read(), not words)
+                self.assertEqual(b"cost_per_million_items" in file.read(), words == ("--show-confidential",))
+            done = subprocess.run([sys.executable, VERIFIER, bundle], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             os.remove(bundle)
         self.assert_worked_out_again("value")
 
