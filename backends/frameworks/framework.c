@@ -5,6 +5,7 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/internal.h"
+#include "backends/cpu/threads.h"
 #include "backends/frameworks/frameworks.h"
 
 enum status framework_open(const char *interface, const char *library, struct framework **ret,
@@ -28,6 +29,8 @@ enum status framework_open(const char *interface, const char *library, struct fr
         return error_set(err, STATUS_NO_MEMORY, "no memory for a framework");
     framework->ops = ops;
     strcpy(framework->info.name, ops->name);
+    /* This thread is bound as the first of our own pool; a library's threads would inherit that. */
+    cpu_threads_unbind();
     status = ops->open(framework, sonames, err);
     if (status != STATUS_OK) {
         framework_close(framework);

@@ -8,14 +8,17 @@
  *
  * As OpenVINO does on processors that have it, it computes in bf16 (it rounds the logits) unless it
  * is told not to. STAND_IN: "wrong": one logit is; "fails": a run ends with an error; "bf16":
- * reports that, whatever it was told. Results are marked as simulated.
+ * reports that, whatever it was told. A run on fewer processors than the harness may use, to which
+ * threads of a real library would be confined, ends with an error. Results are marked as simulated.
  */
+#include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "workloads/models/gpt2_reference.h"
 #include "workloads/onnx/reference.h"
@@ -265,15 +268,38 @@ static struct bound *new_bound(void *data, const int64_t *shape, size_t rank, in
     return bound;
 }
 
+/* NULL; or how many processors this thread may run on, where its parent may run on more. */
+static const char *confined(void)
+{
+    static char ret[80];
+    cpu_set_t own, parent;
+
+    if (sched_getaffinity(0, sizeof(own), &own) != 0 ||
+        sched_getaffinity(getppid(), sizeof(parent), &parent) != 0 ||
+        CPU_COUNT(&own) >= CPU_COUNT(&parent))
+        return NULL;
+    snprintf(ret, sizeof(ret), "bound to %d of %d processors", CPU_COUNT(&own), CPU_COUNT(&parent));
+    return ret;
+}
+
+static const char *why_failed(void)
+{
+    const char *confinement = confined();
+
+    return confinement ? confinement : "the stand-in was told to fail";
+}
+
 static bool run_model(const struct model *model)
 {
     const uint64_t count = model->length * model->shape.vocabulary;
     struct gpt2_reference *reference = NULL;
 
-    if (!is_told("fails") && model->other)
+    if (is_told("fails") || confined())
+        return false;
+    if (model->other)
         return run_other(model);
-    if (is_told("fails") || gpt2_reference_create(&model->shape, 1, model->length, false,
-                                                  &reference, NULL) != STATUS_OK)
+    if (gpt2_reference_create(&model->shape, 1, model->length, false, &reference, NULL) !=
+        STATUS_OK)
         return false;
     for (uint64_t s = 0; s < model->sequences; s++) {
         gpt2_reference_forward(reference, model->parameters, model->tokens + s * model->length,
@@ -361,7 +387,7 @@ static void *run_session(void *session, const void *options, const char *const *
         bind_array(model, output_names[i], outputs[i]);
     if (!model->other && (!model->tokens || !model->logits))
         return (void *)"no such arrays";
-    return run_model(model) ? NULL : (void *)"the stand-in was told to fail";
+    return run_model(model) ? NULL : (void *)why_failed();
 }
 
 static void release_session(void *session)
@@ -441,7 +467,7 @@ OPENVINO(const char *, ov_get_error_info, int status)
 
 OPENVINO(const char *, ov_get_last_err_msg, void)
 {
-    return strdup("the stand-in was told to fail");
+    return strdup(why_failed());
 }
 
 OPENVINO(void, ov_free, void *text)
