@@ -246,8 +246,10 @@ static int run_serving(const struct command_line *line)
     const char *precision = command_value(line, KEY_PRECISION);
     const char *trials = command_value(line, KEY_TRIALS);
     struct error err = ERROR_INIT;
-    enum status status = STATUS_OK;
+    enum status status = read_number(line, KEY_MARGIN, "margin", &options.margin, &err);
 
+    if (status != STATUS_OK)
+        return command_fail(&err);
     if (capacity && (!text_parse_double(capacity, &options.capacity) || !(options.capacity > 0)))
         status = error_set(&err, STATUS_INVALID,
                            "--capacity %s: write requests per second, such as 120", capacity);
@@ -343,7 +345,10 @@ static const struct argp_option options[] = {
     {"sd", KEY_SD, "FRACTION", 0, "standard deviation between processes, relative", 0},
     {"pair-sd", KEY_PAIR_SD, "FRACTION", 0, "standard deviation of a pair's difference, relative",
      0},
-    {"margin", KEY_MARGIN, "FRACTION", 0, "precision or difference wanted (default: 0.01)", 0},
+    {"margin", KEY_MARGIN, "FRACTION", 0,
+     "precision or difference wanted (default: 0.01); of a server, of its capacity at the limits "
+     "(default: 0.03)",
+     0},
     {"power", KEY_POWER, "FRACTION", 0, "chance to reach or find it (default: 0.8)", 0},
     {"confidence", KEY_CONFIDENCE, "FRACTION", 0, "of intervals (default: 0.95)", 0},
     {"capacity", KEY_CAPACITY, "RATE", 0,
@@ -369,7 +374,7 @@ const struct command command_power = {
         "\n"
         "Of a workload that is served under load: how many requests a trial takes at each rate, "
         "and how long all trials last, for an interval of attainment and of each percentile at "
-        "all, and for a wanted precision.\n"
+        "all, and for a wanted precision, of the capacity as well.\n"
         "\n"
         "  assay power last/1 --margin 0.005\n"
         "  assay power gpt2_tiny_server --capacity 40 --precision 0.2\n"

@@ -22,7 +22,7 @@ static void append_cost(struct text *out, const json_t *cost)
                        text_human_duration(1e9 * number(cost, "total_s"), human));
 }
 
-static void append_rate(struct text *out, const json_t *row, double precision)
+static void append_rate(struct text *out, const json_t *row, double precision, double margin)
 {
     const json_t *need;
     char human[TEXT_HUMAN_SIZE], wanted[32];
@@ -43,10 +43,16 @@ static void append_rate(struct text *out, const json_t *row, double precision)
                        "requests", "in all");
     json_array_foreach(json_object_get(row, "needs"), i, need)
     {
-        text_append_format(out, "   %-10s %6.4g %%",
-                           json_string_value(json_object_get(need, "figure")),
-                           100 * number(need, "tail"));
-        append_cost(out, json_object_get(need, "least"));
+        const char *figure = json_string_value(json_object_get(need, "figure"));
+        bool capacity = !strcmp(figure, "capacity");
+
+        text_append_format(out, "   %-10s %6.4g %%", figure, 100 * number(need, "tail"));
+        if (capacity) {
+            snprintf(wanted, sizeof(wanted), "to ±%.3g %%:", 100 * margin);
+            text_append_format(out, " %26s", wanted);
+        } else {
+            append_cost(out, json_object_get(need, "least"));
+        }
         append_cost(out, json_object_get(need, "wanted"));
         text_append_char(out, '\n');
     }
@@ -66,10 +72,11 @@ static int show(const json_t *made)
                        number(made, "capacity"),
                        (long long)json_integer_value(json_object_get(made, "trials")));
     json_array_foreach(json_object_get(made, "rates"), i, row)
-        append_rate(&out, row, number(made, "precision"));
+        append_rate(&out, row, number(made, "precision"), number(made, "margin"));
     text_append(
         &out, "\nShare: of the requests that miss the limits or lie above the percentile, whose "
-              "interval is within so much of itself. Requests are those of a trial, with its "
+              "interval is within so much of itself. Capacity: the highest rate that keeps the "
+              "limits, should it lie here. Requests are those of a trial, with its "
               "warmup (serving.requests of a protocol); the time is that of all trials. By "
               "relaxation times (protocols/serving/plan.h), services taken for exponential; "
               "measured intervals were 0.5 to 1.6 times as wide (tests/calibration/SERVING.md).\n");

@@ -524,6 +524,7 @@ static const struct member request_need_members[] = {
     MEMBER("figure", shape_string),
     MEMBER_SAYS("tail", shape_number, "share that misses or lies above"),
     MEMBER_SAYS("least", request_count, "from which an interval is given at all"),
+    MEMBER_SAYS("precision", shape_number, "half-width of the share's interval, relative to it"),
     MEMBER_SAYS("wanted", request_count, "for the precision"),
     {0}};
 static const struct shape request_need = SHAPE_OBJECT_OF(request_need_members);
@@ -536,11 +537,9 @@ static const struct member served_rate_members[] = {
     {0}};
 static const struct shape served_rate = SHAPE_OBJECT_OF(served_rate_members);
 static const struct shape served_rates = SHAPE_LIST_OF(served_rate);
-static const struct member serving_power_members[] = {MEMBER("workload", shape_string),
-                                                      MEMBER("capacity", shape_number),
-                                                      MEMBER("precision", shape_number),
-                                                      MEMBER("confidence", shape_number),
-                                                      MEMBER("trials", shape_integer),
-                                                      MEMBER("rates", served_rates),
-                                                      {0}};
+static const struct member serving_power_members[] = {
+    MEMBER("workload", shape_string),   MEMBER("capacity", shape_number),
+    MEMBER("precision", shape_number),  MEMBER("margin", shape_number),
+    MEMBER("confidence", shape_number), MEMBER("trials", shape_integer),
+    MEMBER("rates", served_rates),      {0}};
 const struct shape shape_serving_power = SHAPE_OBJECT_OF(serving_power_members);

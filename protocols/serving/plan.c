@@ -5,6 +5,8 @@
 #include "protocols/serving/exceedance.h"
 #include "protocols/stats/distribution.h"
 
+#define WIDER 1.4 /* measured half-widths of a share by the planned ones, of most servers */
+
 /* Variance of the number of arrivals in a long time, divided by its mean. */
 static double dispersion(const struct arrivals *a, double rate)
 {
@@ -64,4 +66,17 @@ struct serving_plan serving_plan(const struct arrivals *arrivals, double rate,
     plan.trial_s = plan.warmup_s + each * relaxation;
     plan.total_s = (double)trials * plan.trial_s;
     return plan;
+}
+
+double serving_capacity_precision(double rate, const struct serving_subject *subject, double tail,
+                                  double margin)
+{
+    const double load = rate / subject->capacity;
+    double slope = log(1 / tail) * load / (1 - load);
+
+    if (!(subject->capacity > 0) || !(load > 0 && load < 1) || !(tail > 0 && tail < 1))
+        return 0;
+    if (subject->service_cv > 1)
+        slope /= (1 + subject->service_cv * subject->service_cv) / 2;
+    return margin * slope / WIDER;
 }

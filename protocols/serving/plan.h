@@ -59,4 +59,16 @@ struct serving_plan serving_plan(const struct arrivals *arrivals, double rate,
                                  const struct serving_subject *subject, double tail,
                                  double precision, size_t trials);
 
+/*
+ * The precision for serving_plan at `rate` with which a capacity is known to `margin` of itself
+ * (0.03: the 95 % interval is 3 % to either side), should the share that misses be `tail` just
+ * there: margin times d ln share / d ln rate, which of M/M/1 is ln(1 / tail) load / (1 - load).
+ * Services that vary more than exponential ones have tails that change less with the rate: it is
+ * divided by (1 + service_cv^2) / 2 then. And by 1.4, since measured half-widths of the share were
+ * up to so many times the planned ones at loads from 0.63 on. How well it holds:
+ * tests/calibration/SERVING.md. 0 where nothing can be planned.
+ */
+double serving_capacity_precision(double rate, const struct serving_subject *subject, double tail,
+                                  double margin);
+
 #endif

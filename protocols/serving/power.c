@@ -9,6 +9,7 @@
 
 #define TRIALS_DEFAULT 5
 #define PRECISION_DEFAULT 0.5
+#define MARGIN_DEFAULT 0.03
 
 /* The warmup's requests are scheduled, too. */
 static json_t *cost_of(const struct serving_plan *plan, double rate)
@@ -17,18 +18,18 @@ static json_t *cost_of(const struct serving_plan *plan, double rate)
                      plan->total_s);
 }
 
-static json_t *need(const char *figure, double tail, double rate,
+static json_t *need(const char *figure, double tail, double precision, double rate,
                     const struct serving_declared *declared, const struct serving_subject *subject,
-                    const struct serving_power_options *options)
+                    size_t trials)
 {
-    const size_t trials = (size_t)options->trials;
     const struct serving_plan least =
         serving_plan(&declared->arrivals, rate, subject, tail, 0, trials);
     const struct serving_plan wanted =
-        serving_plan(&declared->arrivals, rate, subject, tail, options->precision, trials);
+        serving_plan(&declared->arrivals, rate, subject, tail, precision, trials);
 
-    return json_pack("{s:s, s:f, s:o, s:o}", "figure", figure, "tail", tail, "least",
-                     cost_of(&least, rate), "wanted", cost_of(&wanted, rate));
+    return json_pack("{s:s, s:f, s:o, s:f, s:o}", "figure", figure, "tail", tail, "least",
+                     cost_of(&least, rate), "precision", precision, "wanted",
+                     cost_of(&wanted, rate));
 }
 
 static json_t *rate_json(double rate, const struct serving_declared *declared,
@@ -37,14 +38,21 @@ static json_t *rate_json(double rate, const struct serving_declared *declared,
     static const char *const names[SERVING_PERCENTILES] = {"p50", "p90", "p99", "p99.9"};
     const struct serving_subject subject = {.capacity = options->capacity};
     const double relaxation = serving_relaxation_s(&declared->arrivals, rate, &subject);
+    const double missing = 1 - declared->limits.attain;
+    const size_t trials = (size_t)options->trials;
     json_t *needs = json_array();
 
     if (isfinite(relaxation)) {
-        json_array_append_new(needs, need("attainment", 1 - declared->limits.attain, rate, declared,
-                                          &subject, options));
+        json_array_append_new(needs, need("attainment", missing, options->precision, rate, declared,
+                                          &subject, trials));
         for (size_t i = 0; i < SERVING_PERCENTILES; i++)
-            json_array_append_new(needs, need(names[i], 1 - serving_percentile[i], rate, declared,
-                                              &subject, options));
+            json_array_append_new(needs,
+                                  need(names[i], 1 - serving_percentile[i], options->precision,
+                                       rate, declared, &subject, trials));
+        json_array_append_new(
+            needs, need("capacity", missing,
+                        serving_capacity_precision(rate, &subject, missing, options->margin), rate,
+                        declared, &subject, trials));
     }
     return json_pack("{s:f, s:f, s:o, s:o}", "rate", rate, "load", rate / options->capacity,
                      "relaxation_s", isfinite(relaxation) ? json_real(relaxation) : json_null(),
@@ -66,6 +74,7 @@ enum status serving_power(const json_t *workload, const struct serving_power_opt
     if (wanted.capacity == 0)
         wanted.capacity = json_number_value(json_object_get(load, "capacity"));
     wanted.precision = wanted.precision > 0 ? wanted.precision : PRECISION_DEFAULT;
+    wanted.margin = wanted.margin > 0 ? wanted.margin : MARGIN_DEFAULT;
     wanted.trials = wanted.trials > 0 ? wanted.trials : TRIALS_DEFAULT;
     if (declared.arrivals.process == ARRIVAL_TRACE)
         return error_set(err, STATUS_INVALID,
@@ -84,9 +93,9 @@ enum status serving_power(const json_t *workload, const struct serving_power_opt
 
         json_array_append_new(rates, rate_json(value, &declared, &wanted));
     }
-    *ret = json_pack("{s:O, s:f, s:f, s:f, s:I, s:o}", "workload",
+    *ret = json_pack("{s:O, s:f, s:f, s:f, s:f, s:I, s:o}", "workload",
                      json_object_get(workload, "workload"), "capacity", wanted.capacity,
-                     "precision", wanted.precision, "confidence", 0.95, "trials",
-                     (json_int_t)wanted.trials, "rates", rates);
+                     "precision", wanted.precision, "margin", wanted.margin, "confidence", 0.95,
+                     "trials", (json_int_t)wanted.trials, "rates", rates);
     return *ret ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for the plan");
 }

@@ -14,18 +14,22 @@
 struct serving_power_options {
     double capacity;  /* requests/s offline; 0: that of the declaration, load.capacity */
     double precision; /* half-width of the 95 % interval of a share, relative to it; 0: 0.5 */
+    double margin;    /* that of the capacity at the limits, relative to it; 0: 0.03 */
     int64_t trials;   /* 0: 5 */
 };
 
 /*
  * New object in `ret`, of the stored declaration `workload` with rates:
- *   {"workload", "capacity", "precision", "confidence", "trials",
+ *   {"workload", "capacity", "precision", "margin", "confidence", "trials",
  *    "rates": [{"rate", "load", "relaxation_s": null where nothing can be planned,
- *               "needs": [{"figure": "attainment" | "p50" ...,
+ *               "needs": [{"figure": "attainment" | "p50" ... | "capacity",
  *                          "tail": the share that misses or lies above,
  *                          "least": {"requests": of a trial, with its warmup,
  *                                    "total_s": of all trials}: from which an interval is given,
+ *                          "precision": that is wanted of this share,
  *                          "wanted": the same for the precision}]}]}
+ * "capacity": the share that misses, so well known that the capacity is to `margin` where it lies
+ * at this rate (serving_capacity_precision).
  * INVALID: no server, a trace (its length is given), no capacity, or an option out of range.
  */
 enum status serving_power(const json_t *workload, const struct serving_power_options *options,

@@ -254,7 +254,8 @@ class Load(CliTest):
 
     def test_power_of_a_load(self):
         self.declare("arrivals: {process: gamma, cv: 2}, rates: [80, 95, 120]")
-        words = ("power", "./loaded.yaml", "--capacity", "100", "--precision", "0.1", "--trials", "4")
+        words = ("power", "./loaded.yaml", "--capacity", "100", "--precision", "0.1", "--trials", "4",
+                 "--margin", "0.02")
         made = self.assay(*words, "--json").json()
         self.assertEqual([rate["load"] for rate in made["rates"]], [0.8, 0.95, 1.2])
         for rate in made["rates"][:2]:
@@ -262,11 +263,14 @@ class Load(CliTest):
             relaxation = (4 + 1) / 2 * alone + 0.01
             self.assertAlmostEqual(rate["relaxation_s"], relaxation)
             self.assertEqual([need["figure"] for need in rate["needs"]],
-                             ["attainment", "p50", "p90", "p99", "p99.9"])
+                             ["attainment", "p50", "p90", "p99", "p99.9", "capacity"])
             for need in rate["needs"]:
-                tail = need["tail"]
+                tail, precision = need["tail"], 0.1
+                if need["figure"] == "capacity":
+                    precision = 0.02 * math.log(1 / tail) * rate["load"] / (1 - rate["load"]) / 1.4
+                self.assertAlmostEqual(need["precision"], precision)
                 least = max(10 / tail / 4, 10)
-                wanted = max(2.09302405 ** 2 * (1 - tail) / tail / 0.01 / 4, least)
+                wanted = max(2.09302405 ** 2 * (1 - tail) / tail / precision ** 2 / 4, least)
                 for name, windows in ("least", least), ("wanted", wanted):
                     self.assertAlmostEqual(need[name]["total_s"] / (4 * (windows + 5) * relaxation), 1, places=5)
                     self.assertAlmostEqual(need[name]["requests"] / ((windows + 5) * relaxation * rate["rate"]), 1,
@@ -275,9 +279,11 @@ class Load(CliTest):
         shown = self.assay(*words)
         self.assertIn("80 requests/s, load 0.8", shown.out)
         self.assertIn("120 requests/s, load 1.2: the backlog grows", shown.out)
+        self.assertIn("to ±2 %:", shown.out)
         for words, message in ((("./loaded.yaml",), "the capacity is missing"),
                                (("triad",), "triad is not served under load"),
                                (("./loaded.yaml", "--capacity", "0"), "--capacity 0: write"),
+                               (("./loaded.yaml", "--capacity", "9", "--margin", "2"), "--margin 2: write"),
                                (("./loaded.yaml", "--capacity", "9", "--precision", "2"), "--precision 2: write")):
             refused = self.assay("power", *words)
             self.assertEqual(refused.status, 2, refused.err)

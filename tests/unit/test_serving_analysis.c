@@ -426,6 +426,17 @@ static void test_plan(void **state)
     assert_true(fabs(serving_relaxation_s(&gamma, 80, &subject) - 5 * alone - 0.01) < 1e-9);
     /* 1 + 2 rate 16 (3/16) (3/4) = 1 + 4.5 rate */
     assert_true(fabs(serving_relaxation_s(&bursts, 80, &subject) - 181 * alone - 0.01) < 1e-8);
+    /* P(T > x) = exp(-(1 - load) mu x), so that ln P changes by ln(100) load / (1 - load) per
+       relative change of the rate. */
+    assert_true(
+        fabs(serving_capacity_precision(80, &subject, 0.01, 0.03) * 1.4 / (0.03 * log(100) * 4) -
+             1) < 1e-9);
+    assert_true(
+        fabs(serving_capacity_precision(
+                 80, &(struct serving_subject){.capacity = 100, .service_cv = 2}, 0.01, 0.03) *
+                 1.4 * 2.5 / (0.03 * log(100) * 4) -
+             1) < 1e-9);
+    assert_true(serving_capacity_precision(100, &subject, 0.01, 0.03) == 0);
     assert_false(serving_plan(&poisson, 100, &subject, 0.01, 0, 5).known);
     assert_false(serving_plan(&poisson, 80, &(struct serving_subject){0}, 0.01, 0, 5).known);
     assert_true(

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "harness/core/random.h"
@@ -93,6 +94,40 @@ static void test_select_is_sort_and_take(void **state)
     }
 }
 
+/* More values than qsort is given: of both signs, of many magnitudes, with ties and infinities. */
+static void test_sorting_many(void **state)
+{
+    enum { MANY = 50000 };
+    double *x = malloc(MANY * sizeof(*x)), *y = malloc(MANY * sizeof(*y));
+    int64_t *times = malloc(MANY * sizeof(*times));
+    struct random random;
+
+    (void)state;
+    assert_true(x && y && times);
+    random_init(&random, 3, 0);
+    for (int kind = 0; kind < 3; kind++) {
+        for (size_t i = 0; i < MANY; i++) {
+            x[i] = random_next_normal(&random) * exp(20 * random_next_normal(&random));
+            if (kind == 1) /* whole numbers, whose low digits are all the same */
+                x[i] = round(4 * random_next_normal(&random));
+            if (i % 1000 == 7)
+                x[i] = i % 2000 < 1000 ? INFINITY : -INFINITY;
+            if (kind == 2)
+                x[i] = 5;
+            y[i] = x[i];
+            times[i] = (int64_t)i - (i == MANY - 1 ? 3 : 0);
+        }
+        qsort(y, MANY, sizeof(*y), compare);
+        order_sort_real(x, MANY);
+        order_sort(times, MANY);
+        for (size_t i = 0; i < MANY; i++)
+            assert_true(x[i] == y[i] && (i == 0 || times[i] >= times[i - 1]));
+    }
+    free(x);
+    free(y);
+    free(times);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -101,6 +136,7 @@ int main(void)
         cmocka_unit_test(test_binomial_ranks),
         cmocka_unit_test(test_fewer_effective_samples_widen),
         cmocka_unit_test(test_select_is_sort_and_take),
+        cmocka_unit_test(test_sorting_many),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
