@@ -78,7 +78,7 @@ bool event_read(const char *data, size_t length, struct event *ret)
         *ret = (struct event){.is_end = true};
         return true;
     }
-    root = json_loadb(data, length, 0, NULL);
+    root = json_loadb(data, length, JSON_ALLOW_NUL, NULL); /* a token may be that character */
     is_good = json_is_object(root) && read_object(root, &event);
     json_decref(root);
     if (is_good)

@@ -101,7 +101,8 @@ struct load_result {
     enum load_verdict verdict;
     uint64_t requests;
     uint64_t not_sent, early; /* never sent; sent before their time */
-    uint64_t mismatched; /* scheduled at another time, or with other prompt tokens (0: not told) */
+    uint64_t mismatched; /* scheduled at another time, or with other prompt tokens (0: not told;
+                            nor compared where the server tells them) */
     double lag_p999_ns;  /* of what was sent; NaN: nothing was */
     double late_share;   /* sent later than the limit admits, or never */
     /*
@@ -178,6 +179,8 @@ struct serving_options {
     struct serving_limits limits; /* attain 0: none declared */
     int64_t lag_limit_ns;         /* for 99.9 % of the requests; 0: 1 ms */
     double confidence;            /* 0: 0.95 */
+    bool prompts_told; /* prompt tokens are the server's count by its tokenizer, not the schedule's
+                        */
 };
 
 /*

@@ -151,8 +151,9 @@ static void test_process(const struct serving_trial *trials, size_t count,
     ret->p_gaps = p_of_gaps(gaps, all);
 }
 
-static void count_requests(const struct serving_trial *trial, int64_t limit_ns, uint64_t *late,
-                           double *lags, size_t *sent, struct load_result *ret)
+static void count_requests(const struct serving_trial *trial, const struct serving_options *options,
+                           int64_t limit_ns, uint64_t *late, double *lags, size_t *sent,
+                           struct load_result *ret)
 {
     for (size_t i = 0; i < trial->schedule->count; i++) {
         const struct scheduled_request *planned = &trial->schedule->requests[i];
@@ -160,8 +161,9 @@ static void count_requests(const struct serving_trial *trial, int64_t limit_ns, 
 
         /* A refused request that was never sent met a full ring: that is the subject's doing. */
         ret->requests++;
-        ret->mismatched += r->scheduled_ns != planned->at_ns ||
-                           (r->prompt_tokens != planned->prompt_tokens && r->prompt_tokens > 0);
+        ret->mismatched +=
+            r->scheduled_ns != planned->at_ns || (r->prompt_tokens != planned->prompt_tokens &&
+                                                  r->prompt_tokens > 0 && !options->prompts_told);
         if (r->sent_ns == REQUEST_NEVER) {
             ret->not_sent++;
             *late += r->status != REQUEST_REFUSED;
@@ -210,7 +212,7 @@ enum status serving_check_load(const struct serving_trial *trials, size_t count,
                                 .p_dispersion = NAN};
     if (lags && times && gaps) {
         for (size_t r = 0; r < count; r++)
-            count_requests(&trials[r], limit_ns, &late, lags, &sent, ret);
+            count_requests(&trials[r], options, limit_ns, &late, lags, &sent, ret);
         ret->late_share = (double)late / (double)all;
         if (sent > 0)
             ret->lag_p999_ns = order_select(lags, sent, order_quantile_index(sent, 0.999));

@@ -261,6 +261,7 @@ static enum status analyse(const struct served *served, const struct served_cell
         .rate = cell->rate,
         .lag_limit_ns = cell->protocol->serving_lag_ns,
         .confidence = cell->protocol->estimate.confidence,
+        .prompts_told = json_object_get(cell->workload, "endpoint") != NULL,
     };
     struct serving_result result;
     enum status status = STATUS_OK;

@@ -29,6 +29,7 @@ static void test_output(void **state)
 {
     static const char *const with[] = {
         "{\"choices\":[{\"text\":\"a\"}]}",
+        "{\"choices\":[{\"text\":\"\\u0000\"}]}",
         "{\"choices\":[{\"delta\":{\"content\":\" \"}}]}",
         "{\"choices\":[{\"delta\":{\"reasoning_content\":\"a\",\"content\":null}}]}",
         "{\"choices\":[{\"delta\":{\"reasoning\":\"a\"}}]}",

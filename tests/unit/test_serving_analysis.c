@@ -134,6 +134,16 @@ static void test_load(void **state)
     assert_int_equal(f.result.load.mismatched, 1);
     assert_int_equal(f.result.load.verdict, LOAD_NOT_AS_DECLARED);
     f.schedules[1].requests[77].at_ns--;
+    f.schedules[1].requests[77].prompt_tokens = 31;
+    f.requests[1][77].prompt_tokens = 32; /* with a token for the start, by the server's usage */
+    analyze(&f);
+    assert_int_equal(f.result.load.verdict, LOAD_NOT_AS_DECLARED);
+    f.options.prompts_told = true;
+    analyze(&f);
+    assert_int_equal(f.result.load.mismatched, 0);
+    assert_int_equal(f.result.load.verdict, LOAD_DELIVERED);
+    f.options.prompts_told = false;
+    f.requests[1][77].prompt_tokens = 31;
     for (int i = 0; i < 16; i++) /* one in a thousand may be late */
         f.requests[2][i].sent_ns += 1000000;
     analyze(&f);
