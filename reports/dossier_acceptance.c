@@ -172,7 +172,7 @@ static void append_characteristic(struct text *out, const json_t *body, const js
                                         {"rejected", 5, true, false, rejected, CURVE_POINTS},
                                         {NULL, PLOT_ACCENT, false, true, levels, 4}};
     struct acceptance_chances chances;
-    char id[32], words[256];
+    char id[40], words[256];
     uint64_t trials = 0;
     const double spread = spread_of(item, &trials);
     struct plot_xy plot = {.heading = "Operating characteristic",
