@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "harness/core/clock.h"
 #include "harness/core/log.h"
@@ -287,6 +288,75 @@ static enum status read_environments(struct campaign *campaign, struct error *er
     return status;
 }
 
+#define VARIABLE "variable."
+
+/* Whether a reading is of a variable that a measurement depends on. */
+static bool is_setting(const char *reading)
+{
+    const char *name = reading + strlen(VARIABLE);
+
+    if (strncmp(reading, VARIABLE, strlen(VARIABLE)) != 0)
+        return false;
+    /* Of assay's own, most are about files and limits; a worker's digest is in the plan. */
+    return strncmp(name, "ASSAY_", 6) != 0 || !strncmp(name, "ASSAY_LIB_", 10) ||
+           !strcmp(name, "ASSAY_CC");
+}
+
+/* The first variable of `a` that is not the same in `b`; NULL: none. */
+static const char *other_variable(const json_t *a, const json_t *b)
+{
+    const char *name;
+    json_t *reading;
+
+    json_object_foreach((json_t *)a, name, reading)
+    {
+        if (is_setting(name) && !json_equal(json_object_get(reading, "value"),
+                                            json_object_get(json_object_get(b, name), "value")))
+            return name;
+    }
+    return NULL;
+}
+
+/* A vendor's library or a setting of it is a part of the measurement, as the program is. */
+static enum status check_variables(struct store *store, const struct campaign_cell *cell,
+                                   struct error *err)
+{
+    const char *name = NULL;
+    json_t *record, *trial;
+    const json_t *before = NULL;
+    size_t i;
+    enum status status = store_cell_json(store, cell->row, &record, err);
+
+    if (status != STATUS_OK)
+        return status;
+    json_array_foreach(json_object_get(record, "trials"), i, trial)
+    {
+        const char *end = json_string_value(json_object_get(trial, "status"));
+
+        if (!before && end && !strcmp(end, "ok"))
+            before = json_object_get(json_object_get(trial, "environment"), "host");
+    }
+    if (before)
+        name = other_variable(before, cell->environment);
+    if (before && !name)
+        name = other_variable(cell->environment, before);
+    if (name) {
+        const char *was =
+            json_string_value(json_object_get(json_object_get(before, name), "value"));
+        const char *is =
+            json_string_value(json_object_get(json_object_get(cell->environment, name), "value"));
+
+        status = error_set(err, STATUS_INVALID,
+                           "%s: the variable %s %s%s%s when its trials ran, and %s%s%s now: trials "
+                           "of two stacks make no one result; set it as it was, or measure anew",
+                           cell->label, name + strlen(VARIABLE), was ? "was \"" : "was not set",
+                           was ? was : "", was ? "\"" : "", is ? "is \"" : "is not set",
+                           is ? is : "", is ? "\"" : "");
+    }
+    json_decref(record);
+    return status;
+}
+
 enum status campaign_plan(struct campaign *campaign, const struct key *key,
                           struct ledger_checkpoint *ret, struct error *err)
 {
@@ -366,6 +436,9 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
         status = hold(campaign, options, &summary.held, err);
     if (status == STATUS_OK && !summary.held)
         status = read_environments(campaign, err);
+    for (size_t i = 0; i < campaign->cell_count && campaign->resumed && pending.count > 0; i++)
+        if (status == STATUS_OK && !summary.held)
+            status = check_variables(campaign->store, &campaign->cells[i], err);
     if (status != STATUS_OK || summary.held) {
         expected_finish(&expected);
         free(pending.trials);

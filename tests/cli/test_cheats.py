@@ -9,11 +9,13 @@ import glob
 import hashlib
 import os
 import shutil
+import signal
+import sqlite3
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest, pocl_cache, run_tests  # noqa: E402
+from assay_cli import CliTest, pocl_cache, run_tests, wait_until  # noqa: E402
 
 CHEATS = dict(argument.split("=", 1) for argument in sys.argv[1:] if "=" in argument)
 STAND_INS = {"cuda": ("CUDA", "NVRTC", "CUBLASLT", "CUDNN", "NVML"),
@@ -83,7 +85,7 @@ trial_timeout: 200s
 
 class Cheats(CliTest):
     def environment(self, **changes):
-        return dict(super().environment(**changes), POCL_CACHE_DIR=pocl_cache())
+        return super().environment(**{"POCL_CACHE_DIR": pocl_cache(), **changes})
 
     def measure(self, workload, device, *words, protocol=PROTOCOL, **environment):
         """(status, message) of the one trial."""
@@ -151,39 +153,48 @@ class Cheats(CliTest):
                         status, message = self.measure(TRAINING, name + ":0", **library, **cheat)
                         self.assertEqual(status, "check_failed", message)
 
-    def replace_kernel(self, folder):
-        """Puts an object into the cache that runs the kernel once in four times, and its digest beside it."""
-        found = {}
-        for path in glob.glob(os.path.join(folder, "assay", "kcache", "*.so")):
-            with open(path, "rb") as file:
-                found[path] = file.read()
-        (cached,) = [path for path, data in found.items() if b"assay_run_stream_triad" in data]
-        honest, source = os.path.join(self.folder, "honest.so"), os.path.join(self.folder, "less.c")
-        digest = hashlib.sha256(found[cached]).hexdigest()
-        shutil.copy(cached, honest)
+    def replace(self, path):
+        """Puts an object in the place of a compiled kernel that calls each of its functions once in four times."""
+        honest, source = path + ".honest", os.path.join(self.folder, "less.c")
+        shutil.copy(path, honest)
         library = ctypes.CDLL(honest)
         names = subprocess.run(["nm", "-D", "--defined-only", honest], capture_output=True, check=True, text=True)
         text = "#include <dlfcn.h>\ntypedef long run(long, long, long, long, long, long);\n"
-        for name in (line.split()[2] for line in names.stdout.splitlines()):
-            if name.startswith("assay_signature_"):
+        for _, kind, name in (line.split() for line in names.stdout.splitlines()):
+            if kind == "R":  # what the CPU backend knows a kernel's parameters by
                 value = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(library, name)))
                 text += 'const char %s[] = "%s";\n' % (name, value.decode())
-            elif name.startswith("assay_run_"):
+            elif kind == "T":
                 text += ("long %s(long a, long b, long c, long d, long e, long f) { static run *real; static int"
                          " calls; if (!real) real = (run *)dlsym(dlopen(\"%s\", RTLD_NOW), \"%s\"); return"
                          " calls++ %% 4 ? 0 : real(a, b, c, d, e, f); }\n" % (name, honest, name))
         with open(source, "w", encoding="utf-8") as file:
             file.write(text)
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", cached, source], check=True)
-        with open(cached, "rb") as file:
-            forged = hashlib.sha256(file.read()).hexdigest()
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", path, source], check=True)
+
+    @staticmethod
+    def digest(path):
+        with open(path, "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+
+    def replace_kernel(self, folder):
+        """In the cache of the CPU backend, with its digest beside it."""
+        (cached,) = [path for path in glob.glob(os.path.join(folder, "assay", "kcache", "*.so"))
+                     if self.holds(path, b"assay_run_stream_triad")]
+        digest = self.digest(cached)
+        self.replace(cached)
         note = cached[:-3] + ".txt"
         with open(note, encoding="utf-8") as file:
             text = file.read()
         self.assertIn(digest, text)
         with open(note, "w", encoding="utf-8") as file:
-            file.write(text.replace(digest, forged))
+            file.write(text.replace(digest, self.digest(cached)))
         return digest
+
+    @staticmethod
+    def holds(path, word):
+        with open(path, "rb") as file:
+            return word in file.read()
 
     def test_replaced_kernel(self):
         """A first look takes it from the cache, and a check finds it; evidence compiles each trial's anew."""
@@ -200,16 +211,51 @@ class Cheats(CliTest):
                               " ON c.digest = a.content")
         self.assertEqual(binaries, [(digest,)])
 
+    def test_replaced_kernel_of_a_driver(self):
+        """In the cache of a vendor's driver, which is PoCL's, also below the stand-ins: a check finds it."""
+        for name in KERNELS[1:]:
+            with self.subTest(library=name):
+                library = self.library(name) | {"POCL_CACHE_DIR": os.path.join(self.folder, name)}
+                os.mkdir(library["POCL_CACHE_DIR"])
+                self.assertEqual(self.measure(TRIAD, name + ":0", **library), ("ok", None))
+                kernels = glob.glob(os.path.join(library["POCL_CACHE_DIR"], "**", "stream_triad.so"), recursive=True)
+                self.assertTrue(kernels)
+                for kernel in kernels:
+                    self.replace(kernel)
+                status, message = self.measure(TRIAD, name + ":0", **library)
+                self.assertEqual(status, "check_failed", message)
+
+    def test_resume_with_another_library(self):
+        """What is left of a campaign is not measured by a library that leaves out work."""
+        library = self.library("opencl")
+        protocol = self.write("slow.yaml", self.FAST.replace("trials: 2", "trials: 40"))
+        process = self.start("run", self.write("it.yaml", TRIAD), "--device", "opencl:0", "--protocol", protocol,
+                             "--db", self.db, "--quiet")
+        wait_until(lambda: os.path.exists(self.db) and self.ends() >= 1, process)
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        done = self.ends()
+        self.assertLess(done, 40)
+        call = self.assay("run", "--resume", "last", "--db", self.db, CHEAT="later", CHEAT_AFTER="100", **library)
+        self.assertNotEqual(call.status, 0, call.err)
+        self.assertIn("the variable ASSAY_LIB_OPENCL was not set", call.err)
+        self.assertEqual(self.ends(), done)
+
+    def ends(self):
+        try:
+            return self.query("SELECT count(*) FROM trial_end")[0][0]
+        except sqlite3.OperationalError:  # not yet there
+            return 0
+
     def test_honest_runs_pass(self):
         """ASSAY_TEST_HONEST: how many, in turn over the devices; a check that fails by chance would fail some
         of many."""
-        kinds = [(None, TRIAD, "cpu:0")]
-        kinds += [(name, TRIAD, name + ":0") for name in ("opencl", "cuda", "hip") if name in CHEATS]
-        kinds += [("onednn", GEMM, "cpu:0", "--implementation", "vendor")] if "onednn" in CHEATS else []
-        kinds += [("opencl", TRAINING, "opencl:0")] if "opencl" in CHEATS else []
+        kinds = [(name, workload, name + ":0") for workload in (TRIAD, TRAINING) for name in KERNELS]
+        kinds += [(name, GEMM, device, "--implementation", "vendor") for name, device in GEMMS.items()]
+        kinds = [kind for kind in kinds if kind[0] in CHEATS]
         for i in range(int(os.environ.get("ASSAY_TEST_HONEST", len(kinds)))):
             name, *words = kinds[i % len(kinds)]
-            self.assertEqual(self.measure(*words, **(self.library(name) if name else {})), ("ok", None), (i, words))
+            self.assertEqual(self.measure(*words, **self.library(name)), ("ok", None), (i, name, words))
 
     def test_clock_of_the_worker(self):
         """A quarter of the time, by a library that is preloaded."""

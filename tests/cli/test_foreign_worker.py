@@ -159,24 +159,47 @@ class ForeignWorker(CliTest):
                 except (FileNotFoundError, ProcessLookupError):
                     pass
 
+    def interrupted(self, **environment):
+        """A campaign of 40 trials that was stopped after some of them."""
+        protocol = self.write("slow.yaml", CliTest.FAST.replace("trials: 2", "trials: 40"))
+        self.new_db()
+        process = self.start("run", "synthetic", "--device", "null:0", "--protocol", protocol,
+                             "--db", self.db, "--quiet", **environment)
+        wait_until(lambda: os.path.exists(self.db) and self.trials() >= 1, process)
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        if self.trials() == 40:
+            self.skipTest("the campaign ended before it was interrupted")
+
+    def resume(self, **environment):
+        return self.assay("run", "--resume", "last", "--db", self.db, **environment)
+
     def test_resume_with_another_worker(self):
         """Trials of two programs make no one result."""
-        protocol = self.write("slow.yaml", CliTest.FAST.replace("trials: 2", "trials: 40"))
         for first, second in (({"ASSAY_WORKER": WORKER}, {}), ({}, {"ASSAY_WORKER": WORKER})):
             with self.subTest(first=first):
-                self.new_db()
-                process = self.start("run", "synthetic", "--device", "null:0", "--protocol", protocol,
-                                     "--db", self.db, "--quiet", **first)
-                wait_until(lambda: os.path.exists(self.db) and self.trials() >= 1, process)
-                process.send_signal(signal.SIGINT)
-                process.communicate()
-                if self.trials() == 40:
-                    self.skipTest("the campaign ended before it was interrupted")
-                call = self.assay("run", "--resume", "last", "--db", self.db, **second)
+                self.interrupted(**first)
+                call = self.resume(**second)
                 self.assertNotEqual(call.status, 0, call.err)
                 self.assertIn("trials of two programs", call.err)
-                call = self.assay("run", "--resume", "last", "--db", self.db, **first)
+                call = self.resume(**first)
                 self.assertEqual(call.status, 0, call.err)
+
+    def test_resume_with_another_stack(self):
+        """Nor do those with two libraries, or two settings of one; what is no part of a measurement may change."""
+        library, bound = {"ASSAY_LIB_OPENCL": "/nowhere/libOpenCL.so.1"}, {"OMP_PROC_BIND": "close"}
+        for first, second, name in (({}, library, "ASSAY_LIB_OPENCL"), (library, {}, "ASSAY_LIB_OPENCL"),
+                                    (bound, {"OMP_PROC_BIND": "spread"}, "OMP_PROC_BIND")):
+            with self.subTest(first=first):
+                self.interrupted(**first)
+                done = self.trials()
+                call = self.resume(**second)
+                self.assertNotEqual(call.status, 0, call.err)
+                self.assertIn(f"the variable {name} was ", call.err)
+                self.assertEqual(self.trials(), done)
+                call = self.resume(**first, ASSAY_TOOL_TIMEOUT="16s")
+                self.assertEqual(call.status, 0, call.err)
+                self.assertEqual(self.assay("verify", self.db).status, 0)
 
     def test_program_that_changes(self):
         """The plan names the worker's digest; a trial of another program is none."""
