@@ -368,16 +368,16 @@ static enum status warm_up(struct worker *worker, struct error *err)
 static enum status run_window(struct worker *worker, struct error *err)
 {
     struct worker_endpoint *endpoint = worker->endpoint;
-    const int64_t begin_ns = clock_monotonic_ns();
+    const struct clock_point begin = clock_point_read();
     enum status status;
 
     worker->window_first = (int64_t)worker->sampler.count;
     sampler_begin(&worker->sampler);
-    status = endpoint_run(&endpoint->options, &endpoint->schedule, begin_ns + LEAD_NS,
+    status = endpoint_run(&endpoint->options, &endpoint->schedule, begin.monotonic_ns + LEAD_NS,
                           endpoint->requests, &endpoint->stats, err);
     sampler_end(&worker->sampler);
     endpoint->ran = true;
-    return status == STATUS_OK ? worker_send_phase(worker, "window", begin_ns, err) : status;
+    return status == STATUS_OK ? worker_send_window(worker, &begin, err) : status;
 }
 
 static enum status send_facts(struct worker *worker, struct error *err)

@@ -62,6 +62,10 @@ struct worker {
 enum status worker_send_phase(struct worker *worker, const char *name, int64_t begin_ns,
                               struct error *err);
 
+/* The phase `window` from `begin` on, with what other clocks say that it took. */
+enum status worker_send_window(struct worker *worker, const struct clock_point *begin,
+                               struct error *err);
+
 /* Memory for samples, events for the device's clock, the buffer of a cold cache. */
 enum status worker_prepare_series(struct worker *worker, struct error *err);
 

@@ -300,8 +300,7 @@ static json_t *count_or_null(int64_t from, int64_t to)
     return from < 0 || to < from ? json_null() : json_integer(to - from);
 }
 
-/* The phase `window`, with what other clocks say that it took. */
-static enum status send_window(struct worker *worker, const struct clock_point *begin,
+enum status worker_send_window(struct worker *worker, const struct clock_point *begin,
                                struct error *err)
 {
     int64_t device_ns = -1;
@@ -368,7 +367,7 @@ static enum status sample_phase(struct worker *worker, size_t min_count, int64_t
     if (!is_window)
         return worker_send_phase(worker, "warmup", begin.monotonic_ns, err);
     status = mark_device(worker, worker->last_event, err);
-    return status == STATUS_OK ? send_window(worker, &begin, err) : status;
+    return status == STATUS_OK ? worker_send_window(worker, &begin, err) : status;
 }
 
 enum status worker_measure(struct worker *worker, struct error *err)

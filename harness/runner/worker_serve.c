@@ -370,7 +370,7 @@ static enum status warm_up(struct worker *worker, struct error *err)
 
 enum status worker_serve(struct worker *worker, struct error *err)
 {
-    int64_t begin_ns;
+    struct clock_point begin;
     enum status status = warm_up(worker, err);
 
     worker->server->own_processor = worker->device->info.type != DEVICE_CPU;
@@ -383,10 +383,10 @@ enum status worker_serve(struct worker *worker, struct error *err)
     if (status != STATUS_OK)
         return status;
     worker->window_first = (int64_t)worker->sampler.count;
-    begin_ns = clock_monotonic_ns();
+    begin = clock_point_read();
     status = serve_window(worker, err);
     if (status == STATUS_OK)
-        status = worker_send_phase(worker, "window", begin_ns, err);
+        status = worker_send_window(worker, &begin, err);
     if (status == STATUS_OK)
         status = worker_send_samples(worker, err);
     if (status == STATUS_OK)

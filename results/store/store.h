@@ -205,7 +205,8 @@ enum status store_put_device(struct store *store, const struct store_device *dev
  *
  * The functions below add to a trial until store_end_trial. Devices, readings, components and blobs
  * are stored at once, since other trials may share them; the rest is in memory. INVALID: this store
- * did not begin the trial, or it has ended.
+ * did not begin the trial, or it has ended. A date before the end of the campaign's last trial (the
+ * clock was set back) is stored as that end, and an end before its beginning as the beginning.
  */
 enum status store_begin_trial(struct store *store, int64_t campaign, int64_t sequence,
                               int64_t started_utc_ns, int64_t *ret_trial, struct error *err);

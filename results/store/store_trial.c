@@ -45,6 +45,29 @@ static enum status find_planned(struct store *store, int64_t campaign, int64_t s
     return status;
 }
 
+/* A date that was set back, by a person or a time server, must not put the order upside down: the
+ * later of `utc_ns` and what `sql` finds for `id`. */
+static enum status not_before(struct store *store, const char *sql, int64_t id, int64_t *utc_ns,
+                              struct error *err)
+{
+    struct statement statement;
+    int64_t before = 0;
+    enum status status = statement_begin(store, sql, &statement, err);
+
+    if (status != STATUS_OK)
+        return status;
+    statement_i64(&statement, id);
+    status = statement_single(&statement, &before, err);
+    if (before > *utc_ns)
+        *utc_ns = before;
+    return status;
+}
+
+#define END_OF_CAMPAIGN                                                                            \
+    "SELECT max(c.created_utc_ns, coalesce((SELECT max(e.ended_utc_ns) FROM trial t JOIN"          \
+    " trial_end e ON e.trial = t.id WHERE t.campaign = c.id), 0)) FROM campaign c WHERE c.id = ?1"
+#define BEGIN_OF_TRIAL "SELECT started_utc_ns FROM trial WHERE id = ?1"
+
 enum status store_begin_trial(struct store *store, int64_t campaign, int64_t sequence,
                               int64_t started_utc_ns, int64_t *ret_trial, struct error *err)
 {
@@ -57,6 +80,8 @@ enum status store_begin_trial(struct store *store, int64_t campaign, int64_t seq
     if (status != STATUS_OK)
         return status;
     status = find_planned(store, campaign, sequence, &cell, &attempt, err);
+    if (status == STATUS_OK)
+        status = not_before(store, END_OF_CAMPAIGN, campaign, &started_utc_ns, err);
     body_init(&body, "trial_begin");
     if (status == STATUS_OK)
         status = body_campaign(store, &body, campaign, err);
@@ -338,6 +363,7 @@ enum status store_end_trial(struct store *store, int64_t trial, const struct sto
                             struct error *err)
 {
     struct store_draft *draft = NULL;
+    int64_t ended_utc_ns = end->ended_utc_ns;
     struct record_body body;
     enum status status = draft_find(store, trial, &draft, err);
 
@@ -346,8 +372,10 @@ enum status store_end_trial(struct store *store, int64_t trial, const struct sto
     if (status != STATUS_OK)
         return status;
     body_init(&body, "trial");
-    status = body_trial(store, &body, trial, err);
-    body_i64(&body, "ended_utc_ns", end->ended_utc_ns);
+    status = not_before(store, BEGIN_OF_TRIAL, trial, &ended_utc_ns, err);
+    if (status == STATUS_OK)
+        status = body_trial(store, &body, trial, err);
+    body_i64(&body, "ended_utc_ns", ended_utc_ns);
     body_text(&body, "status", end->status);
     body_text(&body, "message", end->message);
     body_json(&body, "orphan", json_false());
@@ -394,11 +422,14 @@ enum status store_close_orphans(struct store *store, int64_t campaign, struct er
     if (status != STATUS_OK)
         return status;
     while ((status = find_orphan(store, campaign, &trial, err)) == STATUS_OK && trial) {
+        int64_t ended_utc_ns = clock_utc_ns();
         struct record_body body;
 
         body_init(&body, "trial");
-        status = body_trial(store, &body, trial, err);
-        body_i64(&body, "ended_utc_ns", clock_utc_ns());
+        status = not_before(store, BEGIN_OF_TRIAL, trial, &ended_utc_ns, err);
+        if (status == STATUS_OK)
+            status = body_trial(store, &body, trial, err);
+        body_i64(&body, "ended_utc_ns", ended_utc_ns);
         body_text(&body, "status", "crashed");
         body_text(&body, "message", "the harness ended before the trial did");
         body_json(&body, "orphan", json_true());

@@ -82,6 +82,27 @@ spot_checks: {count: 16, least: 16, time: 0s}
 trial_timeout: 200s
 """
 
+SERVED = """workload: served
+version: 1
+kind: synthetic
+description: A server of a test
+scenario: server
+synthetic: {launches: 1, elements: 64}
+service: {base: 1ms}
+load: {arrivals: {process: poisson}, rates: [80]}
+batching: {policy: deadline, max_batch: 4, queue: 1000}
+slo: {e2e: 1s, attain: 0.9}
+"""
+UNDER_LOAD = """extends: serving_look
+name: few
+version: 1
+trials: 1
+warmup: {iterations: 2, time: 1ms}
+serving: {requests: 400, drain: 20s}
+telemetry: {interval: 0s}
+trial_timeout: 200s
+"""
+
 
 class Cheats(CliTest):
     def environment(self, **changes):
@@ -270,6 +291,21 @@ class Cheats(CliTest):
                                        CHEAT_AFTER_MS="2500")
         self.assertEqual(status, "invalid", message)
         self.assertRegex(message, "^clock.(raw|tsc|window): ")
+
+    def test_clock_that_steps_under_load(self):
+        """The date may step; CLOCK_MONOTONIC of a worker or its generator may not. Nothing is lost of either."""
+        for reached, environment in (
+                ("ok", {"CHEAT_CLOCK": "", "CHEAT_REALTIME": "1", "CHEAT_STEP_MS": "3600000"}),
+                ("ok", {"CHEAT_CLOCK": "", "CHEAT_REALTIME": "1", "CHEAT_STEP_MS": "-3600000"}),
+                ("invalid", {"CHEAT_CLOCK": "worker", "CHEAT_STEP_MS": "2500"}),
+                ("invalid", {"CHEAT_CLOCK": "worker", "CHEAT_STEP_MS": "-2500"})):
+            with self.subTest(**environment):
+                status, message = self.measure(SERVED, "null:0", protocol=UNDER_LOAD, LD_PRELOAD=CHEATS["clock"],
+                                               CHEAT_AFTER_MS="2500", **environment)
+                self.assertEqual(status, reached, message)
+                if status == "invalid":
+                    self.assertRegex(message, r"^(clock\.|request )")
+                self.assertEqual(self.query("SELECT count FROM series WHERE name = 'request:status'"), [(400,)])
 
     def test_clock_that_is_slightly_slow(self):
         """Less than 1 %, which a time server may do: a finding, as is what was preloaded."""

@@ -59,6 +59,35 @@ static void test_trial_is_stored_whole(void **state)
     assert_string_equal(fixture_soundness(fixture->store), "ok");
 }
 
+/* The date was set back by an hour in a trial, and before the next one. */
+static void test_a_date_that_steps_back(void **state)
+{
+    const int64_t begun = UTC + 10000000000; /* after the campaign was planned */
+    struct fixture *fixture = *state;
+    struct store_trial_end end = {.ended_utc_ns = begun - 3600000000000,
+                                  .status = "timeout",
+                                  .message = "it took too long",
+                                  .iterations_per_sample = 1,
+                                  .window_first = -1,
+                                  .exit_code = -1,
+                                  .max_rss_bytes = -1};
+    struct error err = ERROR_INIT;
+    int64_t campaign = campaign_of(fixture, 1), trial = 0;
+
+    assert_ok(store_begin_trial(fixture->store, campaign, 1, begun, &trial, &err), err);
+    assert_ok(store_end_trial(fixture->store, trial, &end, &err), err);
+    assert_int_equal(fixture_ask(fixture->store, "SELECT ended_utc_ns FROM trial_end"), begun);
+    end.ended_utc_ns = begun + 5;
+    assert_ok(store_begin_trial(fixture->store, campaign, 2, begun, &trial, &err), err);
+    assert_ok(store_end_trial(fixture->store, trial, &end, &err), err);
+    assert_ok(store_begin_trial(fixture->store, campaign, 3, begun - 1, &trial, &err), err);
+    assert_int_equal(
+        fixture_ask(fixture->store, "SELECT started_utc_ns FROM trial ORDER BY id DESC LIMIT 1"),
+        begun + 5);
+    assert_ok(store_close_orphans(fixture->store, campaign, &err), err);
+    assert_string_equal(fixture_soundness(fixture->store), "ok");
+}
+
 static void check_samples(struct store *store, int64_t trial, const char *series,
                           const int64_t *values, size_t count)
 {
@@ -325,6 +354,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_trial_is_stored_whole, fixture_open, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_a_date_that_steps_back, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_samples_come_back, fixture_open, fixture_remove),
         cmocka_unit_test_setup_teardown(test_extreme_samples_come_back, fixture_open,
                                         fixture_remove),

@@ -2,7 +2,8 @@
  * A preloaded library whose clock is slow: CLOCK_MONOTONIC runs at a quarter, in processes whose
  * arguments have the word CHEAT_CLOCK ("" is in all of them), from its first reading on, or from
  * CHEAT_AFTER_MS later on: in the middle of a window, both of whose ends then are within what the
- * harness saw. For tests alone.
+ * harness saw. With CHEAT_STEP_MS it is not slow, but steps by so much at that time; with
+ * CHEAT_REALTIME, CLOCK_REALTIME does. For tests alone.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,16 +37,19 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct
     static long long first;
     const char *loses = getenv("CHEAT_LOSES_PPM"); /* of the time since; not set: three quarters */
     const char *after = getenv("CHEAT_AFTER_MS");
+    const char *step = getenv("CHEAT_STEP_MS");
     long long ns;
 
     if (syscall(SYS_clock_gettime, clock, ret) != 0)
         return -1;
-    if (clock != CLOCK_MONOTONIC || !is_asked())
+    if (clock != (getenv("CHEAT_REALTIME") ? CLOCK_REALTIME : CLOCK_MONOTONIC) || !is_asked())
         return 0;
     ns = ret->tv_sec * 1000000000LL + ret->tv_nsec;
     if (!first)
         first = ns + (after ? atoll(after) * 1000000 : 0);
-    if (ns > first)
+    if (ns > first && step)
+        ns += atoll(step) * 1000000;
+    else if (ns > first)
         ns -= (long long)((double)(ns - first) * (loses ? atof(loses) : 750000) / 1e6);
     ret->tv_sec = ns / 1000000000;
     ret->tv_nsec = ns % 1000000000;
