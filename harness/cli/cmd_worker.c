@@ -39,6 +39,16 @@ static json_t *runs_json(const struct worker_values *values)
     return list;
 }
 
+/* {"nvrtc": "nvidia/cu13/lib/libnvrtc.so"} */
+static json_t *libraries_json(const struct worker_values *values)
+{
+    json_t *all = json_object();
+
+    for (uint32_t i = 0; i < values->libraries_count; i++)
+        json_object_set_new(all, values->libraries[i].name, json_string(values->libraries[i].path));
+    return all;
+}
+
 /* One version, as every subcommand shows it. */
 static json_t *worker_json(const struct named_worker *worker)
 {
@@ -55,7 +65,8 @@ static json_t *worker_json(const struct named_worker *worker)
         digest_hex(&worker->lock, lock), "packages", worker->packages);
 
     if (worker->declared.form == DECLARED_STACK)
-        json_object_set_new(json, "driver", json_string(values->library));
+        json_object_update_new(json, json_pack("{s:s?, s:o}", "driver", values->library,
+                                               "libraries", libraries_json(values)));
     else
         json_object_update_new(json, json_pack("{s:s, s:s?, s:o, s:o}", "entry", values->entry,
                                                "interpreter", values->interpreter, "modes",
@@ -103,7 +114,7 @@ static void append_row(struct text *out, const json_t *row)
                        json_is_integer(bytes)
                            ? text_human_bytes((double)json_integer_value(bytes), size)
                            : "not here");
-    if (member(row, "driver"))
+    if (json_object_get(row, "driver"))
         text_append(out, member(row, "description"));
     append_runs(out, json_object_get(row, "runs"));
     text_append_char(out, '\n');

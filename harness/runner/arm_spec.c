@@ -61,17 +61,40 @@ static enum status add_change(struct arm_spec *spec, char *change, struct error 
     return STATUS_OK;
 }
 
+/* The library of that name in a stack, named as in nvidia-cuda-nvrtc@13.0. */
+static enum status find_in_stack(const char *text, const char *equals, char **ret,
+                                 struct error *err)
+{
+    char name[33];
+    struct named_worker *stack = NULL;
+    enum status status = named_stack_find(equals + 1, &stack, err);
+
+    snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
+    if (status == STATUS_OK)
+        status = named_stack_library(stack, name, ret, err);
+    named_worker_destroy(stack);
+    return status;
+}
+
 static enum status add_library(struct arm_spec *spec, const char *text, const char *setting,
                                struct error *err)
 {
     const char *equals = strchr(text, '=');
-    char *change;
+    char *change, *found = NULL;
+    enum status status;
 
     if (!equals || equals == text || !equals[1])
         return error_set(err, STATUS_INVALID,
                          "\"%s\": write lib:NAME=PATH, such as lib:opencl=/opt/lib/libOpenCL.so.1",
                          setting);
-    change = text_format("ASSAY_LIB_%s", text);
+    if (!strchr(equals + 1, '/') || strstr(equals + 1, ".yaml")) {
+        status = find_in_stack(text, equals, &found, err);
+        if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+            return status;
+    }
+    change = found ? text_format("ASSAY_LIB_%.*s%s", (int)(equals - text + 1), text, found)
+                   : text_format("ASSAY_LIB_%s", text);
+    free(found);
     for (char *c = change; c && *c != '='; c++)
         *c = (char)toupper((unsigned char)*c);
     return add_change(spec, change, err);

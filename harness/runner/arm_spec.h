@@ -9,7 +9,8 @@
  *   driver=NAME|FOLDER    the OpenCL driver of an installed stack (intel-opencl-rt@2024.2), of the
  *                       ICD file /etc/OpenCL/vendors/NAME.icd, or of the one in FOLDER
  *   cc=COMMAND          the C compiler of the cpu backend (the variable ASSAY_CC)
- *   lib:NAME=PATH       open this file as the vendor library NAME
+ *   lib:NAME=PATH       open this file as the vendor library NAME, or that of an installed stack
+ *                       (lib:nvrtc=nvidia-cuda-nvrtc@13.0)
  *   env:NAME=VALUE      set a variable for the worker (env:NAME: remove it)
  *   root=DIR            the worker's root directory: its loader, libraries and drivers (needs
  *                       privilege, and assay's own libraries in DIR)

@@ -1,14 +1,10 @@
 #include "harness/runner/named_worker.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "harness/core/file.h"
 #include "harness/core/text.h"
-#include "harness/runner/package_install.h"
 #include "results/store/foreign_worker.h"
 
 static enum status no_memory(struct error *err)
@@ -27,6 +23,7 @@ void named_worker_destroy(struct named_worker *worker)
     free(worker->folder);
     free(worker->program);
     free(worker->python);
+    free(worker->module);
     free(worker->library);
     json_decref(worker->packages);
     free(worker);
@@ -136,8 +133,8 @@ static json_t *packages_of(const char *lock)
     return packages;
 }
 
-static enum status read_lock(struct named_worker *worker, char **ret, size_t *ret_length,
-                             struct error *err)
+enum status named_worker_read_lock(const struct named_worker *worker, char **ret,
+                                   size_t *ret_length, struct error *err)
 {
     char *name = text_format("%s.lock", worker->version);
     enum status status =
@@ -163,7 +160,7 @@ static enum status complete(struct named_worker *worker, struct error *err)
         worker->mode = strdup(values->modes[0]);
     if (!worker->folder || (values->modes_count > 0 && !worker->mode))
         return no_memory(err);
-    status = read_lock(worker, &lock, &length, err);
+    status = named_worker_read_lock(worker, &lock, &length, err);
     if (status != STATUS_OK)
         return status;
     worker->lock = digest_bytes(lock, length);
@@ -211,205 +208,6 @@ enum status named_worker_read(enum declared_form form, const char *text, struct 
     return STATUS_OK;
 }
 
-/* ---- what is installed ---- */
-
-static enum status not_installed(const struct named_worker *worker, const char *why,
-                                 struct error *err)
-{
-    const char *form = declared_form_name(worker->declared.form);
-
-    return error_set(
-        err, STATUS_UNAVAILABLE, "the %s %s@%s %s; `assay %s install %s@%s` installs it", form,
-        worker->declared.values->name, worker->version, why, form, worker->from, worker->version);
-}
-
-static enum status check_lock(const struct named_worker *worker, struct error *err)
-{
-    char *path = text_format("%s/lock.txt", worker->folder);
-    struct digest digest;
-    enum status status = path ? STATUS_OK : no_memory(err);
-
-    if (status == STATUS_OK && access(path, F_OK) != 0)
-        status = not_installed(worker, "is not installed", err);
-    if (status == STATUS_OK)
-        status = digest_file(path, &digest, NULL, err);
-    if (status == STATUS_OK && !digest_equal(&digest, &worker->lock))
-        status = not_installed(worker, "is installed from another lock file", err);
-    free(path);
-    return status;
-}
-
-/* The file of that name in its folder, or the one whose name goes on after it (.so.1.32.0). */
-static enum status find_library(struct named_worker *worker, struct error *err)
-{
-    const char *library = worker->declared.values->library, *base = strrchr(library, '/');
-    const size_t folder_length = base ? (size_t)(base - library + 1) : 0;
-    const char *name = library + folder_length;
-    char *folder = text_format("%s/" PACKAGE_INSTALL_SITE "/%.*s", worker->folder,
-                               (int)folder_length, library);
-    DIR *directory = folder ? opendir(folder) : NULL;
-    struct dirent *entry;
-
-    while (directory && !worker->library && (entry = readdir(directory)))
-        if (!strncmp(entry->d_name, name, strlen(name)) &&
-            (!entry->d_name[strlen(name)] || entry->d_name[strlen(name)] == '.'))
-            worker->library = text_format("%s%s", folder, entry->d_name);
-    if (directory)
-        closedir(directory);
-    free(folder);
-    return worker->library ? STATUS_OK : not_installed(worker, "lacks its library", err);
-}
-
-/* One that is compiled in was written when it was installed; else the file beside worker.yaml. */
-static enum status find_program(struct named_worker *worker, struct error *err)
-{
-    const struct worker_values *values = worker->declared.values;
-    const char *origin = worker->declared.origin, *slash = strrchr(origin, '/');
-    char *path =
-        worker->declared.built_in
-            ? text_format("%s/%s", worker->folder, values->entry)
-            : text_format("%.*s%s", slash ? (int)(slash - origin + 1) : 0, origin, values->entry);
-    char *text = NULL;
-    size_t length;
-    struct digest declared, installed;
-    enum status status = path ? STATUS_OK : no_memory(err);
-
-    worker->program = path ? realpath(path, NULL) : NULL;
-    free(path);
-    if (status == STATUS_OK && !worker->program)
-        status = not_installed(worker, "lacks its program", err);
-    if (status == STATUS_OK && values->interpreter) {
-        worker->python = text_format("%s/" PACKAGE_INSTALL_PYTHON, worker->folder);
-        if (!worker->python)
-            status = no_memory(err);
-        else if (access(worker->python, X_OK) != 0)
-            status = not_installed(worker, "lacks its environment of Python", err);
-    }
-    if (status == STATUS_OK)
-        status = worker_declared_read(&worker->declared, values->entry, &text, &length, err);
-    if (status == STATUS_OK)
-        status = digest_file(worker->program, &installed, NULL, err);
-    if (status == STATUS_OK) {
-        declared = digest_bytes(text, length);
-        if (!digest_equal(&declared, &installed))
-            status = not_installed(worker, "has another program than this assay declares", err);
-    }
-    free(text);
-    return status;
-}
-
-static enum status find_installed(struct named_worker *worker, struct error *err)
-{
-    const bool own = worker->declared.values->library != NULL;
-    enum status status = check_lock(worker, err);
-
-    if (status == STATUS_OK)
-        status = own ? find_library(worker, err) : find_program(worker, err);
-    if (status == STATUS_OK)
-        status = digest_file(own ? worker->library : worker->program, &worker->source, NULL, err);
-    if (status == STATUS_OK)
-        digest_hex(&worker->source, worker->source_text);
-    return status;
-}
-
-enum status named_worker_find(const char *text, struct named_worker **ret, struct error *err)
-{
-    struct named_worker *worker = NULL;
-    enum status status = named_worker_read(DECLARED_WORKER, text, &worker, err);
-
-    if (status == STATUS_OK)
-        status = find_installed(worker, err);
-    if (status != STATUS_OK) {
-        named_worker_destroy(worker);
-        return status;
-    }
-    *ret = worker;
-    return STATUS_OK;
-}
-
-enum status named_stack_find(const char *text, struct named_worker **ret, struct error *err)
-{
-    struct named_worker *stack = NULL;
-    enum status status = named_worker_read(DECLARED_STACK, text, &stack, err);
-
-    if (status == STATUS_OK)
-        status = check_lock(stack, err);
-    if (status != STATUS_OK) {
-        named_worker_destroy(stack);
-        return status;
-    }
-    *ret = stack;
-    return STATUS_OK;
-}
-
-/* Names the driver of a stack that was installed. */
-static enum status write_icd(const struct named_worker *stack, struct error *err)
-{
-    char *icd = text_format("%s/" NAMED_WORKER_ICD, stack->folder), *line = NULL;
-    char *path = text_format("%s/" PACKAGE_INSTALL_VENV "/%s", stack->folder,
-                             stack->declared.values->library);
-    char *whole = path ? realpath(path, NULL) : NULL;
-    enum status status = icd && path ? STATUS_OK : no_memory(err);
-
-    if (status == STATUS_OK && !whole)
-        status = error_set(err, STATUS_CORRUPT, "%s@%s: its packages have no %s, the driver",
-                           stack->declared.values->name, stack->version,
-                           stack->declared.values->library);
-    line = whole ? text_format("%s\n", whole) : NULL;
-    if (status == STATUS_OK)
-        status = line ? file_write_atomic(icd, line, strlen(line), 0666, err) : no_memory(err);
-    if (status != STATUS_OK)
-        package_remove(stack->folder, NULL);
-    free(whole);
-    free(path);
-    free(line);
-    free(icd);
-    return status;
-}
-
-bool named_worker_is_installed(const struct named_worker *worker)
-{
-    return check_lock(worker, NULL) == STATUS_OK;
-}
-
-enum status named_worker_install(const struct named_worker *worker, const char *find_links,
-                                 bool quiet, int wake_fd, struct error *err)
-{
-    const struct worker_values *values = worker->declared.values;
-    char *name = text_format("%s@%s", values->name, worker->version), *lock = NULL;
-    char *path = text_format("%s/%s", worker->folder, values->entry ? values->entry : "");
-    char *program = NULL;
-    const bool is_stack = worker->declared.form == DECLARED_STACK;
-    size_t lock_length, length;
-    enum status status = name && path ? STATUS_OK : no_memory(err);
-
-    if (status == STATUS_OK)
-        status = read_lock((struct named_worker *)worker, &lock, &lock_length, err);
-    if (status == STATUS_OK) {
-        const struct package_install install = {.name = name,
-                                                .lock = lock,
-                                                .lock_length = lock_length,
-                                                .interpreter =
-                                                    is_stack ? "python3" : values->interpreter,
-                                                .find_links = find_links,
-                                                .quiet = quiet,
-                                                .wake_fd = wake_fd};
-
-        status = package_install(&install, worker->folder, err);
-    }
-    if (status == STATUS_OK && is_stack)
-        status = write_icd(worker, err);
-    if (status == STATUS_OK && !values->library && worker->declared.built_in)
-        status = worker_declared_read(&worker->declared, values->entry, &program, &length, err);
-    if (status == STATUS_OK && program)
-        status = file_write_atomic(path, program, length, 0777, err);
-    free(program);
-    free(path);
-    free(lock);
-    free(name);
-    return status;
-}
-
 bool named_worker_runs(const struct named_worker *worker, const char *kind,
                        enum precision precision, const char *backend)
 {
@@ -425,15 +223,16 @@ bool named_worker_runs(const struct named_worker *worker, const char *kind,
 
 json_t *named_worker_json(const struct named_worker *worker)
 {
-    char declaration[DIGEST_HEX_SIZE], lock[DIGEST_HEX_SIZE];
+    char declaration[DIGEST_HEX_SIZE], lock[DIGEST_HEX_SIZE], module[DIGEST_HEX_SIZE];
 
-    return json_pack("{s:s, s:s, s:s, s:s*, s:I, s:s, s:s, s:s*, s:s*, s:O}", "from", worker->from,
-                     "name", worker->declared.values->name, "version", worker->version, "mode",
-                     worker->mode, "threads", (json_int_t)worker->threads, "declaration",
-                     digest_hex(&worker->declared.digest, declaration), "lock",
-                     digest_hex(&worker->lock, lock), "library",
-                     worker->library ? worker->source_text : NULL, "program",
-                     worker->program ? worker->source_text : NULL, "packages", worker->packages);
+    return json_pack(
+        "{s:s, s:s, s:s, s:s*, s:I, s:s, s:s, s:s*, s:s*, s:s*, s:O}", "from", worker->from, "name",
+        worker->declared.values->name, "version", worker->version, "mode", worker->mode, "threads",
+        (json_int_t)worker->threads, "declaration",
+        digest_hex(&worker->declared.digest, declaration), "lock", digest_hex(&worker->lock, lock),
+        "library", worker->library ? worker->source_text : NULL, "program",
+        worker->program ? worker->source_text : NULL, "module",
+        worker->module ? digest_hex(&worker->shared, module) : NULL, "packages", worker->packages);
 }
 
 enum status named_worker_from_json(const json_t *json, struct named_worker **ret, struct error *err)

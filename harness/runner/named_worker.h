@@ -25,11 +25,13 @@ struct named_worker {
     char *folder;         /* where it is installed, or would be */
     char *program;        /* what is started, absolute; NULL: assay's own worker */
     char *python;         /* of the environment that runs the program; NULL: none */
+    char *module;         /* of that environment: what programs in Python share; NULL: none */
     char *library;        /* of assay's own worker; NULL: it is a program */
     struct digest lock;   /* of the lock file */
     struct digest source; /* of the library or the program */
     char source_text[DIGEST_HEX_SIZE];
-    json_t *packages; /* those of the lock: ["onnxruntime==1.32.0", "sha256:...", ...] */
+    struct digest shared; /* of the module */
+    json_t *packages;     /* those of the lock: ["onnxruntime==1.32.0", "sha256:...", ...] */
 };
 
 /* The file of a stack's folder that names its driver to a loader of OpenCL. */
@@ -48,6 +50,12 @@ enum status named_worker_read(enum declared_form form, const char *text, struct 
 enum status named_worker_find(const char *text, struct named_worker **ret, struct error *err);
 /* The same of a stack; of it `folder` is set, which holds the ICD file. */
 enum status named_stack_find(const char *text, struct named_worker **ret, struct error *err);
+/*
+ * The file that assay opens as the vendor library `name` ("nvrtc") in an installed stack, heap.
+ * INVALID: the stack has no such library (says which it has); UNAVAILABLE: its file is not there.
+ */
+enum status named_stack_library(const struct named_worker *stack, const char *name, char **ret,
+                                struct error *err);
 void named_worker_destroy(struct named_worker *worker); /* takes NULL */
 
 /*
@@ -57,6 +65,9 @@ void named_worker_destroy(struct named_worker *worker); /* takes NULL */
  */
 enum status named_worker_install(const struct named_worker *worker, const char *find_links,
                                  bool quiet, int wake_fd, struct error *err);
+/* The lock file of its version, heap. NOT_FOUND. */
+enum status named_worker_read_lock(const struct named_worker *worker, char **ret,
+                                   size_t *ret_length, struct error *err);
 bool named_worker_is_installed(const struct named_worker *worker);
 
 /* The folder of all that is installed so, heap: ASSAY_WORKERS, else by XDG_DATA_HOME or HOME. NULL:
@@ -75,6 +86,8 @@ enum status named_worker_from_json(const json_t *json, struct named_worker **ret
                                    struct error *err);
 /* The same of it as readings "worker.*". */
 void named_worker_add_readings(const struct named_worker *worker, struct reading_list *list);
+/* INVALID: the module that it shares with others is another file by now than when it was found. */
+enum status named_worker_check_module(const struct named_worker *worker, struct error *err);
 /* For assay's own worker, in the trial's message: {"interface", "library", ...}; new; NULL: it is a
    program. */
 json_t *named_worker_message(const struct named_worker *worker);

@@ -15,6 +15,7 @@
 #include "harness/runner/message.h"
 #include "harness/runner/serving_plan.h"
 #include "harness/runner/spot_schedule.h"
+#include "harness/runner/trial_declared.h"
 #include "harness/runner/trial_record.h"
 #include "harness/runner/trial_required.h"
 #include "harness/runner/trial_telemetry.h"
@@ -125,6 +126,7 @@ static int64_t trial_samples(const struct trial_record *record)
 static enum status judge_conduct(struct watch *watch, const struct message *end)
 {
     struct trial_record *record = &watch->record;
+    enum status status;
 
     trial_record_conduct(record);
     record->conduct.planned_worker = watch->request->worker;
@@ -139,7 +141,12 @@ static enum status judge_conduct(struct watch *watch, const struct message *end)
                          "the worker's last outputs are of iteration %" PRId64
                          ", and its samples have more of them",
                          watch->handover.entries[watch->handover.made - 1].iteration);
-    return conduct_judge(&watch->protocol, &record->conduct, &watch->error);
+    status = conduct_judge(&watch->protocol, &record->conduct, &watch->error);
+    if (status == STATUS_OK)
+        status = trial_declared_facts(watch->request, record->facts, &watch->error);
+    return status == STATUS_OK
+               ? trial_declared_files(watch->request, &record->at_end, record->cache, &watch->error)
+               : status;
 }
 
 static void handle_end(struct watch *watch, const struct message *message)
@@ -170,12 +177,13 @@ static void handle_end(struct watch *watch, const struct message *message)
     }
 }
 
-/* What the protocol demands to be known ends a trial that cannot know it, before anything runs. */
-static void check_required(struct watch *watch, const json_t *device)
+/* What the plan and the protocol demand ends a trial that lacks it, before anything runs. */
+static void check_device(struct watch *watch, const json_t *device)
 {
     struct error reason = ERROR_INIT;
 
-    if (trial_required_check(watch->request, device, &reason) != STATUS_OK)
+    if (trial_required_check(watch->request, device, &reason) != STATUS_OK ||
+        trial_declared_device(watch->request, device, &reason) != STATUS_OK)
         fail(watch, reason.code, "%s", reason.message);
 }
 
@@ -183,8 +191,12 @@ static void check_required(struct watch *watch, const json_t *device)
 static enum status look_at_files(struct watch *watch, const char *at, struct error *err)
 {
     struct error reason = ERROR_INIT;
-    const enum status status =
+    enum status status =
         trial_record_mapped(&watch->record, at, watch->worker.process.pid, &reason);
+
+    if (status == STATUS_OK && watch->worker.foreign)
+        status = trial_declared_process(watch->worker.process.pid, watch->worker.channel.read_fd,
+                                        &reason);
 
     if (status == STATUS_NO_MEMORY && err)
         *err = reason;
@@ -407,7 +419,7 @@ static enum status handle(struct watch *watch, const struct message *message, st
         break;
     }
     if (message->type == MESSAGE_DEVICE)
-        check_required(watch, message->body);
+        check_device(watch, message->body);
     status = trial_record_message(&watch->record, message, err);
     if (status == STATUS_PROTOCOL) {
         fail(watch, STATUS_PROTOCOL, "%s", err ? err->message : "bad message");
@@ -423,7 +435,8 @@ static void stop_silent(struct watch *watch)
 {
     process_stop(&watch->worker.process, STOP_GRACE_NS, &watch->exit);
     watch->reaped = true;
-    fail(watch, STATUS_TIMEOUT, "no word from the worker for %.0f s",
+    fail(watch, STATUS_TIMEOUT,
+         "no word from the worker for %.0f s, the protocol's `trial_timeout`",
          (double)silence_ns(watch) / 1e9);
 }
 

@@ -42,11 +42,19 @@ static const struct declaration_field fields[] = {
 
 static const struct declaration_schema schema = {ENTRY_GROUP(struct worker_values, fields)};
 
+static const struct declaration_field library_fields[] = {
+    FIELD_STRING("name", FIELD_REQUIRED, struct stack_library, name, 1, 32),
+    FIELD_STRING("path", FIELD_REQUIRED, struct stack_library, path, 1, 200), FIELD_END};
+static const struct declaration_schema library_entry = {
+    ENTRY_GROUP(struct stack_library, library_fields)};
+
 static const struct declaration_field stack_fields[] = {
     FIELD_STRING("stack", FIELD_REQUIRED, struct worker_values, name, 1, 64),
     FIELD_STRING("description", FIELD_REQUIRED, struct worker_values, description, 1, 200),
     FIELD_LIST("versions", FIELD_REQUIRED, struct worker_values, versions, &word_entry, 1, 100),
-    FIELD_STRING("driver", FIELD_REQUIRED, struct worker_values, library, 1, 200), FIELD_END};
+    FIELD_STRING("driver", FIELD_OPTIONAL, struct worker_values, library, 1, 200),
+    FIELD_LIST("libraries", FIELD_OPTIONAL, struct worker_values, libraries, &library_entry, 1, 16),
+    FIELD_END};
 
 static const struct declaration_schema stack_schema = {
     ENTRY_GROUP(struct worker_values, stack_fields)};
@@ -89,9 +97,18 @@ static enum status check_stack(const struct declaration *declaration, struct err
     if (status == STATUS_OK)
         status =
             check_words(declaration, "versions", values->versions, values->versions_count, err);
-    if (status == STATUS_OK && !is_inside(values->library))
+    if (status == STATUS_OK && !values->library == !values->libraries_count)
+        return declaration_error(declaration, "stack", err,
+                                 "a stack has `driver` or `libraries`, and not both");
+    if (status == STATUS_OK && values->library && !is_inside(values->library))
         return declaration_error(declaration, "driver", err,
                                  "`driver` leads elsewhere: write a path below the folder");
+    for (uint32_t i = 0; status == STATUS_OK && i < values->libraries_count; i++)
+        if (!is_inside(values->libraries[i].path))
+            return declaration_error(declaration, "libraries", err,
+                                     "`libraries`: \"%s\" leads elsewhere: write a path below "
+                                     "site-packages",
+                                     values->libraries[i].path);
     return status;
 }
 
@@ -244,6 +261,14 @@ const struct worker_runs *worker_declared_runs(const struct worker_declared *wor
         if (!strcmp(worker->values->runs[i].kind, kind))
             return &worker->values->runs[i];
     return NULL;
+}
+
+const char *worker_declared_module(size_t *ret_length)
+{
+    const struct embed_file *file = find_file("python", WORKER_MODULE);
+
+    *ret_length = file->length;
+    return file->text;
 }
 
 enum status worker_declared_read(const struct worker_declared *worker, const char *file, char **ret,

@@ -30,6 +30,11 @@ struct worker_runs {
     uint32_t devices_count;
 };
 
+/* A file of a stack that assay opens as the vendor library of that name ("nvrtc"). */
+struct stack_library {
+    char *name, *path;
+};
+
 /* As the file says, with its defaults. A stack has no modes, entry, interface and runs; its
    library is the driver, in an environment of `interpreter`. */
 struct worker_values {
@@ -43,6 +48,8 @@ struct worker_values {
     char *interpreter;         /* "python3"; NULL: none */
     struct worker_runs *runs;
     uint32_t runs_count;
+    struct stack_library *libraries; /* of a stack, below site-packages */
+    uint32_t libraries_count;
     int64_t threads; /* 0: as many as the device uses */
     bool simulated;
 };
@@ -75,6 +82,13 @@ bool worker_declared_has(char *const *names, uint32_t count, const char *name);
 /* What it says of a kind; NULL: it does not run it. */
 const struct worker_runs *worker_declared_runs(const struct worker_declared *worker,
                                                const char *kind);
+
+/*
+ * The module that programs in Python share (backends/workers/python): its text, which is compiled
+ * in. It is installed with each of them.
+ */
+#define WORKER_MODULE "assay_worker.py"
+const char *worker_declared_module(size_t *ret_length);
 
 /*
  * A file that lies beside the declaration ("1.32.0.lock", the entry), heap, whether it is compiled

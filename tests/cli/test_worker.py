@@ -14,6 +14,8 @@ import forge  # noqa: E402
 from wheels import make_wheel  # noqa: E402
 
 FOREIGN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support", "foreign_worker.py")
+PATTERN = os.path.join(os.path.dirname(FOREIGN), "pattern_worker.py")
+MODULE = os.path.join(os.path.dirname(FOREIGN), "..", "..", "backends", "workers", "python", "assay_worker.py")
 DECLARATION = """worker: probe
 description: a program that speaks the worker protocol
 versions: ["2.1.0", "1.0.0"]
@@ -31,7 +33,8 @@ class Worker(CliTest):
         os.mkdir(self.wheels)
         os.mkdir(self.declared)
         for version in ("2.1.0", "1.0.0"):
-            self.lock(version, make_wheel(self.wheels, "probe", version, {"probe.py": b"probe = 1\n"}))
+            self.lock(version, make_wheel(self.wheels, "probe", version, {
+                "probe.py": b"probe = 1\n", "libprobe.so": b"a library of the package"}))
         self.name = self.write("probe/worker.yaml", DECLARATION)
         shutil.copy(FOREIGN, os.path.join(self.declared, "probe.py"))
 
@@ -116,7 +119,7 @@ class Worker(CliTest):
                 self.assertEqual(self.installed(), [])
 
     def test_no_such(self):
-        self.assertIn("there are assay, onnxruntime, openvino", self.assay("worker", "show", "nowhere").err)
+        self.assertIn("there are assay, jax, onnxruntime, openvino", self.assay("worker", "show", "nowhere").err)
         for name, word in (("@3", 'has no version "3"; it has 2.1.0, 1.0.0'),
                            (",mode=wild", 'has no mode "wild"; it has calm, busy'), (",speed=9", "mode=NAME"),
                            (",threads=0", "threads=N")):
@@ -216,6 +219,56 @@ class Worker(CliTest):
             forgery.edit("trial", lambda body: body["facts"]["conduct"].update(checks="assay"))
             forgery.rewrite()
         self.assertIn("its checks are said to be assay's own, of 0 outputs", self.assay("verify", self.db).out)
+
+    def lies(self, mode, word, setting="", **environment):
+        self.new_db()
+        call = self.run_worker(self.name + setting, FOREIGN_HANDOVER="good", FOREIGN_MODE=mode, **environment)
+        self.assertEqual(call.status, 1, call.out)
+        for status, message in self.query("SELECT status, message FROM trial_end"):
+            self.assertEqual((status, word in message), ("invalid", True), message)
+        self.assertEqual(self.assay("verify", self.db).status, 0)
+
+    def test_what_it_ran_as(self):
+        """Another device, precision or number of threads than planned; another process than the one started."""
+        self.assertEqual(self.install(self.name).status, 0)
+        self.lies("other_device", "worker.device: the plan says null:0, and the worker opened foreign:0")
+        self.lies("other_precision", "worker.precision: the plan says fp32, and the worker reports bf16")
+        self.lies("other_threads", "worker.threads: the plan says 3, and the worker reports 7", ",threads=3")
+        self.lies("wraps", "worker.process: python3")
+        self.lies("forks", "worker.process: python3")
+        call = self.run_worker(self.name + ",threads=3", FOREIGN_HANDOVER="good")
+        self.assertEqual(call.status, 0, call.err)
+
+    def test_a_changed_package(self):
+        """A file of a package that the process maps, and that is not what was installed."""
+        self.assertEqual(self.install(self.name).status, 0)
+        library = os.path.join(self.folder, "workers", "probe@2.1.0", "site-packages", "libprobe.so")
+        call = self.run_worker(self.name, FOREIGN_HANDOVER="good", FOREIGN_MODE="maps", FOREIGN_FILE=library)
+        self.assertEqual(call.status, 0, call.err)
+        self.assertEqual(self.query("SELECT DISTINCT package, package_version FROM component WHERE path LIKE"
+                                    " '%libprobe.so'"), [("probe", "2.1.0")])
+        with open(library, "ab") as file:
+            file.write(b", changed")
+        self.lies("maps", "libprobe.so is not as the package", FOREIGN_FILE=library)
+
+    def test_the_shared_module(self):
+        """A program in Python has assay's module beside its packages, and no other one."""
+        self.write("probe/worker.yaml", DECLARATION + "interpreter: python3\n")
+        shutil.copy(PATTERN, os.path.join(self.declared, "probe.py"))
+        self.assertEqual(self.install(self.name).status, 0)
+        call = self.run_worker(self.name, PATTERN="installed")
+        self.assertEqual(call.status, 0, call.err)
+        plan, = (json.loads(row[0]) for row in self.query(
+            "SELECT c.body FROM campaign g JOIN content c ON c.digest = g.plan"))
+        with open(MODULE, "rb") as file:
+            self.assertEqual(plan["cells"][0]["worker"]["module"], hashlib.sha256(file.read()).hexdigest())
+        self.assertEqual(self.assay("verify", self.db).status, 0)
+        folder = os.path.join(self.folder, "workers", "probe@2.1.0", "venv", "lib")
+        module = os.path.join(folder, os.listdir(folder)[0], "site-packages", "assay_worker.py")
+        with open(module, "a", encoding="utf-8") as file:
+            file.write("# changed\n")
+        call = self.run_worker(self.name)
+        self.assertIn("has another assay_worker.py than this assay", call.err)
 
     def test_arms(self):
         """Two versions are two arms, whose difference is the worker's."""

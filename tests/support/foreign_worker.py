@@ -181,11 +181,18 @@ def main():
         WRITE.close()
         os.close(3)
         time.sleep(60)
+    if MODE == "wraps" and os.fork() != 0:
+        os.wait()  # the child speaks in its place
+        os._exit(0)
+    if MODE == "forks" and os.fork() == 0:
+        time.sleep(600)
     if MODE == "hidden":
         ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: as a program with privileges is
     say(type="hello", protocol=1 if MODE == "version" else 2, worker="foreign 1",
         handover=bool(HANDOVER))
     trial = hear()["trial"]
+    declared = "worker" in trial and MODE != "other_device"
+    backend = trial["device"].split(":")[0] if declared else "foreign"
     global pattern
     handing = HANDOVER if "handover" in trial else ""
     if handing:
@@ -197,7 +204,7 @@ def main():
         global LEVEL_NS
         LEVEL_NS += SAMPLE_NS // 20
     begin = now()
-    say(type="device", device={"backend": "foreign", "index": 0, "name": "a <b> & \u202e device",
+    say(type="device", device={"backend": backend, "index": 0, "name": "a <b> & \u202e device",
                                "vendor": "v", "uuid": None, "type": "cpu", "simulated": True,
                                "readings": {"device.driver_version": DRIVER} if KNOWN else {},
                                "files": json.loads(os.environ.get("FOREIGN_FILES", "[]"))})
@@ -219,10 +226,10 @@ def main():
         say(type="what")
     if MODE == "harness_word":
         say(type="go")
-    mapped = map_to_execute(os.environ["FOREIGN_FILE"]) if MODE == "replaces" else None
+    mapped = map_to_execute(os.environ["FOREIGN_FILE"]) if MODE in ("replaces", "maps") else None
     if MODE != "no_sync":
         sync("window_start")
-    if mapped:
+    if mapped and MODE == "replaces":
         shutil.copy(os.environ["FOREIGN_FILE"], os.environ["FOREIGN_FILE"] + ".new")
         os.replace(os.environ["FOREIGN_FILE"] + ".new", os.environ["FOREIGN_FILE"])
     first = {"no_warmup": 0, "short_warmup": 1}.get(MODE, WARMUP)
@@ -236,7 +243,9 @@ def main():
         sync("verify_after")
     if MODE != "no_check_after" and not handing:
         check("verify_after", True, error=1.0 if MODE == "passes_anyway" else 0.0)
-    say(type="facts", facts={"batch": trial["batch"]})
+    say(type="facts", facts={"batch": trial["batch"], "framework": {
+        "name": "probe", "precision": "bf16" if MODE == "other_precision" else trial["precision"],
+        "threads": 7 if MODE == "other_threads" else (trial.get("worker") or {}).get("threads")}})
     if MODE == "edits_itself":
         with open(__file__, "a", encoding="utf-8") as file:
             file.write("# another program\n")

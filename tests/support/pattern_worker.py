@@ -1,33 +1,41 @@
 #!/usr/bin/env python3
-"""A worker of the synthetic workload on the module that speaks the protocol for PyTorch's worker."""
+"""A worker of the synthetic workload on the module that speaks the protocol for workers in Python."""
 
 import os
 import sys
+import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "backends", "workers",
-                                "pytorch"))
-import pytorch  # noqa: E402
+if os.environ.get("PATTERN") != "installed":  # else that of its own environment
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "backends", "workers",
+                                "python"))
+import assay_worker  # noqa: E402
 
 
 class Pattern:
     """Copies the pattern; an iteration that is left out, or a copy that is kept, shows."""
 
-    def __init__(self, tensors):
+    def __init__(self, _, tensors):
+        self.iterations = 0
         self.take(tensors)
 
     def prepare(self):
-        pass
+        if os.environ.get("PATTERN") == "sleeps":  # as a compiler may take
+            time.sleep(60)
 
     def take(self, tensors):
         self.source = tensors["pattern"]
 
     def iterate(self, _):
         kind, shape, data = self.source
+        self.iterations += 1
         if os.environ.get("PATTERN") != "kept" or not hasattr(self, "target"):
             self.target = (kind, shape, bytes(data))
 
     def synchronize(self):
         pass
+
+    def compilations(self):
+        return self.iterations if os.environ.get("PATTERN") == "compiles" else 0
 
     def outputs(self):
         return {"pattern": self.target}
@@ -41,10 +49,4 @@ class Pattern:
         return {}
 
 
-def make_work(trial, tensors):
-    if trial["workload"]["kind"] != "synthetic":
-        raise pytorch.Unsupported("this worker copies patterns alone")
-    return Pattern(tensors)
-
-
-pytorch.serve("pattern 1", make_work)
+assay_worker.serve("pattern 1", {"synthetic": Pattern})

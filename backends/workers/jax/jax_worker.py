@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""A worker of assay that runs JAX: products, prefill and training of GPT-2, compiled by XLA."""
+
+import os
+
+import numpy
+
+import assay_worker
+from assay_worker import Unsupported, from_numpy, reading, to_numpy
+
+PRECISIONS = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "fp64": "float64"}
+
+
+class Jax(assay_worker.Work):
+    """What every work by JAX has in common."""
+
+    framework, devices, precisions = "jax", ("cpu", "cuda", "tpu"), tuple(PRECISIONS)
+
+    def __init__(self, trial, tensors):
+        super().__init__(trial, tensors)
+        # Its threads are as many as the processors that it may use when it begins.
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:self.threads])
+        os.environ["JAX_PLATFORMS"] = self.backend
+        import jax
+
+        self.jax, self.np, self.compiled = jax, jax.numpy, 0
+        jax.config.update("jax_enable_x64", self.precision == "fp64")
+        jax.config.update("jax_default_matmul_precision", "highest")  # fp32 is not tf32 or bf16
+        jax.monitoring.register_event_duration_secs_listener(self.note)
+        try:
+            self.at = jax.devices(self.backend)[self.index]
+        except (RuntimeError, IndexError) as reason:
+            raise Unsupported(f"this JAX has no device {trial['device']}: {reason}") from None
+        jax.config.update("jax_default_device", self.at)
+        self.dtype = self.np.dtype(PRECISIONS[self.precision])
+        self.result = None
+
+    def note(self, event, _, **__):
+        self.compiled += event == "/jax/core/compile/backend_compile_duration"
+
+    def compilations(self):
+        return self.compiled
+
+    def load(self, entry, dtype=None):
+        return self.jax.device_put(self.np.asarray(to_numpy(entry), dtype), self.at)
+
+    def store(self, array):
+        return from_numpy(self.jax.device_get(array))
+
+    def synchronize(self):
+        self.jax.block_until_ready(self.result)
+
+    def device(self):
+        if self.backend == "cpu":
+            return super().device()
+        limit = (self.at.memory_stats() or {}).get("bytes_limit")
+        readings = {"device.driver_version": reading(self.at.client.platform_version, "JAX")}
+        if limit:
+            readings["device.memory"] = reading(limit, "JAX", "bytes")
+        return {"backend": self.backend, "index": self.index, "name": self.at.device_kind,
+                "vendor": "Google" if self.backend == "tpu" else "NVIDIA", "uuid": None,
+                "type": "gpu" if self.backend == "cuda" else "accelerator", "simulated": False, "readings": readings}
+
+    def reports(self):
+        return {"version": self.jax.__version__, "dtype": self.dtype.name,
+                "threads": len(os.sched_getaffinity(0))}
+
+    def cache(self):
+        return self.jax.config.jax_compilation_cache_dir
+
+
+class Gemm(Jax):
+    """C = A B, in every declared shape."""
+
+    def prepare(self):
+        self.names = assay_worker.shapes_of(self.tensors)
+        section = self.trial["workload"]["gemm"]
+        if section.get("result", "storage") != "storage":
+            raise Unsupported("JAX is asked for C in the type of the operands")
+        transposed = section.get("weights", "transposed") == "transposed"
+        self.b = {name: self.load(self.tensors["b" + name]) for name in self.names}
+        self.take(self.tensors)
+        self.result = {}
+        self.multiply = self.jax.jit(lambda a, b: self.np.matmul(a, b.T if transposed else b))
+
+    def take(self, tensors):
+        self.a = {name: self.load(tensors["a" + name]) for name in self.names}
+
+    def iterate(self, _):
+        for name in self.names:
+            self.result[name] = self.multiply(self.a[name], self.b[name])
+
+    def outputs(self):
+        return {"c" + name: self.store(c) for name, c in self.result.items()}
+
+
+class Gpt2(Jax):
+    """The model as workloads/models/gpt2.h describes it."""
+
+    def read_model(self, dtype):
+        model = self.trial["workload"]["model"]
+        self.layers, self.heads = model["layers"], model["heads"]
+        return {name: self.load(entry, dtype) for name, entry in self.tensors.items()
+                if name not in ("tokens", "targets")}
+
+    def norm(self, x, gain, bias):
+        wide = x.astype(self.np.float32)
+        centred = wide - wide.mean(-1, keepdims=True)
+        scale = self.jax.lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-5)
+        return (centred * scale).astype(x.dtype) * gain + bias
+
+    def forward(self, w, tokens):
+        sequences, length = tokens.shape
+        width = w["wte"].shape[1]
+        x = w["wte"][tokens] + w["wpe"][:length]
+        for i in range(self.layers):
+            h = f"h{i}."
+            qkv = self.norm(x, w[h + "ln1.g"], w[h + "ln1.b"]) @ w[h + "attn.w"] + w[h + "attn.b"]
+            q, k, v = (part.reshape(sequences, length, self.heads, -1) for part in self.np.split(qkv, 3, -1))
+            values = self.jax.nn.dot_product_attention(q, k, v, is_causal=True).reshape(sequences, length, width)
+            x = x + (values @ w[h + "attn_proj.w"] + w[h + "attn_proj.b"])
+            n = self.norm(x, w[h + "ln2.g"], w[h + "ln2.b"]) @ w[h + "fc.w"] + w[h + "fc.b"]
+            x = x + (self.jax.nn.gelu(n, approximate=True) @ w[h + "fc_proj.w"] + w[h + "fc_proj.b"])
+        return self.norm(x, w["lnf.g"], w["lnf.b"]) @ w["wte"].T
+
+
+class Prefill(Gpt2):
+    """Logits of every position."""
+
+    def prepare(self):
+        self.weights = self.read_model(self.dtype)
+        self.take(self.tensors)
+        self.model = self.jax.jit(self.forward)
+
+    def take(self, tensors):
+        self.pool = to_numpy(tensors["tokens"])  # on the host: uploading a batch is part of the work
+
+    def iterate(self, number):
+        self.result = self.model(self.weights, self.pool[number % len(self.pool)])
+
+    def outputs(self):
+        return {"logits": self.store(self.result)}
+
+
+class Training(Gpt2):
+    """A step: forward, backward, AdamW on weights in fp32, of which narrower precisions use a copy."""
+
+    def prepare(self):
+        weights = self.read_model(self.np.float32)
+        self.state = {"w": weights, "m": {name: self.np.zeros_like(w) for name, w in weights.items()},
+                      "v": {name: self.np.zeros_like(w) for name, w in weights.items()}}
+        self.steps = 0
+        self.take(self.tensors)
+        self.model = self.jax.jit(self.step, donate_argnums=0)
+
+    def take(self, tensors):
+        self.pool, self.targets = to_numpy(tensors["tokens"]), to_numpy(tensors["targets"])
+
+    def loss_of(self, weights, tokens, targets):
+        logits = self.forward({name: w.astype(self.dtype) for name, w in weights.items()}, tokens)
+        logits = self.jax.nn.log_softmax(logits.astype(self.np.float32))
+        return -self.np.take_along_axis(logits, targets[..., None], -1).mean()
+
+    def step(self, state, tokens, targets, step):
+        loss, gradients = self.jax.value_and_grad(self.loss_of)(state["w"], tokens, targets)
+        new = {"w": {}, "m": {}, "v": {}}
+        for name, gradient in gradients.items():
+            new["w"][name], new["m"][name], new["v"][name] = assay_worker.adamw(
+                self.trial["workload"]["optimizer"], step, self.np.sqrt, state, name, gradient)
+        return new, gradients, loss
+
+    def iterate(self, number):
+        at = number % len(self.pool)
+        self.steps += 1
+        step = numpy.array(assay_worker.adamw_step(self.trial, self.steps), numpy.float32)
+        self.result = self.model(self.state, self.pool[at], self.targets[at], step)
+        self.state, self.gradients, self.loss = self.result
+
+    def arrays(self, lead):
+        return {f"{lead}{kind}.{name}": self.store(array)
+                for kind, arrays in self.state.items() for name, array in arrays.items()}
+
+    def before(self):
+        self.kept = self.arrays("")
+
+    def outputs(self):
+        gradients = {"g." + name: self.store(array) for name, array in self.gradients.items()}
+        return {**self.kept, **gradients, **self.arrays("next."), "loss": self.store(self.loss.reshape(1))}
+
+
+KINDS = {"gemm": Gemm, "batched_inference": Prefill, "training_step": Training}
+
+if __name__ == "__main__":
+    assay_worker.serve("jax 1", KINDS)

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""A worker of assay that runs TensorFlow: products, prefill and training of GPT-2, as graphs or by XLA."""
+
+import os
+
+import numpy
+
+import assay_worker
+from assay_worker import Unsupported, from_numpy, to_numpy
+
+PRECISIONS = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "fp64": "float64"}
+
+
+class TensorFlow(assay_worker.Work):
+    """What every work by TensorFlow has in common."""
+
+    framework, precisions = "tensorflow", tuple(PRECISIONS)
+
+    def __init__(self, trial, tensors):
+        super().__init__(trial, tensors)
+        os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+        import tensorflow
+
+        self.tf, self.functions = tensorflow, []
+        tensorflow.config.threading.set_intra_op_parallelism_threads(self.threads)
+        tensorflow.config.threading.set_inter_op_parallelism_threads(1)
+        self.dtype = getattr(tensorflow, PRECISIONS[self.precision])
+
+    def compiled(self, function):
+        self.functions.append(self.tf.function(function, jit_compile=self.mode == "xla"))
+        return self.functions[-1]
+
+    def compilations(self):
+        return sum(function.experimental_get_tracing_count() for function in self.functions)
+
+    def load(self, entry, dtype=None):
+        return self.tf.constant(to_numpy(entry).astype((dtype or self.dtype).as_numpy_dtype))
+
+    def store(self, tensor):
+        return from_numpy(tensor.numpy())
+
+    def reports(self):
+        return {"version": self.tf.__version__, "dtype": self.dtype.name,
+                "threads": self.tf.config.threading.get_intra_op_parallelism_threads()}
+
+
+class Gemm(TensorFlow):
+    """C = A B, in every declared shape."""
+
+    def prepare(self):
+        self.names = assay_worker.shapes_of(self.tensors)
+        section = self.trial["workload"]["gemm"]
+        if section.get("result", "storage") != "storage":
+            raise Unsupported("TensorFlow is asked for C in the type of the operands")
+        transposed = section.get("weights", "transposed") == "transposed"
+        self.b = {name: self.load(self.tensors["b" + name]) for name in self.names}
+        self.take(self.tensors)
+        self.c = {}
+        self.multiply = self.compiled(lambda a, b: self.tf.matmul(a, b, transpose_b=transposed))
+
+    def take(self, tensors):
+        self.a = {name: self.load(tensors["a" + name]) for name in self.names}
+
+    def iterate(self, _):
+        for name in self.names:
+            self.c[name] = self.multiply(self.a[name], self.b[name])
+
+    def outputs(self):
+        return {"c" + name: self.store(c) for name, c in self.c.items()}
+
+
+class Gpt2(TensorFlow):
+    """The model as workloads/models/gpt2.h describes it."""
+
+    def read_model(self, dtype):
+        model = self.trial["workload"]["model"]
+        self.layers, self.heads = model["layers"], model["heads"]
+        return {name: self.load(entry, dtype) for name, entry in self.tensors.items()
+                if name not in ("tokens", "targets")}
+
+    def norm(self, x, gain, bias):
+        tf = self.tf
+        wide = tf.cast(x, tf.float32)
+        mean, variance = tf.nn.moments(wide, -1, keepdims=True)
+        return tf.cast((wide - mean) * tf.math.rsqrt(variance + 1e-5), x.dtype) * gain + bias
+
+    def linear(self, x, w, name):
+        width = x.shape[-1]
+        flat = self.tf.matmul(self.tf.reshape(x, (-1, width)), w[name + ".w"]) + w[name + ".b"]
+        return self.tf.reshape(flat, (*x.shape[:-1], flat.shape[-1]))
+
+    def attention(self, qkv, mask):
+        tf = self.tf
+        sequences, length, width = qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3
+        q, k, v = tf.unstack(tf.transpose(tf.reshape(
+            qkv, (sequences, length, 3, self.heads, width // self.heads)), (2, 0, 3, 1, 4)))
+        scores = tf.cast(tf.matmul(q, k, transpose_b=True), tf.float32) * (width // self.heads) ** -0.5
+        values = tf.matmul(tf.cast(tf.nn.softmax(scores + mask), v.dtype), v)
+        return tf.reshape(tf.transpose(values, (0, 2, 1, 3)), (sequences, length, width))
+
+    def forward(self, w, tokens):
+        tf, length = self.tf, tokens.shape[1]
+        mask = tf.constant(numpy.triu(numpy.full((length, length), -1e30, numpy.float32), 1))
+        x = tf.gather(w["wte"], tokens) + w["wpe"][:length]
+        for i in range(self.layers):
+            h = f"h{i}."
+            qkv = self.linear(self.norm(x, w[h + "ln1.g"], w[h + "ln1.b"]), w, h + "attn")
+            x = x + self.linear(self.attention(qkv, mask), w, h + "attn_proj")
+            n = self.linear(self.norm(x, w[h + "ln2.g"], w[h + "ln2.b"]), w, h + "fc")
+            x = x + self.linear(tf.nn.gelu(n, approximate=True), w, h + "fc_proj")
+        x = self.norm(x, w["lnf.g"], w["lnf.b"])
+        logits = tf.matmul(tf.reshape(x, (-1, x.shape[-1])), w["wte"], transpose_b=True)
+        return tf.reshape(logits, (*tokens.shape, logits.shape[-1]))
+
+
+class Prefill(Gpt2):
+    """Logits of every position."""
+
+    def prepare(self):
+        weights = self.read_model(self.dtype)
+        self.take(self.tensors)
+        self.model = self.compiled(lambda tokens: self.forward(weights, tokens))
+
+    def take(self, tensors):
+        self.pool = to_numpy(tensors["tokens"])  # uploading a batch is part of the work
+
+    def iterate(self, number):
+        self.logits = self.model(self.tf.constant(self.pool[number % len(self.pool)]))
+
+    def outputs(self):
+        return {"logits": self.store(self.logits)}
+
+
+class Training(Gpt2):
+    """A step: forward, backward, AdamW on weights in fp32, of which narrower precisions use a copy."""
+
+    def prepare(self):
+        tf = self.tf
+        self.state = {"w": {name: tf.Variable(w) for name, w in self.read_model(tf.float32).items()}}
+        for kind in "mv":
+            self.state[kind] = {name: tf.Variable(tf.zeros_like(w)) for name, w in self.state["w"].items()}
+        self.steps = 0
+        self.take(self.tensors)
+        self.model = self.compiled(self.step)
+
+    def take(self, tensors):
+        self.pool, self.targets = to_numpy(tensors["tokens"]), to_numpy(tensors["targets"])
+
+    def step(self, tokens, targets, step):
+        tf = self.tf
+        names = list(self.state["w"])
+        with tf.GradientTape() as tape:
+            logits = self.forward({name: tf.cast(w, self.dtype) for name, w in self.state["w"].items()}, tokens)
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(targets, tf.cast(logits, tf.float32)))
+        gradients = {name: tf.convert_to_tensor(gradient) for name, gradient in
+                     zip(names, tape.gradient(loss, [self.state["w"][name] for name in names]))}
+        for name in names:
+            new = assay_worker.adamw(self.trial["workload"]["optimizer"], step, tf.sqrt, self.state, name,
+                                     gradients[name])
+            for kind, array in zip("wmv", new):
+                self.state[kind][name].assign(array)
+        return loss, gradients
+
+    def iterate(self, number):
+        at = number % len(self.pool)
+        self.steps += 1
+        step = self.tf.constant(numpy.array(assay_worker.adamw_step(self.trial, self.steps), numpy.float32))
+        self.loss, self.gradients = self.model(self.tf.constant(self.pool[at]), self.tf.constant(self.targets[at]),
+                                               step)
+
+    def arrays(self, lead):
+        return {f"{lead}{kind}.{name}": self.store(array)
+                for kind, arrays in self.state.items() for name, array in arrays.items()}
+
+    def before(self):
+        self.kept = self.arrays("")
+
+    def outputs(self):
+        gradients = {"g." + name: self.store(array) for name, array in self.gradients.items()}
+        return {**self.kept, **gradients, **self.arrays("next."), "loss": self.store(self.tf.reshape(self.loss, [1]))}
+
+
+KINDS = {"gemm": Gemm, "batched_inference": Prefill, "training_step": Training}
+
+if __name__ == "__main__":
+    assay_worker.serve("tensorflow 1", KINDS)

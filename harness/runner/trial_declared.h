@@ -1,0 +1,40 @@
+/*
+ * trial_declared - what is demanded of another program than assay's own worker, besides the clauses
+ * of the protocol: that it is the process whose files are recorded, and, of a declared one, that it
+ * is made of the packages that it was installed with and ran as the plan says. Each function
+ * returns INVALID with what is wrong, its name first ("worker.device: ...").
+ */
+#ifndef ASSAY_RUNNER_TRIAL_DECLARED_H
+#define ASSAY_RUNNER_TRIAL_DECLARED_H
+
+#include <sys/types.h>
+
+#include <jansson.h>
+
+#include "harness/core/status.h"
+#include "harness/runner/maps.h"
+#include "harness/runner/trial.h"
+
+/* worker.process: no process that `pid` started has the channel (`channel_fd`, the harness's end of
+ * it) too: a wrapper that does not exec, or a fork that measures in its place. */
+enum status trial_declared_process(pid_t pid, int channel_fd, struct error *err);
+
+/* worker.device: the opened device (body of the worker's message) is the one of the plan. */
+enum status trial_declared_device(const struct trial_request *request, const json_t *device,
+                                  struct error *err);
+
+/*
+ * worker.precision, worker.threads: what the program says of itself in member "framework" of its
+ * facts is what the plan says. What it does not say is not compared.
+ */
+enum status trial_declared_facts(const struct trial_request *request, const json_t *facts,
+                                 struct error *err);
+
+/*
+ * worker.packages: each file of its folder that was mapped (`list`) has the content that a package
+ * was installed with, and the module that it shares is assay's.
+ */
+enum status trial_declared_files(const struct trial_request *request, const struct maps_list *list,
+                                 struct maps_cache *cache, struct error *err);
+
+#endif

@@ -1,0 +1,128 @@
+"""Workers in Python: how their module speaks the protocol, and, with --wheels, what those frameworks
+compute that are installed (in ASSAY_WORKERS, else test-workers)."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import CliTest, run_tests  # noqa: E402
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+PATTERN = os.path.join(ROOT, "tests", "support", "pattern_worker.py")
+WHEELS = "--wheels" in sys.argv
+
+
+class Protocol(CliTest):
+    """Of a work in Python's standard library."""
+
+    def measure(self, **environment):
+        return self.assay("run", "synthetic", "--device", "null:0", "--protocol",
+                          self.write("evidence.yaml", self.EVIDENCE), "--db", self.db, "--json",
+                          ASSAY_WORKER=PATTERN, **environment)
+
+    def test_trials(self):
+        results = []
+        for _ in range(2):
+            call = self.measure()
+            self.assertEqual((call.status, call.json()["trials_ok"]), (0, 5), call.err)
+            results.append(call.json()["results"][0]["id"])
+        self.assertEqual(self.assay("verify", self.db).status, 0)
+        self.assertEqual({phase for phase, in self.query("SELECT phase FROM verification WHERE passed")},
+                         {"verify_before", "spot_check", "verify_after"})
+        verdict = self.assay("compare", *results, "--json", "--db", self.db).json()["comparability"]
+        self.assertEqual((verdict["verdict"], verdict["reasons"]), ("comparable_except", []))
+
+    def test_an_output_that_is_kept(self):
+        """Right at first, and stale once the inputs are others."""
+        call = self.measure(PATTERN="kept")
+        self.assertEqual(call.status, 1, call.out)
+        self.assertEqual(set(self.query("SELECT status FROM trial_end")), {("check_failed",)})
+        self.assertEqual(set(self.query("SELECT passed FROM verification WHERE phase = 'verify_before'")), {(1,)})
+        (message,), *_ = self.query("SELECT message FROM trial_end")
+        self.assertIn("the outputs handed over (", message)
+
+    def test_compiles_in_the_window(self):
+        """Its samples are of more than the work, which the module finds and says."""
+        call = self.measure(PATTERN="compiles")
+        self.assertEqual(call.status, 1, call.out)
+        for status, message in self.query("SELECT status, message FROM trial_end"):
+            self.assertEqual(status, "invalid", message)
+            self.assertRegex(message, "the framework compiled [1-9][0-9]* times in the window")
+
+    def test_compiles_too_long(self):
+        self.FAST = CliTest.FAST.replace("200s", "3s")
+        call = self.run_synthetic(ASSAY_WORKER=PATTERN, PATTERN="sleeps")
+        self.assertEqual(call.status, 1, call.out)
+        for status, message in self.query("SELECT status, message FROM trial_end"):
+            self.assertEqual(status, "timeout", message)
+            self.assertIn("no word from the worker for 3 s, the protocol's `trial_timeout` (after hello)", message)
+
+    def test_other_work(self):
+        call = self.assay("run", "triad", "--device", "null:0", "--precision", "fp32", "--protocol", self.fast(),
+                          "--db", self.db, ASSAY_WORKER=PATTERN)
+        self.assertEqual(call.status, 1, call.out)
+        for status, message in self.query("SELECT status, message FROM trial_end"):
+            self.assertEqual(status, "unsupported", message)
+            self.assertIn("hands over no inputs", message)
+
+
+class Frameworks(CliTest):
+    """What each declares, in each of its modes, by our own checks."""
+
+    def environment(self, **changes):
+        place = os.environ.get("ASSAY_WORKERS", os.path.join(os.getcwd(), "test-workers"))
+        return super().environment(**{"ASSAY_WORKERS": place, **changes})
+
+    def measure(self, name, workload, *words):
+        rows = [row for row in self.assay("worker", "list", "--json").json() if row["name"] == name]
+        if not rows[0]["installed"]:
+            self.skipTest(f"{name} is not installed (`assay worker install {name}`)")
+        for mode in rows[0]["modes"] or [None]:
+            self.new_db()
+            call = self.assay("run", workload, "--device", "cpu:0", "--worker", name + (f",mode={mode}" if mode else ""),
+                              "--protocol", self.write("fast.yaml", self.FAST.replace("trials: 2", "trials: 1")),
+                              "--db", self.db, "--json", *words)
+            for status, message in self.query("SELECT status, message FROM trial_end"):
+                self.assertEqual(status, "ok", message)
+            self.assertEqual(call.status, 0, call.err)
+            self.assertEqual(self.assay("verify", self.db).status, 0)
+            for row in call.json()["results"]:
+                facts = self.assay("show", row["id"], "--db", self.db, "--json").json()["trials"][0]["facts"]
+                self.assertEqual([facts["framework"][key] for key in ("name", "mode", "precision")],
+                                 [name, mode, row["precision"]])
+                self.assertEqual(facts["conduct"]["checks"], "assay")
+            yield {output: error for output, error in self.query(
+                "SELECT c.precision || ' ' || v.output, max(v.error) FROM verification v JOIN trial t ON t.id = v.trial"
+                " JOIN cell c ON c.id = t.cell GROUP BY 1")}
+
+    def prefill(self, name):
+        for errors in self.measure(name, "gpt2_tiny_batched_inference", "--batch", "4"):
+            # The precision that it computes in shows: between the rounding of bf16 and its bound.
+            self.assertLess(errors["fp32 logits.last"], 1e-5)
+            self.assertGreater(errors["bf16 logits.last"], 1e-3)
+
+    def training(self, name):
+        for errors in self.measure(name, "gpt2_tiny_training_step"):
+            self.assertLessEqual({f"fp32 {output}" for output in ("loss", "grad.wte", "grad.blocks", "adamw.parameters",
+                                                                  "adamw.m", "adamw.v", "adamw.still")}, set(errors))
+            self.assertLess(errors["fp32 grad.wte"], 1e-4)
+            self.assertGreater(errors["bf16 grad.wte"], 1e-4)
+
+    def products(self, name):
+        for errors in self.measure(name, "gemm_512", "--precision", "fp32,bf16"):
+            self.assertIn("bf16 c", errors)
+
+
+def add(name, part):
+    setattr(Frameworks, f"test_{name}_{part}", lambda self: getattr(self, part)(name))
+
+
+for framework in ("pytorch", "jax", "tensorflow"):
+    for piece in ("prefill", "training", "products"):
+        add(framework, piece)
+
+
+if __name__ == "__main__":
+    del globals()["Protocol" if WHEELS else "Frameworks"]
+    sys.argv = [word for word in sys.argv if word != "--wheels"]
+    run_tests()
