@@ -49,13 +49,17 @@ class Stack(CliTest):
             self.assertFalse(row["installed"])
             names = [package.split("==") for package in row["packages"][::2]]
             self.assertIn([row["name"], row["version"]], names)
-            self.assertIn("intel-cmplr-lib-rt", [name for name, _ in names])
+            self.assertEqual(row["name"] == "intel-opencl-rt", "intel-cmplr-lib-rt" in [name for name, _ in names])
+            self.assertEqual(row["driver"] is None, bool(row["libraries"]))
             for digest in row["packages"][1::2]:
                 self.assertRegex(digest, "^sha256:[0-9a-f]{64}$")
+        self.assertLessEqual({("nvrtc", "nvidia-cuda-nvrtc"), ("cublaslt", "nvidia-cublas"), ("cudnn", "nvidia-cudnn-cu13")},
+                             {(library, row["name"]) for row in rows for library in row["libraries"]})
         self.assertIn("there are intel-opencl-rt", self.assay("stack", "show", "openvino").err)
         self.assertIn("there is no worker", self.assay("worker", "show", "intel-opencl-rt").err)
         self.assertIn("takes no settings", self.assay("stack", "show", "intel-opencl-rt,mode=x").err)
-        for line, word in (("driver: ../x.so", "leads elsewhere"), ("stack: a/b", "`stack`")):
+        for line, word in (("driver: ../x.so", "leads elsewhere"), ("stack: a/b", "`stack`"),
+                           ("libraries: [{name: x, path: ../x.so}]", "`driver` or `libraries`")):
             key = line.split(":")[0]
             text = "".join(x for x in DECLARATION.splitlines(True) if not x.startswith(key)) + line + "\n"
             self.assertIn(word, self.assay("stack", "show", self.write("made-up/wrong.yaml", text)).err)
@@ -85,6 +89,32 @@ class Stack(CliTest):
         self.assertEqual(self.assay("stack", "remove", self.name).status, 0)
         self.assertEqual(self.installed(), ["made-up@1.0.0"])
         self.assertIn("made-up@2.1.0 is not installed", self.assay("stack", "remove", self.name).err)
+
+    def test_libraries(self):
+        """Of a vendor, in versions: found by name, opened by an arm, put down to what changed."""
+        self.write("made-up/stack.yaml", DECLARATION.split("driver:")[0] +
+                   "libraries:\n  - {name: nvrtc, path: vendor/lib/libfancy.so}\n")
+        for version in ("2.1.0", "1.0.0"):
+            self.lock(version, make_wheel(self.wheels, "made_up", version,
+                                          {"vendor/lib/libfancy.so.2": f"version {version}".encode()}))
+            self.assertEqual(self.install(f"{self.name}@{version}").status, 0)
+        row, = self.assay("stack", "show", self.name, "--json").json()
+        self.assertEqual((row["driver"], row["libraries"]), (None, {"nvrtc": "vendor/lib/libfancy.so"}))
+        words = ("ab", "synthetic", "--device", "null:0", "--protocol", self.write("e.yaml", self.EVIDENCE), "--db",
+                 self.db)
+        declared = os.path.join(self.folder, "made-up", "stack.yaml")
+        call = self.assay(*words, "--a", f"lib:nvrtc={declared}@1.0.0", "--b", f"lib:nvrtc={declared}", "--json")
+        self.assertEqual(call.status, 0, call.err)
+        shown = [self.assay("show", f"last/{number}", "--db", self.db, "--json").json() for number in (1, 2)]
+        paths = [cell["trials"][0]["environment"]["host"]["variable.ASSAY_LIB_NVRTC"]["value"] for cell in shown]
+        for path, version in zip(paths, ("1.0.0", "2.1.0")):
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual(file.read(), f"version {version}")
+        call = self.assay(*words, "--a", f"lib:cudnn={declared}", "--b", "env:A=1")
+        self.assertIn('has no library "cudnn"; it has nvrtc', call.err)
+        for name, word in (("nvidia-cuda-nvrtc@13.0", "`assay stack install nvidia-cuda-nvrtc@13.0.88`"),
+                           ("nvidia-cuda-nvrtc@9", 'has no version "9"')):
+            self.assertIn(word, self.assay(*words, "--a", "lib:nvrtc=" + name, "--b", "env:A=1").err)
 
     def test_named_by_an_arm(self):
         for name, word in (("intel-opencl-rt@2024", "`assay stack install intel-opencl-rt@2024.2.2`"),
