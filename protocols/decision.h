@@ -59,6 +59,8 @@ struct decision {
 enum status decision_load(const char *path, struct decision *ret, struct error *err);
 /* Puts FILE:LINE before a message that begins with a place, as "options[1].item: ...". */
 void decision_locate(const struct decision *decision, struct error *err);
+/* Says of an error in what the file holds that `key` names ("prices"): file and line of the key. */
+void decision_locate_key(const struct decision *decision, const char *key, struct error *err);
 void decision_finish(struct decision *decision); /* takes a zeroed one */
 
 /* What a name of a figure means. */

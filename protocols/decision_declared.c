@@ -386,6 +386,16 @@ void decision_locate(const struct decision *decision, struct error *err)
     declaration_locate(decision->declaration, err);
 }
 
+void decision_locate_key(const struct decision *decision, const char *key, struct error *err)
+{
+    const enum status code = err->code;
+    char message[ERROR_MESSAGE_MAX];
+
+    memcpy(message, err->message, sizeof(message));
+    declaration_error(decision->declaration, key, err, "%s: %s", key, message);
+    err->code = code;
+}
+
 void decision_finish(struct decision *decision)
 {
     declaration_finish(decision->declaration);

@@ -75,5 +75,10 @@ enum status quantity_read(const char *text, enum metric_id metric, const char *u
         return error_set(err, STATUS_INVALID, "\"%s\" %s: %s is written with %s", text,
                          *rest ? "has another unit" : "has no unit", metrics[metric].id, wanted);
     *ret = value * factor;
+    if (metric == METRIC_ATTAINMENT && *ret > 1)
+        return error_set(err, STATUS_INVALID,
+                         "\"%s\" is more than all requests: write a share up to 100 %%, such as 95 "
+                         "%% or 0.95",
+                         text);
     return STATUS_OK;
 }

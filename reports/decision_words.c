@@ -7,6 +7,7 @@
 #include "harness/core/member.h"
 #include "protocols/decision.h"
 #include "reports/view.h"
+#include "results/analysis/cost.h"
 
 static void append_digits(struct text *out, double value)
 {
@@ -417,6 +418,15 @@ void decision_sure_words(struct text *out, const json_t *body)
         if (member_text(option, "reason")[0])
             text_append_format(out, " %s: %s.", member_text(option, "name"),
                                member_text(option, "reason"));
+    }
+    json_array_foreach(json_object_get(body, "notes"), i, option)
+    {
+        if (!strcmp(member_text(option, "text"), COST_NOT_VALID))
+            text_append_format(
+                out, " The price in line %lld was not valid on %s.",
+                (long long)json_integer_value(json_object_get(option, "line")),
+                member_text(json_object_get(json_object_get(body, "decision"), "assumptions"),
+                            "as_of"));
     }
 }
 

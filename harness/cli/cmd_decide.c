@@ -150,6 +150,16 @@ static int decide(const struct command_line *line, struct store *store, void *co
     return result;
 }
 
+/* A file that cannot be read is wrong where the decision names it; one that says something wrong,
+ * in its own line. */
+static enum status named_by(const struct decision *decision, const char *key, enum status status,
+                            struct error *err)
+{
+    if (status != STATUS_OK && status != STATUS_INVALID)
+        decision_locate_key(decision, key, err);
+    return status;
+}
+
 static int run(const struct command_line *line)
 {
     struct request request = {.prices = NULL};
@@ -158,9 +168,11 @@ static int run(const struct command_line *line)
     int result;
 
     if (status == STATUS_OK && request.decision.prices)
-        status = price_sheet_read(request.decision.prices, &request.prices, &err);
+        status = named_by(&request.decision, "prices",
+                          price_sheet_read(request.decision.prices, &request.prices, &err), &err);
     if (status == STATUS_OK && request.decision.peaks)
-        status = peak_sheet_read(request.decision.peaks, &request.peaks, &err);
+        status = named_by(&request.decision, "peaks",
+                          peak_sheet_read(request.decision.peaks, &request.peaks, &err), &err);
     result =
         status == STATUS_OK ? with_store(line, STORE_READ, decide, &request) : command_fail(&err);
     decision_finish(&request.decision);

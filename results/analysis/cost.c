@@ -89,7 +89,7 @@ static void use(struct question *question, json_t *row)
     json_t *known;
 
     if (!is_valid(question, row))
-        note(question, "price_not_valid", row, "the price is not valid on the day of the figures");
+        note(question, "price_not_valid", row, COST_NOT_VALID);
     json_array_foreach(question->used, i, known) if (known == row) return;
     json_array_append(question->used, row);
 }

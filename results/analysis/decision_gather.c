@@ -70,7 +70,9 @@ static enum status load_option(struct gathered *g, size_t index, struct error *e
     enum status status = store_find_cell(g->store, id, &cell, err);
 
     if (status != STATUS_OK)
-        return fault(err, "options", index, ".result", "there is no result %s", id);
+        return fault(err, "options", index, ".result",
+                     "there is no result %s; write CAMPAIGN/NUMBER, as `assay results` lists them",
+                     id);
     status = store_cell_json(g->store, cell, &option->record, err);
     if (status == STATUS_OK)
         status = fields_from_record(option->record, &option->fields, err);

@@ -19,6 +19,8 @@ static const struct sheet_column columns[] = {
     {"quote_id", SHEET_TEXT, false},    {"confidential", SHEET_BOOLEAN, false},
 };
 
+#define TERM_MAX 1200 /* months */
+
 /* The one of a sheet, and where it stands first. */
 struct currency {
     const char *name; /* in the rows */
@@ -42,6 +44,8 @@ static enum status check_row(void *context, const char *origin, json_t *row, uin
     const char *unit_name = json_string_value(json_object_get(row, "unit"));
     const enum price_kind kind = price_kind_find(kind_name);
     const enum price_unit unit = price_unit_find(unit_name);
+    const char *from = json_string_value(json_object_get(row, "valid_from"));
+    const char *to = json_string_value(json_object_get(row, "valid_to"));
     const double amount = number_of(row, "amount", 0);
 
     if (kind == PRICE_KIND_COUNT)
@@ -71,6 +75,11 @@ static enum status check_row(void *context, const char *origin, json_t *row, uin
     if (unit == PRICE_EACH && !(number_of(row, "term_months", 0) >= 1))
         return sheet_refuse(origin, line, "term_months", "",
                             "what is bought is paid over a term; write its months, from 1", err);
+    if (number_of(row, "term_months", 1) > TERM_MAX)
+        return sheet_refuse(origin, line, "term_months", "",
+                            "is the months over which it is paid, at most 1200", err);
+    if (from && to && strcmp(from, to) > 0)
+        return sheet_refuse(origin, line, "valid_to", to, "lies before valid_from", err);
     if (number_of(row, "residual", 0) > 1)
         return sheet_refuse(origin, line, "residual", "", "is a share of the price, from 0 to 1",
                             err);

@@ -43,9 +43,13 @@ static enum status take_header(void *context, const char *const *names, size_t c
         while (c < form->count && strcmp(form->columns[c].name, names[i]) != 0)
             c++;
         if (c == form->count) {
-            char what[80];
+            char what[100];
+            const char *between = strpbrk(names[i], ";\t|");
 
-            snprintf(what, sizeof(what), "no such column; `assay %s --help` lists them",
+            snprintf(what, sizeof(what),
+                     between && count == 1 ? "put commas between the fields"
+                                           : "no such column (small letters count); `assay %s "
+                                             "--help` lists them",
                      form->command);
             return sheet_refuse(sheet->origin, 1, "column", names[i], what, err);
         }

@@ -148,6 +148,7 @@ version: 1
                 ({"declared": "-5 calls/s"}, 7, "write a positive number"),
                 ({"declared": "9 kB/s"}, 7, "another unit: item_rate is written with calls/s"),
                 ({"limiting": "10 kcalls/s"}, 8, "must be worse than what is declared"),
+                ({"metric": "attainment", "declared": "105 %", "limiting": "90 %"}, 7, "more than all requests"),
                 ({"metric": "speed"}, 5, "no metric that assay measures"),
                 ({"limit": "at_most"}, 6, "write at_least"),
                 ({"limit": "about"}, 6, "write at_least or at_most"),

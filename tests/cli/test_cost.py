@@ -116,6 +116,8 @@ class Cost(CliTest):
             "card,device,EUR,1,,,each,48,1.5,,,,,": "share of the price",
             "card,device,EUR,1,,,each,48,,0.5,,,,": "at least 1 device",
             "card,device,EUR,1,,,each,48,,,,2026-02-30,,": "write a day",
+            "card,device,EUR,1,,,each,48,,,2026-12-31,2026-01-01,,": "2: valid_to \"2026-01-01\": lies before valid_from",
+            "card,device,EUR,1,,,each,1201,,,,,,": "at most 1200",
             "card,energy,EUR,1,,,month,,,,,,,": "by the kWh",
             "card,cloud,EUR,1,,,each,12,,,,,,": "an hour or a month",
             good + "\nroom,colocation,USD,1,,,month,,,,,,,": "3: currency \"USD\", but line 2 has \"EUR\"",
@@ -129,6 +131,8 @@ class Cost(CliTest):
             self.assertIn(words, call.err)
         call = self.cost(self.write("prices.csv", "item,kind,currency,amount,unit,colour\n"))
         self.assertIn("column \"colour\": no such column", call.err)
+        call = self.cost(self.write("prices.csv", "item;kind;currency;amount;unit\n"))
+        self.assertIn("prices.csv:1: column \"item;kind;currency;amount;unit\": put commas", call.err)
         self.assertIn("there is no column \"unit\"",
                       self.cost(self.write("prices.csv", "item,kind,currency,amount\n")).err)
         for words in (("--discount", "2"), ("--pue", "0.9"), ("--utilisation", "0"), ("--as-of", "soon")):

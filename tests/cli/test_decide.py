@@ -388,7 +388,7 @@ class Decide(CliTest):
         cost = ("cost_per_million_items",)
         cases = (
             (((one, ("two", other, "small", "")), cost), "decision.yaml:8: options[1].result: ", "makes a result that does"),
-            (((one, ("two", "ffffffff/9", "small", "")), cost), "decision.yaml:8: options[1].result", "there is no result"),
+            (((one, ("two", "ffffffff/9", "small", "")), cost), "decision.yaml:8: options[1].result", "there is no result ffffffff/9; write CAMPAIGN/NUMBER"),
             (((one, ("one", second, "small", "")), cost), "decision.yaml:8", "another option has the name"),
             (((one, ("two", second, "nothing", "")), cost), "decision.yaml:8: options[1].item", "has the item \"nothing\""),
             (((one, ("two", second, "small", ", kind: leased")), cost), "decision.yaml:8", "write device (bought) or cloud"),
@@ -414,6 +414,8 @@ class Decide(CliTest):
             (((one, two), cost, "requirements: [{figure: cost_per_hour, at_most: \"5\"}]\n"), "decision.yaml:10", "the currency of the price sheet"),
             (((one, two), cost, "requirements: [{figure: cost_per_hour, at_most: 5 USD}]\n"), "decision.yaml:10", "which has EUR"),
             (((one, two), cost, "requirements: [{contract: nothing.yaml}]\n"), "nothing.yaml", ""),
+            (((one, two), cost, "requirements: [{figure: attainment, at_least: 90}]\n"), "decision.yaml:10", "more than all requests"),
+            (((one, two), cost, "", "{as_of: 2026-11-24}", "nothing.csv"), "decision.yaml:4: prices: ", "nothing.csv: No such file"),
             (((one,), cost), "decision.yaml:", "options"),
         )
         for (words, place, what) in cases:
@@ -432,7 +434,9 @@ class Decide(CliTest):
             self.assertIn(what, self.decide(good, status=(2,)).err)
         self.assertEqual(self.query("SELECT count(*) FROM comparison"), [(0,)])
         self.sheet("card,device,EUR,6,,,each,48,,,2026-01-01,,", "small,device,EUR,6,,,each,48,,,,,")
-        self.assertIn("one: line 2: the price is not valid on the day", self.decide(good).out)
+        call = self.decide(good)
+        self.assertIn("one: line 2: the price is not valid on the day", call.out)
+        self.assertIn("The price in line 2 was not valid on 2026-11-24.", call.out)  # with the answer, too
 
 
 if __name__ == "__main__":
