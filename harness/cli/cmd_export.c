@@ -195,7 +195,8 @@ const struct command command_export = {
     .arguments = "FORMAT [ID]...",
     .summary = "Write results in a format that other programs read",
     .text =
-        "FORMAT is csv (a row a result), csv-samples (a row a raw sample), json or jsonl (whole "
+        "FORMAT is csv (a row a result), csv-samples (a row a raw sample), parquet (as csv, by the "
+        "program duckdb), json or jsonl (whole "
         "records), cyclonedx (the stack of one result, CycloneDX 1.6), intoto (in-toto "
         "Statement v1), openmetrics, or mlperf (lines :::MLLOG). ID is a result (9f2c41aa/3) or "
         "a campaign (9f2c41aa, last); without one, all results that pass the options. Every "
@@ -205,6 +206,6 @@ const struct command command_export = {
     .arguments_min = 1,
     .arguments_max = 1000,
     .completes = "RESULT|CAMPAIGN",
-    .first_words = "csv csv-samples json jsonl cyclonedx intoto openmetrics mlperf",
+    .first_words = "csv csv-samples parquet json jsonl cyclonedx intoto openmetrics mlperf",
     .run = run,
 };

@@ -54,6 +54,11 @@ static const char *const result_keys[] = {
     "foreign_worker",
 };
 
+const char *csv_export_key(size_t index)
+{
+    return index < sizeof(result_keys) / sizeof(result_keys[0]) ? result_keys[index] : NULL;
+}
+
 static enum status check_file(FILE *file, struct error *err)
 {
     if (!ferror(file))

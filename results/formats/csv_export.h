@@ -32,6 +32,9 @@ void csv_export_series_header(FILE *file);
 enum status csv_export_series_rows(struct store *store, int64_t cell, FILE *file,
                                    struct error *err);
 
+/* The columns of csv_export_results before those of metrics, in their order; NULL past the last. */
+const char *csv_export_key(size_t index);
+
 /* Rows of store_list_results, its keys as the header. */
 enum status csv_export_results(const json_t *rows, FILE *file, struct error *err);
 

@@ -12,6 +12,7 @@
 static const struct export_format formats[] = {
     {"csv", "a row a result, with its context", false, export_csv},
     {"csv-samples", "a row a raw sample, each with its context", false, export_csv_samples},
+    {"parquet", "the columns of csv as Parquet, where duckdb is", false, export_parquet},
     {"json", "whole records, as an array", false, export_json},
     {"jsonl", "whole records, one canonical JSON object a line", false, export_jsonl},
     {"cyclonedx", "the stack of one result: CycloneDX 1.6 (JSON)", true, export_cyclonedx},

@@ -60,6 +60,8 @@ export_fn export_cyclonedx;
 export_fn export_intoto;
 /* OpenMetrics text: rates, times and counts of trials, the context as labels. */
 export_fn export_openmetrics;
+/* The columns of export_csv as Parquet, by the program duckdb; UNAVAILABLE where there is none. */
+export_fn export_parquet;
 /* Lines `:::MLLOG {...}` as MLPerf's logs have them. */
 export_fn export_mlperf;
 

@@ -122,6 +122,32 @@ class Export(CliTest):
                              "'=HYPERLINK(\"x\")\\x1B[31m\\xE2\\x80\\xAE")
             self.assertNotIn("\x1b", text)
 
+    def test_parquet(self):
+        """The columns of the CSV by duckdb itself; what a spreadsheet would run keeps its characters here."""
+        with forge.Forgery(self.db) as forgery:
+            forgery.db.execute("UPDATE device SET name = '=HYPERLINK(\"x\")'")
+        path = os.path.join(self.folder, "r.parquet")
+        if not shutil.which("duckdb"):
+            self.skipTest("no duckdb (pip install duckdb-cli)")
+        self.export("parquet", "-o", path)
+        done = subprocess.run(["duckdb", "-json", "-c", f"FROM '{path}'"], capture_output=True, text=True, check=True)
+        (row,) = json.loads(done.stdout)
+        (line,) = csv.DictReader(io.StringIO(self.export("csv")))
+        self.assertEqual(list(row), list(line))
+        self.assertEqual(row["device"], '=HYPERLINK("x")')
+        for name, text in line.items():
+            if name == "simulated":
+                self.assertEqual(row[name], text == "1")
+            elif name != "device":
+                self.assertEqual("" if row[name] is None else row[name], type(row[name] or "")(text), name)
+
+    def test_parquet_without_duckdb(self):
+        path = os.path.join(self.folder, "r.parquet")
+        call = self.assay("export", "parquet", "-o", path, "--db", self.db, PATH="/nonexistent")
+        self.assertEqual(call.status, 3, call.err)
+        self.assertIn("pip install duckdb-cli", call.err)
+        self.assertFalse(os.path.exists(path))
+
     def test_csv_samples(self):
         rows = list(csv.DictReader(io.StringIO(self.export("csv-samples", self.id))))
         stored = self.query("SELECT sum(count) FROM series")[0][0]
