@@ -10,12 +10,11 @@ import sqlite3
 import subprocess
 import sys
 import time
-import unittest
 import urllib.parse
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest  # noqa: E402
+from assay_cli import CliTest, run_tests  # noqa: E402
 
 REPORTS = os.path.join(os.path.dirname(__file__), "..", "..", "reports")
 METADATA = os.path.join(REPORTS, "datasette", "metadata.yaml")
@@ -113,6 +112,57 @@ class Explore(CliTest):
             self.assertFalse(taken & cells, panel["title"])
             taken |= cells
 
+    def test_the_dashboard_is_grafanas(self):
+        """Read by Grafana's own types (grafana-foundation-sdk) and written again: nothing is lost or another value."""
+        try:
+            from grafana_foundation_sdk.cog.encoder import JSONEncoder
+            from grafana_foundation_sdk.cog.plugins import register_default_plugins
+            from grafana_foundation_sdk.models.dashboard import Dashboard
+        except ImportError:
+            self.skipTest("no grafana-foundation-sdk (pip install grafana-foundation-sdk)")
+        register_default_plugins()
+
+        def lost(mine, theirs, path):
+            if isinstance(mine, dict) and isinstance(theirs, dict):
+                return [found for key in mine for found in
+                        (lost(mine[key], theirs[key], f"{path}.{key}") if key in theirs else [f"{path}.{key}"])]
+            if isinstance(mine, list) and isinstance(theirs, list) and len(mine) == len(theirs):
+                return [found for i, pair in enumerate(zip(mine, theirs)) for found in lost(*pair, f"{path}[{i}]")]
+            return [] if mine == theirs else [path]
+
+        def again(dashboard):
+            return json.loads(json.dumps(Dashboard.from_json(dashboard), cls=JSONEncoder))
+
+        self.assertEqual(lost(self.dashboard, again(self.dashboard), "$"), [])
+        wrong = json.loads(json.dumps(self.dashboard))
+        wrong["panels"][0]["gridPosition"] = wrong["panels"][0].pop("gridPos")
+        self.assertEqual(lost(wrong, again(wrong), "$"), ["$.panels[0].gridPosition"])
+
+    def decide(self):
+        """A decision between the settled result, rented and bought."""
+        self.write("prices.csv", "item,kind,currency,amount,unit,term_months\ncard,device,EUR,6000,each,48\n"
+                   "card,cloud,EUR,0.5,hour,\n")
+        path = self.write("decision.yaml", f"""decision: cards
+version: 1
+prices: prices.csv
+assumptions: {{as_of: 2026-11-24}}
+options:
+  - {{name: bought, result: {self.row["id"]}, item: card, kind: device}}
+  - {{name: rented, result: {self.row["id"]}, item: card, kind: cloud}}
+objectives: [cost_per_1000_iterations]
+""")
+        call = self.assay("decide", path, "--db", self.db, "--json")
+        self.assertIn(call.status, (0, 3), call.err)
+        return call.json()
+
+    def test_options_of_decisions(self):
+        self.row = self.run_settled()
+        made = self.decide()
+        rows = self.ask(self.queries["options_of_decisions"])
+        self.assertEqual([(row["option"], row["standing"], row["figure"], row["value"], row["unit"]) for row in rows],
+                         [(option["name"], option["standing"], "cost_per_1000_iterations",
+                           option["figures"][0]["value"], "EUR") for option in made["options"]])
+
     def test_the_real_datasette(self):
         program = os.environ.get("ASSAY_DATASETTE") or shutil.which("datasette")
         if not program:
@@ -156,4 +206,4 @@ class Explore(CliTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_tests()
