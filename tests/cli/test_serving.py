@@ -154,7 +154,7 @@ class Serving(CliTest):
 
     def check_drawn_plans(self, result, carried):
         """50 drawn demands: devices and spares as printed, by exact fractions."""
-        draw = random.Random(20261124)
+        draw, plans = random.Random(20261124), []
         for _ in range(50):
             demand, growth = draw.randrange(1, 4000), draw.choice((1, 1.5, 2.25))
             works, risk = draw.choice(("0.9", "0.99", "0.995")), draw.choice(("0.1", "0.01", "0.0003"))
@@ -168,6 +168,11 @@ class Serving(CliTest):
                 enough = sum(math.comb(n, k) * (1 - up) ** k * up ** (n - k) for k in range(spares + 1))
             printed = [int(n) for n in re.findall(r"^ +([0-9]+)  (?:to carry|spare|in all)", call.out, re.M)]
             self.assertEqual(printed, [devices, spares, devices + spares], call.out)
+            plans.append((devices, devices + spares, float(works), float(risk)))
+        # The promise on fleets: in 10^4 draws each, too few devices work no oftener than the risk allows.
+        for devices, count, works, risk in plans[:8]:
+            short = sum(sum(draw.random() < works for _ in range(count)) < devices for _ in range(10000))
+            self.assertLessEqual(short, 10000 * risk + 4 * math.sqrt(10000 * risk) + 1, (devices, count, works, risk))
 
     def test_a_round_is_one_realisation_at_every_rate(self):
         self.assertEqual(self.serve(trials=1).status, 0)

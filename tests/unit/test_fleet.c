@@ -45,6 +45,7 @@ static void test_spares(void **state)
 static void test_units(void **state)
 {
     const double same[] = {10, 10, 10}, spread[] = {9, 10, 11}, wild[] = {1, 100};
+    const double five[] = {19.1, 20.3, 20.9, 18.7, 21.2};
     const double allowance = student_quantile(0.95, 2) * 1;
 
     (void)state;
@@ -57,6 +58,11 @@ static void test_units(void **state)
             assert_int_equal(fleet_units(spread, 3, carried * (1 - 1e-12), 0.95), n);
     }
     assert_int_equal(fleet_units(wild, 2, 1, 0.95), 0); /* nothing is known of such units */
+    /* By another program, with quantiles of a table: t(0.95; 2), t(0.95; 4) and t(0.99; 4). */
+    assert_int_equal(fleet_units(spread, 3, 100, 0.95), 13);
+    assert_int_equal(fleet_units(spread, 3, 1000, 0.95), 121);
+    assert_int_equal(fleet_units(five, 5, 500, 0.95), 27);
+    assert_int_equal(fleet_units(five, 5, 500, 0.99), 28);
     assert_int_equal(fleet_units(same, 1, 1, 0.95), 0);
     assert_int_equal(fleet_units(same, 3, NAN, 0.95), 0);
 }
