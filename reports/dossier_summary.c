@@ -28,6 +28,7 @@ static void append_row(struct text *out, const struct view_cell *cell)
     if (view_figure_of(id, value, &figure)) {
         escape_html(out, figure.marked ? "(" : "");
         escape_html(out, figure.value);
+        text_append(out, figure.of);
         text_append(out, figure.marked ? ")</td><td class=\"when\">" : "</td><td class=\"when\">");
         escape_html(out, figure.ends[0]           ? figure.ends
                          : cell->imported.present ? "as its file says, without an interval"

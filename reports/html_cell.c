@@ -50,7 +50,8 @@ static void append_headline(struct text *out, const struct view_cell *cell)
     text_append_format(out, "<p class=\"big%s\">%s%s<span class=\"unit\">",
                        figure.marked ? " marked" : "", figure.marked ? "(" : "", figure.number);
     escape_html(out, figure.unit);
-    text_append_format(out, "</span>%s</p><p class=\"spread\">", figure.marked ? ")" : "");
+    text_append_format(out, "%s</span>%s</p><p class=\"spread\">", figure.of,
+                       figure.marked ? ")" : "");
     if (figure.ends[0]) {
         text_append_format(out, "%s \u00b7 ", figure.spread);
         escape_html(out, figure.ends);

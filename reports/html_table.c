@@ -76,8 +76,8 @@ static void append_row(struct text *out, const struct view_cell *cell,
         text_append_format(out, "</td><td class=\"value%s\">%s%s%s", figure.marked ? " marked" : "",
                            figure.marked ? "(" : "", figure.number, *figure.unit ? " " : "");
         escape_html(out, figure.unit);
-        text_append_format(out, "%s%s</td><td class=\"spread\">%s",
-                           id == METRIC_ATTAINMENT ? " in limits" : "", figure.marked ? ")" : "",
+        text_append_format(out, "%s%s</td><td class=\"spread\">%s", figure.of,
+                           figure.marked ? ")" : "",
                            *figure.spread           ? figure.spread
                            : cell->imported.present ? "as its file says"
                                                     : "no interval");

@@ -72,8 +72,7 @@ static char *result_of(const struct view_cell *cell, char **ret_spread)
     *ret_spread = strdup(figure.spread[0]         ? figure.spread
                          : cell->imported.present ? ""
                                                   : "no interval");
-    return text_format(figure.marked ? "(%s%s)" : "%s%s", figure.value,
-                       id == METRIC_ATTAINMENT ? " in limits" : "");
+    return text_format(figure.marked ? "(%s%s)" : "%s%s", figure.value, figure.of);
 }
 
 static char *metric_field(const struct view_cell *cell, enum metric_id id)

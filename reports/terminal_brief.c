@@ -78,7 +78,7 @@ static void append_result(const struct terminal *terminal, const struct view_cel
 
     text_init(&line);
     if (view_figure_of(id, value, &figure)) {
-        text_append_format(&line, figure.marked ? "(%s)" : "%s", figure.value);
+        text_append_format(&line, figure.marked ? "(%s%s)" : "%s%s", figure.value, figure.of);
         if (figure.spread[0])
             text_append_format(&line, " %s", figure.spread);
         if (figure.ends[0])

@@ -15,7 +15,7 @@ static void append_headline(const struct terminal *terminal, const struct view_c
     enum metric_id id = METRIC_ITERATION_TIME;
     const struct metric_value *value = view_headline(cell, &id);
     struct view_figure figure;
-    char shown[NUMBER_SIZE + 4];
+    char shown[NUMBER_SIZE + 16];
 
     text_append(terminal->out, "  ");
     if (!view_figure_of(id, value, &figure)) {
@@ -25,7 +25,7 @@ static void append_headline(const struct terminal *terminal, const struct view_c
         text_append_format(terminal->out, ": %s\n", reason ? reason : "unknown");
         return;
     }
-    snprintf(shown, sizeof(shown), figure.marked ? "(%s)" : "%s", figure.value);
+    snprintf(shown, sizeof(shown), figure.marked ? "(%s%s)" : "%s%s", figure.value, figure.of);
     terminal_tone(terminal, figure.marked ? TONE_CARE : TONE_BOLD, shown);
     if (figure.spread[0])
         text_append_format(terminal->out, "  %s", figure.spread);

@@ -203,6 +203,7 @@ struct view_figure {
     char spread[NUMBER_SIZE]; /* "±3.1 %" */
     char ends[NUMBER_SIZE];   /* "27.1 to 28.9 GB/s" */
     const char *grade;        /* "B" */
+    const char *of;           /* " in limits" of a share, which else says nothing; "" */
     bool marked;              /* grade D: an indication, which tables put in parentheses */
 };
 /* False, with empty strings, where there is no value. */

@@ -76,7 +76,7 @@ bool view_figure_of(enum metric_id id, const struct metric_value *value, struct 
     char ends[NUMBER_SIZE];
     struct number_unit unit;
 
-    *ret = (struct view_figure){.grade = ""};
+    *ret = (struct view_figure){.grade = "", .of = id == METRIC_ATTAINMENT ? " in limits" : ""};
     if (!value || !value->has_value)
         return false;
     unit = view_metric_unit(id, value);
