@@ -206,16 +206,20 @@ static enum status look_at_files(struct watch *watch, const char *at, struct err
     return STATUS_OK;
 }
 
-/* Which program it is; the window is over, so reading that file holds up nothing. */
+/*
+ * Which program it is; the window is over, so reading that file holds up nothing. One that has
+ * ended already says why in what it sent, or by its exit; it is then not known which it was.
+ */
 static void look_at_program(struct watch *watch)
 {
     struct error reason = ERROR_INIT;
     struct digest program;
+    const enum status status = worker_process_running(&watch->worker, &program, &reason);
 
-    if (worker_process_running(&watch->worker, &program, &reason) != STATUS_OK)
-        fail(watch, reason.code, "%s", reason.message);
-    else
+    if (status == STATUS_OK)
         digest_hex(&program, watch->record.conduct.worker);
+    else if (status != STATUS_NOT_FOUND)
+        fail(watch, status, "%s", reason.message);
 }
 
 /* A check that assay made of outputs. */
