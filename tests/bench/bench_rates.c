@@ -2,8 +2,8 @@
  * Several declared workloads on one device in turns, in one process: the same memory, the same
  * neighbours, so that their rates can be divided.
  *
- * usage: bench_rates DEVICE ITERATIONS TURNS WORKLOAD[@IMPLEMENTATION[@BATCH]]...
- * In the first precision that it declares; portable and the first batch where nothing else is said.
+ * usage: bench_rates DEVICE ITERATIONS TURNS WORKLOAD[@IMPLEMENTATION[@BATCH[@PRECISION]]]...
+ * The first precision and batch that it declares, and portable, where nothing else is said.
  * Each workload's outputs are verified first. Then in each turn every workload runs a block of
  * ITERATIONS with one wait at its end, beginning with another one each time. One line a block:
  * workload, counted bytes of an iteration, nanoseconds of an iteration.
@@ -38,15 +38,19 @@ static enum status rated_init(struct rated *arm, char *name, struct device *devi
 {
     struct workload_case work;
     struct workload_cost cost;
-    char *implementation = strchr(name, '@'), *batch = NULL;
+    char *implementation = strchr(name, '@'), *batch = NULL, *precision = NULL;
     enum status status;
 
     snprintf(arm->name, sizeof(arm->name), "%s", name);
     if (implementation) {
         *implementation++ = '\0';
         batch = strchr(implementation, '@');
-        if (batch)
+        if (batch) {
             *batch++ = '\0';
+            precision = strchr(batch, '@');
+        }
+        if (precision)
+            *precision++ = '\0';
     }
     status = workload_find(name, &arm->workload, err);
     if (status != STATUS_OK)
@@ -61,6 +65,8 @@ static enum status rated_init(struct rated *arm, char *name, struct device *devi
         return error_set(err, STATUS_INVALID, "no implementation \"%s\"", implementation);
     if (batch)
         work.batch = atoi(batch);
+    if (precision && !precision_from_name(precision, &work.precision))
+        return error_set(err, STATUS_INVALID, "no precision \"%s\"", precision);
     status = arm->workload.kind->cost(&work, &cost, err);
     if (status == STATUS_OK)
         status = workload_instance_create(&work, device, &arm->instance, err);
@@ -115,7 +121,8 @@ int main(int argc, char **argv)
     if (iterations <= 0 || turns <= 0 || count > ARMS_MAX) {
         fprintf(
             stderr,
-            "usage: bench_rates DEVICE ITERATIONS TURNS WORKLOAD[@IMPLEMENTATION[@BATCH]]...\n");
+            "usage: bench_rates DEVICE ITERATIONS TURNS "
+            "WORKLOAD[@IMPLEMENTATION[@BATCH[@PRECISION]]]...\n");
         return 2;
     }
     status = backend_resolve(argv[1], &backend, &index, &err);

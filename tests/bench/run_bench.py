@@ -5,7 +5,7 @@ usage: run_bench.py --tools FOLDER --assay FILE [--pairs N] [--elements N] [--se
                     [--results N] [--trials N] [--samples N] [--walked N] [--table FILE]
                     [NAME ...]
 
-NAME is one of: copy triad cpu_copy cpu_triad cpu_rates opencl_rates launch cpu_launch gemm
+NAME is one of: copy triad cpu_copy cpu_triad cpu_rates opencl_rates decode launch cpu_launch gemm
 convolution host spots store sample generator memory devices scale verify bundle (default: all). Exit status: 0 when every
 goal is met, 1 when one is missed, 2 when something could not be measured.
 """
@@ -29,6 +29,7 @@ T975 = {4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 11: 2.201, 1
 WORKLOADS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa")
 
 BLOCK, SAMPLES, WARMUP = 4, 24, 8
+DECODE_TURNS = 14
 TURNS = 15  # of assay and the bare library, in one process
 
 
@@ -144,6 +145,33 @@ def rates(options, device, label, environment=None):
                        f"rate / copy's rate {value:.3f}, 95 % interval {low:.3f} to {high:.3f} over "
                        f"{len(logs[name])} processes (goal: from 0.9; copy's median "
                        f"{statistics.median(copies):.1f} GB/s)")
+    return met
+
+
+def decode(options):
+    """Bytes/s of a decode step of GPT-2 124M by its formula over copy's: in turns in one process, one ratio a process."""
+    met = True
+    cases = [("portable", "fp32", 1)] + [("vendor", precision, batch) for precision in ("fp32", "bf16", "int8")
+                                         for batch in (1, 4, 16)]
+    for implementation, precision, batch in cases:
+        logs, rates_of = [], {"copy": [], "decode": []}
+        for _ in range(max(options.pairs // 4, 3)):
+            got = {"copy": [], "decode": []}
+            for line in run([options.tools / "bench_rates", "cpu:0", 3, DECODE_TURNS, "copy",
+                             f"gpt2_124m_decode@{implementation}@{batch}@{precision}"],
+                            env=bound_environment()).splitlines():
+                name, count, elapsed = line.split()
+                got["copy" if name == "copy" else "decode"].append(int(count) / int(elapsed))
+            logs.append(statistics.median(math.log(ours / copy) for ours, copy in
+                                          zip(got["decode"][2:], got["copy"][2:])))
+            for name, values in got.items():
+                rates_of[name].append(statistics.median(values[2:]))
+        value, low, high = ratio(logs)
+        goal = "; goal: from 0.85" if batch == 1 else ""
+        met &= verdict(f"decode {implementation} {precision} batch {batch}", batch > 1 or low >= 0.85,
+                       f"rate / copy's rate {value:.3f}, 95 % interval {low:.3f} to {high:.3f} over {len(logs)} "
+                       f"processes ({statistics.median(rates_of['decode']):.1f} and "
+                       f"{statistics.median(rates_of['copy']):.1f} GB/s{goal})")
     return met
 
 
@@ -275,12 +303,24 @@ def sample(options):
 
 
 def generator(options):
-    """How late requests are sent, and what is added to each."""
+    """How late requests are sent, and what is added to each: idle, and beside a busy process for each processor."""
+    met = send(options, "generator", True)
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
+    try:
+        send(options, "generator under load", False)
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    return met
+
+
+def send(options, label, is_goal):
     met = True
     for rate, seconds in ((1, 20), (10, 20), (100, 20), (1000, 20), (5000, 20)):
         words = run([options.tools / "bench_generator", rate, seconds]).split()
         lag, added = ([int(word) / 1000 for word in words[first:first + 4]] for first in (2, 6))
-        met &= verdict("generator", lag[2] <= 20 and added[0] <= 1,
+        met &= verdict(label, not is_goal or (lag[2] <= 20 and added[0] <= 1),
                        f"{rate}/s: late by {lag[0]:.2f}, {lag[1]:.2f}, {lag[2]:.2f}, {lag[3]:.1f} us (p50, p99, p99.9, "
                        f"maximum; goal: p99.9 at most 20), adds {added[0]:.2f} us (p50; goal: at most 1), "
                        f"p99.9 {added[2]:.2f}; processor {words[10]}, {words[11]}")
@@ -487,7 +527,8 @@ def main():
                 "cpu_triad": lambda o: stream(o, "triad", "cpu:0", "cpu_triad",
                                               bound_environment()),
                 "cpu_rates": lambda o: rates(o, "cpu:0", "cpu", bound_environment()),
-                "opencl_rates": lambda o: rates(o, "opencl:0", "opencl"), "cpu_launch": cpu_launch,
+                "opencl_rates": lambda o: rates(o, "opencl:0", "opencl"), "decode": decode,
+                "cpu_launch": cpu_launch,
                 "gemm": lambda o: against_bare_onednn(o, "gemm", o.largest),
                 "convolution": lambda o: against_bare_onednn(o, "convolution", o.images),
                 "host": host, "spots": spots,
