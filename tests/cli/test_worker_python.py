@@ -112,13 +112,17 @@ class Frameworks(CliTest):
         for errors in self.measure(name, "gemm_512", "--precision", "fp32,bf16"):
             self.assertIn("bf16 c", errors)
 
+    def convolutions(self, name):
+        for errors in self.measure(name, "conv_resnet50_3x3_7", "--precision", "fp32,bf16", "--batch", "1"):
+            self.assertIn("bf16 output", errors)
+
 
 def add(name, part):
     setattr(Frameworks, f"test_{name}_{part}", lambda self: getattr(self, part)(name))
 
 
 for framework in ("pytorch", "jax", "tensorflow"):
-    for piece in ("prefill", "training", "products"):
+    for piece in ("prefill", "training", "products", "convolutions"):
         add(framework, piece)
 
 

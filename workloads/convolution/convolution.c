@@ -92,7 +92,7 @@ static enum status run_all(struct convolution_instance *instance, struct error *
     return status;
 }
 
-static void lay_out(struct convolution_instance *instance)
+static void shape_layers(struct convolution_instance *instance)
 {
     for (size_t i = 0; i < instance->layer_count; i++) {
         struct convolution_layer *layer = &instance->layers[i];
@@ -108,6 +108,25 @@ static void lay_out(struct convolution_instance *instance)
             snprintf(layer->name, sizeof(layer->name), "output[%zu]", i);
         snprintf(layer->name_exact, sizeof(layer->name_exact), "%s.unrounded", layer->name);
     }
+}
+
+enum status convolution_lay_out(struct convolution_instance *instance, struct error *err)
+{
+    const struct workload_case *work = &instance->base.work;
+    const struct convolution_parameters *parameters = work->workload->parameters;
+
+    instance->layers = calloc(parameters->shape_count, sizeof(*instance->layers));
+    if (!instance->layers)
+        return error_set(err, STATUS_NO_MEMORY, "convolution: out of memory");
+    instance->parameters = parameters;
+    instance->layer_count = parameters->shape_count;
+    instance->operand_type = precision_dtype(work->precision);
+    instance->result_type =
+        parameters->result == GEMM_RESULT_SUM || work->precision == PRECISION_INT8
+            ? gemm_sum_type(work->precision)
+            : instance->operand_type;
+    shape_layers(instance);
+    return STATUS_OK;
 }
 
 static enum status create_operations(struct convolution_instance *instance, struct error *err)
@@ -127,7 +146,7 @@ static enum status prepare(struct convolution_instance *instance, struct error *
 {
     enum status status = STATUS_OK;
 
-    lay_out(instance);
+    shape_layers(instance);
     if (instance->base.work.implementation == IMPLEMENTATION_PORTABLE)
         status = convolution_portable_create(instance->base.device, &instance->base.work,
                                              instance->operand_type, instance->result_type,
@@ -171,8 +190,8 @@ static enum status prepare_any(struct convolution_instance *instance, struct err
 static enum status init(struct workload_instance *base, struct error *err)
 {
     const struct workload_case *work = &base->work;
-    const struct convolution_parameters *parameters = work->workload->parameters;
     struct convolution_instance *instance = (struct convolution_instance *)base;
+    enum status status;
 
     if (work->implementation == IMPLEMENTATION_VENDOR &&
         !device_has_operation(base->device, OPERATION_CONVOLUTION))
@@ -181,17 +200,8 @@ static enum status init(struct workload_instance *base, struct error *err)
             "%s has no vendor convolution, so no vendor implementation: `assay devices -v` lists "
             "which libraries were tried",
             base->device->info.name);
-    instance->layers = calloc(parameters->shape_count, sizeof(*instance->layers));
-    if (!instance->layers)
-        return error_set(err, STATUS_NO_MEMORY, "convolution: out of memory");
-    instance->parameters = parameters;
-    instance->layer_count = parameters->shape_count;
-    instance->operand_type = precision_dtype(work->precision);
-    instance->result_type =
-        parameters->result == GEMM_RESULT_SUM || work->precision == PRECISION_INT8
-            ? gemm_sum_type(work->precision)
-            : instance->operand_type;
-    return prepare_any(instance, err);
+    status = convolution_lay_out(instance, err);
+    return status == STATUS_OK ? prepare_any(instance, err) : status;
 }
 
 enum status convolution_iterate(struct workload_instance *base, struct error *err)
@@ -243,5 +253,6 @@ const struct workload_kind workload_convolution = {
     .artifacts = artifacts,
     .choices = choices,
     .facts = facts,
+    .handover = &convolution_handover,
     .finish = finish,
 };

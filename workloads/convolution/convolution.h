@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "workloads/gemm/check.h"
 #include "workloads/gemm/gemm.h"
 #include "workloads/ops/operations.h"
 #include "workloads/workload.h"
@@ -91,7 +92,14 @@ json_t *convolution_facts(const struct convolution_instance *instance);
 /* The candidates and tile of the portable implementation's choice, into `facts`. */
 void convolution_portable_facts(const struct convolution_portable *portable, json_t *facts);
 
+/* ---- handover.c ---- */
+extern const struct workload_handover convolution_handover;
+
 /* ---- convolution.c, verify.c ---- */
+/* Shapes, types and names of an instance of zeros but for its base; `layers` is to be freed. */
+enum status convolution_lay_out(struct convolution_instance *instance, struct error *err);
+/* A layer as the product that it is. */
+struct gemm_check convolution_check_of(const struct workload_instance *base, size_t index);
 struct gemm_data convolution_data_of(const struct convolution_instance *instance, size_t layer);
 enum status convolution_iterate(struct workload_instance *base, struct error *err);
 enum status convolution_verify(struct workload_instance *base, workload_check_fn *report,

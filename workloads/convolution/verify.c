@@ -70,7 +70,7 @@ static void filter(const struct gemm_check *check, uint64_t column, double *ret)
         ret[p] = gemm_exact(&check->b, GEMM_B, column * check->k + p);
 }
 
-static struct gemm_check check_of(const struct workload_instance *base, size_t index)
+struct gemm_check convolution_check_of(const struct workload_instance *base, size_t index)
 {
     const struct convolution_instance *instance = (const struct convolution_instance *)base;
     const struct convolution_layer *layer = &instance->layers[index];
@@ -106,7 +106,7 @@ static struct gemm_outputs outputs_of(struct workload_instance *base)
                                  .count = instance->layer_count,
                                  .unchecked = &instance->unchecked,
                                  .iterate = convolution_iterate,
-                                 .check_of = check_of};
+                                 .check_of = convolution_check_of};
 }
 
 enum status convolution_verify(struct workload_instance *base, workload_check_fn *report,

@@ -94,6 +94,10 @@ enum status gemm_spot_check(struct workload_instance *base, uint64_t secret,
                             workload_check_fn *report, void *context, struct error *err);
 
 /* ---- handover.c ---- */
+/* All of an operand, as it is stored, into memory of its type. */
+void gemm_fill(const struct tensor *tensor, const struct gemm_data *data, enum gemm_input input);
+/* The seed of A: other inputs are another A, while B stays, as in a spot check. */
+uint64_t gemm_seed_of(const struct workload_case *work, const uint64_t *secret);
 extern const struct workload_handover gemm_handover;
 
 #endif

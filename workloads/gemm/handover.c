@@ -7,8 +7,7 @@
 #include "workloads/gemm/element.h"
 #include "workloads/gemm/gemm.h"
 
-/* A's seed: other inputs are another A, while B stays, as in a spot check. */
-static uint64_t seed_of(const struct workload_case *work, const uint64_t *secret)
+uint64_t gemm_seed_of(const struct workload_case *work, const uint64_t *secret)
 {
     return secret ? work->seed ^ random_at(*secret, 0, 0) : work->seed;
 }
@@ -25,7 +24,7 @@ static struct tensor operand(const struct gemm_instance *instance, char which, s
     return tensor_new(name, instance->operand_type, 2, (const uint64_t[]){rows, columns});
 }
 
-static void fill(const struct tensor *tensor, const struct gemm_data *data, enum gemm_input input)
+void gemm_fill(const struct tensor *tensor, const struct gemm_data *data, enum gemm_input input)
 {
     const uint64_t count = tensor_elements(tensor);
     const double scale = gemm_scale(data);
@@ -59,9 +58,9 @@ static enum status write_layers(const struct gemm_instance *instance, bool input
         struct gemm_data data = gemm_data_of(instance, i);
 
         if (!inputs_only)
-            fill(&file.items[count + i], &data, GEMM_B);
+            gemm_fill(&file.items[count + i], &data, GEMM_B);
         data.seed = seed;
-        fill(&file.items[i], &data, GEMM_A);
+        gemm_fill(&file.items[i], &data, GEMM_A);
     }
     tensors_close(&file);
     free(items);
@@ -75,7 +74,7 @@ static enum status write_file(const struct workload_case *work, bool inputs_only
     enum status status = gemm_lay_out(&instance, err);
 
     if (status == STATUS_OK)
-        status = write_layers(&instance, inputs_only, seed_of(work, secret), path, err);
+        status = write_layers(&instance, inputs_only, gemm_seed_of(work, secret), path, err);
     free(instance.layers);
     return status;
 }
@@ -98,7 +97,7 @@ static enum status judge(const struct workload_case *work, const uint64_t *secre
         if (status != STATUS_OK)
             break;
         check.c_host = c->data;
-        check.a.seed = seed_of(work, secret);
+        check.a.seed = gemm_seed_of(work, secret);
         status = gemm_check_one(&check, report, context, err);
     }
     free(instance.layers);

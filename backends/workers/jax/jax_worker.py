@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A worker of assay that runs JAX: products, prefill and training of GPT-2, compiled by XLA."""
+"""A worker of assay that runs JAX: products, convolutions, prefill and training of GPT-2, compiled by XLA."""
 
 import os
 
@@ -92,6 +92,36 @@ class Gemm(Jax):
 
     def outputs(self):
         return {"c" + name: self.store(c) for name, c in self.result.items()}
+
+
+class Convolution(Jax):
+    """Images and filters as they lie, channels last."""
+
+    def prepare(self):
+        self.names = assay_worker.shapes_of(self.tensors, "input")
+        section = self.trial["workload"]["convolution"]
+        if section.get("result", "storage") != "storage":
+            raise Unsupported("JAX is asked for the output in the type of the operands")
+        self.run = [self.jax.jit(self.layer(shape)) for shape in section["shapes"]]
+        self.weights = {name: self.load(self.tensors["weights" + name]) for name in self.names}
+        self.take(self.tensors)
+        self.result = {}
+
+    def layer(self, shape):
+        return lambda x, w: self.jax.lax.conv_general_dilated(
+            x, w, window_strides=[shape.get("stride", 1)] * 2, padding=[[shape.get("padding", 0)] * 2] * 2,
+            rhs_dilation=[shape.get("dilation", 1)] * 2, feature_group_count=shape.get("groups", 1),
+            dimension_numbers=("NHWC", "OHWI", "NHWC"))
+
+    def take(self, tensors):
+        self.images = {name: self.load(tensors["input" + name]) for name in self.names}
+
+    def iterate(self, _):
+        for name, run in zip(self.names, self.run):
+            self.result[name] = run(self.images[name], self.weights[name])
+
+    def outputs(self):
+        return {"output" + name: self.store(y) for name, y in self.result.items()}
 
 
 class Gpt2(Jax):
@@ -188,7 +218,7 @@ class Training(Gpt2):
         return {**self.kept, **gradients, **self.arrays("next."), "loss": self.store(self.loss.reshape(1))}
 
 
-KINDS = {"gemm": Gemm, "batched_inference": Prefill, "training_step": Training}
+KINDS = {"gemm": Gemm, "convolution": Convolution, "batched_inference": Prefill, "training_step": Training}
 
 if __name__ == "__main__":
     assay_worker.serve("jax 1", KINDS)

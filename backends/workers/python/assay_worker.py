@@ -330,9 +330,9 @@ def from_numpy(array):
     return names[plain.dtype.name], plain.shape, plain.tobytes()
 
 
-def shapes_of(tensors):
-    """Names behind `a` of the products or images of a work: [""], or ["[0]", "[1]", ...]."""
-    count = sum(name.startswith("a") for name in tensors)
+def shapes_of(tensors, first="a"):
+    """Names behind that of the first operand of products or images: [""], or ["[0]", "[1]", ...]."""
+    count = sum(name.startswith(first) for name in tensors)
     return [""] if count == 1 else [f"[{i}]" for i in range(count)]
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A worker of assay that runs PyTorch: products, prefill and training of GPT-2, eager or compiled."""
+"""A worker of assay that runs PyTorch: products, convolutions, prefill and training of GPT-2, eager or compiled."""
 
 import sys
 
@@ -114,6 +114,35 @@ class Gemm(Torch):
 
     def outputs(self):
         return {"c" + name: self.store(c) for name, c in self.c.items()}
+
+
+class Convolution(Torch):
+    """Images and filters as they lie, channels last, which PyTorch has as strides."""
+
+    def prepare(self):
+        self.names = assay_worker.shapes_of(self.tensors, "input")
+        section = self.trial["workload"]["convolution"]
+        if section.get("result", "storage") != "storage":
+            raise Unsupported("PyTorch stores the output in the type of the operands")
+        self.run = [self.compiled(self.layer(shape)) for shape in section["shapes"]]
+        self.weights = {name: self.load(self.tensors["weights" + name]).permute(0, 3, 1, 2) for name in self.names}
+        self.take(self.tensors)
+        self.result = {}
+
+    def layer(self, shape):
+        return lambda x, w: self.torch.nn.functional.conv2d(
+            x, w, stride=shape.get("stride", 1), padding=shape.get("padding", 0), dilation=shape.get("dilation", 1),
+            groups=shape.get("groups", 1))
+
+    def take(self, tensors):
+        self.images = {name: self.load(tensors["input" + name]).permute(0, 3, 1, 2) for name in self.names}
+
+    def iterate(self, _):
+        for name, run in zip(self.names, self.run):
+            self.result[name] = run(self.images[name], self.weights[name])
+
+    def outputs(self):
+        return {"output" + name: self.store(y.permute(0, 2, 3, 1)) for name, y in self.result.items()}
 
 
 class Gpt2(Torch):
@@ -244,7 +273,7 @@ class Training(Gpt2):
         return {**self.kept, **gradients, **self.arrays("next."), "loss": self.store(self.loss.detach().reshape(1))}
 
 
-KINDS = {"gemm": Gemm, "batched_inference": Prefill, "training_step": Training}
+KINDS = {"gemm": Gemm, "convolution": Convolution, "batched_inference": Prefill, "training_step": Training}
 
 if __name__ == "__main__":
     assay_worker.serve("pytorch 1", KINDS)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A worker of assay that runs TensorFlow: products, prefill and training of GPT-2, as graphs or by XLA."""
+"""A worker of assay that runs TensorFlow: products, convolutions, prefill and training of GPT-2, as graphs or by XLA."""
 
 import os
 
@@ -67,6 +67,37 @@ class Gemm(TensorFlow):
 
     def outputs(self):
         return {"c" + name: self.store(c) for name, c in self.c.items()}
+
+
+class Convolution(TensorFlow):
+    """Images as they lie, channels last; filters last, too."""
+
+    def prepare(self):
+        self.names = assay_worker.shapes_of(self.tensors, "input")
+        section = self.trial["workload"]["convolution"]
+        if section.get("result", "storage") != "storage":
+            raise Unsupported("TensorFlow is asked for the output in the type of the operands")
+        self.run = [self.compiled(self.layer(shape)) for shape in section["shapes"]]
+        self.weights = {name: self.tf.transpose(self.load(self.tensors["weights" + name]), (1, 2, 3, 0))
+                        for name in self.names}
+        self.take(self.tensors)
+        self.result = {}
+
+    def layer(self, shape):
+        beside = [shape.get("padding", 0)] * 2
+        return lambda x, w: self.tf.nn.conv2d(x, w, strides=shape.get("stride", 1),
+                                              padding=[[0, 0], beside, beside, [0, 0]],
+                                              dilations=shape.get("dilation", 1))
+
+    def take(self, tensors):
+        self.images = {name: self.load(tensors["input" + name]) for name in self.names}
+
+    def iterate(self, _):
+        for name, run in zip(self.names, self.run):
+            self.result[name] = run(self.images[name], self.weights[name])
+
+    def outputs(self):
+        return {"output" + name: self.store(y) for name, y in self.result.items()}
 
 
 class Gpt2(TensorFlow):
@@ -180,7 +211,7 @@ class Training(Gpt2):
         return {**self.kept, **gradients, **self.arrays("next."), "loss": self.store(self.tf.reshape(self.loss, [1]))}
 
 
-KINDS = {"gemm": Gemm, "batched_inference": Prefill, "training_step": Training}
+KINDS = {"gemm": Gemm, "convolution": Convolution, "batched_inference": Prefill, "training_step": Training}
 
 if __name__ == "__main__":
     assay_worker.serve("tensorflow 1", KINDS)
