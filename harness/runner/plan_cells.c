@@ -1,9 +1,12 @@
 #include "harness/runner/plan_internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/backend.h"
+#include "harness/core/text.h"
 #include "harness/runner/probe.h"
 #include "harness/runner/serving_trace.h"
 #include "protocols/data_seed.h"
@@ -332,6 +335,25 @@ static enum status add_named(struct plan *plan, const struct plan_request *reque
     return status;
 }
 
+/* A device that the arm's worker opens and no backend of assay's does, such as "tpu:0"; NULL: it is
+ * none. Whether there is one shows when the worker opens it. */
+static json_t *device_of_worker(const struct plan_request *request, const char *asked)
+{
+    const struct named_worker *worker = request->spec ? request->spec->worker : NULL;
+    const size_t length = strcspn(asked, ":");
+    int64_t index = 0;
+    char backend[32];
+
+    snprintf(backend, sizeof(backend), "%.*s", (int)length, asked);
+    if (!worker || !worker->program || strlen(backend) != length || backend_find(backend) ||
+        !worker_declared_opens(&worker->declared, backend) ||
+        (asked[length] && (!text_parse_i64(asked + length + 1, &index) || index < 0)))
+        return NULL;
+    return json_pack("{s:o, s:s, s:I, s:s}", "spec",
+                     json_sprintf("%s:%lld", backend, (long long)index), "backend", backend,
+                     "index", (json_int_t)index, "name", backend);
+}
+
 /* All devices that are asked for, each once. */
 static enum status select_devices(const struct plan_request *request, const json_t *probe,
                                   json_t **ret, struct error *err)
@@ -347,7 +369,10 @@ static enum status select_devices(const struct plan_request *request, const json
             json_t *some, *device, *known;
             size_t j, k;
 
-            status = probe_select(probe, request->devices[i], &some, err);
+            device = device_of_worker(request, request->devices[i]);
+            some = device ? json_pack("[o]", device) : NULL;
+            if (!some)
+                status = probe_select(probe, request->devices[i], &some, err);
             if (status != STATUS_OK)
                 break;
             json_array_foreach(some, j, device)

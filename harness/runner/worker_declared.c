@@ -263,6 +263,16 @@ const struct worker_runs *worker_declared_runs(const struct worker_declared *wor
     return NULL;
 }
 
+bool worker_declared_opens(const struct worker_declared *worker, const char *backend)
+{
+    const struct worker_values *values = worker->values;
+
+    for (uint32_t i = 0; i < values->runs_count; i++)
+        if (worker_declared_has(values->runs[i].devices, values->runs[i].devices_count, backend))
+            return true;
+    return false;
+}
+
 const char *worker_declared_module(size_t *ret_length)
 {
     const struct embed_file *file = find_file("python", WORKER_MODULE);

@@ -83,6 +83,9 @@ bool worker_declared_has(char *const *names, uint32_t count, const char *name);
 const struct worker_runs *worker_declared_runs(const struct worker_declared *worker,
                                                const char *kind);
 
+/* Whether it runs anything on devices of that backend. */
+bool worker_declared_opens(const struct worker_declared *worker, const char *backend);
+
 /*
  * The module that programs in Python share (backends/workers/python): its text, which is compiled
  * in. It is installed with each of them.

@@ -192,7 +192,7 @@ def main():
         handover=bool(HANDOVER))
     trial = hear()["trial"]
     declared = "worker" in trial and MODE != "other_device"
-    backend = trial["device"].split(":")[0] if declared else "foreign"
+    backend, index = trial["device"].split(":") if declared else ("foreign", "0")
     global pattern
     handing = HANDOVER if "handover" in trial else ""
     if handing:
@@ -204,7 +204,7 @@ def main():
         global LEVEL_NS
         LEVEL_NS += SAMPLE_NS // 20
     begin = now()
-    say(type="device", device={"backend": backend, "index": 0, "name": "a <b> & \u202e device",
+    say(type="device", device={"backend": backend, "index": int(index), "name": "a <b> & \u202e device",
                                "vendor": "v", "uuid": None, "type": "cpu", "simulated": True,
                                "readings": {"device.driver_version": DRIVER} if KNOWN else {},
                                "files": json.loads(os.environ.get("FOREIGN_FILES", "[]"))})
