@@ -17,6 +17,12 @@ static enum status read_arm(const struct command_line *line, int key, struct arm
     return status == STATUS_OK ? status : error_prefix(err, key == KEY_PAIR_A ? "--a" : "--b");
 }
 
+/* A comma parts values, but for one before a setting of a worker: pytorch,mode=compile. */
+static bool parts_values(const char *at)
+{
+    return *at == ',' && strncmp(at + 1, "mode=", 5) != 0 && strncmp(at + 1, "threads=", 8) != 0;
+}
+
 /*
  * The next value of a list, heap, `*rest` after it; NULL: no memory. Commas within braces part what
  * the braces stand for: `part` says which of it to take, and whether it is the last.
@@ -26,7 +32,7 @@ static char *next_value(const char **rest, size_t part, bool *ret_last)
     const char *end = *rest, *open = NULL, *close = NULL, *from, *to;
     char *value;
 
-    while (*end && (*end != ',' || (open && !close))) {
+    while (*end && (!parts_values(end) || (open && !close))) {
         if (*end == '{' && !open)
             open = end;
         if (*end == '}' && open && !close)
@@ -54,13 +60,16 @@ static enum status extend_arm(const struct arm_spec *from, const char *key, size
                               const char *value, struct arm_spec *ret, struct error *err)
 {
     json_t *json = arm_spec_to_json(from);
+    json_t *worker = from->worker ? named_worker_json(from->worker) : NULL;
     char *setting = text_format("%.*s=%s", (int)key_length, key, value);
     char *name = text_format("%s%s%s", from->name ? from->name : "", from->name ? ", " : "",
                              value[0] ? value : "as it is");
-    enum status status = json && setting && name
+    enum status status = json && setting && name && !worker == !from->worker
                              ? arm_spec_from_json(json, ret, err)
                              : error_set(err, STATUS_NO_MEMORY, "no memory for the arms");
 
+    if (status == STATUS_OK)
+        status = arm_spec_take_worker(ret, worker, err);
     if (status == STATUS_OK && value[0])
         status = arm_spec_add(ret, setting, err);
     if (status == STATUS_OK) {
@@ -69,6 +78,7 @@ static enum status extend_arm(const struct arm_spec *from, const char *key, size
         name = NULL;
     }
     json_decref(json);
+    json_decref(worker);
     free(setting);
     free(name);
     return status;

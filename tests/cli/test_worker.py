@@ -239,6 +239,21 @@ class Worker(CliTest):
         call = self.run_worker(self.name + ",threads=3", FOREIGN_HANDOVER="good")
         self.assertEqual(call.status, 0, call.err)
 
+    def test_a_device_of_its_own(self):
+        """One that no backend of assay's opens is planned, and is what the worker opens."""
+        self.write("probe/worker.yaml", DECLARATION.replace('["null"]', '[tpu]'))
+        self.assertEqual(self.install(self.name).status, 0)
+        words = ("--protocol", self.fast(), "--db", self.db, "--worker", self.name)
+        call = self.assay("run", "synthetic", "--device", "tpu:3", *words, "--json", FOREIGN_HANDOVER="good")
+        self.assertEqual(call.status, 0, call.err)
+        self.assertEqual(call.json()["trials_ok"], 2)
+        self.assertEqual(self.assay("verify", self.db).status, 0)
+        for device, worker, word in (("tpu:x", self.name, 'no device "tpu:x"'), ("npu:0", self.name, 'no device "npu:0"'),
+                                     ("tpu:0", "assay", 'no device "tpu:0"')):
+            call = self.assay("run", "synthetic", "--device", device, *words[:4], "--worker", worker)
+            self.assertNotEqual(call.status, 0)
+            self.assertIn(word, call.err)
+
     def test_a_changed_package(self):
         """A file of a package that the process maps, and that is not what was installed."""
         self.assertEqual(self.install(self.name).status, 0)
@@ -269,6 +284,23 @@ class Worker(CliTest):
             file.write("# changed\n")
         call = self.run_worker(self.name)
         self.assertIn("has another assay_worker.py than this assay", call.err)
+
+    def test_matrix(self):
+        """Workers with their settings among the values, and crossed with another setting."""
+        for version in ("1.0.0", "2.1.0"):
+            self.assertEqual(self.install(f"{self.name}@{version}").status, 0)
+        call = self.assay("matrix", "synthetic", "--device", "null:0", "--pairs", "5", "--protocol",
+                          self.write("e.yaml", self.EVIDENCE), "--db", self.db, "--json", "--over",
+                          f"worker={self.name}@1,{self.name}@2,mode=busy,threads=2", "--over", "env:OMP_X=1,2",
+                          FOREIGN_NS="1000000")
+        self.assertEqual(call.status, 0, call.err)
+        plan, = (json.loads(row[0]) for row in self.query(
+            "SELECT c.body FROM campaign g JOIN content c ON c.digest = g.plan"))
+        self.assertEqual([(cell["worker"]["version"], cell["worker"]["mode"], cell["worker"]["threads"],
+                           cell["spec"]["environment"]) for cell in plan["cells"]],
+                         [("1.0.0", "calm", 0, ["OMP_X=1"]), ("2.1.0", "busy", 2, ["OMP_X=1"]),
+                          ("1.0.0", "calm", 0, ["OMP_X=2"]), ("2.1.0", "busy", 2, ["OMP_X=2"])])
+        self.assertEqual(self.assay("verify", self.db).status, 0)
 
     def test_arms(self):
         """Two versions are two arms, whose difference is the worker's."""
