@@ -156,10 +156,12 @@ const char *number_format_half_width(double value, double lo, double hi, char re
     if (!(value > 0) || !isfinite(lo) || !isfinite(hi))
         return ret;
     number_format_percent(fmax(above, below), percent);
-    /* Wide intervals lean to one side, and one figure for both would mislead. */
-    if (fmax(above, below) >= 0.1 && fabs(above - below) > 0.1 * fmax(above, below))
-        snprintf(ret, NUMBER_SIZE, "-%.0f/+%.0f %%", fmin(below * 100, 1e6),
-                 fmin(above * 100, 1e6));
+    /* Wide intervals lean to one side, and one figure for both would mislead; the widest say that
+     * nothing is known. */
+    if (fmax(above, below) > 10)
+        snprintf(ret, NUMBER_SIZE, "over 1000 %%");
+    else if (fmax(above, below) >= 0.1 && fabs(above - below) > 0.1 * fmax(above, below))
+        snprintf(ret, NUMBER_SIZE, "-%.0f/+%.0f %%", below * 100, above * 100);
     else
         snprintf(ret, NUMBER_SIZE, "±%.24s", percent);
     return ret;

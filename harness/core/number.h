@@ -63,7 +63,8 @@ const char *number_format_unit_digits(double value, const struct number_unit *un
 
 /*
  * Relative half-width of an interval around `value` as "±0.42 %": the larger of the two sides; from
- * 10 % on both sides where they differ, "-35/+54 %". Empty string when the value is not positive.
+ * 10 % on both sides where they differ, "-35/+54 %", and above 1000 % "over 1000 %". Empty string
+ * when the value is not positive.
  */
 const char *number_format_half_width(double value, double lo, double hi, char ret[NUMBER_SIZE]);
 

@@ -74,6 +74,8 @@ static void half_widths_take_the_larger_side(void **state)
     assert_string_equal(number_format_half_width(100, 80, 112, buffer), "-20/+12 %");
     assert_string_equal(number_format_half_width(100, 80, 121, buffer), "±21 %");
     assert_string_equal(number_format_half_width(100, 46, 215, buffer), "-54/+115 %");
+    assert_string_equal(number_format_half_width(100, 1, 1100, buffer), "-99/+1000 %");
+    assert_string_equal(number_format_half_width(100, 1, 1101, buffer), "over 1000 %");
     assert_string_equal(number_format_half_width(100, 99.996, 100.004, buffer), "±0.0040 %");
     assert_string_equal(number_format_half_width(0, -1, 1, buffer), "");
     assert_string_equal(number_format_half_width(1, NAN, 1, buffer), "");
