@@ -233,6 +233,32 @@ static void append_certainty(struct text *out, const struct view *view, const st
     text_append(out, ".</p>\n");
 }
 
+/* Of the campaign that others disturbed most. */
+static void append_contention(struct text *out, const struct view *view, struct text *words)
+{
+    const struct view_campaign *worst = NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; i < view->campaign_count; ++i) {
+        const struct view_campaign *campaign = &view->campaigns[i];
+        const double cores = campaign->contention.others_cores + campaign->contention.steal_cores;
+
+        text_clear(words);
+        if (!view_contention_words(campaign, words))
+            continue;
+        count++;
+        if (!worst || cores > worst->contention.others_cores + worst->contention.steal_cores)
+            worst = campaign;
+    }
+    text_clear(words);
+    if (!worst || !view_contention_words(worst, words))
+        return;
+    text_append_format(out, "<div class=\"note\"><p>%s", words->data);
+    if (count > 1)
+        text_append_format(out, ", in the worst of %zu campaigns", count);
+    text_append(out, ".</p></div>\n");
+}
+
 /* What invalidates the figures, or limits them, comes with them. */
 static void append_limits(struct text *out, const struct view *view)
 {
@@ -253,11 +279,8 @@ static void append_limits(struct text *out, const struct view *view)
         escape_html_words(out, words.data);
         text_append(out, "</p></div>\n");
     }
-    for (size_t i = 0; i < view->campaign_count; ++i) {
-        text_clear(&words);
-        if (view_contention_words(&view->campaigns[i], &words))
-            text_append_format(out, "<div class=\"note\"><p>%s.</p></div>\n", words.data);
-    }
+    text_clear(&words);
+    append_contention(out, view, &words);
     out->failed = out->failed || words.failed;
     text_finish(&words);
 }

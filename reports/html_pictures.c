@@ -111,30 +111,37 @@ static void append_ladder(struct text *out, const struct family *family, const c
     text_append(out, "</figure>\n");
 }
 
+struct plot_row html_row_of(const struct view_cell *cell, enum metric_id id, const char *label,
+                            char value[HTML_ROW_SIZE])
+{
+    const struct metric_value *figure = view_metric(cell, id);
+    struct view_figure words;
+    const bool known = view_figure_of(id, figure, &words);
+
+    snprintf(value, HTML_ROW_SIZE, "%s%s%s%s%s", words.marked ? "(" : "",
+             known ? words.value : "not measured", words.marked ? ")" : "",
+             *words.spread ? " " : "", words.spread);
+    return (struct plot_row){.label = label,
+                             .value = value,
+                             .at = known ? figure->value : NAN,
+                             .lo = known && figure->has_interval ? figure->lo : NAN,
+                             .hi = known && figure->has_interval ? figure->hi : NAN,
+                             .hollow = words.marked};
+}
+
 static void append_metric_ladder(struct text *out, const struct family *family, enum metric_id id,
                                  const char *heading, const char *svg_id)
 {
     struct plot_row rows[FAMILY_MAX];
-    char values[FAMILY_MAX][2 * NUMBER_SIZE + 8];
+    char values[FAMILY_MAX][HTML_ROW_SIZE];
     struct metric_value largest = {.value = 0};
 
     for (size_t i = 0; i < family->count; ++i) {
         const struct view_cell *cell = member(family, i);
-        const struct metric_value *value = view_metric(cell, id);
-        struct view_figure words;
-        const bool known = view_figure_of(id, value, &words);
 
-        snprintf(values[i], sizeof(values[i]), "%s%s%s%s%s", words.marked ? "(" : "",
-                 known ? words.value : "not measured", words.marked ? ")" : "",
-                 *words.spread ? " " : "", words.spread);
-        rows[i] = (struct plot_row){.label = cell->precision ? cell->precision : "?",
-                                    .value = values[i],
-                                    .at = known ? value->value : NAN,
-                                    .lo = known && value->has_interval ? value->lo : NAN,
-                                    .hi = known && value->has_interval ? value->hi : NAN,
-                                    .hollow = words.marked};
-        if (known && value->value > largest.value)
-            largest = *value;
+        rows[i] = html_row_of(cell, id, cell->precision ? cell->precision : "?", values[i]);
+        if (rows[i].at > largest.value)
+            largest = *view_metric(cell, id);
     }
     if (largest.value > 0)
         append_ladder(out, family, heading, svg_id, rows, view_metric_unit(id, &largest), false);
@@ -529,6 +536,7 @@ void html_pictures(struct text *out, const struct view *view, const struct html_
     text_init(&body);
     for (int picture = 0; picture < PICTURE_COUNT; ++picture)
         append_pictures(&body, (enum picture)picture, view, errors);
+    html_devices(&body, view);
     html_serving_pictures(&body, view);
     if (body.length > 0)
         text_append(out, "<h2 id=\"pictures\">Results together</h2>\n");

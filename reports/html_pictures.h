@@ -6,6 +6,7 @@
 #define ASSAY_REPORTS_HTML_PICTURES_H
 
 #include "reports/html_internal.h"
+#include "reports/plot.h"
 #include "results/analysis/campaign_comparison.h"
 
 /* ---- html_forest.c ---- */
@@ -68,5 +69,16 @@ struct html_error {
 };
 struct html_error html_worst_error(const struct view_cell *cell);
 void html_pictures(struct text *out, const struct view *view, const struct html_error *errors);
+
+#define HTML_ROW_SIZE (2 * NUMBER_SIZE + 8)
+/* A row of a picture: a metric of the cell with its interval, and in `value` the words of it. */
+struct plot_row html_row_of(const struct view_cell *cell, enum metric_id id, const char *label,
+                            char value[HTML_ROW_SIZE]);
+
+/* ---- html_devices.c ---- */
+
+/* Each piece of work that several devices did, a small picture each; nothing where the first
+ * picture of the page says as much. */
+void html_devices(struct text *out, const struct view *view);
 
 #endif

@@ -106,6 +106,20 @@ class Pages(CliTest):
         self.assertEqual(roofline.count("<circle"), 4)
         self.assertEqual(roofline.count('<path class="curve'), 2)
 
+    def test_devices_side_by_side(self):
+        """One piece of work on three units is a picture of three rows; on two it is in the first picture already."""
+        for _ in range(3):
+            call = self.assay("run", "synthetic", "--device", "null:0", "--protocol",
+                              self.write("evidence.yaml", self.EVIDENCE), "--db", self.db, "--quiet")
+            self.assertEqual(call.status, 0, call.err)
+        campaigns = [uid[:8] for (uid,) in self.query("SELECT uid FROM campaigns")]
+        self.assertNotIn("<h3>By device</h3>", self.page(*campaigns[:2]))
+        page = self.page(*campaigns)
+        (picture,) = re.findall(r'<svg class="chart"[^>]*><title id="device-1-t".*?</svg>', page)
+        for campaign in campaigns:
+            self.assertIn(f">null:0, {campaign}/1<", picture)
+        self.assertEqual(picture.count("<circle"), 3)
+
     def test_a_phone_shows_all_without_a_scroll_to_the_side(self):
         """What is wider than a window of 390 pixels, asked of the browser; and the same of a bad page."""
         browser = os.environ.get("CHROMIUM") or shutil.which("chromium")
