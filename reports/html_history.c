@@ -101,7 +101,7 @@ static void append_plot(struct text *out, const json_t *series, size_t n)
         hi = fmax(hi, points[i].y);
     }
     newest = json_array_get(results, count - 1);
-    unit = number_unit_rate(member_number(newest, "value"), member_text(series, "unit"));
+    unit = view_series_unit(series, member_number(newest, "value"));
     plot.x = plot_axis_new("result", (struct number_unit){1, ""}, false);
     plot.y = plot_axis_new(unit.name, unit, false);
     curves[0] = (struct plot_curve){.slot = 0, .dots = true, .points = points, .count = count};

@@ -218,6 +218,8 @@ bool view_any_metric(const struct view *view, enum metric_id id);
 
 /* The unit in which a value reads best: ns, B/s and J are scaled. */
 struct number_unit view_metric_unit(enum metric_id id, const struct metric_value *value);
+/* The same of a series of a history (results/analysis/history.h) for values like this one. */
+struct number_unit view_series_unit(const json_t *series, double value);
 
 /* "1.20 ms (1.18 to 1.22 ms)", "1.20 ms (no interval)", "not reported: needs 299 samples". */
 void view_metric_words(enum metric_id id, const struct metric_value *value, struct text *ret);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "reports/view_json.h"
 
 const struct metric_value *view_metric(const struct view_cell *cell, enum metric_id id)
@@ -61,6 +62,15 @@ struct number_unit view_metric_unit(enum metric_id id, const struct metric_value
         snprintf(unit.name, sizeof(unit.name), "%s", value->unit);
         return unit;
     }
+}
+
+struct number_unit view_series_unit(const json_t *series, double value)
+{
+    const enum metric_id id = metric_find(member_text(series, "metric"));
+    struct metric_value scaled = {.value = value};
+
+    snprintf(scaled.unit, sizeof(scaled.unit), "%s", member_text(series, "unit"));
+    return view_metric_unit(id < METRIC_COUNT ? id : METRIC_ITERATION_TIME, &scaled);
 }
 
 /* As many digits as the interval leaves; a percentile without one has two, a mean four. */

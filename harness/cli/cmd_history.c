@@ -10,6 +10,7 @@
 #include "harness/core/member.h"
 #include "harness/core/number.h"
 #include "protocols/comparability.h"
+#include "reports/view.h"
 #include "results/analysis/history.h"
 
 enum { KEY_SINCE = 0x100, KEY_BASELINE, KEY_STALE };
@@ -78,13 +79,6 @@ static void append_strip(struct text *out, const json_t *series, size_t columns)
     text_finish(&marks);
 }
 
-static struct number_unit unit_of(const json_t *series, double value)
-{
-    return !strcmp(member_text(series, "unit"), "ns")
-               ? number_unit_duration(value)
-               : number_unit_rate(value, member_text(series, "unit"));
-}
-
 static void append_results(struct text *out, const json_t *series)
 {
     const json_t *results = json_object_get(series, "results");
@@ -96,7 +90,7 @@ static void append_results(struct text *out, const json_t *series)
         const double figure = number(result, "value");
         const double lo = number(result, "lo"), hi = number(result, "hi");
         const bool has_interval = json_is_number(json_object_get(result, "lo"));
-        const struct number_unit unit = unit_of(series, figure);
+        const struct number_unit unit = view_series_unit(series, figure);
         char value[NUMBER_SIZE], half[NUMBER_SIZE] = "";
 
         if (has_interval)

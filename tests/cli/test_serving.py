@@ -212,6 +212,8 @@ class Serving(CliTest):
         self.assertEqual(line["value"]["passes"], line["value"]["misses"] <= allowed)
         self.assertEqual((slo["mlperf_allowed"], line["metadata"]["assay_verdict"]), (allowed, slo["verdict"]))
         self.assertIn("Under load: served", self.assay("results", "--db", self.db).out)
+        history = self.assay("history", "--db", self.db).out
+        self.assertRegex(history, r":[0-9]{2}  [0-9.]+ %")  # a share, not "1.000 1"
         page = os.path.join(self.folder, "page.html")
         self.assertEqual(self.assay("report", "--html", page, "--db", self.db).status, 0)
         with open(page, encoding="utf-8") as file:
