@@ -76,6 +76,40 @@ static void append_rest(struct text *out, const json_t *body)
     }
 }
 
+/* ": goodput at least 40 requests/s is missed by all; the contract tender is missed by a, b" */
+static void append_missed(struct text *out, const json_t *body)
+{
+    const json_t *required = json_object_get(json_object_get(body, "decision"), "requirements");
+    const json_t *options = json_object_get(body, "options"), *requirement, *option;
+    bool is_first = true;
+    size_t i, k;
+
+    json_array_foreach(required, i, requirement)
+    {
+        struct text names;
+        size_t count = 0;
+
+        text_init(&names);
+        json_array_foreach(options, k, option)
+        {
+            const json_t *met = json_array_get(json_object_get(option, "requirements"), i);
+
+            if (!strcmp(member_text(met, "verdict"), "missed"))
+                text_append_format(&names, "%s%s", count++ ? ", " : "",
+                                   member_text(option, "name"));
+        }
+        if (count > 0 && text_ok(&names)) {
+            text_append(out, is_first ? ": " : "; ");
+            decision_requirement_words(out, requirement);
+            text_append_format(out, " is missed by %s",
+                               count == json_array_size(options) ? "all" : names.data);
+            is_first = false;
+        }
+        out->failed |= names.failed;
+        text_finish(&names);
+    }
+}
+
 void decision_answer_words(struct text *out, const json_t *body)
 {
     const char *verdict = member_text(body, "verdict");
@@ -87,6 +121,7 @@ void decision_answer_words(struct text *out, const json_t *body)
 
     if (!strcmp(verdict, "none")) {
         text_append(out, "No option meets what is required");
+        append_missed(out, body);
     } else if (!strcmp(verdict, "decided")) {
         append_options(out, body, "not_dominated");
         text_append(out, required ? ": it meets what is required, and no other that does is better "

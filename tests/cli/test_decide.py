@@ -422,6 +422,10 @@ class Decide(CliTest):
             call = self.decide(self.declare(*words), status=(2,))
             self.assertIn(place, call.err, words)
             self.assertIn(what, call.err, words)
+        call = self.decide(self.declare((one, two), cost, "requirements: [{figure: item_rate, at_least: 1e9 calls/s}, "
+                                        "{figure: cost_per_hour, at_most: 500 EUR}]\n"), "--no-record", status=(1,))
+        self.assertIn("No option meets what is required: ", call.out)
+        self.assertIn(" at least 1e9 calls/s is missed by all.", call.out)
         good = self.declare((one, two), cost)
         for rows, what in ((("card,device,EUR,\"6,000\",,,each,48,,,,,",), "prices.csv:2: amount \"6,000\": write a number"),
                            (("card,device,EUR,-6,,,each,48,,,,,",), "prices.csv:2: amount \"-6\""),
