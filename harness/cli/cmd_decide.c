@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/cli/commands.h"
@@ -125,6 +126,34 @@ static int show(const struct command_line *line, const json_t *body)
 
 /* ---- the command ---- */
 
+/* What a decision is between must not change with the next run: no "last", and no baseline. */
+static enum status check_results(const struct decision *decision, struct store *store,
+                                 struct error *err)
+{
+    const json_t *options = json_object_get(decision->json, "options"), *option;
+    size_t i;
+
+    json_array_foreach(options, i, option)
+    {
+        const char *id = member_text(option, "result");
+        char *own = NULL;
+        int64_t cell;
+
+        /* decision_make says of what is not there that it is not. */
+        if (store_find_result(store, id, &cell, &own, NULL) != STATUS_OK || !strcmp(own, id)) {
+            free(own);
+            continue;
+        }
+        error_set(err, STATUS_INVALID,
+                  "options[%zu].result: %s may mean another result after the next run: write %s", i,
+                  id, own);
+        free(own);
+        decision_locate(decision, err);
+        return STATUS_INVALID;
+    }
+    return STATUS_OK;
+}
+
 static int decide(const struct command_line *line, struct store *store, void *context)
 {
     const struct request *request = context;
@@ -133,6 +162,8 @@ static int decide(const struct command_line *line, struct store *store, void *co
     const char *verdict;
     int result;
 
+    if (check_results(&request->decision, store, &err) != STATUS_OK)
+        return command_fail(&err);
     if (decision_make(store, request->decision.json, request->prices, request->peaks, &made,
                       &err) != STATUS_OK) {
         decision_locate(&request->decision, &err);

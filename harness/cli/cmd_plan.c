@@ -195,12 +195,21 @@ static int plan_fleet(const struct command_line *line, struct store *store, void
     const json_t *request = context;
     json_t *results = json_array(), *plan = NULL;
     struct error err = ERROR_INIT;
-    enum status status;
+    enum status status = STATUS_OK;
     int result;
 
-    for (size_t i = 0; i < line->argument_count; i++)
-        json_array_append_new(results, json_string(line->arguments[i]));
-    status = fleet_plan_make(store, results, request, &plan, &err);
+    /* What is recorded must mean the same when "last" is another. */
+    for (size_t i = 0; i < line->argument_count && status == STATUS_OK; i++) {
+        char *id = NULL;
+        int64_t cell;
+
+        status = store_find_result(store, line->arguments[i], &cell, &id, &err);
+        if (status == STATUS_OK)
+            json_array_append_new(results, json_string(id));
+        free(id);
+    }
+    if (status == STATUS_OK)
+        status = fleet_plan_make(store, results, request, &plan, &err);
     json_decref(results);
     if (status != STATUS_OK)
         return err.code == STATUS_INVALID ? command_fail(&err) : command_fail_store(&err);

@@ -399,6 +399,13 @@ enum status store_find_campaign(struct store *store, const char *id, int64_t *re
 enum status store_find_cell(struct store *store, const char *id, int64_t *ret, struct error *err);
 
 /*
+ * The same, and in `ret_id` (heap) the result's own id, which stays when "last" and names of
+ * baselines mean another.
+ */
+enum status store_find_result(struct store *store, const char *id, int64_t *ret, char **ret_id,
+                              struct error *err);
+
+/*
  * Rows of `assay results`, newest campaign first: an array of objects with the keys id, cell,
  * campaign, workload, kind, precision, batch, scenario, implementation, arm ("a" or "b" of an A/B),
  * support, library, library_version (of the GEMMs, where there are any), protocol, backend,

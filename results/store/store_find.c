@@ -220,3 +220,22 @@ enum status store_declaration_origins(struct store *store, const struct digest *
         json_decref(origins);
     return status;
 }
+
+enum status store_find_result(struct store *store, const char *id, int64_t *ret, char **ret_id,
+                              struct error *err)
+{
+    struct store_filter filter = {.cell = 0};
+    json_t *rows = NULL;
+    enum status status = store_find_cell(store, id, &filter.cell, err);
+    const char *own;
+
+    if (status == STATUS_OK)
+        status = store_list_results(store, &filter, &rows, err);
+    if (status != STATUS_OK)
+        return status;
+    own = json_string_value(json_object_get(json_array_get(rows, 0), "id"));
+    *ret_id = own ? text_format("%s", own) : NULL;
+    *ret = filter.cell;
+    json_decref(rows);
+    return *ret_id ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for a result's id");
+}

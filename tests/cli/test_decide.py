@@ -389,6 +389,8 @@ class Decide(CliTest):
         cases = (
             (((one, ("two", other, "small", "")), cost), "decision.yaml:8: options[1].result: ", "makes a result that does"),
             (((one, ("two", "ffffffff/9", "small", "")), cost), "decision.yaml:8: options[1].result", "there is no result ffffffff/9; write CAMPAIGN/NUMBER"),
+            (((one, ("two", "last/1", "small", "")), cost), "decision.yaml:8: options[1].result: ",
+             f"last/1 may mean another result after the next run: write {other}"),
             (((one, ("one", second, "small", "")), cost), "decision.yaml:8", "another option has the name"),
             (((one, ("two", second, "nothing", "")), cost), "decision.yaml:8: options[1].item", "has the item \"nothing\""),
             (((one, ("two", second, "small", ", kind: leased")), cost), "decision.yaml:8", "write device (bought) or cloud"),

@@ -135,13 +135,17 @@ class Serving(CliTest):
         self.assertEqual(found["total"], found["devices"] + found["spares"])
         self.assertEqual({note["code"] for note in found["notes"]}, {"at_least", "one_unit"})
         self.check_drawn_plans(result, carried)
+        # What is recorded names the result, whatever "last" means later.
+        call = self.assay("plan", "last/1", "--db", self.db, "--json", "--demand", "7")
+        self.assertEqual((call.status, call.json()["results"]), (0, [result]), call.err)
+        self.run_synthetic(ASSAY_NULL="launch_ns=200000,seed=1")
         # 100 spans of 1 s, in the k-th of which k requests come: 99 of them have at most 99.
         trace = self.write("trace.csv", "at\n" + "".join(f"{k + i / 200:.3f}\n" for k in range(1, 101)
                                                          for i in range(k)) + "101.5\n")
         call = self.assay(*plan, "--trace", trace, "--column", "at", "--span", "1s")
         self.assertEqual(call.status, 0, call.err)
         self.assertEqual(call.json()["request"]["demand"], 99)
-        self.assertEqual(self.query("SELECT kind, a, b FROM comparison"), [("plan", 1, None)] * 2)
+        self.assertEqual(self.query("SELECT kind, a, b FROM comparison"), [("plan", 1, None)] * 3)
         self.assert_verified()
         for words, message in ((("--demand", "0"), "--demand 0: write"), ((), "either --demand"),
                                (("--trace", trace, "--demand", "1"), "either --demand"),
