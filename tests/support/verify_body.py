@@ -8,6 +8,8 @@ import hmac
 import json
 import re
 
+import verify_figures
+
 NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
 NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?(e[+-]?[0-9]+)?")
 DEEPEST = 100
@@ -202,5 +204,8 @@ def verdicts(verifier):
             continue
         if verdict not in possible(kind, body):
             verifier.wrong("comparison", "comparison", number, "its verdict is not the one in its body")
+        figures = verify_figures.wrong(kind, body)
+        if figures:
+            verifier.wrong("comparison", "comparison", number, figures)
         if [body.get("a"), body.get("b")] != [ids.get(a), ids.get(b)]:
             verifier.wrong("comparison", "comparison", number, "is not of the results in its body")
