@@ -172,6 +172,7 @@ KERNEL(attention_tile, ATTENTION_PARAMETERS)
     LOCAL_ARRAY(f32, out, HEAD * PANEL);
     LOCAL_ARRAY(f32, weights, KEYS * PANEL);
     LOCAL_ARRAY(f32, block, KEYS * HEAD);
+    LOCAL_ARRAY(ELEMENT(TYPE_A), stored, HEAD * PANEL);
     LOCAL_ARRAY(f32, top, PANEL);
     LOCAL_ARRAY(f32, total, PANEL);
     LOCAL_ARRAY(f32, factor, PANEL);
@@ -215,7 +216,8 @@ KERNEL(attention_tile, ATTENTION_PARAMETERS)
         }
         for (i32 s = 0; s < KEYS; s++)
             for (u32 r = 0; r < PANEL; r++) {
-                const f32 score = s < seen[r] ? weights[s * PANEL + r] : NO_SCORE;
+                const f32 any = weights[s * PANEL + r]; /* read in any case, as a vector is */
+                const f32 score = s < seen[r] ? any : NO_SCORE;
 
                 top[r] = top[r] > score ? top[r] : score;
             }
@@ -244,8 +246,11 @@ KERNEL(attention_tile, ATTENTION_PARAMETERS)
     }
     for (u32 r = 0; r < PANEL; r++)
         total[r] = total[r] == 0.0f ? 0.0f : 1.0f / total[r];
+    for (u32 i = 0; i < HEAD; i++) /* rounded along vectors, then put into rows */
+        for (u32 r = 0; r < PANEL; r++)
+            PUT(TYPE_A, stored, i * PANEL + r, out[i * PANEL + r] * total[r]);
     for (u32 r = 0; r < rows; r++)
         for (u32 i = 0; i < HEAD; i++)
-            PUT(TYPE_A, o, (t0 + r) * o_row + i, out[i * PANEL + r] * total[r]);
+            o[(t0 + r) * o_row + i] = stored[i * PANEL + r];
 }
 #endif
