@@ -241,19 +241,21 @@ class Serving(CliTest):
                 self.assertIn("█", line)
 
     def test_a_stalled_server_is_seen(self):
-        # One second without an answer, at 100 requests a second. A client that waits for each answer
-        # before it asks again would see one slow request; from the scheduled time a hundred are.
-        call = self.serve(base="1ms", law="deterministic", stall=", stall_at: 1s, stall: 1s",
-                          process="deterministic", rates="100", batch=1, requests=300, trials=1, queue=1000)
+        # Two seconds without an answer, at 100 requests a second. A client that waits for each answer
+        # before it asks again would see one slow request; from the scheduled time two hundred are.
+        call = self.serve(base="1ms", law="deterministic", stall=", stall_at: 2s, stall: 2s",
+                          process="deterministic", rates="100", batch=1, requests=600, trials=1, queue=1000)
         self.assertEqual(call.status, 0, call.err)
         log = self.log(1)
         half = 500_000_000
         slow = sum(done - at > half for done, at in zip(log["done_ns"], log["scheduled_ns"]))
         naive = sum(done - begun > half for done, begun in zip(log["done_ns"], log["admitted_ns"]))
-        self.assertGreaterEqual(slow, 49)
+        self.assertGreaterEqual(slow, 149)
         self.assertLess(naive, slow / 4)
-        (share,), = self.query("SELECT body ->> '$.metrics.attainment.value' FROM estimate")
+        (share, p99), = self.query("SELECT body ->> '$.metrics.attainment.value', body ->>"
+                                   " '$.metrics.e2e_p99.value' FROM estimate")
         self.assertLess(share, 0.9)
+        self.assertGreater(p99, 1.5e9)
         self.assert_verified()
 
     def test_requests_that_find_the_queue_full_are_refused(self):
