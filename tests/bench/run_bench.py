@@ -155,7 +155,7 @@ def decode(options):
                                          for batch in (1, 4, 16)]
     for implementation, precision, batch in cases:
         logs, rates_of = [], {"copy": [], "decode": []}
-        for _ in range(max(options.pairs // 4, 3)):
+        for _ in range(max(options.pairs // 2, 5)):
             got = {"copy": [], "decode": []}
             for line in run([options.tools / "bench_rates", "cpu:0", 3, DECODE_TURNS, "copy",
                              f"gpt2_124m_decode@{implementation}@{batch}@{precision}"],
