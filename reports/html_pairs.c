@@ -83,7 +83,7 @@ static void append_arm(struct text *out, const struct view *view,
     const char *value = json_string_value(json_object_get(factor, is_b ? "b" : "a"));
 
     text_append(out, "<b>");
-    if (arm && strchr(arm, '(')) {
+    if (arm && (strchr(arm, '(') || arm[strlen("arm ") + 1])) {
         escape_html(out, arm + strlen("arm "));
     } else {
         text_append(out, is_b ? "b" : "a");

@@ -114,7 +114,7 @@ struct view_cell {
     struct view_count ordinal;
     const char *workload, *kind, *precision, *scenario, *implementation, *backend, *device_spec;
     const char *arm;   /* "a" or "b" of an A/B; NULL: none */
-    char variant[128]; /* ", vendor", ", openvino 2026.4.1", ", arm a (ASSAY_NULL=...)":
+    char variant[160]; /* ", vendor", ", openvino 2026.4.1", ", arm a (ASSAY_NULL=...)":
                           distinguishes it; "": none */
     const char *workload_digest, *protocol, *protocol_digest;
     struct view_count workload_version, protocol_version;

@@ -65,13 +65,16 @@ void view_append_worker(const struct view_cell *cell, const char *lead, struct t
 void view_set_variant(struct view_cell *cell)
 {
     char rate[SERVING_RATE_SIZE] = "";
+    /* Arms of a matrix have names, which are what was set; a and b say nothing alone. */
+    const bool named = cell->arm && cell->arm[0] && cell->arm[1];
     struct text settings, worker;
 
     text_init(&settings);
     text_init(&worker);
-    append_settings(&settings, json_object_get(cell->root, "arm_settings"));
+    if (!named)
+        append_settings(&settings, json_object_get(cell->root, "arm_settings"));
     view_append_worker(cell, ", ", &worker);
-    snprintf(cell->variant, sizeof(cell->variant), "%s%.16s%.48s%s%s%.1s%s%.24s%s%s",
+    snprintf(cell->variant, sizeof(cell->variant), "%s%.16s%.48s%s%s%.40s%s%.24s%s%s",
              serving_is_cell(cell, rate) ? ", " : "", rate,
              worker.length          ? worker.data
              : view_is_vendor(cell) ? ", vendor"

@@ -40,6 +40,13 @@ class Matrix(CliTest):
         for columns in (80, 120):
             text = " ".join(" ".join(self.lines_on_terminal(columns, "compare", uid, "--db", self.db)).split())
             self.assertIn("launch_ns=8000000", text)
+        # Each row of the page's table has the arm's whole name.
+        page = os.path.join(self.folder, "page.html")
+        self.assertEqual(self.assay("report", "--html", page, uid, "--db", self.db).status, 0)
+        with open(page, encoding="utf-8") as file:
+            text = file.read()
+        for delay in (2000000, 4000000, 8000000):
+            self.assertTrue(f", arm launch_ns={delay}" in text, delay)
 
     def test_combinations(self):
         """Braces and several --over: every combination, and an empty value is the machine as it is."""
