@@ -1,7 +1,11 @@
-"""Stacks: a driver in versions, installed from a lock file, named by an arm."""
+"""Stacks: a driver in versions, installed from a lock file, named by an arm; with --nvrtc the real
+compilers of CUDA 12 and 13, which need no device."""
 
+import glob
 import hashlib
 import os
+import re
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
@@ -137,5 +141,33 @@ class Stack(CliTest):
         self.assertEqual(self.installed(), [])
 
 
+class Nvrtc(CliTest):
+    """The oldest and the newest of those locked compile every kernel text for sm_90."""
+
+    def environment(self, **changes):
+        place = os.environ.get("ASSAY_WORKERS", os.path.join(os.getcwd(), "test-workers"))
+        return super().environment(**{"ASSAY_WORKERS": place, **changes})
+
+    def test_compiles(self):
+        program = os.environ["ASSAY_CONFORMANCE_NVRTC"]
+        rows = [row for row in self.assay("stack", "list", "--json").json() if "nvrtc" in row["libraries"]]
+        rows.sort(key=lambda row: [int(part) for part in row["version"].split(".")])
+        for row in (rows[0], rows[-1]):
+            name = f"{row['name']}@{row['version']}"
+            call = self.assay("stack", "install", name, "--quiet") if not row["installed"] else None
+            if call and call.status != 0 and re.search("resolve|connection|network|unreachable", call.err, re.I):
+                self.skipTest(f"{name} is not installed, and there is no network: {call.err[-300:]}")
+            self.assertTrue(call is None or call.status == 0, call and call.err)
+            file = glob.glob(os.path.join(row["folder"], "venv", "lib", "python3*", "site-packages",
+                                          row["libraries"]["nvrtc"] + "*"))
+            done = subprocess.run([program, "90"], capture_output=True, text=True, check=False,
+                                  env={**os.environ, "ASSAY_LIB_NVRTC": file[0]})
+            self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr)
+            self.assertIn(f"NVRTC {'.'.join(row['version'].split('.')[:2])} (", done.stdout)
+            self.assertRegex(done.stdout, "sm_90 +[1-9][0-9]+ texts")
+
+
 if __name__ == "__main__":
+    del globals()["Stack" if "--nvrtc" in sys.argv else "Nvrtc"]
+    sys.argv = [word for word in sys.argv if word != "--nvrtc"]
     run_tests()
