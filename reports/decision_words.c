@@ -348,13 +348,31 @@ static void append_factor(struct text *out, double factor)
         text_append_format(out, "%s times as much", number_format_digits(factor, 2, shown));
 }
 
-static void append_then(struct text *out, const char *standing)
+/* What it is now, of the option of this name; "": there is none. */
+static const char *standing_of(const json_t *body, const char *name)
+{
+    const json_t *option;
+    size_t i;
+
+    json_array_foreach(json_object_get(body, "options"), i, option)
+    {
+        if (!strcmp(member_text(option, "name"), name))
+            return member_text(option, "standing");
+    }
+    return "";
+}
+
+static void append_then(struct text *out, const char *now, const char *standing)
 {
     static const char *const words[][2] = {{"not_dominated", "is no longer ruled out"},
                                            {"not_separable", "may be as good"},
                                            {"dominated", "is ruled out by a better one"},
                                            {"infeasible", "misses a requirement"}};
 
+    if (!strcmp(now, "not_separable") && !strcmp(standing, "not_dominated")) {
+        text_append(out, "is ruled out by none");
+        return;
+    }
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (!strcmp(standing, words[i][0]))
             text_append(out, words[i][1]);
@@ -387,28 +405,24 @@ void decision_change_words(struct text *out, const json_t *body, const json_t *c
     json_array_foreach(json_object_get(change, "then"), i, then)
     {
         text_append_format(out, "%s %s ", i ? "," : ":", member_text(then, "option"));
-        append_then(out, member_text(then, "standing"));
+        append_then(out, standing_of(body, member_text(then, "option")),
+                    member_text(then, "standing"));
     }
 }
 
 /* Whether it changes which options are left, and not only how one fails. */
 static bool is_another_answer(const json_t *body, const json_t *change)
 {
-    const json_t *then, *option;
-    size_t i, k;
+    const json_t *then;
+    size_t i;
 
     if (strcmp(member_text(change, "verdict"), member_text(body, "verdict")) != 0)
         return true;
     json_array_foreach(json_object_get(change, "then"), i, then)
     {
-        if (!strncmp(member_text(then, "standing"), "not_", 4))
+        if (!strncmp(member_text(then, "standing"), "not_", 4) ||
+            !strncmp(standing_of(body, member_text(then, "option")), "not_", 4))
             return true;
-        json_array_foreach(json_object_get(body, "options"), k, option)
-        {
-            if (!strcmp(member_text(option, "name"), member_text(then, "option")) &&
-                !strncmp(member_text(option, "standing"), "not_", 4))
-                return true;
-        }
     }
     return false;
 }

@@ -1,6 +1,7 @@
 /* Points and lines over two axes. */
 #include "reports/plot.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "reports/escape.h"
@@ -95,7 +96,10 @@ static void append_intervals(struct text *out, const struct plot_xy *plot,
                              double x, double y)
 {
     const struct scale *across = &plot->x.scale, *up = &plot->y.scale;
-    const char *look = curve->slot == CHART_SLOTS ? "whisker t8" : "whisker"; /* as its point */
+    char look[24] = "whisker"; /* of its point's colour */
+
+    if (curve->slot <= CHART_SLOTS)
+        snprintf(look, sizeof(look), "whisker t%zu", curve->slot);
 
     if (isfinite(point->y_lo) && isfinite(point->y_hi))
         chart_line(out, x, scale_map(up, point->y_lo), x, scale_map(up, point->y_hi), look);
