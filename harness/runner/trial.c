@@ -142,11 +142,7 @@ static enum status judge_conduct(struct watch *watch, const struct message *end)
                          ", and its samples have more of them",
                          watch->handover.entries[watch->handover.made - 1].iteration);
     status = conduct_judge(&watch->protocol, &record->conduct, &watch->error);
-    if (status == STATUS_OK)
-        status = trial_declared_facts(watch->request, record->facts, &watch->error);
-    return status == STATUS_OK
-               ? trial_declared_files(watch->request, &record->at_end, record->cache, &watch->error)
-               : status;
+    return status == STATUS_OK ? trial_declared_end(watch->request, record, &watch->error) : status;
 }
 
 static void handle_end(struct watch *watch, const struct message *message)

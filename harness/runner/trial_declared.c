@@ -93,8 +93,8 @@ enum status trial_declared_device(const struct trial_request *request, const jso
                      "worker.device: the plan says %s, and the worker opened %s", planned, opened);
 }
 
-enum status trial_declared_facts(const struct trial_request *request, const json_t *facts,
-                                 struct error *err)
+static enum status check_facts(const struct trial_request *request, const json_t *facts,
+                               struct error *err)
 {
     const json_t *said = json_object_get(facts, "framework");
     const char *planned = json_string_value(json_object_get(request->message, "precision"));
@@ -116,8 +116,8 @@ enum status trial_declared_facts(const struct trial_request *request, const json
     return STATUS_OK;
 }
 
-enum status trial_declared_files(const struct trial_request *request, const struct maps_list *list,
-                                 struct maps_cache *cache, struct error *err)
+static enum status check_files(const struct trial_request *request, const struct maps_list *list,
+                               struct maps_cache *cache, struct error *err)
 {
     const struct named_worker *named = request->named;
     struct packages *packages = named ? maps_cache_packages(cache) : NULL;
@@ -142,4 +142,12 @@ enum status trial_declared_files(const struct trial_request *request, const stru
     }
     free(folder);
     return status;
+}
+
+enum status trial_declared_end(const struct trial_request *request,
+                               const struct trial_record *record, struct error *err)
+{
+    const enum status status = check_facts(request, record->facts, err);
+
+    return status == STATUS_OK ? check_files(request, &record->at_end, record->cache, err) : status;
 }

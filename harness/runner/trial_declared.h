@@ -12,8 +12,8 @@
 #include <jansson.h>
 
 #include "harness/core/status.h"
-#include "harness/runner/maps.h"
 #include "harness/runner/trial.h"
+#include "harness/runner/trial_record.h"
 
 /* worker.process: no process that `pid` started has the channel (`channel_fd`, the harness's end of
  * it) too: a wrapper that does not exec, or a fork that measures in its place. */
@@ -24,17 +24,12 @@ enum status trial_declared_device(const struct trial_request *request, const jso
                                   struct error *err);
 
 /*
- * worker.precision, worker.threads: what the program says of itself in member "framework" of its
- * facts is what the plan says. What it does not say is not compared.
+ * worker.precision, worker.threads: what the program says of itself in member "framework" of the
+ * record's facts is what the plan says; what it does not say is not compared. worker.packages: each
+ * file of its folder that was mapped at the window's end has the content that a package was
+ * installed with, and the module that it shares is assay's.
  */
-enum status trial_declared_facts(const struct trial_request *request, const json_t *facts,
-                                 struct error *err);
-
-/*
- * worker.packages: each file of its folder that was mapped (`list`) has the content that a package
- * was installed with, and the module that it shares is assay's.
- */
-enum status trial_declared_files(const struct trial_request *request, const struct maps_list *list,
-                                 struct maps_cache *cache, struct error *err);
+enum status trial_declared_end(const struct trial_request *request,
+                               const struct trial_record *record, struct error *err);
 
 #endif

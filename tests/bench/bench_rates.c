@@ -119,10 +119,8 @@ int main(int argc, char **argv)
     enum status status;
 
     if (iterations <= 0 || turns <= 0 || count > ARMS_MAX) {
-        fprintf(
-            stderr,
-            "usage: bench_rates DEVICE ITERATIONS TURNS "
-            "WORKLOAD[@IMPLEMENTATION[@BATCH[@PRECISION]]]...\n");
+        fprintf(stderr, "usage: bench_rates DEVICE ITERATIONS TURNS "
+                        "WORKLOAD[@IMPLEMENTATION[@BATCH[@PRECISION]]]...\n");
         return 2;
     }
     status = backend_resolve(argv[1], &backend, &index, &err);
