@@ -111,10 +111,10 @@ static const struct process_use *find(const struct processes *processes, pid_t p
     return NULL;
 }
 
-static bool descends(const struct processes *processes, const struct process_use *use, pid_t own)
+bool processes_descends(const struct processes *processes, const struct process_use *use, pid_t of)
 {
     for (int depth = 0; use && depth < 64; depth++) {
-        if (use->pid == own)
+        if (use->pid == of)
             return true;
         use = find(processes, use->parent);
     }
@@ -140,7 +140,7 @@ struct process_use *processes_between(const struct processes *before, const stru
 
         if (then && then->started_ticks == now->started_ticks)
             used_ms -= then->cpu_ms;
-        if (used_ms <= 0 || descends(after, now, own))
+        if (used_ms <= 0 || processes_descends(after, now, own))
             continue;
         uses[count] = *now;
         uses[count++].cpu_ms = used_ms;

@@ -14,24 +14,6 @@
 
 /* ---- who holds the channel ---- */
 
-static const struct process_use *find(const struct processes *all, pid_t pid)
-{
-    for (size_t i = 0; i < all->count; i++)
-        if (all->items[i].pid == pid)
-            return &all->items[i];
-    return NULL;
-}
-
-static bool is_descendant(const struct processes *all, const struct process_use *process, pid_t of)
-{
-    for (size_t steps = 0; process && process->pid != of && steps < all->count; steps++) {
-        if (process->parent == of)
-            return true;
-        process = find(all, process->parent);
-    }
-    return false;
-}
-
 static bool holds(pid_t pid, const char *pipe)
 {
     char path[64], link[64];
@@ -63,7 +45,8 @@ enum status trial_declared_process(pid_t pid, int channel_fd, struct error *err)
         return STATUS_OK; /* then nobody can tell */
     snprintf(pipe, sizeof(pipe), "pipe:[%" PRIuMAX "]", (uintmax_t)info.st_ino);
     for (size_t i = 0; i < all.count && status == STATUS_OK; i++)
-        if (is_descendant(&all, &all.items[i], pid) && holds(all.items[i].pid, pipe))
+        if (all.items[i].pid != pid && processes_descends(&all, &all.items[i], pid) &&
+            holds(all.items[i].pid, pipe))
             status = error_set(
                 err, STATUS_INVALID,
                 "worker.process: %s, which the worker's program started, holds the channel, and "
