@@ -190,7 +190,7 @@ static void escape_terminal_name(struct text *out, const char *string)
     escape_terminal_short(out, string, 40);
 }
 
-/* " fp32 on opencl:0, arm a" */
+/* " fp32 on opencl:0, arm a"; the precision of an endpoint is not known. */
 static void append_where(struct text *out, const struct view_cell *cell,
                          void (*escape)(struct text *out, const char *string))
 {
@@ -198,7 +198,7 @@ static void append_where(struct text *out, const struct view_cell *cell,
         {" ", cell->precision}, {" on ", cell->device_spec}, {", arm ", cell->arm}};
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-        if (!parts[i][1] || !*parts[i][1])
+        if (!parts[i][1] || !*parts[i][1] || !strcmp(parts[i][1], "unknown"))
             continue;
         text_append(out, parts[i][0]);
         escape(out, parts[i][1]);
