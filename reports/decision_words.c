@@ -481,7 +481,7 @@ void decision_sure_words(struct text *out, const json_t *body)
 
 /* ---- what it costs ---- */
 
-/* The figure that the answer's cost is told by: the first objective that is one, else the first
+/* The figure that states the answer's cost: the first objective that is one, else the first
  * that a requirement asks for; the number of figures: none is. */
 static size_t cost_figure(const json_t *body)
 {

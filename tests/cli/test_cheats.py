@@ -199,7 +199,7 @@ class Cheats(CliTest):
             return hashlib.sha256(file.read()).hexdigest()
 
     def replace_kernel(self, folder):
-        """In the cache of the CPU backend, with its digest beside it."""
+        """In the cache of the CPU backend, together with the file that holds its digest."""
         (cached,) = [path for path in glob.glob(os.path.join(folder, "assay", "kcache", "*.so"))
                      if self.holds(path, b"assay_run_stream_triad")]
         digest = self.digest(cached)

@@ -95,7 +95,7 @@ class Stack(CliTest):
         self.assertIn("made-up@2.1.0 is not installed", self.assay("stack", "remove", self.name).err)
 
     def test_libraries(self):
-        """Of a vendor, in versions: found by name, opened by an arm, put down to what changed."""
+        """Of a vendor, in versions: found by name, opened by an arm, its change attributed to the library."""
         self.write("made-up/stack.yaml", DECLARATION.split("driver:")[0] +
                    "libraries:\n  - {name: nvrtc, path: vendor/lib/libfancy.so}\n")
         for version in ("2.1.0", "1.0.0"):

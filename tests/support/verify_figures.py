@@ -1,4 +1,4 @@
-"""What costs and plans say, worked out again from the members of their own bodies (FORMAT.md, "Estimates")."""
+"""What costs and plans say, recomputed from the members of their own records (FORMAT.md, "Estimates")."""
 
 import math
 
