@@ -226,7 +226,7 @@ static bool get_string(const json_t *object, const char *key, const char **ret)
 {
     const json_t *member = json_object_get(object, key);
 
-    if (member && !json_is_string(member))
+    if (member && !json_is_null(member) && !json_is_string(member))
         return false;
     *ret = json_string_value(member);
     return true;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/core/clock.h"
+#include "harness/core/reading.h"
 #include "harness/runner/environment.h"
 #include "harness/runner/packages.h"
 #include "harness/runner/serving_plan.h"
@@ -120,6 +121,8 @@ static enum status add_device(struct trial_record *record, const json_t *body, s
         .simulated = json_is_true(json_object_get(body, "simulated")),
         .readings = json_object_get(body, "readings"),
     };
+    struct reading_list readings;
+    struct error shape = ERROR_INIT;
     int64_t row;
     enum status status;
 
@@ -129,6 +132,12 @@ static enum status add_device(struct trial_record *record, const json_t *body, s
                          "readings an object");
     if (!device.vendor)
         device.vendor = "";
+    /* What is stored must be readable by all that shows it. */
+    status = reading_list_from_json(device.readings, &readings, &shape);
+    if (status != STATUS_OK)
+        return error_set(err, status == STATUS_CORRUPT ? STATUS_PROTOCOL : status,
+                         "worker message \"device\": %s", shape.message);
+    reading_list_finish(&readings);
     status =
         stack_files_add_told(&record->reported, json_object_get(body, "files"), record->root, err);
     if (status == STATUS_OK)

@@ -46,6 +46,7 @@ MODES = {
     "many_series": ("protocol", "series"),
     "unknown_type": ("protocol", "type"),
     "harness_word": ("protocol", "go"),
+    "odd_reading": ("protocol", 'reading "device.driver_version": unknown status "guessed"'),
     "no_sync": ("protocol", "window_start"),
     "no_end": ("crashed", "status 3"),
     "own_failure": ("device_lost", "has gone"),

@@ -27,6 +27,7 @@ KNOWN = "FOREIGN_NS" in os.environ
 HANDOVER = os.environ.get("FOREIGN_HANDOVER", "good" if KNOWN else "")
 WARMUP, WINDOW = 10, 200 if KNOWN else 40
 DRIVER = {"status": "declared", "value": "1", "unit": None, "source": "foreign", "reason": None}
+ODD = {"status": "guessed"} if MODE == "odd_reading" else {}
 WRITE = os.fdopen(4, "w", encoding="utf-8")
 
 
@@ -206,7 +207,7 @@ def main():
     begin = now()
     say(type="device", device={"backend": backend, "index": int(index), "name": "a <b> & \u202e device",
                                "vendor": "v", "uuid": None, "type": "cpu", "simulated": True,
-                               "readings": {"device.driver_version": DRIVER} if KNOWN else {},
+                               "readings": {"device.driver_version": DRIVER | ODD} if KNOWN or ODD else {},
                                "files": json.loads(os.environ.get("FOREIGN_FILES", "[]"))})
     say(type="phase", name="setup", begin_ns=begin, end_ns=now())
     if handing:

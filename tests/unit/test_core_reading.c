@@ -124,12 +124,12 @@ static void test_hostile_strings(void **state)
     reading_list_finish(&list);
 }
 
-/* As a store returns a value that its bundle withheld: null means none. */
+/* As a store returns a value that its bundle withheld, and as workers write it: null means none. */
 static void test_withheld(void **state)
 {
     static const char text[] =
         "{\"host.name\":{\"reason\":\"withheld\",\"status\":\"denied\",\"value\":null},"
-        "\"host.os\":{\"status\":\"measured\",\"value\":\"Debian\"}}";
+        "\"host.os\":{\"status\":\"measured\",\"value\":\"Debian\",\"unit\":null,\"reason\":null}}";
     struct reading_list list;
     struct error err = ERROR_INIT;
     json_t *json;

@@ -238,7 +238,7 @@ def serve(name, works):
 # ---- what a work is ----
 
 def reading(value, source, unit=None):
-    return {"status": "measured", "value": value, "unit": unit, "source": source, "reason": None}
+    return {"status": "measured", "value": value, "source": source} | ({"unit": unit} if unit else {})
 
 
 def cpu_word(key):
@@ -296,7 +296,7 @@ class Work:
 
     def device(self):
         """Of a processor as assay says: no driver is between it and code."""
-        driver = {"status": "not_applicable", "value": None, "unit": None, "source": self.framework,
+        driver = {"status": "not_applicable", "source": self.framework,
                   "reason": "no driver is between a processor and its code"}
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         return {"backend": self.backend, "index": self.index, "name": cpu_word("model name"),
