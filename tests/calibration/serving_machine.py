@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The whole tool under load, against theory: queues with declared service times on the null backend.
 
-    ASSAY=build/release/bin/assay tests/calibration/serving_machine.py [--service 1ms] [--loads 0.5,0.8,0.9]
+    ASSAY=build/release/bin/assay tests/calibration/serving_machine.py [--service 1] [--loads 0.5,0.8,0.9] [--repeats N]
 
 M/M/1 and M/D/1: the mean and p90 of the time from the scheduled moment, and the share of requests within the
 exact p90, which is 0.9. Each row is one campaign of five trials, as long as the plan asks for (100 relaxation
@@ -70,17 +70,17 @@ def requests(law, load, relaxations):
     return math.ceil(1.1 * (relaxations / TRIALS + 10) * relaxation * load)
 
 
-def measure(law, load, service_ns, folder, relaxations):
+def measure(law, load, service_ns, folder, relaxations, nonce):
     mean, p90 = (value * service_ns for value in theory(law, load))
     names = dict(law=law, load=load, service=service_ns, capacity=1e9 / service_ns, limit=round(p90), share=SHARE,
                  trials=TRIALS, requests=requests(law, load, relaxations))
     for name, text in ("queue.yaml", WORKLOAD), ("protocol.yaml", PROTOCOL):
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write(text % names)
-    database = os.path.join(folder, f"{law}-{load}.db")
+    database = os.path.join(folder, f"{law}-{load}-{nonce}.db")
     done = subprocess.run([ASSAY, "run", "./queue.yaml", "--protocol", "./protocol.yaml", "--device", "null:0",
-                           "--db", database, "--json", "--quiet"], cwd=folder, capture_output=True, text=True,
-                          check=False)
+                           "--nonce", nonce, "--db", database, "--json", "--quiet"],
+                          cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr)
     with sqlite3.connect(database) as db:
@@ -108,7 +108,16 @@ def row(found):
           f" {found['mean'][1] / 1e6:.3f} | {p90 / 1e6:.3f} | {measured['value'] / 1e6:.3f} ({spread(measured, 1e6)})"
           f" {said[0]} | {slo['attainment']:.4f} ({spread(slo, 1)}) {said[1]} | {found['delivered']},"
           f" {found['queue']} | {found['lag'] / 1e3:.3g} |", flush=True)
-    return found["delivered"] != "delivered" or "**does not cover**" not in said
+    return found["delivered"], said
+
+
+def count(rows):
+    """Of the campaigns whose load was delivered: how many intervals cover, of those that were given."""
+    delivered = [said for verdict, said in rows if verdict == "delivered"]
+    given = [[one[i] for one in delivered if one[i] != "refused"] for i in range(2)]
+    return "; ".join(f"{label} {sum(one == 'covers' for one in words)} of {len(words)}"
+                     for label, words in zip(("p90 covered in", "attainment in"), given)) + \
+        f"; load delivered in {len(delivered)} of {len(rows)}"
 
 
 def main():
@@ -117,15 +126,20 @@ def main():
     parser.add_argument("--loads", default="0.5,0.8,0.9")
     parser.add_argument("--laws", default="exponential,deterministic")
     parser.add_argument("--relaxations", type=float, default=10 / (1 - SHARE), help="of all trials of a row")
+    parser.add_argument("--repeats", type=int, default=1, help="campaigns of each row, with arrivals of their own")
     options = parser.parse_args()
     getcontext().prec = 80
-    good = True
+    counts, good = [], True
     print("| case | mean by theory, ms | measured | p90 by theory, ms | measured | within the exact p90 | verdicts |"
           " lag p99.9, us |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
         for law in options.laws.split(","):
             for load in options.loads.split(","):
-                good &= row(measure(law, float(load), round(options.service * 1e6), folder, options.relaxations))
+                rows = [row(measure(law, float(load), round(options.service * 1e6), folder, options.relaxations,
+                                    str(number))) for number in range(options.repeats)]
+                good &= not any(delivered == "delivered" and "**does not cover**" in said for delivered, said in rows)
+                counts.append(f"{law}, load {load}: {count(rows)}")
+    print("", *counts, sep="\n")
     return 0 if good else 1
 
 
