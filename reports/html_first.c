@@ -56,6 +56,45 @@ static void append_one_or_count(struct text *out, const struct view *view,
         escape_html_short(out, first ? first : "what is not recorded", 80);
 }
 
+/* Arms of a matrix have names, which are what was set, and the first is the base; else a and b. */
+static void append_arms(struct text *out, const struct view *view)
+{
+    const struct view_cell *base = NULL;
+    bool is_version = true, has_driver = false, has_worker = false, crossed;
+    size_t stem;
+
+    for (size_t i = 0; i < view->cell_count; ++i)
+        if (view->cells[i].arm && (!base || view->cells[i].ordinal.value < base->ordinal.value))
+            base = &view->cells[i];
+    if (view->campaign_count != 1 || !base || strlen(base->arm) < 2) {
+        text_append(out, "Does b differ from a: ");
+        return;
+    }
+    crossed = strstr(base->arm, ", ") != NULL;
+    stem = strcspn(base->arm, "@") + 1;
+    for (size_t i = 0; i < view->cell_count; ++i) {
+        const struct view_cell *cell = &view->cells[i];
+
+        is_version = is_version && cell->arm && !strncmp(cell->arm, base->arm, stem);
+        has_driver |= json_object_get(json_object_get(cell->root, "arm_settings"), "driver") != 0;
+        has_worker |= json_is_object(json_object_get(cell->root, "worker"));
+    }
+    is_version = is_version && !crossed && base->arm[stem - 1] == '@';
+    text_append(out, "Which ");
+    if (is_version) {
+        text_append(out, "version of ");
+        escape_html_bytes(out, base->arm, stem - 1);
+    } else {
+        text_append(out, crossed      ? "setting"
+                         : has_driver ? "driver"
+                         : has_worker ? "worker"
+                                      : "setting");
+    }
+    text_append(out, " differs from ");
+    escape_html_short(out, base->arm + (is_version ? stem : 0), 40);
+    text_append(out, ": ");
+}
+
 /* Each question once, of all plans that state one; else what the plan amounts to. */
 static void append_question(struct text *out, const struct view *view, bool compared)
 {
@@ -77,9 +116,10 @@ static void append_question(struct text *out, const struct view *view, bool comp
     }
     if (!asked) {
         first_of(view, workload_of, &workloads);
-        text_append(out, compared        ? "Does b differ from a: "
-                         : workloads > 1 ? "How fast are "
-                                         : "How fast is ");
+        if (compared)
+            append_arms(out, view);
+        else
+            text_append(out, workloads > 1 ? "How fast are " : "How fast is ");
         append_one_or_count(out, view, workload_of, "workloads");
         text_append(out, " on ");
         append_one_or_count(out, view, device_of, "devices");

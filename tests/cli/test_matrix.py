@@ -45,6 +45,7 @@ class Matrix(CliTest):
         self.assertEqual(self.assay("report", "--html", page, uid, "--db", self.db).status, 0)
         with open(page, encoding="utf-8") as file:
             text = file.read()
+        self.assertIn("Which setting differs from launch_ns=2000000: synthetic on null device?", text)
         for delay in (2000000, 4000000, 8000000):
             self.assertTrue(f", arm launch_ns={delay}" in text, delay)
 

@@ -302,6 +302,22 @@ class Worker(CliTest):
                           ("1.0.0", "calm", 0, ["OMP_X=2"]), ("2.1.0", "busy", 2, ["OMP_X=2"])])
         self.assertEqual(self.assay("verify", self.db).status, 0)
 
+    def test_matrix_of_versions(self):
+        """The page asks what the matrix does."""
+        for version in ("1.0.0", "2.1.0"):
+            self.assertEqual(self.install(f"{self.name}@{version}").status, 0)
+        page = os.path.join(self.folder, "page.html")
+        for other, asked in ((f"{self.name}@2", f"Which version of {self.name} differs from 1: synthetic"),
+                             ("assay", "Which worker differs from ")):
+            self.new_db()
+            call = self.assay("matrix", "synthetic", "--device", "null:0", "--pairs", "5", "--protocol",
+                              self.write("e.yaml", self.EVIDENCE), "--db", self.db, "--quiet", "--over",
+                              f"worker={self.name}@1,{other}", FOREIGN_NS="1000000")
+            self.assertEqual(call.status, 0, call.err)
+            self.assertEqual(self.assay("report", "--html", page, "--db", self.db).status, 0)
+            with open(page, encoding="utf-8") as file:
+                self.assertIn(asked, file.read())
+
     def test_arms(self):
         """Two versions are two arms, whose difference is the worker's."""
         for version in ("1.0.0", "2.1.0"):
