@@ -116,9 +116,9 @@ enum finding_severity {
       "measure longer")                                                                            \
     /* of the cell or a trial, by readings; without the path, as estimates cannot be withheld */   \
     X(FOREIGN_WORKER, "foreign_worker", CRITICAL, NUMBERS(NULL),                                   \
-      "measured by another program than assay's own worker (ASSAY_WORKER): device, times and "     \
-      "checks are as that program reports them",                                                   \
-      "measure without ASSAY_WORKER for figures of assay's own")                                   \
+      "measured by another program than assay's own worker, and assay did not compare its "        \
+      "outputs: device, times and checks are as that program reports them",                        \
+      "measure with assay's own worker, or a declared one that hands its outputs over")            \
     X(ABOVE_CEILING, "above_ceiling", CRITICAL, NUMBERS("ratio"),                                  \
       "the rate is {ratio:g} times the most that this campaign measured the device to do "         \
       "({subject}): work was left out, or the cell's count of it is wrong",                         \

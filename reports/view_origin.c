@@ -98,9 +98,13 @@ bool view_origin_read(const json_t *trials, struct view_origin *ret)
 
     json_array_foreach((json_t *)trials, i, trial)
     {
-        /* A declared worker's, whose outputs assay compared, is as good as assay's own. */
+        /* A declared worker's, whose outputs assay compared, is as good as assay's own; one that
+         * is not supported measured nothing. */
+        const char *status = view_json_string(trial, "status");
         const bool checked =
-            json_object_get(json_object_get(json_object_get(trial, "facts"), "conduct"), "checks");
+            json_object_get(json_object_get(json_object_get(trial, "facts"), "conduct"),
+                            "checks") ||
+            (status && !strcmp(status, "unsupported"));
         const char *at;
         json_t *readings;
 

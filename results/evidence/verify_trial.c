@@ -113,7 +113,7 @@ static const struct rule {
     {"campaign",
      "SELECT campaign, count(*) || ' of its trials were measured by another worker than assay''s"
      " own: device, phases, checks and series are as it says' FROM trial WHERE id IN ("
-     VERIFY_UNCHECKED_TRIALS ") GROUP BY campaign",
+     VERIFY_FOREIGN_TRIALS " AND " FOREIGN_WORKER_UNCHECKED("n.trial") ") GROUP BY campaign",
      .is_note = true},
     {"campaign",
      "SELECT id, 'it names no program: its tool digest is zero' FROM campaign WHERE tool_digest ="

@@ -24,6 +24,11 @@
     "EXISTS (SELECT 1 FROM trial_end fx WHERE fx.trial = " trial                                   \
     " AND fx.facts ->> '$.conduct.checks' = 'assay')"
 
+/* Whether what is said of it is its program's word: it measured, and assay did not check. */
+#define FOREIGN_WORKER_UNCHECKED(trial)                                                            \
+    "NOT EXISTS (SELECT 1 FROM trial_end fx WHERE fx.trial = " trial                               \
+    " AND (fx.facts ->> '$.conduct.checks' = 'assay' OR fx.status = 'unsupported'))"
+
 /* Whether any other program than assay's own was the worker of the trial of this row id. */
 #define FOREIGN_WORKER_RAN(trial)                                                                  \
     "EXISTS (SELECT 1" FOREIGN_WORKER_ROWS("SELECT readings FROM environment WHERE trial = " trial \
@@ -31,7 +36,7 @@
 
 /* Whether such a program measured it, unchecked. */
 #define FOREIGN_WORKER_IS_OF(trial)                                                                \
-    "(" FOREIGN_WORKER_RAN(trial) " AND NOT " FOREIGN_WORKER_CHECKED(trial) ")"
+    "(" FOREIGN_WORKER_RAN(trial) " AND " FOREIGN_WORKER_UNCHECKED(trial) ")"
 
 /* Its path, "(withheld)" where that is, NULL where assay measured. */
 #define FOREIGN_WORKER_PATH(sets, condition)                                                       \
@@ -40,7 +45,7 @@
 #define FOREIGN_WORKER_OF(trial)                                                                   \
     FOREIGN_WORKER_PATH("SELECT readings FROM environment WHERE trial = " trial " AND at = "       \
                         "'host'",                                                                  \
-                        "NOT " FOREIGN_WORKER_CHECKED(trial))
+                        FOREIGN_WORKER_UNCHECKED(trial))
 /* Of any trial of the cell, whatever came of it. */
 #define FOREIGN_WORKER_OF_CELL(cell)                                                               \
     FOREIGN_WORKER_PATH(                                                                           \
@@ -48,6 +53,6 @@
         " ON fe.trial = ft.id AND fe.at = 'host' WHERE ft.cell = " cell,                           \
         "EXISTS (SELECT 1 FROM trial ft JOIN environment fe ON fe.trial = ft.id AND fe.at = "      \
         "'host' WHERE ft.cell = " cell                                                             \
-        " AND fe.readings = fm.reading_set AND NOT " FOREIGN_WORKER_CHECKED("ft.id") ")")
+        " AND fe.readings = fm.reading_set AND " FOREIGN_WORKER_UNCHECKED("ft.id") ")")
 
 #endif

@@ -285,6 +285,21 @@ class Worker(CliTest):
         call = self.run_worker(self.name)
         self.assertIn("has another assay_worker.py than this assay", call.err)
 
+    def test_not_supported(self):
+        """A trial that says so measured nothing: it is no other program's word, and no variable was set."""
+        self.write("probe/worker.yaml", DECLARATION.replace("synthetic", "memory_bound") + "interpreter: python3\n")
+        shutil.copy(PATTERN, os.path.join(self.declared, "probe.py"))
+        self.assertEqual(self.install(self.name).status, 0)
+        call = self.assay("run", "triad", "--device", "null:0", "--precision", "fp32", "--protocol", self.fast(), "--db",
+                          self.db, "--worker", self.name, "--json", PATTERN="installed")
+        self.assertEqual({status for status, in self.query("SELECT status FROM trial_end")}, {"unsupported"}, call.err)
+        row, = self.assay("results", "--db", self.db, "--json").json()
+        self.assertIsNone(row["foreign_worker"])
+        for words in (("results",), ("show", row["id"]), ("verify", self.db)):
+            call = self.assay(*words, *(("--db", self.db) if words[0] != "verify" else ()))
+            for word in ("another program", "another worker", "ASSAY_WORKER:"):
+                self.assertNotIn(word, " ".join((call.out + call.err).split()), words)
+
     def test_matrix(self):
         """Workers with their settings among the values, and crossed with another setting."""
         for version in ("1.0.0", "2.1.0"):
