@@ -3,11 +3,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "harness/core/clock.h"
+#include "harness/core/machine_root.h"
+#include "harness/core/text.h"
 
 static enum status set_nonblocking(int fd, struct error *err)
 {
@@ -101,6 +105,56 @@ static bool take_line(struct channel *channel, size_t scanned, char **ret_line, 
     return true;
 }
 
+static enum status refuse_speaker(pid_t pid, struct error *err)
+{
+    char path[64], *line = NULL;
+    struct text name;
+    enum status status;
+
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+    text_init(&name);
+    if (machine_read_line(path, &line, NULL) == STATUS_OK)
+        text_append_printable(&name, line, strlen(line));
+    status =
+        error_set(err, STATUS_INVALID,
+                  "worker.process: %s (%d), and not the process that was started, writes to the "
+                  "channel: the files that are recorded are not its own; a program that starts "
+                  "another one in its place does so by exec",
+                  name.length ? name.data : "a process", (int)pid);
+    text_finish(&name);
+    free(line);
+    return status;
+}
+
+/* As read(2); -1 with errno 0: another process than the speaker wrote, and `err` says so. */
+static ssize_t take_bytes(struct channel *channel, void *bytes, size_t length, struct error *err)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(struct ucred))];
+    } control;
+    struct iovec part = {bytes, length};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof(control)};
+    const struct cmsghdr *header;
+    struct ucred who = {.pid = channel->speaker};
+    ssize_t got;
+
+    if (!channel->speaker)
+        return read(channel->read_fd, bytes, length);
+    got = recvmsg(channel->read_fd, &message, MSG_CMSG_CLOEXEC);
+    header = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_CREDENTIALS)
+        memcpy(&who, CMSG_DATA(header), sizeof(who));
+    if (got <= 0 || who.pid == channel->speaker)
+        return got;
+    refuse_speaker(who.pid, err);
+    errno = 0;
+    return -1;
+}
+
 enum status channel_read_line(struct channel *channel, int64_t deadline_ns, int wake_fd,
                               char **ret_line, size_t *ret_length, struct error *err)
 {
@@ -138,12 +192,14 @@ enum status channel_read_line(struct channel *channel, int64_t deadline_ns, int 
                 return error_set(err, STATUS_TIMEOUT, "no word from the worker in time");
             continue;
         }
-        got = read(channel->read_fd, channel->buffer + channel->end,
-                   channel->capacity - channel->end - 1);
+        got = take_bytes(channel, channel->buffer + channel->end,
+                         channel->capacity - channel->end - 1, err);
         if (got > 0)
             channel->end += (size_t)got;
         else if (got == 0)
             channel->at_end = true;
+        else if (errno == 0)
+            return STATUS_INVALID;
         else if (errno != EINTR && errno != EAGAIN)
             return error_set_errno(err, errno, "reading from the worker");
     }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <jansson.h>
 
@@ -22,6 +23,8 @@ struct channel {
     char *buffer;          /* bytes read and not yet handed out */
     size_t start, end, capacity;
     bool at_end; /* the peer has closed */
+    /* Who alone may speak: `read_fd` is a Unix socket with SO_PASSCRED. 0: whoever holds it. */
+    pid_t speaker;
 };
 
 /* Takes both descriptors and makes them non-blocking. */
@@ -32,7 +35,8 @@ void channel_finish(struct channel *channel);
  * The next whole line without its newline, valid until the next call. NOT_FOUND: the peer has
  * closed and nothing is left (a last line without newline is handed out first). TIMEOUT: the
  * deadline (CLOCK_MONOTONIC) has passed. INTERRUPTED: `wake_fd` (-1: none) became readable.
- * PROTOCOL: the line is too long.
+ * PROTOCOL: the line is too long. INVALID: another process than the speaker wrote ("worker.process:
+ * ...").
  */
 enum status channel_read_line(struct channel *channel, int64_t deadline_ns, int wake_fd,
                               char **ret_line, size_t *ret_length, struct error *err);

@@ -103,7 +103,7 @@ void processes_finish(struct processes *processes)
     memset(processes, 0, sizeof(*processes));
 }
 
-static const struct process_use *find(const struct processes *processes, pid_t pid)
+const struct process_use *processes_find(const struct processes *processes, pid_t pid)
 {
     for (size_t i = 0; i < processes->count; i++)
         if (processes->items[i].pid == pid)
@@ -116,7 +116,7 @@ bool processes_descends(const struct processes *processes, const struct process_
     for (int depth = 0; use && depth < 64; depth++) {
         if (use->pid == of)
             return true;
-        use = find(processes, use->parent);
+        use = processes_find(processes, use->parent);
     }
     return false;
 }
@@ -135,7 +135,7 @@ struct process_use *processes_between(const struct processes *before, const stru
     size_t count = 0;
 
     for (size_t i = 0; uses && i < after->count; i++) {
-        const struct process_use *now = &after->items[i], *then = find(before, now->pid);
+        const struct process_use *now = &after->items[i], *then = processes_find(before, now->pid);
         int64_t used_ms = now->cpu_ms;
 
         if (then && then->started_ticks == now->started_ticks)

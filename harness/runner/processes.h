@@ -34,6 +34,8 @@ struct processes {
  */
 enum status processes_look(bool second, struct processes *ret, struct error *err);
 void processes_finish(struct processes *processes);
+/* NULL: it is not among them. */
+const struct process_use *processes_find(const struct processes *processes, pid_t pid);
 /* Whether one of them is the process `of`, or was started by it or by what it started. */
 bool processes_descends(const struct processes *processes, const struct process_use *use, pid_t of);
 

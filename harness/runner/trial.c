@@ -34,7 +34,8 @@ struct watch {
     struct trial_telemetry telemetry;
     struct process_exit exit;
     bool reaped;
-    int64_t oom_kills; /* before the start */
+    int64_t oom_kills;         /* before the start */
+    struct processes at_start; /* of the window, where another program measures */
     struct protocol protocol;
     struct spot_schedule spots;
     struct handover handover;
@@ -191,9 +192,7 @@ static enum status look_at_files(struct watch *watch, const char *at, struct err
         trial_record_mapped(&watch->record, at, watch->worker.process.pid, &reason);
 
     if (status == STATUS_OK && watch->worker.foreign)
-        status = trial_declared_process(watch->worker.process.pid, watch->worker.channel.read_fd,
-                                        &reason);
-
+        status = trial_declared_process(&watch->at_start, watch->worker.process.pid, &reason);
     if (status == STATUS_NO_MEMORY && err)
         *err = reason;
     if (status == STATUS_OK || status == STATUS_NO_MEMORY)
@@ -589,6 +588,7 @@ enum status trial_run(const struct trial_request *request, struct trial_outcome 
     worker_process_finish(&watch.worker);
     spot_schedule_finish(&watch.spots);
     handover_finish(&watch.handover);
+    processes_finish(&watch.at_start);
     protocol_finish(&watch.protocol);
     if (status != STATUS_OK)
         return status;

@@ -1,59 +1,64 @@
 #include "harness/runner/trial_declared.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "harness/runner/named_worker.h"
 #include "harness/runner/packages.h"
-#include "harness/runner/processes.h"
 
-/* ---- who holds the channel ---- */
+/* ---- who worked ---- */
 
-static bool holds(pid_t pid, const char *pipe)
+static int64_t used_ms(const struct processes *start, const struct process_use *now)
 {
-    char path[64], link[64];
-    struct dirent *entry;
-    bool found = false;
-    DIR *folder;
+    const struct process_use *then = processes_find(start, now->pid);
 
-    snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-    folder = opendir(path);
-    while (folder && !found && (entry = readdir(folder))) {
-        const ssize_t length = readlinkat(dirfd(folder), entry->d_name, link, sizeof(link) - 1);
-
-        link[length > 0 ? length : 0] = '\0';
-        found = !strcmp(link, pipe);
-    }
-    if (folder)
-        closedir(folder);
-    return found;
+    return now->cpu_ms - (then && then->started_ticks == now->started_ticks ? then->cpu_ms : 0);
 }
 
-enum status trial_declared_process(pid_t pid, int channel_fd, struct error *err)
+/* Of the processor time between the snapshots, whose was most. */
+static enum status judge_work(const struct processes *start, const struct processes *end, pid_t pid,
+                              struct error *err)
 {
-    struct processes all;
-    struct stat info;
-    char pipe[64];
-    enum status status = STATUS_OK;
+    const int64_t span_ms = (end->at_ns - start->at_ns) / 1000000;
+    const struct process_use *most = NULL;
+    int64_t own_ms = 0, others_ms = 0, most_ms = 0;
 
-    if (fstat(channel_fd, &info) < 0 || processes_look(false, &all, NULL) != STATUS_OK)
+    for (size_t i = 0; i < end->count; i++) {
+        const struct process_use *use = &end->items[i];
+        const int64_t ms = used_ms(start, use);
+
+        if (use->pid == pid)
+            own_ms = ms;
+        else if (processes_descends(end, use, pid)) {
+            others_ms += ms;
+            most = ms > most_ms ? use : most;
+            most_ms = ms > most_ms ? ms : most_ms;
+        }
+    }
+    if (!most || others_ms <= own_ms || others_ms <= span_ms / 20)
+        return STATUS_OK;
+    return error_set(err, STATUS_INVALID,
+                     "worker.process: processes that the worker's program started, %s most of all, "
+                     "used %" PRId64 " ms of processor time in the window, and the program itself "
+                     "%" PRId64 " ms: the work is theirs, and the files that are recorded are not",
+                     most->name, others_ms, own_ms);
+}
+
+enum status trial_declared_process(struct processes *start, pid_t pid, struct error *err)
+{
+    struct processes now;
+    enum status status;
+
+    if (processes_look(start->items != NULL, &now, NULL) != STATUS_OK)
         return STATUS_OK; /* then nobody can tell */
-    snprintf(pipe, sizeof(pipe), "pipe:[%" PRIuMAX "]", (uintmax_t)info.st_ino);
-    for (size_t i = 0; i < all.count && status == STATUS_OK; i++)
-        if (all.items[i].pid != pid && processes_descends(&all, &all.items[i], pid) &&
-            holds(all.items[i].pid, pipe))
-            status = error_set(
-                err, STATUS_INVALID,
-                "worker.process: %s, which the worker's program started, holds the channel, and "
-                "the files that are recorded are not its own: a program that starts another one "
-                "does so by exec, and one that forks closes descriptors 3 and 4 in its children",
-                all.items[i].name);
-    processes_finish(&all);
+    if (!start->items) {
+        *start = now;
+        return STATUS_OK;
+    }
+    status = judge_work(start, &now, pid, err);
+    processes_finish(&now);
     return status;
 }
 

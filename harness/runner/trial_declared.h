@@ -1,6 +1,6 @@
 /*
  * trial_declared - what is demanded of another program than assay's own worker, besides the clauses
- * of the protocol: that it is the process whose files are recorded, and, of a declared one, that it
+ * of the protocol: that the work is of the process whose files are recorded, and, of a declared one, that it
  * is made of the packages that it was installed with and ran as the plan says. Each function
  * returns INVALID with what is wrong, its name first ("worker.device: ...").
  */
@@ -12,12 +12,16 @@
 #include <jansson.h>
 
 #include "harness/core/status.h"
+#include "harness/runner/processes.h"
 #include "harness/runner/trial.h"
 #include "harness/runner/trial_record.h"
 
-/* worker.process: no process that `pid` started has the channel (`channel_fd`, the harness's end of
- * it) too: a wrapper that does not exec, or a fork that measures in its place. */
-enum status trial_declared_process(pid_t pid, int channel_fd, struct error *err);
+/*
+ * worker.process, at both syncs of the window, `start` of zeros at first, then the caller's to
+ * finish: processes that `pid` started have not used more processor time between the two than it
+ * has itself, nor more than a twentieth of the time that passed, so that helpers may wait.
+ */
+enum status trial_declared_process(struct processes *start, pid_t pid, struct error *err);
 
 /* worker.device: the opened device (body of the worker's message) is the one of the plan. */
 enum status trial_declared_device(const struct trial_request *request, const json_t *device,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "backends/backend.h"
@@ -89,6 +90,21 @@ static enum status find_program(struct worker_process *worker, const struct work
     return status;
 }
 
+/* Of the worker's words: a socket says who wrote, a pipe does not. */
+static enum status open_words(int ret[2], struct error *err)
+{
+    const int on = 1, room = 1 << 20; /* fewer waits for the worker; no matter if not */
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ret) < 0)
+        return error_set_errno(err, errno, "a socket from the worker");
+    setsockopt(ret[1], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+    if (setsockopt(ret[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) == 0)
+        return STATUS_OK;
+    close(ret[0]);
+    close(ret[1]);
+    return error_set_errno(err, errno, "a socket that says who wrote");
+}
+
 enum status worker_process_start(struct worker_process *worker, const struct worker_start *start,
                                  struct error *err)
 {
@@ -117,13 +133,13 @@ enum status worker_process_start(struct worker_process *worker, const struct wor
         free(path);
         return error_set_errno(err, errno, "pipe to the worker");
     }
-    if (pipe2(from_worker, O_CLOEXEC) < 0) {
+    status = open_words(from_worker, err);
+    if (status != STATUS_OK) {
         close(to_worker[0]);
         close(to_worker[1]);
         free(path);
-        return error_set_errno(err, errno, "pipe from the worker");
+        return status;
     }
-    fcntl(from_worker[1], F_SETPIPE_SZ, 1 << 20); /* fewer waits for the worker; no matter if not */
     status = child_environment_build(start->environment_changes, &envp, err);
     if (status == STATUS_OK && !worker->foreign && start->device_spec)
         status = child_environment_add_defaults(
@@ -150,8 +166,11 @@ enum status worker_process_start(struct worker_process *worker, const struct wor
     free(path);
     close(to_worker[0]);
     close(from_worker[1]);
-    if (status == STATUS_OK)
-        return channel_init(&worker->channel, from_worker[0], to_worker[1], err);
+    if (status == STATUS_OK) {
+        status = channel_init(&worker->channel, from_worker[0], to_worker[1], err);
+        worker->channel.speaker = worker->process.pid;
+        return status;
+    }
     close(to_worker[1]);
     close(from_worker[0]);
     return status;

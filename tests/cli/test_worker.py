@@ -235,7 +235,12 @@ class Worker(CliTest):
         self.lies("other_precision", "worker.precision: the plan says fp32, and the worker reports bf16")
         self.lies("other_threads", "worker.threads: the plan says 3, and the worker reports 7", ",threads=3")
         self.lies("wraps", "worker.process: python3")
-        self.lies("forks", "worker.process: python3")
+        # A process that works in its place, and one that waits.
+        self.lies("hides", "worker.process: processes that the worker's program started, python3",
+                  FOREIGN_NS="5000000")
+        self.new_db()
+        call = self.run_worker(self.name, FOREIGN_HANDOVER="good", FOREIGN_MODE="forks")
+        self.assertEqual(call.status, 0, call.err)
         call = self.run_worker(self.name + ",threads=3", FOREIGN_HANDOVER="good")
         self.assertEqual(call.status, 0, call.err)
 

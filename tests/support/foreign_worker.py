@@ -187,6 +187,11 @@ def main():
         os._exit(0)
     if MODE == "forks" and os.fork() == 0:
         time.sleep(600)
+    if MODE == "hides" and os.fork() == 0:
+        os.close(3)
+        os.close(4)
+        while True:
+            pass  # the work
     if MODE == "hidden":
         ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: as a program with privileges is
     say(type="hello", protocol=1 if MODE == "version" else 2, worker="foreign 1",

@@ -6,8 +6,11 @@
 #include <cmocka.h>
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness/core/clock.h"
@@ -147,13 +150,47 @@ static void test_write(void **state)
     json_decref(json);
 }
 
+/* Another process may hold the descriptor, and must not write to it. */
+static void test_speaker(void **state)
+{
+    const int on = 1;
+    struct channel channel;
+    struct error err = ERROR_INIT;
+    char *line, name[32];
+    size_t length;
+    int ends[2];
+    pid_t child;
+
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    assert_int_equal(setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)), 0);
+    assert_int_equal(channel_init(&channel, ends[0], -1, NULL), STATUS_OK);
+    channel.speaker = getpid();
+    put(ends[1], "mine\nand");
+    expect(&channel, "mine");
+    child = fork();
+    if (child == 0) {
+        put(ends[1], "not\n");
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    put(ends[1], " mine\n");
+    assert_int_equal(
+        channel_read_line(&channel, clock_monotonic_ns() + 10 * SECOND, -1, &line, &length, &err),
+        STATUS_INVALID);
+    snprintf(name, sizeof(name), "(%d)", (int)child);
+    assert_non_null(strstr(err.message, "worker.process: "));
+    assert_non_null(strstr(err.message, name));
+    close(ends[1]);
+    channel_finish(&channel);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_wake),
-        cmocka_unit_test(test_long_line),
-        cmocka_unit_test(test_write),
+        cmocka_unit_test(test_lines),     cmocka_unit_test(test_wake),
+        cmocka_unit_test(test_long_line), cmocka_unit_test(test_write),
+        cmocka_unit_test(test_speaker),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
