@@ -207,12 +207,12 @@ static struct layer layer_of(const struct gemm_running *running, size_t index)
         const struct gemm_layer *layer =
             &((struct gemm_instance *)running->instance)->layers[index];
 
-        return (struct layer){layer->a, layer->c};
+        return (struct layer){layer->arrays[GEMM_A].buffer, layer->arrays[GEMM_C].buffer};
     } else {
         const struct convolution_layer *layer =
             &((struct convolution_instance *)running->instance)->layers[index];
 
-        return (struct layer){layer->input, layer->output};
+        return (struct layer){layer->arrays[GEMM_A].buffer, layer->arrays[GEMM_C].buffer};
     }
 }
 

@@ -188,9 +188,11 @@ static void test_damage(void **state)
     start(&running, odd_shapes, PRECISION_FP32, 1, IMPLEMENTATION_PORTABLE, false);
     instance = (struct convolution_instance *)running.instance;
     assert_int_equal(convolution_iterate(running.instance, NULL), STATUS_OK);
-    assert_int_equal(device_download(instance->layers[2].output, at, &value, 4, NULL), STATUS_OK);
+    assert_int_equal(
+        device_download(instance->layers[2].arrays[GEMM_C].buffer, at, &value, 4, NULL), STATUS_OK);
     value += 0.5f; /* the bound is 333 * 2^-24 of sums of some 250 */
-    assert_int_equal(device_upload(instance->layers[2].output, at, &value, 4, NULL), STATUS_OK);
+    assert_int_equal(device_upload(instance->layers[2].arrays[GEMM_C].buffer, at, &value, 4, NULL),
+                     STATUS_OK);
     gemm_verify_fails(&running, 2 * ODD_SHAPES, "output output[2][20, 3]: got");
     gemm_stop(&running);
 

@@ -169,13 +169,13 @@ static void test_damage(void **state)
     start(&running, odd_shapes, PRECISION_FP32, IMPLEMENTATION_PORTABLE, false);
     instance = (struct gemm_instance *)running.instance;
     assert_int_equal(gemm_iterate(running.instance, NULL), STATUS_OK);
-    assert_int_equal(
-        device_download(instance->layers[0].c, (20 * 53 + 7) * sizeof(value), &value, 4, NULL),
-        STATUS_OK);
+    assert_int_equal(device_download(instance->layers[0].arrays[GEMM_C].buffer,
+                                     (20 * 53 + 7) * sizeof(value), &value, 4, NULL),
+                     STATUS_OK);
     value += 0.01f; /* the bound is 12 * 2^-24 of sqrt(700) * sqrt(sum (a b)^2): 0.0005 */
-    assert_int_equal(
-        device_upload(instance->layers[0].c, (20 * 53 + 7) * sizeof(value), &value, 4, NULL),
-        STATUS_OK);
+    assert_int_equal(device_upload(instance->layers[0].arrays[GEMM_C].buffer,
+                                   (20 * 53 + 7) * sizeof(value), &value, 4, NULL),
+                     STATUS_OK);
     gemm_verify_fails(&running, 8, "output c[0][20, 7]: got");
     gemm_stop(&running);
 

@@ -9,14 +9,8 @@
 
 static void free_layers(struct convolution_instance *instance)
 {
-    for (size_t i = 0; i < instance->layer_count && instance->layers; i++) {
-        struct convolution_layer *layer = &instance->layers[i];
-
-        device_buffer_free(layer->input);
-        device_buffer_free(layer->weights);
-        device_buffer_free(layer->output);
-        layer->input = layer->weights = layer->output = NULL;
-    }
+    for (size_t i = 0; i < instance->layer_count && instance->layers; i++)
+        gemm_arrays_free(instance->layers[i].arrays);
     operations_destroy(instance->operations);
     instance->operations = NULL;
 }
@@ -30,45 +24,12 @@ static void finish(struct workload_instance *base)
     free(instance->layers);
 }
 
-struct gemm_data convolution_data_of(const struct convolution_instance *instance, size_t layer)
-{
-    return (struct gemm_data){.seed = instance->base.work.seed,
-                              .shape = layer,
-                              .distribution = instance->parameters->distribution,
-                              .type = instance->operand_type};
-}
-
-static enum status allocate(struct convolution_instance *instance, size_t index, struct error *err)
-{
-    struct convolution_layer *layer = &instance->layers[index];
-    const struct convolution_shape *shape = &layer->shape;
-    const struct gemm_data data = convolution_data_of(instance, index);
-    const uint64_t input = shape->batch * shape->height * shape->width * shape->channels;
-    const uint64_t weights = shape->filters * shape->kernel_height * shape->kernel_width *
-                             (shape->channels / shape->groups);
-    const uint64_t output = shape->batch * layer->out_height * layer->out_width * shape->filters;
-    const uint64_t in = dtype_bits(shape->type) / 8, out = dtype_bits(shape->result_type) / 8;
-    struct device *device = instance->base.device;
-    enum status status;
-
-    status = device_buffer_alloc(device, input * in, BUFFER_READ_ONLY, &layer->input, err);
-    if (status == STATUS_OK)
-        status = device_buffer_alloc(device, weights * in, BUFFER_READ_ONLY, &layer->weights, err);
-    if (status == STATUS_OK)
-        status = device_buffer_alloc(device, output * out, BUFFER_READ_WRITE, &layer->output, err);
-    if (status == STATUS_OK)
-        status = gemm_upload(&data, GEMM_A, 0, input, layer->input, err);
-    if (status == STATUS_OK)
-        status = gemm_upload(&data, GEMM_B, 0, weights, layer->weights, err);
-    return status;
-}
-
 static enum status prepare_vendor(struct convolution_instance *instance, size_t index,
                                   struct error *err)
 {
     const struct convolution_layer *layer = &instance->layers[index];
     const struct operation_desc desc = {.kind = OPERATION_CONVOLUTION, .convolution = layer->shape};
-    const struct operand weights = {layer->weights, 0};
+    const struct operand weights = {layer->arrays[GEMM_B].buffer, 0};
     enum status status = gemm_advise(instance->base.device, layer->shape.precision,
                                      operations_add(instance->operations, &desc, err), err);
 
@@ -84,7 +45,8 @@ static enum status run_all(struct convolution_instance *instance, struct error *
     for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++) {
         const struct convolution_layer *layer = &instance->layers[i];
         const union operands operands = {
-            .convolution = {.input = {layer->input, 0}, .output = {layer->output, 0}}};
+            .convolution = {.input = {layer->arrays[GEMM_A].buffer, 0},
+                            .output = {layer->arrays[GEMM_C].buffer, 0}}};
 
         status = instance->operations ? operations_run(instance->operations, i, &operands, err)
                                       : convolution_portable_run(instance->portable, layer, err);
@@ -94,25 +56,36 @@ static enum status run_all(struct convolution_instance *instance, struct error *
 
 static void shape_layers(struct convolution_instance *instance)
 {
+    const struct gemm_names names = {{"input", "weights", "output"}, instance->layer_count};
+
     for (size_t i = 0; i < instance->layer_count; i++) {
         struct convolution_layer *layer = &instance->layers[i];
+        const struct convolution_shape shape = convolution_shape_of(
+            &instance->parameters->shapes[i], instance->base.work.precision, instance->operand_type,
+            instance->result_type, instance->base.work.batch);
 
-        layer->shape = convolution_shape_of(&instance->parameters->shapes[i],
-                                            instance->base.work.precision, instance->operand_type,
-                                            instance->result_type, instance->base.work.batch);
-        layer->out_height = convolution_out_height(&layer->shape);
-        layer->out_width = convolution_out_width(&layer->shape);
-        if (instance->layer_count == 1)
-            snprintf(layer->name, sizeof(layer->name), "output");
-        else
-            snprintf(layer->name, sizeof(layer->name), "output[%zu]", i);
-        snprintf(layer->name_exact, sizeof(layer->name_exact), "%s.unrounded", layer->name);
+        layer->shape = shape;
+        layer->out_height = convolution_out_height(&shape);
+        layer->out_width = convolution_out_width(&shape);
+        layer->arrays[GEMM_A].tensor =
+            gemm_tensor(&names, GEMM_A, i, shape.type, 4,
+                        (const uint64_t[]){shape.batch, shape.height, shape.width, shape.channels});
+        layer->arrays[GEMM_B].tensor =
+            gemm_tensor(&names, GEMM_B, i, shape.type, 4,
+                        (const uint64_t[]){shape.filters, shape.kernel_height, shape.kernel_width,
+                                           shape.channels / shape.groups});
+        layer->arrays[GEMM_C].tensor = gemm_tensor(
+            &names, GEMM_C, i, shape.result_type, 4,
+            (const uint64_t[]){shape.batch, layer->out_height, layer->out_width, shape.filters});
+        snprintf(layer->output_exact, sizeof(layer->output_exact), "%s.unrounded",
+                 layer->arrays[GEMM_C].tensor.name);
     }
 }
 
-enum status convolution_lay_out(struct convolution_instance *instance, struct error *err)
+enum status convolution_lay_out(struct workload_instance *base, struct error *err)
 {
-    const struct workload_case *work = &instance->base.work;
+    struct convolution_instance *instance = (struct convolution_instance *)base;
+    const struct workload_case *work = &base->work;
     const struct convolution_parameters *parameters = work->workload->parameters;
 
     instance->layers = calloc(parameters->shape_count, sizeof(*instance->layers));
@@ -144,6 +117,7 @@ static enum status create_operations(struct convolution_instance *instance, stru
 /* Each runs once here, so that no compiler and no library's search runs in a timed window. */
 static enum status prepare(struct convolution_instance *instance, struct error *err)
 {
+    const struct gemm_outputs outputs = convolution_handover.outputs_of(&instance->base);
     enum status status = STATUS_OK;
 
     shape_layers(instance);
@@ -153,19 +127,18 @@ static enum status prepare(struct convolution_instance *instance, struct error *
                                              &instance->portable, err);
     else
         status = create_operations(instance, err);
-    for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++) {
-        status = allocate(instance, i, err);
-        if (status == STATUS_OK && instance->operations)
-            status = prepare_vendor(instance, i, err);
-    }
+    if (status == STATUS_OK)
+        status = gemm_allocate(&outputs, err);
+    for (size_t i = 0; i < instance->layer_count && status == STATUS_OK && instance->operations;
+         i++)
+        status = prepare_vendor(instance, i, err);
     if (status == STATUS_OK)
         status = run_all(instance, err);
     if (status == STATUS_OK)
         status = device_synchronize(instance->base.device, err);
     for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++)
-        status = storage_poison(
-            instance->layers[i].output, instance->result_type, 0,
-            instance->layers[i].output->bytes * 8 / dtype_bits(instance->result_type), err);
+        status = storage_poison_all(instance->layers[i].arrays[GEMM_C].buffer,
+                                    instance->result_type, err);
     return status;
 }
 
@@ -200,7 +173,7 @@ static enum status init(struct workload_instance *base, struct error *err)
             "%s has no vendor convolution, so no vendor implementation: `assay devices -v` lists "
             "which libraries were tried",
             base->device->info.name);
-    status = convolution_lay_out(instance, err);
+    status = convolution_lay_out(base, err);
     return status == STATUS_OK ? prepare_any(instance, err) : status;
 }
 
@@ -253,6 +226,6 @@ const struct workload_kind workload_convolution = {
     .artifacts = artifacts,
     .choices = choices,
     .facts = facts,
-    .handover = &convolution_handover,
+    .handover = &convolution_handover.hooks,
     .finish = finish,
 };

@@ -46,9 +46,8 @@ struct convolution_parameters {
 struct convolution_layer {
     struct convolution_shape shape;
     uint64_t out_height, out_width;
-    struct buffer *input, *weights, *output;
-    char name[32];       /* "output" or "output[2]": of the check against stored operands */
-    char name_exact[48]; /* "output.unrounded" */
+    struct gemm_array arrays[GEMM_ARRAYS]; /* "input", "weights", "output", or "input[2]" ... */
+    char output_exact[GEMM_EXACT_MAX];
 };
 
 struct convolution_portable;
@@ -92,15 +91,9 @@ json_t *convolution_facts(const struct convolution_instance *instance);
 /* The candidates and tile of the portable implementation's choice, into `facts`. */
 void convolution_portable_facts(const struct convolution_portable *portable, json_t *facts);
 
-/* ---- handover.c ---- */
-extern const struct workload_handover convolution_handover;
-
 /* ---- convolution.c, verify.c ---- */
-/* Shapes, types and names of an instance of zeros but for its base; `layers` is to be freed. */
-enum status convolution_lay_out(struct convolution_instance *instance, struct error *err);
-/* A layer as the product that it is. */
-struct gemm_check convolution_check_of(const struct workload_instance *base, size_t index);
-struct gemm_data convolution_data_of(const struct convolution_instance *instance, size_t layer);
+extern const struct gemm_handover convolution_handover;
+enum status convolution_lay_out(struct workload_instance *base, struct error *err);
 enum status convolution_iterate(struct workload_instance *base, struct error *err);
 enum status convolution_verify(struct workload_instance *base, workload_check_fn *report,
                                void *context, struct error *err);

@@ -81,9 +81,9 @@ enum status convolution_portable_run(struct convolution_portable *portable,
     /* What lies side by side in the input: a row of the filter, or only one of its taps. */
     const bool gaps = shape->groups > 1 || shape->dilation_x > 1;
     const struct kernel_arg args[] = {
-        arg_buffer(layer->input),
-        arg_buffer(layer->weights),
-        arg_buffer(layer->output),
+        arg_buffer(layer->arrays[GEMM_A].buffer),
+        arg_buffer(layer->arrays[GEMM_B].buffer),
+        arg_buffer(layer->arrays[GEMM_C].buffer),
         arg_u64(m),
         arg_u64(n),
         arg_u64(shape->kernel_height * shape->kernel_width * channels),

@@ -1,4 +1,3 @@
 list(APPEND ASSAY_WORKLOAD_SOURCES
-    convolution/convolution.c convolution/declare.c convolution/facts.c convolution/handover.c
-    convolution/portable.c
+    convolution/convolution.c convolution/declare.c convolution/facts.c convolution/portable.c
     convolution/verify.c)

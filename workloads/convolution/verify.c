@@ -55,11 +55,11 @@ static enum status upload_patch(const struct gemm_check *check, uint64_t row, st
         const uint64_t y = place.y + r * shape->dilation_y;
 
         if (y < shape->height && begin < end)
-            status =
-                gemm_upload(&check->a, GEMM_A,
-                            ((place.image * shape->height + y) * shape->width + (uint64_t)begin) *
-                                shape->channels,
-                            (uint64_t)(end - begin) * shape->channels, layer->input, err);
+            status = gemm_upload(
+                &check->a, GEMM_A,
+                ((place.image * shape->height + y) * shape->width + (uint64_t)begin) *
+                    shape->channels,
+                (uint64_t)(end - begin) * shape->channels, layer->arrays[GEMM_A].buffer, err);
     }
     return status;
 }
@@ -70,12 +70,16 @@ static void filter(const struct gemm_check *check, uint64_t column, double *ret)
         ret[p] = gemm_exact(&check->b, GEMM_B, column * check->k + p);
 }
 
-struct gemm_check convolution_check_of(const struct workload_instance *base, size_t index)
+/* A layer as the product that it is. */
+static struct gemm_check check_of(const struct workload_instance *base, size_t index)
 {
     const struct convolution_instance *instance = (const struct convolution_instance *)base;
     const struct convolution_layer *layer = &instance->layers[index];
     const struct convolution_shape *shape = &layer->shape;
-    const struct gemm_data data = convolution_data_of(instance, index);
+    const struct gemm_data data = {.seed = base->work.seed,
+                                   .shape = index,
+                                   .distribution = instance->parameters->distribution,
+                                   .type = instance->operand_type};
 
     return (struct gemm_check){
         .subject = "convolution",
@@ -87,15 +91,20 @@ struct gemm_check convolution_check_of(const struct workload_instance *base, siz
         .n = shape->filters,
         .k = shape->kernel_height * shape->kernel_width * (shape->channels / shape->groups),
         .groups = shape->groups,
-        .c = layer->output,
+        .c = layer->arrays[GEMM_C].buffer,
         .result_type = instance->result_type,
-        .output = layer->name,
-        .output_exact = layer->name_exact,
+        .output = layer->arrays[GEMM_C].tensor.name,
+        .output_exact = layer->output_exact,
         .row = patch,
         .upload_row = upload_patch,
         .column = filter,
         .context = layer,
     };
+}
+
+static struct gemm_array *arrays_of(struct workload_instance *base, size_t index)
+{
+    return ((struct convolution_instance *)base)->layers[index].arrays;
 }
 
 static struct gemm_outputs outputs_of(struct workload_instance *base)
@@ -106,8 +115,11 @@ static struct gemm_outputs outputs_of(struct workload_instance *base)
                                  .count = instance->layer_count,
                                  .unchecked = &instance->unchecked,
                                  .iterate = convolution_iterate,
-                                 .check_of = convolution_check_of};
+                                 .check_of = check_of,
+                                 .arrays_of = arrays_of};
 }
+
+const struct gemm_handover convolution_handover = {GEMM_HANDOVER, convolution_lay_out, outputs_of};
 
 enum status convolution_verify(struct workload_instance *base, workload_check_fn *report,
                                void *context, struct error *err)

@@ -31,8 +31,6 @@ struct gemm_check {
     const void *context; /* theirs */
 };
 
-/* A layer of an instance that gemm_lay_out has made (verify.c). */
-struct gemm_check gemm_check_of(const struct workload_instance *base, size_t index);
 /* Compares drawn rows of one product, and reports both checks (check.c). */
 enum status gemm_check_one(const struct gemm_check *check, workload_check_fn *report, void *context,
                            struct error *err);
@@ -40,13 +38,14 @@ enum status gemm_check_one(const struct gemm_check *check, workload_check_fn *re
 /* workload_kind.tolerance: at 1 an output of zeros would pass, so it is less. */
 double gemm_tolerance(const struct workload_case *work, const char *output, const char *metric);
 
-/* A kind's instance as its verify and spot_check see it. */
+/* A kind's instance as its checks see it, and whoever makes or takes its arrays. */
 struct gemm_outputs {
     struct workload_instance *base;
     size_t count;
     uint64_t *unchecked; /* iterations since the outputs were poisoned; 0 again when all passed */
     enum status (*iterate)(struct workload_instance *base, struct error *err);
     struct gemm_check (*check_of)(const struct workload_instance *base, size_t index);
+    struct gemm_array *(*arrays_of)(struct workload_instance *base, size_t index);
 };
 
 /*
@@ -69,5 +68,41 @@ enum status gemm_outputs_verify(const struct gemm_outputs *outputs, workload_che
  */
 enum status gemm_outputs_spot_check(const struct gemm_outputs *outputs, uint64_t secret,
                                     workload_check_fn *report, void *context, struct error *err);
+
+/* ---- data.c ---- */
+
+/* What a kind calls its arrays, and how many layers it has: of several, "a[2]". */
+struct gemm_names {
+    const char *names[GEMM_ARRAYS];
+    size_t layers;
+};
+struct tensor gemm_tensor(const struct gemm_names *names, size_t array, size_t layer,
+                          enum dtype type, size_t rank, const uint64_t *shape);
+/* Allocates the arrays of all layers, and fills the operands. */
+enum status gemm_allocate(const struct gemm_outputs *outputs, struct error *err);
+void gemm_arrays_free(struct gemm_array arrays[GEMM_ARRAYS]);
+
+/* ---- handover.c ---- */
+
+/* A kind's work by other programs; its hooks are GEMM_HANDOVER. */
+struct gemm_handover {
+    struct workload_handover hooks; /* first */
+    /* Types, and sizes and names of all layers, of an instance of zeros but for its base, without a
+     * device; workload_instance_destroy releases it. */
+    enum status (*lay_out)(struct workload_instance *base, struct error *err);
+    struct gemm_outputs (*outputs_of)(struct workload_instance *base);
+};
+enum status gemm_hand_over(const struct workload_case *work, bool inputs_only,
+                           const uint64_t *secret, const char *path, struct error *err);
+enum status gemm_judge_outputs(const struct workload_case *work, const uint64_t *secret,
+                               const struct tensors *handed, int64_t iteration, bool whole,
+                               workload_check_fn *report, void *context, struct error *err);
+#define GEMM_HANDOVER                                                                              \
+    {                                                                                              \
+        gemm_hand_over, gemm_judge_outputs                                                         \
+    }
+
+/* verify.c */
+extern const struct gemm_handover gemm_handover;
 
 #endif

@@ -1,10 +1,11 @@
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/core/random.h"
+#include "workloads/gemm/check.h"
 #include "workloads/gemm/element.h"
-#include "workloads/gemm/gemm.h"
 
 #define PI 3.14159265358979323846
 #define TILE_ELEMENTS ((uint64_t)1 << 20)
@@ -43,6 +44,16 @@ double gemm_stored(const struct gemm_data *data, double exact)
     return element_decode(data->type, &cell, 0) * scale;
 }
 
+void gemm_fill(const struct tensor *tensor, const struct gemm_data *data, enum gemm_input input)
+{
+    const uint64_t count = tensor_elements(tensor);
+    const double scale = gemm_scale(data);
+
+#pragma omp parallel for schedule(static)
+    for (uint64_t i = 0; i < count; i++)
+        element_encode(tensor->type, gemm_exact(data, input, i) / scale, tensor->data, i);
+}
+
 enum status gemm_upload(const struct gemm_data *data, enum gemm_input operand, uint64_t first,
                         uint64_t count, struct buffer *buffer, struct error *err)
 {
@@ -65,4 +76,46 @@ enum status gemm_upload(const struct gemm_data *data, enum gemm_input operand, u
     }
     free(bytes);
     return status;
+}
+
+struct tensor gemm_tensor(const struct gemm_names *names, size_t array, size_t layer,
+                          enum dtype type, size_t rank, const uint64_t *shape)
+{
+    char name[TENSOR_NAME_MAX];
+
+    if (names->layers == 1)
+        snprintf(name, sizeof(name), "%s", names->names[array]);
+    else
+        snprintf(name, sizeof(name), "%s[%zu]", names->names[array], layer);
+    return tensor_new(name, type, rank, shape);
+}
+
+enum status gemm_allocate(const struct gemm_outputs *outputs, struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < outputs->count; i++) {
+        const struct gemm_check check = outputs->check_of(outputs->base, i);
+        struct gemm_array *arrays = outputs->arrays_of(outputs->base, i);
+
+        for (size_t j = 0; j < GEMM_ARRAYS && status == STATUS_OK; j++)
+            status = device_buffer_alloc(outputs->base->device, arrays[j].tensor.bytes,
+                                         j == GEMM_C ? BUFFER_READ_WRITE : BUFFER_READ_ONLY,
+                                         &arrays[j].buffer, err);
+        if (status == STATUS_OK)
+            status = gemm_upload(&check.a, GEMM_A, 0, tensor_elements(&arrays[GEMM_A].tensor),
+                                 arrays[GEMM_A].buffer, err);
+        if (status == STATUS_OK)
+            status = gemm_upload(&check.b, GEMM_B, 0, tensor_elements(&arrays[GEMM_B].tensor),
+                                 arrays[GEMM_B].buffer, err);
+    }
+    return status;
+}
+
+void gemm_arrays_free(struct gemm_array arrays[GEMM_ARRAYS])
+{
+    for (size_t i = 0; i < GEMM_ARRAYS; i++) {
+        device_buffer_free(arrays[i].buffer);
+        arrays[i].buffer = NULL;
+    }
 }

@@ -10,12 +10,8 @@
 
 static void free_layers(struct gemm_instance *instance)
 {
-    for (size_t i = 0; i < instance->layer_count && instance->layers; i++) {
-        device_buffer_free(instance->layers[i].a);
-        device_buffer_free(instance->layers[i].b);
-        device_buffer_free(instance->layers[i].c);
-        instance->layers[i].a = instance->layers[i].b = instance->layers[i].c = NULL;
-    }
+    for (size_t i = 0; i < instance->layer_count && instance->layers; i++)
+        gemm_arrays_free(instance->layers[i].arrays);
 }
 
 static void finish(struct workload_instance *base)
@@ -27,38 +23,6 @@ static void finish(struct workload_instance *base)
     free(instance->layers);
 }
 
-struct gemm_data gemm_data_of(const struct gemm_instance *instance, size_t layer)
-{
-    return (struct gemm_data){.seed = instance->base.work.seed,
-                              .shape = layer,
-                              .distribution = instance->parameters->distribution,
-                              .type = instance->operand_type};
-}
-
-static enum status allocate_layer(struct gemm_instance *instance, size_t index, struct error *err)
-{
-    struct gemm_layer *layer = &instance->layers[index];
-    const struct gemm_data data = gemm_data_of(instance, index);
-    const uint64_t in = dtype_bits(instance->operand_type) / 8;
-    const uint64_t out = dtype_bits(instance->result_type) / 8;
-    struct device *device = instance->base.device;
-    enum status status;
-
-    status =
-        device_buffer_alloc(device, layer->m * layer->k * in, BUFFER_READ_ONLY, &layer->a, err);
-    if (status == STATUS_OK)
-        status =
-            device_buffer_alloc(device, layer->n * layer->k * in, BUFFER_READ_ONLY, &layer->b, err);
-    if (status == STATUS_OK)
-        status = device_buffer_alloc(device, layer->m * layer->n * out, BUFFER_READ_WRITE,
-                                     &layer->c, err);
-    if (status == STATUS_OK)
-        status = gemm_upload(&data, GEMM_A, 0, layer->m * layer->k, layer->a, err);
-    if (status == STATUS_OK)
-        status = gemm_upload(&data, GEMM_B, 0, layer->n * layer->k, layer->b, err);
-    return status;
-}
-
 static enum status run_layer(struct gemm_instance *instance, const struct gemm_layer *layer,
                              struct error *err)
 {
@@ -67,12 +31,16 @@ static enum status run_layer(struct gemm_instance *instance, const struct gemm_l
         .m = layer->m,
         .n = layer->n,
         .k = layer->k,
-        .a = {.at = {layer->a, 0}, .type = instance->operand_type, .stride = layer->k},
-        .b = {.at = {layer->b, 0},
+        .a = {.at = {layer->arrays[GEMM_A].buffer, 0},
+              .type = instance->operand_type,
+              .stride = layer->k},
+        .b = {.at = {layer->arrays[GEMM_B].buffer, 0},
               .type = instance->operand_type,
               .stride = transposed ? layer->k : layer->n,
               .transpose = transposed},
-        .c = {.at = {layer->c, 0}, .type = instance->result_type, .stride = layer->n},
+        .c = {.at = {layer->arrays[GEMM_C].buffer, 0},
+              .type = instance->result_type,
+              .stride = layer->n},
     };
 
     return gemms_run(instance->gemms, &gemm, err);
@@ -87,19 +55,47 @@ static enum status run_all(struct gemm_instance *instance, struct error *err)
     return status;
 }
 
+static void shape_layers(struct gemm_instance *instance)
+{
+    const bool plain = instance->parameters->weights == GEMM_PLAIN;
+    const struct gemm_names names = {{"a", "b", "c"}, instance->layer_count};
+
+    for (size_t i = 0; i < instance->layer_count; i++) {
+        struct gemm_layer *layer = &instance->layers[i];
+        const struct gemm_size *size = &instance->parameters->shapes[i];
+        const uint64_t m = (uint64_t)size->m * (uint64_t)instance->base.work.batch;
+        const uint64_t n = (uint64_t)size->n, k = (uint64_t)size->k;
+        const enum dtype type = instance->operand_type;
+
+        layer->m = m;
+        layer->n = n;
+        layer->k = k;
+        layer->arrays[GEMM_A].tensor =
+            gemm_tensor(&names, GEMM_A, i, type, 2, (const uint64_t[]){m, k});
+        layer->arrays[GEMM_B].tensor = gemm_tensor(
+            &names, GEMM_B, i, type, 2, (const uint64_t[]){plain ? k : n, plain ? n : k});
+        layer->arrays[GEMM_C].tensor =
+            gemm_tensor(&names, GEMM_C, i, instance->result_type, 2, (const uint64_t[]){m, n});
+        snprintf(layer->output_exact, sizeof(layer->output_exact), "%s.unrounded",
+                 layer->arrays[GEMM_C].tensor.name);
+    }
+}
+
 /* Everything that a GEMM needs is prepared here: each runs once, and then none may be new. */
 static enum status prepare(struct gemm_instance *instance, struct error *err)
 {
-    enum status status = STATUS_OK;
+    const struct gemm_outputs outputs = gemm_handover.outputs_of(&instance->base);
+    enum status status;
 
-    for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++)
-        status = allocate_layer(instance, i, err);
+    shape_layers(instance);
+    status = gemm_allocate(&outputs, err);
     if (status == STATUS_OK)
         status = run_all(instance, err);
     if (status == STATUS_OK)
         status = device_synchronize(instance->base.device, err);
     for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++)
-        status = storage_poison_all(instance->layers[i].c, instance->result_type, err);
+        status = storage_poison_all(instance->layers[i].arrays[GEMM_C].buffer,
+                                    instance->result_type, err);
     return status;
 }
 
@@ -133,9 +129,10 @@ static enum status prepare_any(struct gemm_instance *instance, struct error *err
     return status;
 }
 
-enum status gemm_lay_out(struct gemm_instance *instance, struct error *err)
+enum status gemm_lay_out(struct workload_instance *base, struct error *err)
 {
-    const struct workload_case *work = &instance->base.work;
+    struct gemm_instance *instance = (struct gemm_instance *)base;
+    const struct workload_case *work = &base->work;
     const struct gemm_parameters *parameters = work->workload->parameters;
 
     instance->parameters = parameters;
@@ -145,18 +142,7 @@ enum status gemm_lay_out(struct gemm_instance *instance, struct error *err)
     if (!instance->layers)
         return error_set(err, STATUS_NO_MEMORY, "gemm: out of memory");
     instance->layer_count = parameters->shape_count;
-    for (size_t i = 0; i < instance->layer_count; i++) {
-        struct gemm_layer *layer = &instance->layers[i];
-
-        layer->m = (uint64_t)parameters->shapes[i].m * (uint64_t)instance->base.work.batch;
-        layer->n = (uint64_t)parameters->shapes[i].n;
-        layer->k = (uint64_t)parameters->shapes[i].k;
-        if (instance->layer_count == 1)
-            snprintf(layer->output, sizeof(layer->output), "c");
-        else
-            snprintf(layer->output, sizeof(layer->output), "c[%zu]", i);
-        snprintf(layer->output_exact, sizeof(layer->output_exact), "%s.unrounded", layer->output);
-    }
+    shape_layers(instance);
     return STATUS_OK;
 }
 
@@ -166,7 +152,7 @@ static enum status init(struct workload_instance *base, struct error *err)
     struct gemm_instance *instance = (struct gemm_instance *)base;
     enum status status;
 
-    status = gemm_lay_out(instance, err);
+    status = gemm_lay_out(base, err);
     if (status == STATUS_OK)
         status = gemms_create(base->device, work, &instance->gemms, err);
     if (status == STATUS_OK)
@@ -217,6 +203,6 @@ const struct workload_kind workload_gemm = {
     .artifacts = artifacts,
     .choices = choices,
     .facts = facts,
-    .handover = &gemm_handover,
+    .handover = &gemm_handover.hooks,
     .finish = finish,
 };

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "harness/core/tensors.h"
 #include "workloads/ops/gemm.h"
 #include "workloads/workload.h"
 
@@ -18,6 +19,7 @@
 #define GEMM_SIDE_MAX ((int64_t)1 << 24)     /* of m, n and k */
 #define GEMM_ELEMENTS_MAX ((int64_t)1 << 40) /* of one matrix */
 #define GEMM_NORMAL_RANGE 4.0                /* int8: what becomes 127 */
+#define GEMM_EXACT_MAX (TENSOR_NAME_MAX + sizeof(".unrounded"))
 
 enum gemm_distribution { GEMM_NORMAL, GEMM_UNIFORM };
 enum gemm_weights { GEMM_TRANSPOSED, GEMM_PLAIN };
@@ -37,6 +39,13 @@ struct gemm_parameters {
 };
 
 enum gemm_input { GEMM_A, GEMM_B };
+enum { GEMM_C = GEMM_B + 1, GEMM_ARRAYS };
+
+/* An array of a layer: its name, type and shape, and where a device has it (NULL: nowhere). */
+struct gemm_array {
+    struct tensor tensor;
+    struct buffer *buffer;
+};
 
 /* The generated operands of one shape. */
 struct gemm_data {
@@ -48,10 +57,9 @@ struct gemm_data {
 
 /* One shape on the device. */
 struct gemm_layer {
-    uint64_t m, n, k; /* m times batch */
-    struct buffer *a, *b, *c;
-    char output[32];       /* "c" or "c[2]": of the check against stored operands */
-    char output_exact[48]; /* "c unrounded" */
+    uint64_t m, n, k;                      /* m times batch */
+    struct gemm_array arrays[GEMM_ARRAYS]; /* "a", "b", "c", or "a[2]" ... */
+    char output_exact[GEMM_EXACT_MAX];
 };
 
 struct gemm_instance {
@@ -79,25 +87,18 @@ double gemm_exact(const struct gemm_data *data, enum gemm_input operand, uint64_
 double gemm_scale(const struct gemm_data *data);
 /* As stored, in units of `exact`: rounded, and for i8 quantized. */
 double gemm_stored(const struct gemm_data *data, double exact);
+/* All of an operand, as it is stored, into memory of its type. */
+void gemm_fill(const struct tensor *tensor, const struct gemm_data *data, enum gemm_input input);
 /* Uploads `count` elements from element `first` on to where they are stored. */
 enum status gemm_upload(const struct gemm_data *data, enum gemm_input operand, uint64_t first,
                         uint64_t count, struct buffer *buffer, struct error *err);
 
 /* ---- gemm.c, verify.c ---- */
-struct gemm_data gemm_data_of(const struct gemm_instance *instance, size_t layer);
-/* Types, and sizes and names of all shapes, without a device; `layers` is heap. */
-enum status gemm_lay_out(struct gemm_instance *instance, struct error *err);
+enum status gemm_lay_out(struct workload_instance *base, struct error *err);
 enum status gemm_iterate(struct workload_instance *base, struct error *err);
 enum status gemm_verify(struct workload_instance *base, workload_check_fn *report, void *context,
                         struct error *err);
 enum status gemm_spot_check(struct workload_instance *base, uint64_t secret,
                             workload_check_fn *report, void *context, struct error *err);
-
-/* ---- handover.c ---- */
-/* All of an operand, as it is stored, into memory of its type. */
-void gemm_fill(const struct tensor *tensor, const struct gemm_data *data, enum gemm_input input);
-/* The seed of A: other inputs are another A, while B stays, as in a spot check. */
-uint64_t gemm_seed_of(const struct workload_case *work, const uint64_t *secret);
-extern const struct workload_handover gemm_handover;
 
 #endif

@@ -1,107 +1,92 @@
-/* Products by another program: operands in a file, C against the fp64 reference. */
-#include <stdio.h>
+/* Products by another program: operands in a file, the outputs against the fp64 reference. */
 #include <stdlib.h>
 
 #include "harness/core/random.h"
 #include "workloads/gemm/check.h"
-#include "workloads/gemm/element.h"
-#include "workloads/gemm/gemm.h"
 
-uint64_t gemm_seed_of(const struct workload_case *work, const uint64_t *secret)
+/* Of A: other inputs are another A, while B stays, as in a spot check. */
+static uint64_t seed_of(const struct workload_case *work, const uint64_t *secret)
 {
     return secret ? work->seed ^ random_at(*secret, 0, 0) : work->seed;
 }
 
-static struct tensor operand(const struct gemm_instance *instance, char which, size_t layer,
-                             uint64_t rows, uint64_t columns)
+static enum status lay_out(const struct workload_case *work, struct gemm_outputs *ret,
+                           struct error *err)
 {
-    char name[TENSOR_NAME_MAX];
-
-    if (instance->layer_count == 1)
-        snprintf(name, sizeof(name), "%c", which);
-    else
-        snprintf(name, sizeof(name), "%c[%zu]", which, layer);
-    return tensor_new(name, instance->operand_type, 2, (const uint64_t[]){rows, columns});
-}
-
-void gemm_fill(const struct tensor *tensor, const struct gemm_data *data, enum gemm_input input)
-{
-    const uint64_t count = tensor_elements(tensor);
-    const double scale = gemm_scale(data);
-
-#pragma omp parallel for schedule(static)
-    for (uint64_t i = 0; i < count; i++)
-        element_encode(tensor->type, gemm_exact(data, input, i) / scale, tensor->data, i);
-}
-
-static enum status write_layers(const struct gemm_instance *instance, bool inputs_only,
-                                uint64_t seed, const char *path, struct error *err)
-{
-    const size_t count = instance->layer_count, all = inputs_only ? count : 2 * count;
-    struct tensor *items = calloc(all, sizeof(*items));
-    struct tensors file = {0};
+    const struct workload_kind *kind = work->workload->kind;
+    const struct gemm_handover *own = (const struct gemm_handover *)kind->handover;
+    struct workload_instance *base = calloc(1, kind->instance_size);
     enum status status;
 
+    if (!base)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", kind->name);
+    base->kind = kind;
+    base->work = *work;
+    status = own->lay_out(base, err);
+    if (status == STATUS_OK)
+        *ret = own->outputs_of(base);
+    else
+        workload_instance_destroy(base);
+    return status;
+}
+
+enum status gemm_hand_over(const struct workload_case *work, bool inputs_only,
+                           const uint64_t *secret, const char *path, struct error *err)
+{
+    struct gemm_outputs outputs;
+    struct tensors file = {0};
+    struct tensor *items = NULL;
+    size_t count, all;
+    enum status status = lay_out(work, &outputs, err);
+
+    if (status != STATUS_OK)
+        return status;
+    count = outputs.count;
+    all = inputs_only ? count : 2 * count;
+    items = calloc(all, sizeof(*items));
     if (!items)
-        return error_set(err, STATUS_NO_MEMORY, "gemm: out of memory");
-    for (size_t i = 0; i < count; i++) {
-        const struct gemm_layer *layer = &instance->layers[i];
-        const bool plain = instance->parameters->weights == GEMM_PLAIN;
-
-        items[i] = operand(instance, 'a', i, layer->m, layer->k);
-        if (!inputs_only)
-            items[count + i] =
-                operand(instance, 'b', i, plain ? layer->k : layer->n, plain ? layer->n : layer->k);
-    }
-    status = tensors_create(path, items, all, &file, err);
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", outputs.base->kind->name);
+    for (size_t i = 0; i < all && status == STATUS_OK; i++)
+        items[i] = outputs.arrays_of(outputs.base, i % count)[i < count ? GEMM_A : GEMM_B].tensor;
+    if (status == STATUS_OK)
+        status = tensors_create(path, items, all, &file, err);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        struct gemm_data data = gemm_data_of(instance, i);
+        struct gemm_check check = outputs.check_of(outputs.base, i);
 
         if (!inputs_only)
-            gemm_fill(&file.items[count + i], &data, GEMM_B);
-        data.seed = seed;
-        gemm_fill(&file.items[i], &data, GEMM_A);
+            gemm_fill(&file.items[count + i], &check.b, GEMM_B);
+        check.a.seed = seed_of(work, secret);
+        gemm_fill(&file.items[i], &check.a, GEMM_A);
     }
     tensors_close(&file);
     free(items);
+    workload_instance_destroy(outputs.base);
     return status;
 }
 
-static enum status write_file(const struct workload_case *work, bool inputs_only,
-                              const uint64_t *secret, const char *path, struct error *err)
+enum status gemm_judge_outputs(const struct workload_case *work, const uint64_t *secret,
+                               const struct tensors *handed, int64_t iteration, bool whole,
+                               workload_check_fn *report, void *context, struct error *err)
 {
-    struct gemm_instance instance = {.base.work = *work};
-    enum status status = gemm_lay_out(&instance, err);
-
-    if (status == STATUS_OK)
-        status = write_layers(&instance, inputs_only, gemm_seed_of(work, secret), path, err);
-    free(instance.layers);
-    return status;
-}
-
-static enum status judge(const struct workload_case *work, const uint64_t *secret,
-                         const struct tensors *outputs, int64_t iteration, bool whole,
-                         workload_check_fn *report, void *context, struct error *err)
-{
-    struct gemm_instance instance = {.base.work = *work};
-    enum status status = gemm_lay_out(&instance, err);
+    struct gemm_outputs outputs;
+    enum status status = lay_out(work, &outputs, err);
 
     (void)iteration;
     (void)whole; /* the reference costs the same whatever the size */
-    for (size_t i = 0; i < instance.layer_count && status == STATUS_OK; i++) {
-        struct gemm_check check = gemm_check_of(&instance.base, i);
-        const struct tensor *c = NULL;
+    if (status != STATUS_OK)
+        return status;
+    for (size_t i = 0; i < outputs.count && status == STATUS_OK; i++) {
+        const struct tensor *mine = &outputs.arrays_of(outputs.base, i)[GEMM_C].tensor, *theirs;
+        struct gemm_check check = outputs.check_of(outputs.base, i);
 
-        status = tensors_find(outputs, check.output, check.result_type, check.result_type, 2,
-                              (const uint64_t[]){check.m, check.n}, &c, err);
+        status = tensors_find(handed, mine->name, mine->type, mine->type, mine->rank, mine->shape,
+                              &theirs, err);
         if (status != STATUS_OK)
             break;
-        check.c_host = c->data;
-        check.a.seed = gemm_seed_of(work, secret);
+        check.c_host = theirs->data;
+        check.a.seed = seed_of(work, secret);
         status = gemm_check_one(&check, report, context, err);
     }
-    free(instance.layers);
+    workload_instance_destroy(outputs.base);
     return status;
 }
-
-const struct workload_handover gemm_handover = {write_file, judge};

@@ -11,7 +11,8 @@ static enum status upload_row(const struct gemm_check *check, uint64_t row, stru
 {
     const struct gemm_layer *layer = check->context;
 
-    return gemm_upload(&check->a, GEMM_A, row * check->k, check->k, layer->a, err);
+    return gemm_upload(&check->a, GEMM_A, row * check->k, check->k, layer->arrays[GEMM_A].buffer,
+                       err);
 }
 
 static void column_of_b(const struct gemm_check *check, uint64_t column, double *ret)
@@ -26,11 +27,14 @@ static void column_of_plain_b(const struct gemm_check *check, uint64_t column, d
         ret[p] = gemm_exact(&check->b, GEMM_B, p * check->n + column);
 }
 
-struct gemm_check gemm_check_of(const struct workload_instance *base, size_t index)
+static struct gemm_check check_of(const struct workload_instance *base, size_t index)
 {
     const struct gemm_instance *instance = (const struct gemm_instance *)base;
     const struct gemm_layer *layer = &instance->layers[index];
-    const struct gemm_data data = gemm_data_of(instance, index);
+    const struct gemm_data data = {.seed = base->work.seed,
+                                   .shape = index,
+                                   .distribution = instance->parameters->distribution,
+                                   .type = instance->operand_type};
 
     return (struct gemm_check){
         .subject = "gemm",
@@ -42,14 +46,19 @@ struct gemm_check gemm_check_of(const struct workload_instance *base, size_t ind
         .n = layer->n,
         .k = layer->k,
         .groups = 1,
-        .c = layer->c,
+        .c = layer->arrays[GEMM_C].buffer,
         .result_type = instance->result_type,
-        .output = layer->output,
+        .output = layer->arrays[GEMM_C].tensor.name,
         .output_exact = layer->output_exact,
         .row = row_of_a,
         .upload_row = upload_row,
         .column = instance->parameters->weights == GEMM_PLAIN ? column_of_plain_b : column_of_b,
         .context = layer};
+}
+
+static struct gemm_array *arrays_of(struct workload_instance *base, size_t index)
+{
+    return ((struct gemm_instance *)base)->layers[index].arrays;
 }
 
 static struct gemm_outputs outputs_of(struct workload_instance *base)
@@ -60,8 +69,11 @@ static struct gemm_outputs outputs_of(struct workload_instance *base)
                                  .count = instance->layer_count,
                                  .unchecked = &instance->unchecked,
                                  .iterate = gemm_iterate,
-                                 .check_of = gemm_check_of};
+                                 .check_of = check_of,
+                                 .arrays_of = arrays_of};
 }
+
+const struct gemm_handover gemm_handover = {GEMM_HANDOVER, gemm_lay_out, outputs_of};
 
 enum status gemm_verify(struct workload_instance *base, workload_check_fn *report, void *context,
                         struct error *err)
