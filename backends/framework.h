@@ -20,13 +20,13 @@ struct device;
 struct framework;
 
 #define FRAMEWORK_WORD_MAX 64
-#define FRAMEWORK_ARRAYS_MAX 32 /* inputs, and outputs */
+#define FRAMEWORK_ARRAYS_MAX 64 /* inputs, and outputs */
 #define FRAMEWORK_RANK_MAX 8
 
 /* One array of the model: its name there, its shape, and the buffer that it lies in. */
 struct framework_array {
     const char *name;
-    enum dtype type; /* f32, i32 or i64 */
+    enum dtype type; /* f64, f32, bf16, i32 or i64 */
     size_t rank;
     int64_t shape[FRAMEWORK_RANK_MAX];
     struct buffer *buffer; /* of a cpu device */
@@ -38,8 +38,8 @@ struct framework_model {
     size_t length;
     uint32_t threads; /* at least 1 */
     /*
-     * The precision that is requested of it. UNSUPPORTED where the framework has no such choice,
-     * but for fp32, which is a model's own.
+     * The precision that is requested of it. UNSUPPORTED where it does not compute such a model in
+     * that.
      */
     enum precision precision;
     bool own_precision; /* none is requested: the framework chooses its precision */

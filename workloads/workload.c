@@ -142,6 +142,17 @@ void workload_instance_destroy(struct workload_instance *instance)
     free(instance);
 }
 
+struct framework_model workload_framework_model(const struct workload_instance *instance)
+{
+    const struct workload_case *work = &instance->work;
+
+    return (struct framework_model){.threads = work->framework_threads
+                                                   ? work->framework_threads
+                                                   : framework_threads(instance->device),
+                                    .precision = work->precision,
+                                    .own_precision = work->own_precision};
+}
+
 json_t *workload_framework_json(const struct workload_case *work)
 {
     struct framework_info info;

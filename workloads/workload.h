@@ -215,6 +215,8 @@ enum status workload_instance_create(const struct workload_case *work, struct de
                                      struct workload_instance **ret, struct error *err);
 void workload_instance_destroy(struct workload_instance *instance); /* takes NULL */
 
+/* How the instance's framework is to run a model; the model and its arrays are to be added. */
+struct framework_model workload_framework_model(const struct workload_instance *instance);
 /* {"name", "version", "precision", "threads"} of the case's framework, as it reports; new. */
 json_t *workload_framework_json(const struct workload_case *work);
 

@@ -58,9 +58,11 @@ static enum status find_memory(const struct framework_array *array, void **ret, 
     if (buffer->device->backend->ops != &cpu_backend_ops)
         return error_set(err, STATUS_UNSUPPORTED,
                          "frameworks run in this processor's memory: choose the device cpu:0");
-    if (array->type != DTYPE_F32 && array->type != DTYPE_I32 && array->type != DTYPE_I64)
-        return error_set(err, STATUS_UNSUPPORTED, "%s is in %s: frameworks take f32, i32 and i64",
-                         array->name, dtype_name(array->type));
+    if (array->type != DTYPE_F64 && array->type != DTYPE_F32 && array->type != DTYPE_BF16 &&
+        array->type != DTYPE_I32 && array->type != DTYPE_I64)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "%s is in %s: frameworks take f64, f32, bf16, i32 and i64", array->name,
+                         dtype_name(array->type));
     room = buffer->bytes / (dtype_bits(array->type) / 8);
     for (size_t i = 0; i < array->rank && array->rank <= FRAMEWORK_RANK_MAX; i++)
         room = array->shape[i] < 1 ? 0 : room / (uint64_t)array->shape[i];

@@ -74,7 +74,8 @@ static enum status bind(const struct onnxruntime *self, const struct framework_a
 
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         const struct framework_array *array = &arrays[i];
-        const int type = array->type == DTYPE_F32   ? ORT_FLOAT
+        const int type = array->type == DTYPE_F64   ? ORT_DOUBLE
+                         : array->type == DTYPE_F32 ? ORT_FLOAT
                          : array->type == DTYPE_I32 ? ORT_INT32
                                                     : ORT_INT64;
 
@@ -97,11 +98,12 @@ static enum status prepare(struct framework *framework, const struct framework_m
     const int threads = (int)model->threads;
     enum status status;
 
-    if (model->precision != PRECISION_FP32)
+    if (model->outputs[0].type != precision_dtype(model->precision) ||
+        (model->precision != PRECISION_FP64 && model->precision != PRECISION_FP32))
         return error_set(err, STATUS_UNSUPPORTED,
-                         "ONNX Runtime computes a model in the types that it is written in, and "
-                         "has no %s for one of fp32",
-                         precision_name(model->precision));
+                         "ONNX Runtime computes a model in the types that it is written in, on "
+                         "processors in fp64 and fp32: not in %s one whose results are in %s",
+                         precision_name(model->precision), dtype_name(model->outputs[0].type));
     status = check(self, "CreateEnv", api->create_env(ORT_LOG_WARNING, "assay", &self->env), err);
     if (status == STATUS_OK)
         status = check(self, "CreateSessionOptions", api->create_options(&self->options), err);

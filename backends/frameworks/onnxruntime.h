@@ -16,7 +16,7 @@ enum { ORT_LOG_WARNING = 2 };
 enum { ORT_OPTIMISE_ALL = 99 };
 enum { ORT_ARENA_ALLOCATOR = 1 };
 enum { ORT_MEMORY_DEFAULT = 0 };
-enum { ORT_FLOAT = 1, ORT_INT32 = 6, ORT_INT64 = 7 };
+enum { ORT_FLOAT = 1, ORT_INT32 = 6, ORT_INT64 = 7, ORT_DOUBLE = 11 };
 
 struct ort_status;
 struct ort_env;

@@ -8,7 +8,7 @@
 
 #include "backends/frameworks/frameworks.h"
 
-enum { OV_F32 = 4, OV_I32 = 9, OV_I64 = 10 };
+enum { OV_BF16 = 2, OV_F32 = 4, OV_I32 = 9, OV_I64 = 10 };
 
 struct ov_shape {
     int64_t rank, *dims;
@@ -160,7 +160,10 @@ static enum status compile(struct openvino *self, const struct framework_model *
 static enum status bind(struct openvino *self, const struct framework_array *array, void *memory,
                         struct error *err)
 {
-    const int type = array->type == DTYPE_F32 ? OV_F32 : array->type == DTYPE_I32 ? OV_I32 : OV_I64;
+    const int type = array->type == DTYPE_BF16  ? OV_BF16
+                     : array->type == DTYPE_F32 ? OV_F32
+                     : array->type == DTYPE_I32 ? OV_I32
+                                                : OV_I64;
     struct ov_shape shape = {0};
     void *tensor = NULL;
     enum status status =

@@ -28,6 +28,26 @@ model: {layers: 2, heads: 2, width: 32, context: 16, vocabulary: 96, mlp_ratio: 
 sequence_length: 16
 data: {source: markov, successors: 4}
 """
+HEAD = """workload: {0}
+version: 1
+kind: {1}
+description: two layers
+precisions: [fp64, fp32, bf16, fp16, int8]
+{1}:
+  shapes:
+"""
+LAYERS = {
+    "linear": ("gemm", "c", """    - {m: 24, n: 40, k: 32}
+    - {m: 8, n: 17, k: 48}
+"""),
+    "plain": ("gemm", "c", """    - {m: 24, n: 40, k: 32}
+    - {m: 8, n: 17, k: 48}
+  weights: plain
+"""),
+    "windows": ("convolution", "output", """    - {height: 9, width: 7, channels: 8, filters: 12, kernel: 3, padding: 1, stride: 2, groups: 4}
+    - {height: 8, width: 8, channels: 3, filters: 5, kernel: 3, dilation: 2}
+"""),
+}
 
 
 class Frameworks(CliTest):
@@ -98,15 +118,73 @@ class Frameworks(CliTest):
                 if precision == "bf16":
                     self.assertGreater(error, 1e-3)
 
+    def take(self, name):
+        """The model is now that of LAYERS; its kind, and what its outputs are called."""
+        kind, output, text = LAYERS[name]
+        self.model = self.write(f"{name}.yaml", HEAD.format(name, kind) + text)
+        return kind, output
+
+    def test_products_and_convolutions(self):
+        """Each layer against fp64, in every precision that is declared, and in no other."""
+        for model in LAYERS:
+            kind, output = self.take(model)
+            for name in self.names:
+                declared, = (runs["precisions"] for runs in self.assay("worker", "show", self.names[name], "--json")
+                             .json()[0]["runs"] if runs["kind"] == kind)
+                call = self.measure(name)
+                if WHEELS and "reports f32" in call.err:
+                    self.skipTest("this processor has no bf16")
+                self.assertEqual(call.status, 0, call.err)
+                self.assertEqual({row["precision"] for row in call.json()["results"]}, set(declared))
+                self.assertEqual(self.assay("verify", self.db).status, 0)
+                errors = {(precision, what): error for precision, what, error in self.query(
+                    "SELECT c.precision, v.output, max(v.error) FROM verification v JOIN trial t ON t.id = v.trial"
+                    " JOIN cell c ON c.id = t.cell WHERE v.passed GROUP BY 1, 2")}
+                for precision in declared:
+                    for layer in range(2):
+                        self.assertLess(errors[precision, f"{output}[{layer}].unrounded"],
+                                        {"fp64": 1e-14, "fp32": 1e-6, "bf16": 1e-2}[precision])
+                for facts, in self.query("SELECT facts ->> '$.framework.name' FROM trial_end"):
+                    self.assertEqual(facts, name)
+
+    def test_layers_that_are_wrong(self):
+        """One that was left out, or computed in less than what was asked, has its reason."""
+        for model in ("linear", "windows"):
+            _, output = self.take(model)
+            call = self.measure("openvino", "--precision", "fp32", mode=",mode=own_precision")
+            if not WHEELS or call.status != 0:
+                self.assertEqual(call.status, 1, call.err)
+                self.ended("check_failed", f"output {output}[")
+            if WHEELS:
+                continue
+            for name, told, status, word in (
+                    ("onnxruntime", "skips", "check_failed", f"output {output}[1]["),
+                    ("openvino", "skips", "check_failed", f"output {output}[1]["),
+                    ("openvino", "narrow", "check_failed", f"output {output}[0]["),
+                    ("openvino", "bf16", "unsupported", "was told to compute in f32 and reports bf16"),
+                    ("onnxruntime", "fails", "device", "told to fail")):
+                self.assertNotEqual(self.measure(name, "--precision", "fp32", STAND_IN=told).status, 0)
+                self.ended(status, word)
+
+    def test_layers_that_are_not_run(self):
+        _, output = self.take("linear")
+        self.assertIn("runs none of it in that precision", self.measure("onnxruntime", "--precision", "bf16").err)
+        with open(self.model, "a", encoding="utf-8") as file:
+            file.write("  result: sum\n")
+        self.measure("openvino", "--precision", "bf16")
+        self.ended("unsupported", f"frameworks store {output}[0] in the type of the operands")
+
+    def ended(self, status, word):
+        for got, message in self.query("SELECT status, message FROM trial_end"):
+            self.assertEqual((got, word in message), (status, True), message)
+
     def test_its_own_precision_is_caught(self):
         """Left to itself it computes fp32 models in bf16, which the comparison with fp64 finds."""
         call = self.measure("openvino", "--precision", "fp32", mode=",mode=own_precision")
         if WHEELS and call.status == 0:
             self.skipTest("on this processor OpenVINO leaves fp32 as it is")
         self.assertEqual(call.status, 1, call.err)
-        for status, message in self.query("SELECT status, message FROM trial_end"):
-            self.assertEqual(status, "check_failed", message)
-            self.assertIn("logits", message)
+        self.ended("check_failed", "logits")
 
     def test_arms(self):
         """Frameworks against each other and against assay: put down to the worker, each package by name."""
@@ -176,14 +254,12 @@ class Frameworks(CliTest):
         call = self.measure("openvino", "--precision", "fp32", mode=",mode=own_precision")
         if not WHEELS or call.status != 0:
             self.assertEqual(call.status, 1, call.err)
-            for status, message in self.query("SELECT status, message FROM trial_end"):
-                self.assertEqual((status, "logits" in message), ("check_failed", True), message)
+            self.ended("check_failed", "logits")
         if not WHEELS:
             for told, status, word in (("wrong", "check_failed", "logits"), ("fails", "device", "told to fail")):
                 call = self.measure("onnxruntime", "--precision", "fp32", STAND_IN=told)
                 self.assertEqual(call.status, 1, call.err)
-                for got, message in self.query("SELECT status, message FROM trial_end"):
-                    self.assertEqual((got, word in message), (status, True), message)
+                self.ended(status, word)
 
     def test_onnx_inputs_and_reference(self):
         """Inputs by the published generator or from a file, and outputs that the declaration names."""
@@ -205,9 +281,7 @@ class Frameworks(CliTest):
             for told, status, word in (("wrong", "check_failed", "logits"), ("fails", "device", "told to fail")):
                 call = self.measure(name, "--precision", "fp32", "--batch", "1", STAND_IN=told)
                 self.assertEqual(call.status, 1, call.err)
-                for got, message in self.query("SELECT status, message FROM trial_end"):
-                    self.assertEqual(got, status, message)
-                    self.assertIn(word, message)
+                self.ended(status, word)
         call = self.measure("openvino", "--precision", "fp32", "--batch", "1", STAND_IN="bf16")
         self.assertIn("was told to compute in f32 and reports bf16", call.err)
         call = self.measure("onnxruntime", "--precision", "bf16")

@@ -20,7 +20,6 @@ static enum status write_model(struct inference_instance *instance, struct text 
 
 enum status inference_take_framework(struct inference_instance *instance, struct error *err)
 {
-    const struct workload_case *work = &instance->gpt2.base.work;
     const struct gpt2_device *model = instance->gpt2.model;
     const int64_t sequences = (int64_t)model->plan.sequences, length = (int64_t)model->plan.length;
     const struct framework_array tokens = {
@@ -31,16 +30,7 @@ enum status inference_take_framework(struct inference_instance *instance, struct
         2,
         {sequences * length, (int64_t)model->plan.shape.vocabulary},
         model->buffers[GPT2_LOGITS]};
-    struct framework_model wanted = {
-        .threads = work->framework_threads ? work->framework_threads
-                                           : framework_threads(instance->gpt2.base.device),
-        .precision = work->precision,
-        .own_precision = work->own_precision,
-        .inputs = &tokens,
-        .outputs = &logits,
-        .input_count = 1,
-        .output_count = 1,
-    };
+    struct framework_model wanted = workload_framework_model(&instance->gpt2.base);
     struct text onnx;
     enum status status;
 
@@ -48,8 +38,11 @@ enum status inference_take_framework(struct inference_instance *instance, struct
     status = write_model(instance, &onnx, err);
     wanted.onnx = onnx.data;
     wanted.length = onnx.length;
+    wanted.inputs = &tokens;
+    wanted.outputs = &logits;
+    wanted.input_count = wanted.output_count = 1;
     if (status == STATUS_OK)
-        status = framework_prepare(work->framework, &wanted, err);
+        status = framework_prepare(instance->gpt2.base.work.framework, &wanted, err);
     text_finish(&onnx);
     return status;
 }

@@ -42,6 +42,8 @@ static enum status run_all(struct convolution_instance *instance, struct error *
 {
     enum status status = STATUS_OK;
 
+    if (instance->base.work.framework)
+        return framework_run(instance->base.work.framework, err);
     for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++) {
         const struct convolution_layer *layer = &instance->layers[i];
         const union operands operands = {
@@ -118,17 +120,20 @@ static enum status create_operations(struct convolution_instance *instance, stru
 static enum status prepare(struct convolution_instance *instance, struct error *err)
 {
     const struct gemm_outputs outputs = convolution_handover.outputs_of(&instance->base);
+    const bool own = !instance->base.work.framework;
     enum status status = STATUS_OK;
 
     shape_layers(instance);
-    if (instance->base.work.implementation == IMPLEMENTATION_PORTABLE)
+    if (own && instance->base.work.implementation == IMPLEMENTATION_PORTABLE)
         status = convolution_portable_create(instance->base.device, &instance->base.work,
                                              instance->operand_type, instance->result_type,
                                              &instance->portable, err);
-    else
+    else if (own)
         status = create_operations(instance, err);
     if (status == STATUS_OK)
         status = gemm_allocate(&outputs, err);
+    if (status == STATUS_OK && !own)
+        status = gemm_take_framework(&outputs, err);
     for (size_t i = 0; i < instance->layer_count && status == STATUS_OK && instance->operations;
          i++)
         status = prepare_vendor(instance, i, err);
@@ -148,7 +153,7 @@ static enum status prepare_any(struct convolution_instance *instance, struct err
     struct error refusal = ERROR_INIT;
     enum status status = prepare(instance, &refusal);
 
-    if (status == STATUS_UNSUPPORTED &&
+    if (status == STATUS_UNSUPPORTED && !instance->base.work.framework &&
         instance->base.work.implementation == IMPLEMENTATION_VENDOR &&
         instance->result_type == DTYPE_I32) {
         free_layers(instance);
@@ -166,7 +171,7 @@ static enum status init(struct workload_instance *base, struct error *err)
     struct convolution_instance *instance = (struct convolution_instance *)base;
     enum status status;
 
-    if (work->implementation == IMPLEMENTATION_VENDOR &&
+    if (!work->framework && work->implementation == IMPLEMENTATION_VENDOR &&
         !device_has_operation(base->device, OPERATION_CONVOLUTION))
         return error_set(
             err, STATUS_UNSUPPORTED,
@@ -208,6 +213,8 @@ static json_t *choices(struct workload_instance *base)
 
 static json_t *facts(struct workload_instance *base)
 {
+    if (base->work.framework)
+        return json_pack("{s:o}", "framework", workload_framework_json(&base->work));
     return convolution_facts((const struct convolution_instance *)base);
 }
 
@@ -220,6 +227,7 @@ const struct workload_kind workload_convolution = {
     .instance_size = sizeof(struct convolution_instance),
     .init = init,
     .iterate = convolution_iterate,
+    .runs_frameworks = true,
     .verify = convolution_verify,
     .spot_check = convolution_spot_check,
     .tolerance = gemm_tolerance,

@@ -1,6 +1,9 @@
 /* The questions of gemm/compare.c, asked of a convolution as the product that it is. */
+#include <stdio.h>
+
 #include "workloads/convolution/convolution.h"
 #include "workloads/gemm/check.h"
+#include "workloads/onnx/write.h"
 
 /* Where the patch of an output's pixel begins in the input. */
 struct place {
@@ -107,6 +110,38 @@ static struct gemm_array *arrays_of(struct workload_instance *base, size_t index
     return ((struct convolution_instance *)base)->layers[index].arrays;
 }
 
+/* ONNX has channels before rows: arrays are turned on the way in and out, weights once. */
+static void put_nodes(struct workload_instance *base, size_t index, struct text *graph)
+{
+    const struct convolution_layer *layer = &((struct convolution_instance *)base)->layers[index];
+    const struct convolution_shape *shape = &layer->shape;
+    const int64_t y = (int64_t)shape->pad_y, x = (int64_t)shape->pad_x;
+    const struct onnx_setting first[] = {
+        {"perm", ONNX_LIST, .ints = (const int64_t[]){0, 3, 1, 2}, .count = 4}, {0}};
+    const struct onnx_setting last[] = {
+        {"perm", ONNX_LIST, .ints = (const int64_t[]){0, 2, 3, 1}, .count = 4}, {0}};
+    const struct onnx_setting window[] = {
+        {"strides", ONNX_LIST,
+         .ints = (const int64_t[]){(int64_t)shape->stride_y, (int64_t)shape->stride_x}, .count = 2},
+        {"dilations", ONNX_LIST,
+         .ints = (const int64_t[]){(int64_t)shape->dilation_y, (int64_t)shape->dilation_x},
+         .count = 2},
+        {"pads", ONNX_LIST, .ints = (const int64_t[]){y, x, y, x}, .count = 4},
+        {"group", ONNX_WHOLE, .i = (int64_t)shape->groups},
+        {0}};
+    const char *const output = layer->arrays[GEMM_C].tensor.name;
+    char names[3][TENSOR_NAME_MAX + 16], operands[sizeof(names)];
+
+    snprintf(names[0], sizeof(names[0]), "%s.images", output);
+    snprintf(names[1], sizeof(names[1]), "%s.filters", output);
+    snprintf(names[2], sizeof(names[2]), "%s.planes", output);
+    snprintf(operands, sizeof(operands), "%s %s", names[0], names[1]);
+    onnx_put_node(graph, "Transpose", layer->arrays[GEMM_A].tensor.name, names[0], first);
+    onnx_put_node(graph, "Transpose", layer->arrays[GEMM_B].tensor.name, names[1], first);
+    onnx_put_node(graph, "Conv", operands, names[2], window);
+    onnx_put_node(graph, "Transpose", names[2], output, last);
+}
+
 static struct gemm_outputs outputs_of(struct workload_instance *base)
 {
     struct convolution_instance *instance = (struct convolution_instance *)base;
@@ -116,7 +151,8 @@ static struct gemm_outputs outputs_of(struct workload_instance *base)
                                  .unchecked = &instance->unchecked,
                                  .iterate = convolution_iterate,
                                  .check_of = check_of,
-                                 .arrays_of = arrays_of};
+                                 .arrays_of = arrays_of,
+                                 .put_nodes = put_nodes};
 }
 
 const struct gemm_handover convolution_handover = {GEMM_HANDOVER, convolution_lay_out, outputs_of};

@@ -46,6 +46,8 @@ struct gemm_outputs {
     enum status (*iterate)(struct workload_instance *base, struct error *err);
     struct gemm_check (*check_of)(const struct workload_instance *base, size_t index);
     struct gemm_array *(*arrays_of)(struct workload_instance *base, size_t index);
+    /* A layer's nodes, from its arrays' names to its output's (workloads/onnx/write.h). */
+    void (*put_nodes)(struct workload_instance *base, size_t index, struct text *graph);
 };
 
 /*
@@ -78,9 +80,16 @@ struct gemm_names {
 };
 struct tensor gemm_tensor(const struct gemm_names *names, size_t array, size_t layer,
                           enum dtype type, size_t rank, const uint64_t *shape);
-/* Allocates the arrays of all layers, and fills the operands. */
+/* Allocates the arrays of all layers, and fills the operands; without B, which frameworks have in
+ * their model, where one runs them. */
 enum status gemm_allocate(const struct gemm_outputs *outputs, struct error *err);
 void gemm_arrays_free(struct gemm_array arrays[GEMM_ARRAYS]);
+
+/* ---- framework.c ---- */
+
+/* Prepares the case's framework, which then runs all layers. UNSUPPORTED, INVALID: why it does not.
+ */
+enum status gemm_take_framework(const struct gemm_outputs *outputs, struct error *err);
 
 /* ---- handover.c ---- */
 

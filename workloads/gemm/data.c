@@ -99,13 +99,14 @@ enum status gemm_allocate(const struct gemm_outputs *outputs, struct error *err)
         struct gemm_array *arrays = outputs->arrays_of(outputs->base, i);
 
         for (size_t j = 0; j < GEMM_ARRAYS && status == STATUS_OK; j++)
-            status = device_buffer_alloc(outputs->base->device, arrays[j].tensor.bytes,
-                                         j == GEMM_C ? BUFFER_READ_WRITE : BUFFER_READ_ONLY,
-                                         &arrays[j].buffer, err);
+            if (j != GEMM_B || !outputs->base->work.framework)
+                status = device_buffer_alloc(outputs->base->device, arrays[j].tensor.bytes,
+                                             j == GEMM_C ? BUFFER_READ_WRITE : BUFFER_READ_ONLY,
+                                             &arrays[j].buffer, err);
         if (status == STATUS_OK)
             status = gemm_upload(&check.a, GEMM_A, 0, tensor_elements(&arrays[GEMM_A].tensor),
                                  arrays[GEMM_A].buffer, err);
-        if (status == STATUS_OK)
+        if (status == STATUS_OK && arrays[GEMM_B].buffer)
             status = gemm_upload(&check.b, GEMM_B, 0, tensor_elements(&arrays[GEMM_B].tensor),
                                  arrays[GEMM_B].buffer, err);
     }

@@ -50,6 +50,8 @@ static enum status run_all(struct gemm_instance *instance, struct error *err)
 {
     enum status status = STATUS_OK;
 
+    if (instance->base.work.framework)
+        return framework_run(instance->base.work.framework, err);
     for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++)
         status = run_layer(instance, &instance->layers[i], err);
     return status;
@@ -89,6 +91,8 @@ static enum status prepare(struct gemm_instance *instance, struct error *err)
 
     shape_layers(instance);
     status = gemm_allocate(&outputs, err);
+    if (status == STATUS_OK && instance->base.work.framework)
+        status = gemm_take_framework(&outputs, err);
     if (status == STATUS_OK)
         status = run_all(instance, err);
     if (status == STATUS_OK)
@@ -153,6 +157,8 @@ static enum status init(struct workload_instance *base, struct error *err)
     enum status status;
 
     status = gemm_lay_out(base, err);
+    if (status == STATUS_OK && work->framework)
+        return prepare(instance, err);
     if (status == STATUS_OK)
         status = gemms_create(base->device, work, &instance->gemms, err);
     if (status == STATUS_OK)
@@ -175,16 +181,22 @@ enum status gemm_iterate(struct workload_instance *base, struct error *err)
 static size_t artifacts(struct workload_instance *base, struct module_artifact *ret,
                         size_t capacity)
 {
-    return gemms_artifacts(((struct gemm_instance *)base)->gemms, ret, capacity);
+    struct gemms *gemms = ((struct gemm_instance *)base)->gemms;
+
+    return gemms ? gemms_artifacts(gemms, ret, capacity) : 0;
 }
 
 static json_t *choices(struct workload_instance *base)
 {
-    return json_pack("{s:o*}", "gemm", gemms_choices(((struct gemm_instance *)base)->gemms));
+    const struct gemms *gemms = ((struct gemm_instance *)base)->gemms;
+
+    return json_pack("{s:o*}", "gemm", gemms ? gemms_choices(gemms) : NULL);
 }
 
 static json_t *facts(struct workload_instance *base)
 {
+    if (base->work.framework)
+        return json_pack("{s:o}", "framework", workload_framework_json(&base->work));
     return gemms_facts(((struct gemm_instance *)base)->gemms);
 }
 
@@ -197,6 +209,7 @@ const struct workload_kind workload_gemm = {
     .instance_size = sizeof(struct gemm_instance),
     .init = init,
     .iterate = gemm_iterate,
+    .runs_frameworks = true,
     .verify = gemm_verify,
     .spot_check = gemm_spot_check,
     .tolerance = gemm_tolerance,

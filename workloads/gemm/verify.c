@@ -1,5 +1,8 @@
+#include <stdio.h>
+
 #include "workloads/gemm/check.h"
 #include "workloads/gemm/gemm.h"
+#include "workloads/onnx/write.h"
 
 static void row_of_a(const struct gemm_check *check, uint64_t row, double *ret)
 {
@@ -61,6 +64,19 @@ static struct gemm_array *arrays_of(struct workload_instance *base, size_t index
     return ((struct gemm_instance *)base)->layers[index].arrays;
 }
 
+static void put_nodes(struct workload_instance *base, size_t index, struct text *graph)
+{
+    const struct gemm_instance *instance = (const struct gemm_instance *)base;
+    const struct gemm_array *arrays = instance->layers[index].arrays;
+    const struct onnx_setting attributes[] = {
+        {"transB", ONNX_WHOLE, .i = instance->parameters->weights == GEMM_TRANSPOSED}, {0}};
+    char inputs[2 * TENSOR_NAME_MAX];
+
+    snprintf(inputs, sizeof(inputs), "%s %s", arrays[GEMM_A].tensor.name,
+             arrays[GEMM_B].tensor.name);
+    onnx_put_node(graph, "Gemm", inputs, arrays[GEMM_C].tensor.name, attributes);
+}
+
 static struct gemm_outputs outputs_of(struct workload_instance *base)
 {
     struct gemm_instance *instance = (struct gemm_instance *)base;
@@ -70,7 +86,8 @@ static struct gemm_outputs outputs_of(struct workload_instance *base)
                                  .unchecked = &instance->unchecked,
                                  .iterate = gemm_iterate,
                                  .check_of = check_of,
-                                 .arrays_of = arrays_of};
+                                 .arrays_of = arrays_of,
+                                 .put_nodes = put_nodes};
 }
 
 const struct gemm_handover gemm_handover = {GEMM_HANDOVER, gemm_lay_out, outputs_of};

@@ -1,194 +1,10 @@
-/*
- * ONNX is Protocol Buffers (protobuf.dev, "Encoding"): a field is its number and kind, then a
- * variable-length integer, four bytes, or a length and as many bytes. The numbers are those of
- * onnx.proto.
- */
 #include "workloads/models/gpt2_onnx.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define IR_VERSION 9
-#define OPERATORS 20
-#define ONNX_FLOAT 1
-#define ONNX_INT32 6
-#define ONNX_INT64 7
-#define FORMAT_MAX ((uint64_t)1 << 31)
-
-enum { VARINT, BYTES = 2, FIXED32 = 5 };
-
-/* ModelProto, GraphProto, NodeProto, AttributeProto, TensorProto. */
-enum { MODEL_IR = 1, MODEL_PRODUCER = 2, MODEL_GRAPH = 7, MODEL_OPERATORS = 8 };
-enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_TENSOR = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
-enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OPERATOR = 4, NODE_ATTRIBUTE = 5 };
-enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_FLOAT = 2, ATTRIBUTE_INT = 3, ATTRIBUTE_TEXT = 4 };
-enum { ATTRIBUTE_INTS = 8, ATTRIBUTE_TYPE = 20 };
-enum { TYPE_FLOAT = 1, TYPE_INT = 2, TYPE_TEXT = 3, TYPE_INTS = 7 };
-enum { TENSOR_DIMENSION = 1, TENSOR_TYPE = 2, TENSOR_NAME = 8, TENSOR_BYTES = 9 };
-
-/* ---- the format ---- */
-
-static void put_varint(struct text *out, uint64_t value)
-{
-    for (; value >= 0x80; value >>= 7)
-        text_append_char(out, (char)(0x80 | (value & 0x7f)));
-    text_append_char(out, (char)value);
-}
-
-static void put_key(struct text *out, int field, int kind)
-{
-    put_varint(out, (uint64_t)field << 3 | (uint64_t)kind);
-}
-
-static void put_int(struct text *out, int field, int64_t value)
-{
-    put_key(out, field, VARINT);
-    put_varint(out, (uint64_t)value);
-}
-
-static void put_bytes(struct text *out, int field, const void *bytes, size_t length)
-{
-    put_key(out, field, BYTES);
-    put_varint(out, length);
-    text_append_bytes(out, bytes, length);
-}
-
-static void put_text(struct text *out, int field, const char *text)
-{
-    put_bytes(out, field, text, strlen(text));
-}
-
-/* A message inside another; frees it. */
-static void put_message(struct text *out, int field, struct text *message)
-{
-    out->failed |= !text_ok(message);
-    put_bytes(out, field, message->data, message->length);
-    text_finish(message);
-}
-
-/* ---- tensors and nodes ---- */
-
-/* A tensor of up to 4 dimensions (0 ends them). */
-static void put_tensor(struct text *graph, const char *name, int type, const int64_t dimensions[4],
-                       const void *bytes, size_t length)
-{
-    struct text head;
-
-    text_init(&head);
-    for (int i = 0; i < 4 && dimensions[i]; i++)
-        put_int(&head, TENSOR_DIMENSION, dimensions[i]);
-    put_int(&head, TENSOR_TYPE, type);
-    put_text(&head, TENSOR_NAME, name);
-    put_key(&head, TENSOR_BYTES, BYTES);
-    put_varint(&head, length);
-    put_key(graph, GRAPH_TENSOR, BYTES);
-    put_varint(graph, head.length + length);
-    text_append_bytes(graph, head.data, head.length);
-    text_append_bytes(graph, bytes, length); /* not through `head`: weights are copied once */
-    text_finish(&head);
-}
-
-static void put_float(struct text *graph, const char *name, float value)
-{
-    put_tensor(graph, name, ONNX_FLOAT, (const int64_t[4]){0}, &value, sizeof(value));
-}
-
-/* A shape, as Reshape takes it. */
-static void put_shape(struct text *graph, const char *name, const int64_t *shape, int count)
-{
-    put_tensor(graph, name, ONNX_INT64, (const int64_t[4]){count}, shape,
-               (size_t)count * sizeof(*shape));
-}
-
-static void put_array(struct text *graph, int field, const char *name, int type, int64_t rows,
-                      int64_t columns)
-{
-    const int64_t shape[2] = {rows, columns};
-    struct text value, of, tensor, dimensions, dimension;
-
-    text_init(&value);
-    text_init(&of);
-    text_init(&tensor);
-    text_init(&dimensions);
-    for (int i = 0; i < 2; i++) {
-        text_init(&dimension);
-        put_int(&dimension, 1, shape[i]);
-        put_message(&dimensions, 1, &dimension);
-    }
-    put_int(&tensor, 1, type);
-    put_message(&tensor, 2, &dimensions);
-    put_message(&of, 1, &tensor);
-    put_text(&value, 1, name);
-    put_message(&value, 2, &of);
-    put_message(graph, field, &value);
-}
-
-struct attribute {
-    const char *name;
-    int type;
-    union {
-        float f;
-        int64_t i;
-        const char *text;
-        const int64_t *ints; /* 4 */
-    };
-};
-
-static void put_attribute(struct text *node, const struct attribute *attribute)
-{
-    struct text out;
-
-    text_init(&out);
-    put_text(&out, ATTRIBUTE_NAME, attribute->name);
-    switch (attribute->type) {
-    case TYPE_FLOAT:
-        put_key(&out, ATTRIBUTE_FLOAT, FIXED32);
-        text_append_bytes(&out, &attribute->f, sizeof(attribute->f));
-        break;
-    case TYPE_INT:
-        put_int(&out, ATTRIBUTE_INT, attribute->i);
-        break;
-    case TYPE_TEXT:
-        put_text(&out, ATTRIBUTE_TEXT, attribute->text);
-        break;
-    default:
-        for (int i = 0; i < 4; i++)
-            put_int(&out, ATTRIBUTE_INTS, attribute->ints[i]);
-    }
-    put_int(&out, ATTRIBUTE_TYPE, attribute->type);
-    put_message(node, NODE_ATTRIBUTE, &out);
-}
-
-/* Names separated by blanks. */
-static void put_names(struct text *node, int field, const char *names)
-{
-    while (*names) {
-        const size_t length = strcspn(names, " ");
-
-        put_bytes(node, field, names, length);
-        names += length + (names[length] == ' ');
-    }
-}
-
-/* Attributes end with one without a name; NULL: none. A node is called by its first output. */
-static void put_node(struct text *graph, const char *operator, const char * inputs,
-                     const char *outputs, const struct attribute *attributes)
-{
-    struct text node;
-
-    text_init(&node);
-    put_names(&node, NODE_INPUT, inputs);
-    put_names(&node, NODE_OUTPUT, outputs);
-    put_bytes(&node, NODE_NAME, outputs, strcspn(outputs, " "));
-    put_text(&node, NODE_OPERATOR, operator);
-    for (; attributes && attributes->name; attributes++)
-        put_attribute(&node, attributes);
-    put_message(graph, GRAPH_NODE, &node);
-}
-
-/* ---- the model ---- */
+#include "workloads/onnx/write.h"
 
 /* One layer's nodes; their arrays are named "h3.q" and so on, and `x` is the stream's name. */
 struct layer {
@@ -199,7 +15,7 @@ struct layer {
 
 /* In names '%' stands for the layer's lead, "h3.", and '~' for the stream. */
 static void node(struct layer *layer, const char *operator, const char * inputs,
-                 const char *outputs, const struct attribute *attributes)
+                 const char *outputs, const struct onnx_setting *attributes)
 {
     const char *const sides[2] = {inputs, outputs};
     struct text names[2];
@@ -215,7 +31,7 @@ static void node(struct layer *layer, const char *operator, const char * inputs,
                 text_append_char(&names[i], *c);
     }
     if (text_ok(&names[0]) && text_ok(&names[1]))
-        put_node(layer->graph, operator, names[0].data, names[1].data, attributes);
+        onnx_put_node(layer->graph, operator, names[0].data, names[1].data, attributes);
     text_finish(&names[0]);
     text_finish(&names[1]);
 }
@@ -225,18 +41,19 @@ static void follow(struct layer *layer, const char *name)
     snprintf(layer->x, sizeof(layer->x), "h%llu.%s", layer->number, name);
 }
 
-static const struct attribute norm[] = {
-    {"axis", TYPE_INT, .i = -1}, {"epsilon", TYPE_FLOAT, .f = (float)GPT2_NORM_EPSILON}, {0}};
+static const struct onnx_setting norm[] = {
+    {"axis", ONNX_WHOLE, .i = -1}, {"epsilon", ONNX_FLOATING, .f = (float)GPT2_NORM_EPSILON}, {0}};
 
 static void put_layer(struct layer *layer)
 {
     static const int64_t heads_first[4] = {0, 2, 1, 3}, keys_last[4] = {0, 2, 3, 1};
-    const struct attribute split[] = {
-        {"axis", TYPE_INT, .i = 1}, {"num_outputs", TYPE_INT, .i = 3}, {0}};
-    const struct attribute to_heads[] = {{"perm", TYPE_INTS, .ints = heads_first}, {0}};
-    const struct attribute to_keys[] = {{"perm", TYPE_INTS, .ints = keys_last}, {0}};
-    const struct attribute rows[] = {{"axis", TYPE_INT, .i = -1}, {0}};
-    const struct attribute tanh_form[] = {{"approximate", TYPE_TEXT, .text = "tanh"}, {0}};
+    const struct onnx_setting split[] = {
+        {"axis", ONNX_WHOLE, .i = 1}, {"num_outputs", ONNX_WHOLE, .i = 3}, {0}};
+    const struct onnx_setting to_heads[] = {{"perm", ONNX_LIST, .ints = heads_first, .count = 4},
+                                            {0}};
+    const struct onnx_setting to_keys[] = {{"perm", ONNX_LIST, .ints = keys_last, .count = 4}, {0}};
+    const struct onnx_setting rows[] = {{"axis", ONNX_WHOLE, .i = -1}, {0}};
+    const struct onnx_setting tanh_form[] = {{"approximate", ONNX_WORD, .text = "tanh"}, {0}};
 
     node(layer, "LayerNormalization", "~ %ln1.g %ln1.b", "%norm1", norm);
     node(layer, "Gemm", "%norm1 %attn.w %attn.b", "%qkv", NULL);
@@ -265,6 +82,12 @@ static void put_layer(struct layer *layer)
     follow(layer, "end");
 }
 
+/* A shape, as Reshape takes it. */
+static void put_shape(struct text *graph, const char *name, const int64_t *shape, uint64_t count)
+{
+    onnx_put_tensor(graph, name, DTYPE_I64, 1, &count, shape, count * sizeof(*shape));
+}
+
 /* Those of gpt2.h by name; of the positions the first `length`. */
 static void put_weights(struct text *graph, const struct gpt2_shape *shape, const float *parameters,
                         uint64_t length)
@@ -275,11 +98,9 @@ static void put_weights(struct text *graph, const struct gpt2_shape *shape, cons
 
         if (tensor.id == GPT2_WPE)
             tensor.rows = length;
-        put_tensor(graph, tensor.name, ONNX_FLOAT,
-                   (const int64_t[4]){(int64_t)(vector ? tensor.columns : tensor.rows),
-                                      vector ? 0 : (int64_t)tensor.columns},
-                   parameters + tensor.offset,
-                   (size_t)(tensor.rows * tensor.columns) * sizeof(float));
+        onnx_put_tensor(graph, tensor.name, DTYPE_F32, vector ? 1 : 2,
+                        (const uint64_t[]){vector ? tensor.columns : tensor.rows, tensor.columns},
+                        parameters + tensor.offset, tensor.rows * tensor.columns * sizeof(float));
     }
 }
 
@@ -288,16 +109,17 @@ static void put_constants(struct text *graph, const struct gpt2_shape *shape, ui
 {
     const int64_t s = (int64_t)sequences, t = (int64_t)length, width = (int64_t)shape->width;
     const int64_t heads = (int64_t)shape->heads;
+    const float scale = 1.0f / sqrtf((float)(shape->width / shape->heads));
     float *mask = malloc(length * length * sizeof(*mask));
 
     for (uint64_t i = 0; mask && i < length * length; i++)
         mask[i] = i % length > i / length ? -INFINITY : 0.0f;
     graph->failed |= !mask;
     if (mask)
-        put_tensor(graph, "mask", ONNX_FLOAT, (const int64_t[4]){t, t}, mask,
-                   length * length * sizeof(*mask));
+        onnx_put_tensor(graph, "mask", DTYPE_F32, 2, (const uint64_t[]){length, length}, mask,
+                        length * length * sizeof(*mask));
     free(mask);
-    put_float(graph, "scale", 1.0f / sqrtf((float)(shape->width / shape->heads)));
+    onnx_put_tensor(graph, "scale", DTYPE_F32, 0, NULL, &scale, sizeof(scale));
     put_shape(graph, "shape.rows", (const int64_t[]){s * t, width}, 2);
     put_shape(graph, "shape.heads", (const int64_t[]){s, t, heads, width / heads}, 4);
 }
@@ -306,34 +128,25 @@ enum status gpt2_onnx_write(const struct gpt2_shape *shape, const float *paramet
                             uint64_t sequences, uint64_t length, struct text *ret,
                             struct error *err)
 {
-    const struct attribute tied[] = {{"transB", TYPE_INT, .i = 1}, {0}};
-    struct text graph, operators;
+    const struct onnx_setting tied[] = {{"transB", ONNX_WHOLE, .i = 1}, {0}};
+    struct text graph;
     struct layer layer = {.graph = &graph, .x = "stream"};
+    const enum status status = onnx_write_check(gpt2_array_length(shape) * sizeof(float), err);
 
-    if (gpt2_array_length(shape) >= FORMAT_MAX / sizeof(float))
-        return error_set(err, STATUS_INVALID,
-                         "a model of more than 2 GiB does not fit into one file of ONNX: declare a "
-                         "smaller one");
+    if (status != STATUS_OK)
+        return status;
     text_init(&graph);
-    text_init(&operators);
-    put_text(&graph, GRAPH_NAME, "gpt2");
-    put_node(&graph, "Gather", "wte " GPT2_ONNX_TOKENS, "words", NULL);
-    put_node(&graph, "Add", "words wpe", "embedded", NULL);
-    put_node(&graph, "Reshape", "embedded shape.rows", "stream", NULL);
+    onnx_put_node(&graph, "Gather", "wte " GPT2_ONNX_TOKENS, "words", NULL);
+    onnx_put_node(&graph, "Add", "words wpe", "embedded", NULL);
+    onnx_put_node(&graph, "Reshape", "embedded shape.rows", "stream", NULL);
     for (; layer.number < shape->layers; layer.number++)
         put_layer(&layer);
     node(&layer, "LayerNormalization", "~ lnf.g lnf.b", "final", norm);
-    put_node(&graph, "Gemm", "final wte", GPT2_ONNX_LOGITS, tied);
-    put_array(&graph, GRAPH_INPUT, GPT2_ONNX_TOKENS, ONNX_INT32, (int64_t)sequences,
-              (int64_t)length);
-    put_array(&graph, GRAPH_OUTPUT, GPT2_ONNX_LOGITS, ONNX_FLOAT, (int64_t)(sequences * length),
-              (int64_t)shape->vocabulary);
+    onnx_put_node(&graph, "Gemm", "final wte", GPT2_ONNX_LOGITS, tied);
+    onnx_put_input(&graph, GPT2_ONNX_TOKENS, DTYPE_I32, 2, (const uint64_t[]){sequences, length});
+    onnx_put_output(&graph, GPT2_ONNX_LOGITS, DTYPE_F32, 2,
+                    (const uint64_t[]){sequences * length, shape->vocabulary});
     put_constants(&graph, shape, sequences, length);
     put_weights(&graph, shape, parameters, length);
-    put_int(ret, MODEL_IR, IR_VERSION);
-    put_text(ret, MODEL_PRODUCER, "assay");
-    put_int(&operators, 2, OPERATORS);
-    put_message(ret, MODEL_OPERATORS, &operators);
-    put_message(ret, MODEL_GRAPH, &graph);
-    return text_ok(ret) ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for the model");
+    return onnx_write(&graph, "gpt2", ret, err);
 }

@@ -15,6 +15,7 @@
 
 /* TensorProto.DataType. */
 enum { ONNX_FLOAT = 1, ONNX_INT32 = 6, ONNX_INT64 = 7, ONNX_BOOL = 9, ONNX_DOUBLE = 11 };
+enum { ONNX_BFLOAT16 = 16 };
 
 /* A part of the file. */
 struct onnx_bytes {

@@ -51,16 +51,7 @@ static enum status init(struct workload_instance *base, struct error *err)
     struct onnx_instance *instance = (struct onnx_instance *)base;
     const struct onnx_parameters *parameters = base->work.workload->parameters;
     struct framework_array inputs[ONNX_ARRAYS_MAX], outputs[ONNX_ARRAYS_MAX];
-    struct framework_model wanted = {
-        .threads = base->work.framework_threads ? base->work.framework_threads
-                                                : framework_threads(base->device),
-        .precision = base->work.precision,
-        .own_precision = base->work.own_precision,
-        .inputs = inputs,
-        .outputs = outputs,
-        .input_count = parameters->input_count,
-        .output_count = parameters->output_count,
-    };
+    struct framework_model wanted = workload_framework_model(base);
     enum status status;
 
     instance->parameters = parameters;
@@ -78,6 +69,10 @@ static enum status init(struct workload_instance *base, struct error *err)
         status = onnx_fill(instance, NULL, err);
     wanted.onnx = instance->file.data;
     wanted.length = instance->file.length;
+    wanted.inputs = inputs;
+    wanted.outputs = outputs;
+    wanted.input_count = parameters->input_count;
+    wanted.output_count = parameters->output_count;
     return status == STATUS_OK ? framework_prepare(base->work.framework, &wanted, err) : status;
 }
 

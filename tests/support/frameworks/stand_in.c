@@ -6,9 +6,10 @@
  * the nodes of such a model it does not read (the real libraries do, test_worker_frameworks.py
  * --wheels). A model that is no GPT-2 it runs by the fp64 reference of workloads/onnx.
  *
- * As OpenVINO does on processors that have it, it computes in bf16 (it rounds the logits) unless it
- * is told not to. STAND_IN: "wrong": one logit is; "fails": a run ends with an error; "bf16":
- * reports that, whatever it was told. A run on fewer processors than the harness may use, to which
+ * As OpenVINO does on processors that have it, it computes in bf16 (it rounds the outputs) unless
+ * it is told not to. STAND_IN: "wrong": one element is; "skips": the last output is all zeros;
+ * "fails": a run ends with an error; "bf16": reports that, whatever it was told; "narrow": computes
+ * in that, and does not report it. A run on fewer processors than the harness may use, to which
  * threads of a real library would be confined, ends with an error. Results are marked as simulated.
  */
 #include <sched.h>
@@ -29,6 +30,9 @@ EXPORT int assay_simulated = 1;
 
 /* ---- the model ---- */
 
+/* Types of elements by ONNX's numbers. */
+enum { FLOAT = 1, INT32 = 6, INT64 = 7, DOUBLE = 11, BFLOAT16 = 16 };
+
 /* An array that assay bound: ONNX's number of its type. */
 struct bound {
     char name[64];
@@ -39,6 +43,8 @@ struct bound {
 
 struct model {
     void *bytes;
+    float *widened[64]; /* tensors of bf16 */
+    size_t widened_count;
     struct onnx_model graph;
     struct onnx_reference *other; /* of a model that is no GPT-2 */
     struct bound bound[16];
@@ -52,106 +58,49 @@ struct model {
     uint64_t sequences;
 };
 
-struct tensor {
-    char name[64];
-    int64_t dimensions[4], count;
-    const unsigned char *bytes;
-};
-
-static uint64_t take_varint(const unsigned char **at)
-{
-    uint64_t value = 0;
-
-    for (int shift = 0;; shift += 7) {
-        value |= (uint64_t)(**at & 0x7f) << shift;
-        if (!(*(*at)++ & 0x80))
-            return value;
-    }
-}
-
-/* The next field: its number, and its bytes or its value. */
-static int next_field(const unsigned char **at, const unsigned char **bytes, uint64_t *value)
-{
-    const uint64_t key = take_varint(at);
-
-    *bytes = NULL;
-    *value = (key & 7) == 5 ? 4 : take_varint(at);
-    if ((key & 7) == 2 || (key & 7) == 5) {
-        *bytes = *at;
-        *at += *value;
-    }
-    return (int)(key >> 3);
-}
-
-static struct tensor read_tensor(const unsigned char *at, const unsigned char *end)
-{
-    struct tensor tensor = {.count = 0};
-    const unsigned char *bytes;
-    uint64_t value;
-
-    while (at < end)
-        switch (next_field(&at, &bytes, &value)) {
-        case 1:
-            tensor.dimensions[tensor.count++ & 3] = (int64_t)value;
-            break;
-        case 8:
-            snprintf(tensor.name, sizeof(tensor.name), "%.*s", (int)value, (const char *)bytes);
-            break;
-        case 9:
-            tensor.bytes = bytes;
-            break;
-        }
-    return tensor;
-}
-
-typedef void tensor_fn(struct model *model, const struct tensor *tensor);
-
-static void each_tensor(struct model *model, const unsigned char *at, size_t length, tensor_fn *fn)
-{
-    const unsigned char *end = at + length, *bytes;
-    uint64_t value;
-
-    while (at < end)
-        if (next_field(&at, &bytes, &value) == 7)
-            for (const unsigned char *graph = bytes, *stop = bytes + value; graph < stop;)
-                if (next_field(&graph, &bytes, &value) == 5) {
-                    const struct tensor tensor = read_tensor(bytes, bytes + value);
-
-                    fn(model, &tensor);
-                }
-}
-
-static void take_shape(struct model *model, const struct tensor *tensor)
+static void take_shape(struct model *model, const struct onnx_tensor *tensor)
 {
     struct gpt2_shape *shape = &model->shape;
     unsigned layer;
 
     if (!strcmp(tensor->name, "wte")) {
-        shape->vocabulary = (uint64_t)tensor->dimensions[0];
-        shape->width = (uint64_t)tensor->dimensions[1];
+        shape->vocabulary = tensor->shape[0];
+        shape->width = tensor->shape[1];
     } else if (!strcmp(tensor->name, "wpe")) {
-        model->length = shape->context = (uint64_t)tensor->dimensions[0];
+        model->length = shape->context = tensor->shape[0];
     } else if (!strcmp(tensor->name, "shape.heads")) {
         int64_t split[4];
 
-        memcpy(split, tensor->bytes, sizeof(split));
+        memcpy(split, tensor->raw.at, sizeof(split));
         model->sequences = (uint64_t)split[0];
         shape->heads = (uint64_t)split[2];
     } else if (sscanf(tensor->name, "h%u.", &layer) == 1) {
         shape->layers = layer + 1 > shape->layers ? layer + 1 : shape->layers;
         if (strstr(tensor->name, ".fc.w"))
-            shape->mlp_width = (uint64_t)tensor->dimensions[1];
+            shape->mlp_width = tensor->shape[1];
     }
 }
 
-static void take_weights(struct model *model, const struct tensor *tensor)
+static void take_weights(struct model *model, const struct onnx_tensor *tensor)
 {
     for (size_t i = 0; i < gpt2_tensor_count(&model->shape); i++) {
         const struct gpt2_tensor mine = gpt2_tensor_at(&model->shape, i);
 
         if (!strcmp(mine.name, tensor->name))
-            memcpy(model->parameters + mine.offset, tensor->bytes, mine.count * sizeof(float));
+            memcpy(model->parameters + mine.offset, tensor->raw.at, tensor->raw.length);
     }
+}
+
+/* The reference reads no bf16. */
+static void widen(struct model *model, struct onnx_tensor *tensor)
+{
+    float *values = calloc(tensor->elements, sizeof(*values));
+
+    for (uint64_t i = 0; i < tensor->elements; i++)
+        memcpy((char *)&values[i] + 2, tensor->raw.at + 2 * i, 2);
+    tensor->type = FLOAT;
+    tensor->raw = (struct onnx_bytes){(const uint8_t *)values, tensor->elements * sizeof(*values)};
+    model->widened[model->widened_count++] = values;
 }
 
 static struct model *read_model(const void *bytes, size_t length)
@@ -161,14 +110,19 @@ static struct model *read_model(const void *bytes, size_t length)
     model->bytes = memcpy(malloc(length), bytes, length);
     if (onnx_model_read(model->bytes, length, &model->graph, NULL) != STATUS_OK)
         abort();
+    for (size_t i = 0; i < model->graph.tensor_count; i++)
+        if (model->graph.tensors[i].type == BFLOAT16)
+            widen(model, &model->graph.tensors[i]);
     if (!onnx_model_tensor(&model->graph, "wte")) {
         if (onnx_reference_create(&model->graph, &model->other, NULL) != STATUS_OK)
             abort();
         return model;
     }
-    each_tensor(model, bytes, length, take_shape);
+    for (size_t i = 0; i < model->graph.tensor_count; i++)
+        take_shape(model, &model->graph.tensors[i]);
     model->parameters = calloc(gpt2_array_length(&model->shape), sizeof(float));
-    each_tensor(model, bytes, length, take_weights);
+    for (size_t i = 0; i < model->graph.tensor_count; i++)
+        take_weights(model, &model->graph.tensors[i]);
     return model;
 }
 
@@ -199,6 +153,43 @@ static bool is_output(const struct model *model, const char *name)
     return false;
 }
 
+static size_t size_of(int type)
+{
+    return type == BFLOAT16 ? 2 : type == INT64 || type == DOUBLE ? 8 : 4;
+}
+
+static double value_at(const struct bound *bound, uint64_t i)
+{
+    float wide = 0;
+
+    switch (bound->type) {
+    case INT32:
+        return ((const int32_t *)bound->data)[i];
+    case INT64:
+        return (double)((const int64_t *)bound->data)[i];
+    case DOUBLE:
+        return ((const double *)bound->data)[i];
+    case BFLOAT16:
+        memcpy((char *)&wide + 2, (const char *)bound->data + 2 * i, 2);
+        return (double)wide;
+    default:
+        return (double)((const float *)bound->data)[i];
+    }
+}
+
+static void put_result(const struct model *model, const struct bound *bound, uint64_t i,
+                       double exact)
+{
+    const float value = rounded(model, exact);
+
+    if (bound->type == DOUBLE)
+        ((double *)bound->data)[i] = exact;
+    else if (bound->type == BFLOAT16)
+        memcpy((char *)bound->data + 2 * i, (const char *)&value + 2, 2);
+    else
+        ((float *)bound->data)[i] = value;
+}
+
 static bool run_other(const struct model *model)
 {
     struct onnx_array inputs[16] = {0}, outputs[16] = {0};
@@ -215,21 +206,21 @@ static bool run_other(const struct model *model)
         inputs[in] = bound->array;
         inputs[in].data = malloc(bound->array.elements * sizeof(double));
         for (uint64_t i = 0; i < bound->array.elements; i++)
-            inputs[in].data[i] = bound->type == 1   ? (double)((const float *)bound->data)[i]
-                                 : bound->type == 6 ? (double)((const int32_t *)bound->data)[i]
-                                                    : (double)((const int64_t *)bound->data)[i];
+            inputs[in].data[i] = value_at(bound, i);
         in++;
     }
     ok = onnx_reference_run(model->other, inputs, in, outputs, out, NULL) == STATUS_OK;
     while (in > 0)
         free(inputs[--in].data);
     for (size_t b = 0, o = 0; b < model->bound_count && ok; b++) {
-        float *to = model->bound[b].data;
+        const struct bound *to = &model->bound[b];
+        const bool skips = is_told("skips") && o + 1 == out;
 
-        if (!is_output(model, model->bound[b].name))
+        if (!is_output(model, to->name))
             continue;
         for (uint64_t i = 0; i < outputs[o].elements; i++)
-            to[i] = rounded(model, outputs[o].data[i]) + (is_told("wrong") && i == 0 ? 1.0f : 0.0f);
+            put_result(model, to, i,
+                       skips ? 0.0 : outputs[o].data[i] + (is_told("wrong") && i == 0));
         o++;
     }
     return ok;
@@ -258,7 +249,7 @@ static struct bound *new_bound(void *data, const int64_t *shape, size_t rank, in
 
     bound->data = data;
     bound->type = type;
-    bound->array.whole = type != 1;
+    bound->array.whole = type == INT32 || type == INT64;
     bound->array.rank = rank;
     bound->array.elements = 1;
     for (size_t i = 0; i < rank; i++) {
@@ -316,6 +307,8 @@ static bool run_model(const struct model *model)
 static void free_model(struct model *model)
 {
     onnx_reference_destroy(model->other);
+    while (model->widened_count > 0)
+        free(model->widened[--model->widened_count]);
     onnx_model_finish(&model->graph);
     free(model->bytes);
     free(model->parameters);
@@ -368,8 +361,8 @@ static void *create_tensor(const void *memory, void *data, size_t bytes, const i
 
     (void)memory;
     *ret = bound;
-    if (bytes != bound->array.elements * (type == 7 ? 8 : 4) ||
-        (type != 1 && type != 6 && type != 7))
+    if (bytes != bound->array.elements * size_of(type) ||
+        (type != FLOAT && type != INT32 && type != INT64 && type != DOUBLE))
         return (void *)"not these elements";
     return NULL;
 }
@@ -508,7 +501,7 @@ OPENVINO(int, ov_core_compile_model, const void *core, void *model, const char *
         const char *key = va_arg(list, const char *), *value = va_arg(list, const char *);
 
         if (!strcmp(key, "INFERENCE_PRECISION_HINT"))
-            self->narrow = !strcmp(value, "bf16");
+            self->narrow = !strcmp(value, "bf16") || is_told("narrow");
     }
     va_end(list);
     *ret = model;
@@ -518,7 +511,7 @@ OPENVINO(int, ov_core_compile_model, const void *core, void *model, const char *
 OPENVINO(int, ov_compiled_model_get_property, const struct model *model, const char *key,
          char **ret)
 {
-    const bool narrow = model->narrow || is_told("bf16");
+    const bool narrow = (model->narrow && !is_told("narrow")) || is_told("bf16");
 
     *ret = strdup(!strcmp(key, "INFERENCE_PRECISION_HINT") ? (narrow ? "bf16" : "f32") : "1");
     return 0;
@@ -546,8 +539,12 @@ OPENVINO(int, ov_shape_free, struct shape *shape)
 OPENVINO(int, ov_tensor_create_from_host_ptr, int type, struct shape shape, void *memory,
          void **ret)
 {
-    *ret = new_bound(memory, shape.dims, (size_t)shape.rank, type == 4 ? 1 : type == 9 ? 6 : 7);
-    return type == 4 || type == 9 || type == 10 ? 0 : -1;
+    static const int types[] = {[2] = BFLOAT16, [4] = FLOAT, [9] = INT32, [10] = INT64};
+
+    if (type < 0 || type > 10 || !types[type])
+        return -1;
+    *ret = new_bound(memory, shape.dims, (size_t)shape.rank, types[type]);
+    return 0;
 }
 
 OPENVINO(int, ov_infer_request_set_tensor, struct model *model, const char *name,

@@ -1,0 +1,77 @@
+/* Products by a framework: a model in which B is a constant, run on the arrays of A and C. */
+#include <stdlib.h>
+
+#include "workloads/gemm/check.h"
+#include "workloads/onnx/write.h"
+
+static enum status put_layer(const struct gemm_outputs *outputs, size_t index, struct text *graph,
+                             struct error *err)
+{
+    const struct gemm_check check = outputs->check_of(outputs->base, index);
+    const struct gemm_array *arrays = outputs->arrays_of(outputs->base, index);
+    const struct tensor *a = &arrays[GEMM_A].tensor, *c = &arrays[GEMM_C].tensor;
+    struct tensor b = arrays[GEMM_B].tensor;
+
+    if (c->type != a->type)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "frameworks store %s in the type of the operands: declare `result: "
+                         "storage`",
+                         c->name);
+    b.data = malloc(b.bytes);
+    if (!b.data)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the model");
+    gemm_fill(&b, &check.b, GEMM_B);
+    onnx_put_tensor(graph, b.name, b.type, b.rank, b.shape, b.data, b.bytes);
+    free(b.data);
+    onnx_put_input(graph, a->name, a->type, a->rank, a->shape);
+    onnx_put_output(graph, c->name, c->type, c->rank, c->shape);
+    outputs->put_nodes(outputs->base, index, graph);
+    return STATUS_OK;
+}
+
+static struct framework_array bind(const struct gemm_array *array)
+{
+    struct framework_array ret = {.name = array->tensor.name,
+                                  .type = array->tensor.type,
+                                  .rank = array->tensor.rank,
+                                  .buffer = array->buffer};
+
+    for (size_t i = 0; i < ret.rank; i++)
+        ret.shape[i] = (int64_t)array->tensor.shape[i];
+    return ret;
+}
+
+enum status gemm_take_framework(const struct gemm_outputs *outputs, struct error *err)
+{
+    struct workload_instance *base = outputs->base;
+    struct framework_array inputs[FRAMEWORK_ARRAYS_MAX], results[FRAMEWORK_ARRAYS_MAX];
+    struct framework_model wanted = workload_framework_model(base);
+    struct text graph, file;
+    uint64_t bytes = 0;
+    enum status status;
+
+    for (size_t i = 0; i < outputs->count; i++)
+        bytes += outputs->arrays_of(base, i)[GEMM_B].tensor.bytes;
+    status = onnx_write_check(bytes, err);
+    text_init(&graph);
+    text_init(&file);
+    for (size_t i = 0; i < outputs->count && status == STATUS_OK; i++) {
+        const struct gemm_array *arrays = outputs->arrays_of(base, i);
+
+        inputs[i] = bind(&arrays[GEMM_A]);
+        results[i] = bind(&arrays[GEMM_C]);
+        status = put_layer(outputs, i, &graph, err);
+    }
+    if (status == STATUS_OK)
+        status = onnx_write(&graph, base->kind->name, &file, err);
+    wanted.onnx = file.data;
+    wanted.length = file.length;
+    wanted.inputs = inputs;
+    wanted.outputs = results;
+    wanted.input_count = wanted.output_count = outputs->count;
+    if (status == STATUS_OK)
+        status = framework_prepare(base->work.framework, &wanted, err);
+    text_finish(&graph);
+    text_finish(&file);
+    return status;
+}
