@@ -56,9 +56,12 @@ enum metric_better { METRIC_LOWER, METRIC_HIGHER, METRIC_NEITHER };
     X(LAG_P999, "lag_p99.9", "lag p99.9", TIME, "ns", LOWER, 0,                                    \
       "lag_p99_9_seconds", "99.9th percentile of how late a request was sent")                     \
     X(TOKEN_RATE, "token_rate", "tokens", RATE, "tokens/s", HIGHER, 0,                             \
-      "output_tokens_per_second", "outputs of the requests that ended well / time that was scheduled")\
+      "output_tokens_per_second", "outputs that were made while requests were scheduled (of an "     \
+      "endpoint: of requests that ended then), also of requests from before / that time")          \
     X(GOOD_TOKEN_RATE, "good_token_rate", "good tokens", RATE, "tokens/s", HIGHER, 0,              \
-      "good_output_tokens_per_second", "outputs of requests that kept all limits / time that was scheduled")\
+      "good_output_tokens_per_second", "outputs of the requests that were scheduled then and kept "  \
+      "all limits, also those made later / that time, so that it can be more than token_rate where " \
+      "the window is short")                                                                        \
     X(ITERATION_TIME, "iteration_time", "time per iteration", TIME, "ns", LOWER, 0,                \
       "iteration_seconds", "mean wall time of one iteration")                                      \
     X(BYTE_RATE, "byte_rate", "bytes", RATE, "B/s", HIGHER, 0,                                     \
