@@ -45,7 +45,11 @@ enum compare_verdict {
     COMPARE_INCONCLUSIVE
 };
 
-/* X(constant, name): what is compared; of servers also what protocols/serving/change.h says. */
+/*
+ * X(constant, name): what is compared. Results of servers at a rate compare by the last two
+ * (protocols/serving/change.h); TIME stands for attainment with them, since the time of a request
+ * says little of a server that refuses some.
+ */
 #define COMPARE_FIGURE_MAP(X)                                                                      \
     X(TIME, "time")                                                                                \
     X(ATTAINMENT, "attainment")                                                                    \

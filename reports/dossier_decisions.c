@@ -47,10 +47,12 @@ static void append_margin(struct text *out, const json_t *object)
         text_append_format(out, "%.4g %%", 100 * margin);
 }
 
-/* "attainment", of a gate by that figure; NULL: by time. */
+/* "attainment", of servers; NULL: by time. Earlier versions named it of gates alone. */
 static const char *figure_of(const json_t *body)
 {
-    const char *by = json_string_value(json_object_get(json_object_get(body, "gate"), "by"));
+    const json_t *gate = json_object_get(body, "gate");
+    const char *by =
+        json_string_value(json_object_get(json_object_get(body, "by") ? body : gate, "by"));
     const enum compare_figure figure = compare_figure_find(by);
 
     return figure < COMPARE_FIGURE_COUNT ? compare_figure_name(figure) : NULL;
@@ -100,6 +102,7 @@ static void append_comparison(struct text *out, const struct dossier_row *row)
     text_append(out, "</td><td class=\"num\">");
     append_margin(out, reproduce                 ? reproduce
                        : json_is_object(numbers) ? numbers
+                       : served                  ? served
                                                  : json_object_get(body, "gate"));
     text_append(out, "</td></tr>\n");
     json_decref(body);
@@ -228,15 +231,21 @@ static const struct decision_kind {
      "that; else inconclusive",
      "passes when faster, or equivalent within %s; worse when slower, with the ratio beyond that; "
      "else inconclusive"},
-    {"attainment", "Gate", "Are of ", " as many requests within the limits as of ",
+    {"attainment", NULL, "Are of ", " as many requests within the limits as of ",
      ", or fewer by no more than %s of all?",
-     "passes when the whole interval of b - a lies above minus %s; worse when it lies below; else "
-     "inconclusive",
+     "not worse, and a gate passes, when the whole interval of b - a lies above minus %s; worse "
+     "when it lies below; else inconclusive",
      NULL},
-    {"capacity", "Gate", "Does ", " carry as high a rate within the limits as ",
+    {"capacity", NULL, "Does ", " carry as high a rate within the limits as ",
      ", or one lower by no more than %s?",
-     "passes when the whole interval of b/a lies above 1 less %s; worse when it lies below; else "
-     "inconclusive",
+     "not worse, and a gate passes, when the whole interval of b/a lies above 1 less %s; worse "
+     "when it lies below; else inconclusive",
+     NULL},
+    {"attainment again", NULL, "Are of ",
+     ", the same again, as many requests within the limits as of ", " within %s of all?",
+     "reproduced when the whole interval of b - a lies within %s either way; not reproduced when "
+     "it "
+     "lies beyond; else inconclusive",
      NULL},
     {"compare", "Comparison", "Does ", " differ in time from ", " by more than %s?",
      RULE_OF_COMPARISONS, NULL},
@@ -261,6 +270,8 @@ static const struct verdict_words {
     {"reproduce", "reproduced", "Reproduced", "good"},
     {"reproduce", "not_reproduced", "Not reproduced", "bad"},
     {"reproduce", "not_reproducible_here", "Not reproducible there", "care"},
+    {NULL, "not_worse", "Not worse", ""},
+    {NULL, "worse", "Worse", ""},
     {NULL, "faster", "Faster", ""},
     {NULL, "slower", "Slower", ""},
     {NULL, "equivalent", "Equivalent", ""},
@@ -441,11 +452,17 @@ static void append_decision(struct text *out, const struct dossier_row *row)
     const json_t *numbers = json_object_get(body, "comparison");
     const json_t *reproduce = json_object_get(body, "reproduce");
     const json_t *gate = json_object_get(body, "gate");
-    const double margin = member_number(reproduce ? reproduce : gate ? gate : numbers, "margin");
+    const json_t *served = json_object_get(body, "served");
+    const double margin = member_number(reproduce ? reproduce
+                                        : gate    ? gate
+                                        : served  ? served
+                                                  : numbers,
+                                        "margin");
+    const char *name = kind ? kind->name : "Decision";
     const bool is_old = dossier_integer(row, 4) < RULE_CHANGED;
 
     if (figure_of(body))
-        kind = kind_of(figure_of(body));
+        kind = kind_of(reproduce ? "attainment again" : figure_of(body));
     text_append_format(out, "<div class=\"decision %s\">\n", words ? words->class_name : "");
     append_question(out, row->view, kind, body, margin);
     text_append(out, "<p class=\"answer\"><b>");
@@ -453,7 +470,7 @@ static void append_decision(struct text *out, const struct dossier_row *row)
         text_append(out, words->words);
     else
         html_known(out, verdict);
-    text_append_format(out, "</b> <span class=\"soft\">%s, ", kind ? kind->name : "Decision");
+    text_append_format(out, "</b> <span class=\"soft\">%s, ", name);
     html_time(out, &at, " UTC");
     text_append(out, "</span></p>\n<p>");
     append_number(out, body, numbers, json_object_get(reproduce ? reproduce : numbers, "ratio"));

@@ -107,6 +107,24 @@ static void append_change(struct text *out, double ratio)
                        ratio < 1 ? "less" : "more");
 }
 
+/* Of attainment: the answer without its full stop. */
+static void append_served(struct text *out, const struct view *view,
+                          const struct stored_comparison *comparison)
+{
+    const int verdict = served_change_verdict(comparison->figure, &comparison->change);
+
+    if (verdict == 0)
+        text_append(out, "It is not settled whether ");
+    append_arm(out, view, comparison, true);
+    text_append(out, verdict < 0 ? " keeps the limits for a smaller share of the requests than "
+                                 : " keeps the limits for as large a share of the requests as ");
+    append_arm(out, view, comparison, false);
+    text_append_format(out,
+                       verdict < 0 ? ", by more than %.4g %% of them"
+                                   : ", or one smaller by no more than %.4g %% of them",
+                       100 * comparison->change.margin);
+}
+
 static void append_verdict(struct text *out, const struct view *view,
                            const struct stored_comparison *comparison)
 {
@@ -129,17 +147,20 @@ static void append_verdict(struct text *out, const struct view *view,
         text_append_char(out, '.');
         return;
     }
-    if (verdict == COMPARE_INCONCLUSIVE)
-        text_append(out, "It is not settled whether ");
-    append_arm(out, view, comparison, true);
-    if (verdict == COMPARE_EQUIVALENT) {
+    if (comparison->figure != COMPARE_TIME) {
+        append_served(out, view, comparison);
+    } else if (verdict == COMPARE_EQUIVALENT) {
+        append_arm(out, view, comparison, true);
         text_append(out, " takes as long as ");
         append_arm(out, view, comparison, false);
         text_append_format(out, ", within %.4g %%", 100 * numbers->margin);
     } else if (verdict == COMPARE_INCONCLUSIVE) {
+        text_append(out, "It is not settled whether ");
+        append_arm(out, view, comparison, true);
         text_append(out, " takes less or more time than ");
         append_arm(out, view, comparison, false);
     } else {
+        append_arm(out, view, comparison, true);
         text_append(out, " takes ");
         append_change(out, numbers->ratio.value);
         text_append(out, " time than ");
@@ -156,13 +177,37 @@ static void append_verdict(struct text *out, const struct view *view,
     text_append_char(out, '.');
 }
 
+/* "97.1 % after 98.2 %: -1.1 points, 95 % interval from -1.9 to -0.3" */
+static void append_shares(struct text *out, const struct served_change *change)
+{
+    const double shares[] = {change->b.value, change->a.value, change->change.value,
+                             change->change.lo, change->change.hi};
+    static const char *const before[] = {"", " of the requests are within the limits, of a ",
+                                         " %: a change of ", " points, %.4g %% interval from ",
+                                         " to "};
+    char number[NUMBER_SIZE];
+
+    text_append(out, "<p><b>How sure:</b> of b ");
+    for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); ++i) {
+        text_append(out, i == 1 ? " %" : "");
+        text_append_format(out, before[i], 100 * change->confidence);
+        text_append(out, isnan(shares[i]) ? "unknown"
+                                          : number_format_digits(100 * shares[i], 3, number));
+    }
+    text_append(out, "; the intervals of both, taken for independent.</p>\n");
+}
+
 static void append_certainty(struct text *out, const struct stored_comparison *comparison)
 {
     const struct comparison *numbers = &comparison->numbers;
 
-    if (!comparison->has_numbers)
+    if (comparison->figure != COMPARE_TIME && comparison->has_numbers)
+        append_shares(out, &comparison->change);
+    if (!comparison->has_latency &&
+        (!comparison->has_numbers || comparison->figure != COMPARE_TIME))
         return;
-    text_append(out, "<p><b>How sure:</b> ");
+    text_append(out, comparison->has_latency ? "<p>Mean latency of the requests that ended well: "
+                                             : "<p><b>How sure:</b> ");
     if (numbers->ratio.has_interval) {
         text_append_format(out, "%.4g %% interval: from ", 100 * numbers->confidence);
         append_change(out, numbers->ratio.lo);
@@ -180,13 +225,27 @@ static void append_certainty(struct text *out, const struct stored_comparison *c
     text_append(out, ".</p>\n");
 }
 
+/* Those of times, and after them those of servers. */
+enum { NOT_WORSE = COMPARE_INCONCLUSIVE + 1, WORSE, VERDICTS };
+
+static int verdict_of(const struct stored_comparison *comparison)
+{
+    const int served = served_change_verdict(comparison->figure, &comparison->change);
+
+    if (comparison->figure == COMPARE_TIME)
+        return (int)comparison->numbers.verdict;
+    return served > 0 ? NOT_WORSE : served < 0 ? WORSE : COMPARE_INCONCLUSIVE;
+}
+
 void html_pairs_words(struct text *out, const struct view *view, const struct html_pairs *pairs)
 {
-    static const char *const words[] = {[COMPARE_FASTER] = "b is faster in %zu",
-                                        [COMPARE_SLOWER] = "b is slower in %zu",
-                                        [COMPARE_EQUIVALENT] = "they take as long in %zu",
-                                        [COMPARE_INCONCLUSIVE] = "%zu are not settled"};
-    size_t verdicts[COMPARE_INCONCLUSIVE + 1] = {0}, none = 0;
+    static const char *const words[VERDICTS] = {[COMPARE_FASTER] = "b is faster in %zu",
+                                                [COMPARE_SLOWER] = "b is slower in %zu",
+                                                [COMPARE_EQUIVALENT] = "they take as long in %zu",
+                                                [COMPARE_INCONCLUSIVE] = "%zu are not settled",
+                                                [NOT_WORSE] = "b keeps the limits as often in %zu",
+                                                [WORSE] = "b keeps the limits less often in %zu"};
+    size_t verdicts[VERDICTS] = {0}, none = 0;
     const char *before = ": ";
 
     text_append(out, "<p class=\"short\">");
@@ -201,12 +260,12 @@ void html_pairs_words(struct text *out, const struct view *view, const struct ht
             const struct stored_comparison *one = &pairs->campaigns[i].list[k];
 
             if (one->has_numbers && comparability_is_evidence(one->judgement))
-                ++verdicts[one->numbers.verdict];
+                ++verdicts[verdict_of(one)];
             else
                 ++none;
         }
     text_append_format(out, "Of %zu comparisons of a and b", pairs->count);
-    for (size_t v = 0; v <= COMPARE_INCONCLUSIVE; ++v) {
+    for (size_t v = 0; v < VERDICTS; ++v) {
         if (verdicts[v] == 0)
             continue;
         text_append(out, before);
@@ -303,8 +362,12 @@ static void append_ratios(struct text *out, const struct html_pairs *pairs)
 void html_pairs_picture(struct text *out, const struct view *view, const struct html_pairs *pairs)
 {
     const struct stored_comparison *first = &pairs->campaigns[0].list[0];
+    bool served = false;
 
-    if (pairs->count == 1 && !first->has_numbers) {
+    for (size_t i = 0; i < pairs->campaign_count; ++i)
+        for (size_t k = 0; k < pairs->campaigns[i].count; ++k)
+            served |= pairs->campaigns[i].list[k].figure != COMPARE_TIME;
+    if (served || (pairs->count == 1 && !first->has_numbers)) {
         html_forest(out, view);
         return;
     }

@@ -22,8 +22,8 @@ static int show(const struct command_line *line, struct store *store,
     }
     if (store_add_comparison(
             store, "ab", comparison->cells[0], comparison->cells[1], COMPARISON_VERSION,
-            comparison->has_numbers ? compare_verdict_name(comparison->numbers.verdict) : "none",
-            json, &err) != STATUS_OK) {
+            comparison->has_numbers ? stored_comparison_verdict(comparison) : "none", json,
+            &err) != STATUS_OK) {
         json_decref(json);
         status = command_fail(&err);
     } else {

@@ -7,7 +7,7 @@
 #include "harness/core/log.h"
 #include "protocols/comparability.h"
 
-enum { KEY_MARGIN = 0x100, KEY_RECORD };
+enum { KEY_MARGIN = 0x100, KEY_RECORD, KEY_BY };
 
 static int compare_campaigns(const struct command_line *line, struct store *store,
                              const struct compare_options *options)
@@ -83,7 +83,8 @@ static int run(const struct command_line *line)
     struct compare_options options;
     struct error err = ERROR_INIT;
 
-    if (comparison_margin(command_value(line, KEY_MARGIN), &options, &err) != STATUS_OK)
+    if (comparison_margin(command_value(line, KEY_MARGIN), &options, &err) != STATUS_OK ||
+        comparison_by(command_value(line, KEY_BY), &options, &err) != STATUS_OK)
         return command_fail(&err);
     if (line->argument_count == 1 && strchr(line->arguments[0], '/')) {
         log_error("%s is one result: name the other one, too (a single argument is a campaign made "
@@ -97,6 +98,7 @@ static int run(const struct command_line *line)
 
 static const struct argp_option options[] = {
     {"margin", KEY_MARGIN, "FRACTION", 0, "half-width of equivalence (default: 0.01)", 0},
+    BY_OPTION(KEY_BY),
     {"record", KEY_RECORD, NULL, 0,
      "store what it came to as evidence: it enters the log, `assay verify` works it out again, "
      "and "
@@ -111,13 +113,13 @@ const struct command command_compare = {
     .arguments = "A B | CAMPAIGN",
     .summary = "Say whether two results compare, then how they differ and why",
     .text = "A and B are results (9f2c41aa/3). First comes whether the two may be compared at all, "
-            "with the reason; then the numbers, by Welch's t on the trials' means; then the one "
-            "factor that the difference is attributed to, or the isolating runs where several "
-            "differ. A "
-            "single CAMPAIGN made by `assay ab` is analysed pair by pair. Of two campaigns of "
-            "several results those of the same workload, precision and batch are compared, and of "
-            "a CAMPAIGN of several comparisons all, and judged together: with the chance of one "
-            "error among all, not in each.\n"
+            "with the reason; then the numbers, by Welch's t on the trials' means, or of servers "
+            "under load by the share of requests within the limits, with goodput, latencies and "
+            "capacity of both; then the one factor that the difference is attributed to, or the "
+            "isolating runs where several differ. A single CAMPAIGN made by `assay ab` is analysed "
+            "pair by pair. Of two campaigns of several results those of the same workload, "
+            "precision and batch are compared, and of a CAMPAIGN of several comparisons all, and "
+            "judged together: with the chance of one error among all, not in each.\n"
             "\n" EXIT_STATUS_TEXT,
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,

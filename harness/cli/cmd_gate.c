@@ -54,7 +54,7 @@ static int write_campaign_reports(const struct command_line *line,
                                        comparison->a,
                                        comparison->b[0] ? comparison->b : NULL,
                                        comparison->options.margin,
-                                       comparison->options.figure};
+                                       campaign_comparison_figure(comparison)};
     struct error err = ERROR_INIT;
     int result;
 
@@ -205,18 +205,12 @@ static int pass_or_fail(const struct command_line *line, struct store *store, vo
 
 static int run(const struct command_line *line)
 {
-    const char *by = command_value(line, KEY_BY);
     struct compare_options options;
     struct error err = ERROR_INIT;
 
-    if (comparison_margin(command_value(line, KEY_MARGIN), &options, &err) != STATUS_OK)
+    if (comparison_margin(command_value(line, KEY_MARGIN), &options, &err) != STATUS_OK ||
+        comparison_by(command_value(line, KEY_BY), &options, &err) != STATUS_OK)
         return command_fail(&err);
-    if (by)
-        options.figure = compare_figure_find(by);
-    if (options.figure == COMPARE_FIGURE_COUNT) {
-        error_set(&err, STATUS_INVALID, "--by %s: write time, attainment or capacity", by);
-        return command_fail(&err);
-    }
     for (size_t i = 0; i < FORMATS; i++) {
         const char *path = command_value(line, formats[i].key);
 
@@ -228,10 +222,7 @@ static int run(const struct command_line *line)
 
 static const struct argp_option options[] = {
     {"margin", KEY_MARGIN, "FRACTION", 0, "slower by no more than this passes (default: 0.01)", 0},
-    {"by", KEY_BY, "FIGURE", 0,
-     "time (default); of servers attainment, the share of requests within the limits at each rate, "
-     "or capacity, the rate that is carried within them",
-     0},
+    BY_OPTION(KEY_BY),
     {"allow-foreign-worker", KEY_ALLOW_FOREIGN_WORKER, NULL, 0,
      "judge what another program than assay's own worker measured and checked (ASSAY_WORKER, or a "
      "worker that hands nothing over), which is else refused; the stored decision says that it was "

@@ -90,8 +90,15 @@ static void append_headline(struct text *line, const struct reproduction *reprod
                            comparison->a, reproduction->margin * 100);
         break;
     case REPRODUCTION_DIFFERS:
-        text_append_format(line, "Not reproduced: %s takes %.4g times as long as %s.",
-                           comparison->b, comparison->numbers.ratio.value, comparison->a);
+        if (comparison->figure == COMPARE_TIME)
+            text_append_format(line, "Not reproduced: %s takes %.4g times as long as %s.",
+                               comparison->b, comparison->numbers.ratio.value, comparison->a);
+        else
+            text_append_format(line,
+                               "Not reproduced: of %s %.4g %% of the requests are within the "
+                               "limits, and of %s %.4g %%.",
+                               comparison->b, 100 * comparison->change.b.value, comparison->a,
+                               100 * comparison->change.a.value);
         break;
     case REPRODUCTION_NOT_HERE:
         text_append(line, "Not reproducible here: the two do not compare, for the reasons below");
@@ -120,7 +127,7 @@ static void append_reproduction(struct text *out, const struct reproduction *rep
     text_init(&line);
     append_headline(&line, reproduction);
     append_wrapped(out, "", &line);
-    if (!reproduction->comparison->has_numbers)
+    if (!reproduction->comparison->has_numbers || reproduction->comparison->figure != COMPARE_TIME)
         return;
     text_init(&line);
     if (reproduction->has_spread)

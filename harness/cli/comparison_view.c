@@ -25,6 +25,16 @@ enum status comparison_margin(const char *word, struct compare_options *ret, str
     return STATUS_OK;
 }
 
+enum status comparison_by(const char *word, struct compare_options *options, struct error *err)
+{
+    if (word)
+        options->figure = compare_figure_find(word);
+    return options->figure != COMPARE_FIGURE_COUNT
+               ? STATUS_OK
+               : error_set(err, STATUS_INVALID, "--by %s: write time, attainment or capacity",
+                           word);
+}
+
 json_t *comparison_view_json(const struct comparison_arms *arms, const json_t *object)
 {
     json_t *shown = json_copy((json_t *)(uintptr_t)object);
@@ -36,11 +46,14 @@ json_t *comparison_view_json(const struct comparison_arms *arms, const json_t *o
 int comparison_exit_status(const struct stored_comparison *comparison)
 {
     const enum compare_verdict verdict = comparison->numbers.verdict;
+    const int served = served_change_verdict(comparison->figure, &comparison->change);
 
     if (!strcmp(member_text(comparison->judgement, "verdict"), "not_comparable"))
         return ASSAY_EXIT_USAGE;
     if (!comparison->has_numbers)
         return ASSAY_EXIT_DEVICE;
+    if (comparison->figure != COMPARE_TIME)
+        return served > 0 ? ASSAY_EXIT_OK : served < 0 ? ASSAY_EXIT_TRIALS : ASSAY_EXIT_DEVICE;
     if (verdict == COMPARE_EQUIVALENT || verdict == COMPARE_FASTER)
         return ASSAY_EXIT_OK;
     return verdict == COMPARE_SLOWER ? ASSAY_EXIT_TRIALS : ASSAY_EXIT_DEVICE;
@@ -477,8 +490,8 @@ static void append_view(struct text *out, const struct stored_comparison *compar
                           "Comparable, except for these, which differ, are not known or mark both:",
                           json_object_get(judgement, "except"));
     append_foreign_worker(out, judgement);
-    if (comparison->has_numbers && comparison->figure != COMPARE_TIME) {
-        comparison_view_append_served(out, comparison);
+    if (comparison->figure != COMPARE_TIME) {
+        comparison_view_append_served(out, comparison, arms);
     } else if (comparison->has_numbers) {
         append_numbers(out, &comparison->numbers);
         append_no_figure(out, arms);

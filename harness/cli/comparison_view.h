@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "harness/core/text.h"
+#include "reports/view.h"
 #include "results/analysis/campaign_comparison.h"
 #include "results/analysis/stored_comparison.h"
 #include "results/store/store.h"
@@ -23,13 +24,23 @@ enum { KEY_EXIT_STATUS = 0x300 };
     }
 #define EXIT_STATUS_TEXT                                                                           \
     "The exit status is 0 whatever the verdict. With --exit-status it is 0 where b is equivalent " \
-    "or faster, 1 where b is slower, 2 where the two do not compare (or the arguments are wrong) " \
-    "and 3 where the comparison is inconclusive or has no numbers; 4 and above: the command "      \
+    "or faster (of servers not worse), 1 where b is slower (worse), 2 where the two do not "       \
+    "compare (or the arguments are wrong) and 3 where the comparison is inconclusive or has no numbers; 4 and above: the command "      \
     "itself failed. `assay gate` also allows a slowdown within its margin."
 
 /* Reads --margin, NULL where it is not given; the rest is the default. INVALID says what to write.
  */
 enum status comparison_margin(const char *word, struct compare_options *ret, struct error *err);
+
+/* Reads --by into the options, NULL where it is not given. INVALID for no such figure. */
+enum status comparison_by(const char *word, struct compare_options *options, struct error *err);
+#define BY_OPTION(key)                                                                             \
+    {                                                                                              \
+        "by", (key), "FIGURE", 0,                                                                  \
+            "time (default), or of servers attainment (their default), the share of requests "     \
+            "within the limits at each rate, or capacity, the rate that is carried within them",   \
+            0                                                                                      \
+    }
 
 /* ---- one comparison ---- */
 
@@ -39,9 +50,13 @@ struct comparison_arms {
     /*
      * Array of two: {"id", "workload", "precision", "batch", "arm", "device_spec", "device",
      * "verdict", "result": {"value", "lo", "hi", "unit"} or null, "planned", "counted", "left_out":
-     * [{"trial", "why"}]}. `left_out`: trials that a comparison has no time of.
+     * [{"trial", "why"}], "figures": [..], "capacity"}. `left_out`: trials that a comparison has no
+     * time of. `figures`: of a server, each as "result"; `capacity`: over all of its rates, or
+     * null.
      */
     json_t *json;
+    char *figures; /* table of what two servers compare by, beside their verdict; heap. NULL: they
+                      are none */
 };
 
 /* Reads them from the store. Finish with comparison_arms_finish. */
@@ -70,8 +85,14 @@ void comparison_view_append_p(struct text *out, const struct comparison *numbers
  * figures.
  */
 void comparison_view_append_change(struct text *out, const struct stored_comparison *comparison);
-/* What it came to, and that line. */
-void comparison_view_append_served(struct text *out, const struct stored_comparison *comparison);
+/* Sets `figures` and "figures" and "capacity" of the arms, whose cells `view` has in this order. */
+enum status comparison_view_servers(struct store *store, const struct view *view,
+                                    struct comparison_arms *arms, struct error *err);
+/* New object of a metric's value; null for NULL. */
+json_t *comparison_view_metric_json(enum metric_id id, const struct metric_value *value);
+/* What it came to, that line, and the figures of both. */
+void comparison_view_append_served(struct text *out, const struct stored_comparison *comparison,
+                                   const struct comparison_arms *arms);
 
 /* The exit status that --exit-status asks for. */
 int comparison_exit_status(const struct stored_comparison *comparison);

@@ -21,11 +21,8 @@ static json_t *number_or_null(bool known, double value)
     return known ? json_real(value) : json_null();
 }
 
-static json_t *result_json(const struct view_cell *cell)
+json_t *comparison_view_metric_json(enum metric_id id, const struct metric_value *value)
 {
-    enum metric_id id;
-    const struct metric_value *value = view_headline(cell, &id);
-
     if (!value)
         return json_null();
     return json_pack("{s:s, s:f, s:o, s:o, s:s, s:s?}", "metric", metrics[id].id, "value",
@@ -126,6 +123,8 @@ static enum status describe(const struct view_cell *cell, char **ret_words, json
                             struct error *err)
 {
     json_t *left_out = left_out_json(cell);
+    enum metric_id id = METRIC_ITERATION_TIME;
+    const struct metric_value *headline = view_headline(cell, &id);
     struct text out;
     enum scenario scenario;
     size_t before;
@@ -161,20 +160,21 @@ static enum status describe(const struct view_cell *cell, char **ret_words, json
     *ret_words = text_steal(&out);
     json_array_append_new(
         list,
-        json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id",
-                  cell->result, "implementation", text_or_null(cell->implementation), "workload",
-                  text_or_null(cell->workload), "precision", text_or_null(cell->precision), "batch",
+        json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:[], s:n}",
+                  "id", cell->result, "implementation", text_or_null(cell->implementation),
+                  "workload", text_or_null(cell->workload), "precision",
+                  text_or_null(cell->precision), "batch",
                   cell->batch.known ? json_integer(cell->batch.value) : json_null(), "device_spec",
                   text_or_null(cell->device_spec), "device", text_or_null(cell->device.name),
                   "foreign_worker", text_or_null(cell->origin.worker), "verdict",
                   cell->estimate ? json_string(estimate_verdict_name(cell->estimate->verdict))
                                  : json_null(),
-                  "result", result_json(cell), "planned",
+                  "result", comparison_view_metric_json(id, headline), "planned",
                   cell->planned.known ? json_integer(cell->planned.value) : json_null(), "counted",
                   cell->planned.known
                       ? json_integer(cell->planned.value - (json_int_t)json_array_size(left_out))
                       : json_null(),
-                  "left_out", left_out));
+                  "left_out", left_out, "figures", "capacity"));
     return *ret_words ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for a comparison");
 }
 
@@ -188,6 +188,8 @@ enum status comparison_arms_load(struct store *store, const struct stored_compar
     if (status == STATUS_OK) {
         for (size_t i = 0; i < 2 && i < view.cell_count && status == STATUS_OK; i++)
             status = describe(&view.cells[i], &arms.words[i], arms.json, err);
+        if (status == STATUS_OK && view.cell_count == 2)
+            status = comparison_view_servers(store, &view, &arms, err);
         view_finish(&view);
     }
     if (status != STATUS_OK) {
@@ -202,6 +204,7 @@ void comparison_arms_finish(struct comparison_arms *arms)
 {
     for (int i = 0; i < 2; i++)
         free(arms->words[i]);
+    free(arms->figures);
     json_decref(arms->json);
     memset(arms, 0, sizeof(*arms));
 }

@@ -160,6 +160,7 @@ static bool has_several_arms(const struct campaign_comparison *c)
 static void append_table(struct text *out, const struct campaign_comparison *c)
 {
     struct text words;
+    const enum compare_figure figure = campaign_comparison_figure(c);
     size_t screened = 0, without = 0;
     double confidence = c->options.confidence;
     int width = 8;
@@ -174,8 +175,9 @@ static void append_table(struct text *out, const struct campaign_comparison *c)
                            has_several_arms(c) ? "Arms, each against the base," : "Arms a and b",
                            c->a);
     text_append_format(out, "\n #  %-*s  %s\n", width, "result",
-                       c->options.figure == COMPARE_TIME ? "time b/a"
-                                                         : "a -> b, change and its interval");
+                       figure == COMPARE_TIME           ? "time b/a"
+                       : figure == COMPARE_FIGURE_COUNT ? "time b/a, or a -> b and the change"
+                                                        : "a -> b, change and its interval");
     for (size_t i = 0; i < c->count; i++)
         append_row(out, c, i, width);
     text_append_char(out, '\n');
@@ -188,11 +190,11 @@ static void append_table(struct text *out, const struct campaign_comparison *c)
     text_init(&words);
     for (size_t i = 0; i < c->count; i++) {
         without += !c->list[i].has_numbers;
-        if (c->list[i].has_numbers && c->options.figure == COMPARE_TIME &&
+        if (c->list[i].has_numbers && c->list[i].figure == COMPARE_TIME &&
             c->list[i].numbers.q_difference <= SCREEN)
             text_append_format(&words, "%s%zu", screened++ ? ", " : "", i + 1);
     }
-    if (c->count > 1 && c->options.figure != COMPARE_TIME) {
+    if (c->count > 1 && figure != COMPARE_TIME && figure != COMPARE_FIGURE_COUNT) {
         text_append_format(out,
                            "Intervals are each result's own, at %g %%; worse is what is so for all "
                            "%zu together (Holm).\n",

@@ -27,9 +27,14 @@ static void append_escaped(struct text *out, const char *string)
 /* What is in the column and the messages: */
 static const char *heading_of(const struct gate_report *report)
 {
-    return report->figure == COMPARE_TIME         ? "time b/a"
-           : report->figure == COMPARE_ATTAINMENT ? "attainment a -> b"
-                                                  : "capacity a -> b";
+    static const char *const headings[] = {
+        [COMPARE_TIME] = "time b/a",
+        [COMPARE_ATTAINMENT] = "attainment a -> b",
+        [COMPARE_CAPACITY] = "capacity a -> b",
+        [COMPARE_FIGURE_COUNT] = "time b/a, or attainment a -> b",
+    };
+
+    return headings[report->figure];
 }
 
 /* "0.998, 95 % interval 0.991 to 1.005", or why there is no number. */
@@ -80,6 +85,9 @@ void gate_report_markdown(struct text *out, const struct gate_report *report)
             "baseline (a), or a smaller one",
         [COMPARE_CAPACITY] = "the candidate (b) carries as many requests within the limits as the "
                              "baseline (a), or fewer",
+        [COMPARE_FIGURE_COUNT] =
+            "the candidate (b) is as fast as the baseline (a), and of servers as large a share of "
+            "requests is within the limits, or it is worse",
     };
     struct text ratio;
 
@@ -152,7 +160,7 @@ void gate_report_junit(struct text *out, const struct gate_report *report)
                                row->decision == GATE_WORSE ? "failure" : "error",
                                gate_decision_name(row->decision));
             append_words(out, gate_decision_name(row->decision));
-            text_append(out, report->figure == COMPARE_TIME ? ": time b/a " : ": ");
+            text_append(out, row->comparison->figure == COMPARE_TIME ? ": time b/a " : ": ");
             append_escaped(out, ratio.data);
             text_append(out, "\"/>");
         }

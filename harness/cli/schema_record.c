@@ -299,14 +299,33 @@ static const struct member left_out_members[] = {
     MEMBER("trial", shape_integer), MEMBER("why", shape_string), {0}};
 static const struct shape left_out = SHAPE_OBJECT_OF(left_out_members);
 static const struct shape left_out_list = SHAPE_LIST_OF(left_out);
+/* Of a server at one of its rates: the capacity is over all of them. */
+static const struct member arm_capacity_members[] = {MEMBER("state", shape_string),
+                                                     OR_NULL("value", shape_number),
+                                                     OR_NULL("lo", shape_number),
+                                                     OR_NULL("hi", shape_number),
+                                                     OR_NULL("met", shape_number),
+                                                     OR_NULL("missed", shape_number),
+                                                     {0}};
+static const struct shape arm_capacity = SHAPE_OBJECT_OF(arm_capacity_members);
+static const struct shape arm_figures = SHAPE_LIST_OF(rate);
 static const struct member arm_members[] = {
-    MEMBER("id", shape_string),        OR_NULL("implementation", shape_string),
-    OR_NULL("workload", shape_string), OR_NULL("precision", shape_string),
-    OR_NULL("batch", shape_integer),   OR_NULL("device_spec", shape_string),
-    OR_NULL("device", shape_string),   OR_NULL("foreign_worker", shape_string),
-    OR_NULL("verdict", shape_string),  OR_NULL("result", rate),
-    OR_NULL("planned", shape_integer), OR_NULL("counted", shape_integer),
-    MEMBER("left_out", left_out_list), {0}};
+    MEMBER("id", shape_string),
+    OR_NULL("implementation", shape_string),
+    OR_NULL("workload", shape_string),
+    OR_NULL("precision", shape_string),
+    OR_NULL("batch", shape_integer),
+    OR_NULL("device_spec", shape_string),
+    OR_NULL("device", shape_string),
+    OR_NULL("foreign_worker", shape_string),
+    OR_NULL("verdict", shape_string),
+    OR_NULL("result", rate),
+    OR_NULL("planned", shape_integer),
+    OR_NULL("counted", shape_integer),
+    MEMBER("left_out", left_out_list),
+    MEMBER_SAYS("figures", arm_figures, "of a server, what it is compared by; else empty"),
+    OR_NULL("capacity", arm_capacity),
+    {0}};
 static const struct shape arm = SHAPE_OBJECT_NAMED("arm", arm_members);
 static const struct shape arms = SHAPE_LIST_OF(arm);
 
@@ -331,13 +350,17 @@ static const struct shape served = SHAPE_OBJECT_OF(served_members);
         OR_NULL("verdict", shape_string),                                                          \
         {"reason", &shape_string, MEMBER_OPTIONAL, "why there are no numbers"},                    \
         OPTIONAL("note", shape_string), OPTIONAL("family_of", family_of),                          \
+        {"served", &served, MEMBER_OPTIONAL,                                                       \
+         "of attainment and capacity, in place of comparison"},                                    \
+        {"by", &shape_string, MEMBER_OPTIONAL, "attainment or capacity; else it is time"},         \
     {                                                                                              \
-        "served", &served, MEMBER_OPTIONAL, "of attainment and capacity, in place of comparison"   \
+        "latency", &shape_comparison, MEMBER_OPTIONAL, "of paired servers: their mean latency"     \
     }
 static const struct member family_of_members[] = {
     OPTIONAL("a", shape_string),        OPTIONAL("b", shape_string),
     OPTIONAL("campaign", shape_string), MEMBER("size", shape_integer),
-    MEMBER("margin", shape_number),     {0}};
+    MEMBER("margin", shape_number),     OPTIONAL("by", shape_string),
+    {0}};
 static const struct shape family_of = SHAPE_OBJECT_OF(family_of_members);
 #define FAMILY_MEMBER MEMBER_SAYS("family", shape_integer, "comparisons that were judged together")
 static const struct member compared_members[] = {COMPARED_MEMBERS, {0}};

@@ -91,11 +91,14 @@ static char *name_of(const json_t *row, enum compare_figure figure)
 static json_t *family_of(const struct campaign_comparison *c)
 {
     const json_int_t size = (json_int_t)c->count;
+    json_t *of = c->b[0] ? json_pack("{s:s, s:s, s:I, s:f}", "a", c->a, "b", c->b, "size", size,
+                                     "margin", c->options.margin)
+                         : json_pack("{s:s, s:I, s:f}", "campaign", c->a, "size", size, "margin",
+                                     c->options.margin);
 
-    return c->b[0] ? json_pack("{s:s, s:s, s:I, s:f}", "a", c->a, "b", c->b, "size", size, "margin",
-                               c->options.margin)
-                   : json_pack("{s:s, s:I, s:f}", "campaign", c->a, "size", size, "margin",
-                               c->options.margin);
+    if (c->options.figure != COMPARE_TIME)
+        json_object_set_new(of, "by", json_string(compare_figure_name(c->options.figure)));
+    return of;
 }
 
 /* One comparison of a server's capacity is left, which is over all of its rates. */
@@ -127,11 +130,17 @@ static enum status judge_served(struct campaign_comparison *c, struct error *err
                 : error_set(err, STATUS_NO_MEMORY, "no memory for %zu comparisons", c->count);
 
     for (size_t i = 0; i < c->count && changes; i++)
-        changes[i] = c->list[i].has_numbers ? &c->list[i].change : NULL;
+        changes[i] =
+            c->list[i].has_numbers && c->list[i].figure != COMPARE_TIME ? &c->list[i].change : NULL;
     if (changes)
         status = served_change_family(changes, c->count, err);
     free(changes);
     return status;
+}
+
+static bool has_time(const struct stored_comparison *one)
+{
+    return one->has_numbers && one->figure == COMPARE_TIME;
 }
 
 static enum status judge_times(struct campaign_comparison *c, struct error *err)
@@ -143,25 +152,30 @@ static enum status judge_times(struct campaign_comparison *c, struct error *err)
         return error_set(err, STATUS_NO_MEMORY, "no memory for %zu comparisons", c->count);
     for (size_t i = 0; i < c->count; i++)
         numbers[i] =
-            c->list[i].has_numbers
+            has_time(&c->list[i])
                 ? c->list[i].numbers
                 : (struct comparison){.p_difference = NAN, .p_equivalence = NAN, .p_worse = NAN};
     status = comparison_family(numbers, c->count, err);
     for (size_t i = 0; i < c->count && status == STATUS_OK; i++)
-        if (c->list[i].has_numbers)
+        if (has_time(&c->list[i]))
             c->list[i].numbers = numbers[i];
     free(numbers);
     return status;
 }
 
-/* Judges all together; what has no numbers shows nothing, and counts all the same. */
+/*
+ * Judges all together; what has no numbers shows nothing, and counts all the same. So does, in the
+ * family of times, what is compared by another figure, and the other way round.
+ */
 static enum status judge(struct campaign_comparison *c, struct error *err)
 {
     enum status status;
 
     if (c->options.figure == COMPARE_CAPACITY)
         leave_servers(c);
-    status = c->options.figure == COMPARE_TIME ? judge_times(c, err) : judge_served(c, err);
+    status = judge_times(c, err);
+    if (status == STATUS_OK)
+        status = judge_served(c, err);
     for (size_t i = 0; i < c->count && status == STATUS_OK; i++) {
         c->list[i].family_of = family_of(c);
         if (!c->list[i].family_of)
@@ -340,6 +354,14 @@ void campaign_comparison_allow_foreign_worker(struct campaign_comparison *c)
 {
     for (size_t i = 0; i < c->count; i++)
         c->list[i].allows_foreign_worker = true;
+}
+
+enum compare_figure campaign_comparison_figure(const struct campaign_comparison *c)
+{
+    for (size_t i = 1; i < c->count; i++)
+        if (c->list[i].figure != c->list[0].figure)
+            return COMPARE_FIGURE_COUNT;
+    return c->count > 0 ? c->list[0].figure : c->options.figure;
 }
 
 const struct stored_comparison *campaign_comparison_find(const struct campaign_comparison *c,

@@ -6,8 +6,10 @@
  * protocol are the same, and the device too where a campaign has several. The verdicts hold
  * together: the chance of any false difference among them is at most 1 - confidence
  * (comparison_family). All that match, or that the plan of the arms declares, are the family: those
- * without numbers, such as cells that have not run yet, count in it with p = 1. Of attainment and
- * capacity only the servers are, of a capacity one comparison for all rates of a server.
+ * without numbers, such as cells that have not run yet, count in it with p = 1. So do, beside
+ * servers, which compare by attainment, those that compare by time, and the other way round. Where
+ * attainment or capacity is asked for, only the servers are the family, of a capacity one
+ * comparison for all rates of a server.
  */
 #ifndef ASSAY_RESULTS_ANALYSIS_CAMPAIGN_COMPARISON_H
 #define ASSAY_RESULTS_ANALYSIS_CAMPAIGN_COMPARISON_H
@@ -47,6 +49,9 @@ void campaign_comparison_finish(struct campaign_comparison *comparison);
 
 /* Lets a gate pass on what a foreign worker measured. */
 void campaign_comparison_allow_foreign_worker(struct campaign_comparison *comparison);
+
+/* The figure by which all compare; COMPARE_FIGURE_COUNT: not all by the same. */
+enum compare_figure campaign_comparison_figure(const struct campaign_comparison *comparison);
 
 /* The comparison of these two cells, or NULL. */
 const struct stored_comparison *

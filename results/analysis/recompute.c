@@ -82,10 +82,12 @@ static enum status pair_again(struct store *store, const char *kind, const json_
 {
     const json_t *gate = json_object_get(body, "gate");
     const json_t *reproduce = json_object_get(body, "reproduce");
-    const json_t *family = json_object_get(body, "family_of");
+    const json_t *family = json_object_get(body, "family_of"), *by;
+    const json_t *served = json_object_get(body, "served");
     struct compare_options options = options_of(family      ? family
                                                 : gate      ? gate
                                                 : reproduce ? reproduce
+                                                : served    ? served
                                                             : json_object_get(body, "comparison"));
     const bool paired = !strcmp(kind, "ab") || json_is_true(json_object_get(gate, "paired"));
     const char *a = json_string_value(json_object_get(body, "a"));
@@ -96,8 +98,9 @@ static enum status pair_again(struct store *store, const char *kind, const json_
 
     if (!a || !b || strlen(a) < 8)
         return error_set(err, STATUS_CORRUPT, "it names no two results");
-    if (json_object_get(gate, "by"))
-        options.figure = compare_figure_find(json_string_value(json_object_get(gate, "by")));
+    by = json_object_get(family ? family : body, "by");
+    if (by)
+        options.figure = compare_figure_find(json_string_value(by));
     if (options.figure == COMPARE_FIGURE_COUNT)
         return error_set(err, STATUS_UNSUPPORTED, "it compares by a figure that is not known here");
     if (family)

@@ -1,6 +1,7 @@
 #include "results/analysis/reproduction.h"
 
 #include "protocols/comparability.h"
+#include "protocols/serving/change.h"
 
 const char *reproduction_verdict_name(enum reproduction_verdict verdict)
 {
@@ -11,6 +12,16 @@ const char *reproduction_verdict_name(enum reproduction_verdict verdict)
     };
 
     return names[verdict];
+}
+
+/* Of servers: the whole interval of the change within the margin, or beyond it. */
+static enum reproduction_verdict judge_served(const struct served_change *change)
+{
+    const double lo = change->change.lo, hi = change->change.hi, margin = change->margin;
+
+    if (lo >= -margin && hi <= margin)
+        return REPRODUCTION_HELD;
+    return lo > margin || hi < -margin ? REPRODUCTION_DIFFERS : REPRODUCTION_INCONCLUSIVE;
 }
 
 /*
@@ -24,6 +35,8 @@ static enum reproduction_verdict judge(const struct reproduction *reproduction)
         return REPRODUCTION_NOT_HERE;
     if (!comparison->has_numbers)
         return REPRODUCTION_INCONCLUSIVE;
+    if (comparison->figure != COMPARE_TIME)
+        return judge_served(&comparison->change);
     if (reproduction->numbers.verdict == COMPARE_EQUIVALENT)
         return REPRODUCTION_HELD;
     return comparison_beyond_margin(&reproduction->numbers) != 0 ? REPRODUCTION_DIFFERS
@@ -37,7 +50,7 @@ enum status reproduction_make(struct store *store, const struct stored_compariso
     struct reproduction made = {.comparison = comparison, .margin = margin};
     enum status status = STATUS_OK;
 
-    if (comparison->has_numbers) {
+    if (comparison->has_numbers && comparison->figure == COMPARE_TIME) {
         made.numbers = comparison->numbers;
         status = ids ? repeatability_again(store, comparison->cells, ids, &made.repeatability, err)
                      : repeatability_find(store, comparison->cells, &made.repeatability, err);
@@ -60,7 +73,8 @@ void reproduction_finish(struct reproduction *reproduction)
 
 json_t *reproduction_json(const struct reproduction *reproduction)
 {
-    const bool numbers = reproduction->comparison->has_numbers;
+    const bool numbers =
+        reproduction->comparison->has_numbers && reproduction->comparison->figure == COMPARE_TIME;
     json_t *object = stored_comparison_json(reproduction->comparison);
 
     if (object &&

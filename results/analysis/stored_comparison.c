@@ -1,26 +1,33 @@
 #include "results/analysis/stored_comparison.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "protocols/comparability.h"
+#include "protocols/serving/declared.h"
 #include "results/analysis/fields.h"
 #include "results/analysis/serving_change.h"
 #include "results/analysis/varied.h"
 
-static enum status fields_and_id(struct store *store, int64_t cell, char id[80], json_t **ret,
-                                 struct error *err)
+/* `ret_served`: it is of a server at a rate. */
+static enum status fields_and_id(struct store *store, int64_t cell, char id[80], bool *ret_served,
+                                 json_t **ret, struct error *err)
 {
     const char *text;
     json_t *record;
+    double rate;
     enum status status = store_cell_json(store, cell, &record, err);
 
     if (status != STATUS_OK)
         return status;
     text = json_string_value(json_object_get(record, "id"));
     snprintf(id, 80, "%s", text ? text : "?");
+    text = member_text(json_object_get(record, "identity"), "scenario");
+    *ret_served = serving_rate_of(text, &rate) && isfinite(rate);
     status = fields_from_record(record, ret, err);
     json_decref(record);
     return status;
@@ -33,11 +40,14 @@ static bool refused(const json_t *judgement)
     return !verdict || !strcmp(verdict, "not_comparable");
 }
 
-static void compare_served(struct store *store, const struct compare_options *options,
+static void compare_served(struct store *store, const struct compare_options *asked,
                            struct stored_comparison *comparison)
 {
+    struct compare_options options = *asked;
+
+    options.figure = comparison->figure;
     comparison->has_numbers =
-        serving_change_of(store, comparison->cells, options, &comparison->change,
+        serving_change_of(store, comparison->cells, &options, &comparison->change,
                           comparison->servers, &comparison->why) == STATUS_OK;
 }
 
@@ -53,7 +63,7 @@ static void compare_numbers(struct store *store, const struct compare_options *o
         error_set(&comparison->why, STATUS_INVALID, "the two do not compare");
         return;
     }
-    if (options->figure != COMPARE_TIME) {
+    if (comparison->figure != COMPARE_TIME) {
         compare_served(store, options, comparison);
         return;
     }
@@ -73,15 +83,20 @@ static void compare_numbers(struct store *store, const struct compare_options *o
     free(times[1]);
 }
 
-/* Judges the results of `cells`, whose ids become a and b. */
+/* Judges the results of `cells`, whose ids become a and b, and settles by what they compare. */
 static enum status judge(struct store *store, const json_t *varied,
                          struct stored_comparison *comparison, struct error *err)
 {
     json_t *fields[2] = {NULL, NULL};
-    enum status status = fields_and_id(store, comparison->cells[0], comparison->a, &fields[0], err);
+    bool served[2];
+    enum status status =
+        fields_and_id(store, comparison->cells[0], comparison->a, &served[0], &fields[0], err);
 
     if (status == STATUS_OK)
-        status = fields_and_id(store, comparison->cells[1], comparison->b, &fields[1], err);
+        status =
+            fields_and_id(store, comparison->cells[1], comparison->b, &served[1], &fields[1], err);
+    if (status == STATUS_OK && comparison->figure == COMPARE_TIME && served[0] && served[1])
+        comparison->figure = COMPARE_ATTAINMENT;
     if (status == STATUS_OK)
         status = comparability_judge(fields[0], fields[1], varied, &comparison->judgement, err);
     json_decref(fields[0]);
@@ -93,19 +108,24 @@ static void compare_pairs(struct store *store, const struct compare_options *opt
                           struct stored_comparison *comparison)
 {
     const struct pairs *pairs = &comparison->pairs;
+    bool made = false;
 
-    if (!comparability_is_evidence(comparison->judgement))
+    if (!comparability_is_evidence(comparison->judgement)) {
         error_set(&comparison->why, STATUS_INVALID, "the two arms do not compare");
-    else if (options->figure != COMPARE_TIME)
+        return;
+    }
+    if (comparison->figure != COMPARE_TIME)
         compare_served(store, options, comparison);
     else if (pairs->count == 0)
         error_set(&comparison->why, STATUS_INVALID, "no pair has two steady trials: %s",
                   pairs->dropped);
-    else
-        comparison->has_numbers =
-            paired_analyze(pairs->a, pairs->b, pairs->count, options, &comparison->numbers,
-                           &comparison->why) == STATUS_OK;
+    if (pairs->count > 0)
+        made = paired_analyze(pairs->a, pairs->b, pairs->count, options, &comparison->numbers,
+                              comparison->figure == COMPARE_TIME ? &comparison->why : NULL) ==
+               STATUS_OK;
     comparison->numbers.centre = pairs->centre;
+    comparison->has_latency = made && comparison->figure != COMPARE_TIME;
+    comparison->has_numbers |= made && comparison->figure == COMPARE_TIME;
 }
 
 /* What must be shown with the numbers of pairs; `ineffective` may be NULL. Heap; NULL: nothing. */
@@ -225,6 +245,24 @@ json_t *stored_comparison_separating_runs(const struct stored_comparison *compar
     return runs;
 }
 
+enum status stored_comparison_capacity(struct store *store, int64_t cell, json_t **ret,
+                                       struct error *err)
+{
+    struct capacity_result capacity = {.state = CAPACITY_INCONCLUSIVE};
+    json_t *record = NULL;
+    enum status status = store_cell_json(store, cell, &record, err);
+
+    if (status != STATUS_OK)
+        return status;
+    status = serving_capacity_of(store, record, &capacity, NULL, err);
+    json_decref(record);
+    if (status != STATUS_OK && status != STATUS_INVALID)
+        return status;
+    *ret =
+        capacity.state == CAPACITY_INCONCLUSIVE ? json_null() : capacity_result_to_json(&capacity);
+    return STATUS_OK;
+}
+
 const char *stored_comparison_verdict(const struct stored_comparison *comparison)
 {
     if (!comparison->has_numbers)
@@ -247,8 +285,12 @@ json_t *stored_comparison_json(const struct stored_comparison *comparison)
     json_object_set(object, "attribution", json_object_get(comparison->judgement, "attribution"));
     json_object_set_new(object, "comparison", numbers ? comparison_to_json(numbers) : json_null());
     json_object_set_new(object, "verdict", verdict ? json_string(verdict) : json_null());
+    if (!is_time)
+        json_object_set_new(object, "by", json_string(compare_figure_name(comparison->figure)));
     if (comparison->has_numbers && !is_time)
         json_object_set_new(object, "served", served_change_to_json(&comparison->change));
+    if (comparison->has_latency)
+        json_object_set_new(object, "latency", comparison_to_json(&comparison->numbers));
     if (!comparison->has_numbers)
         json_object_set_new(object, "reason", json_string(comparison->why.message));
     if (comparison->note)

@@ -1,4 +1,4 @@
-"""Gates by attainment and capacity of servers: in words, JSON, Markdown and JUnit, and recomputed."""
+"""Servers compare by attainment and capacity: in words, JSON, Markdown and JUnit, pages, and recomputed."""
 
 import os
 import subprocess
@@ -99,11 +99,38 @@ class ServingGate(CliTest):
         self.assertIn("as many requests within the limits as of", html)
         self.assertIn("carry as high a rate within the limits as", html)
 
+        self.compare(quick, slow)
         call = self.assay("verify", self.db)
         self.assertEqual(call.status, 0, call.out)
-        self.assertIn("7 comparisons recomputed", call.out)
+        self.assertIn("9 comparisons recomputed", call.out)
         done = subprocess.run([sys.executable, VERIFIER, self.db], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def compare(self, quick, slow):
+        """Not by the time of a request, whatever was asked for: of one rate, of two campaigns, and in the page."""
+        words = ("compare", f"{quick}/1", f"{slow}/1", "--db", self.db)
+        one = self.assay(*words, "--record", "--by", "time", "--json").json()
+        self.assertEqual((one["by"], one["verdict"], one["comparison"]), ("attainment", "worse", None))
+        for arm, most in zip(one["arms"], (1, 0.5)):
+            figures = {figure["metric"]: figure for figure in arm["figures"]}
+            self.assertLessEqual({"attainment", "goodput", "e2e_p50"}, figures.keys())
+            self.assertLessEqual(figures["attainment"]["value"], most)
+        self.assertEqual([arm["capacity"]["state"] for arm in one["arms"]], ["at_least", "at_most"])
+        call = self.assay(*words, "--exit-status")
+        self.assertEqual(call.status, 1, call.err)
+        for line in ("b's attainment is lower by more than 1 % of the requests", "goodput", "latency p50",
+                     "capacity            at least 100.0 /s       at most 50.00 /s"):
+            self.assertIn(line, call.out)
+        self.assertNotIn("faster", call.out)
+        self.assertNotIn("slower", call.out)
+        call = self.assay("compare", f"{quick}/1", f"{slow}/1", "--by", "capacity", "--record", "--db", self.db)
+        self.assertIn("b's capacity is lower by more than 1 %", call.out)
+        call = self.assay("compare", quick, slow, "--db", self.db)
+        self.assertEqual(call.out.count(" worse\n"), 2, call.out)
+        page = os.path.join(self.folder, "report.html")
+        self.assertEqual(self.assay("report", "--html", page, quick, "--db", self.db).status, 0)
+        with open(page, encoding="utf-8") as file:
+            self.assertIn("compare, attainment", file.read())
 
     def test_what_is_no_server_is_named(self):
         call = self.assay("run", "synthetic", "--protocol", "quick", "--device", "null:0", "--db", self.db, "--json")

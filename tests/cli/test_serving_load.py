@@ -178,6 +178,9 @@ class Load(CliTest):
             call = self.serve("--a", "env:ASSAY_TEST_ARM=a", "--b", "env:ASSAY_TEST_ARM=b", "--pairs", "5",
                               "--json", command="ab", extends="serving", trials=5)
             self.assertEqual(call.status, 0, call.err)
+            made = call.json()
+            for one in made.get("comparisons", [made]):
+                self.assertEqual((one["by"], one["comparison"], one["latency"]["pairs"]), ("attainment", None, 5))
             arms = {}
             for cell, repetition, digest in self.schedules():
                 scenario = self.query("SELECT scenario FROM cell WHERE id = ?", cell)[0][0]
