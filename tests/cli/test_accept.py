@@ -91,7 +91,29 @@ version: 1
         many = self.accept(self.contract(head="nonce: buyer\n"), "--no-record")
         self.assertEqual(many.status, 3)
         self.assertIn("does not have the contract's nonce", many.out)
-        self.assert_worked_out_again("best")
+        self.assert_forgeries_found(
+            lambda body: body["items"][0]["units"][0].update(best=2500000000),
+            lambda body: body["items"][0]["units"][0].update(worst=0.75),
+            lambda body: body["items"][0]["units"][0].update(trials=6),
+            lambda body: body["items"][0]["units"][0].update(verdict="inconclusive", reason="it is not steady"),
+            lambda body: body["items"][0].update(declared=2),
+            lambda body: body["items"][0].update(verdict="rejected"),
+            lambda body: body["contract"]["items"][0].update(limiting="1e9 calls/s"),
+            lambda body: body["contract"]["items"][0].update(trials=6),
+            lambda body: body["campaigns"][0].update(planned=False))
+
+    def test_a_rejection_is_no_acceptance(self):
+        """All that a verdict says, turned over by who has the key."""
+        self.measure("synthetic")
+        call = self.accept(self.contract("1 Mcalls/s", "0.9 Mcalls/s"), "--json")
+        verdict = call.json()["verdict"]
+        self.assertIn(verdict, ("rejected", "inconclusive"))  # on a busy machine it may not be steady
+
+        def accepted(body):
+            body["verdict"] = body["items"][0]["verdict"] = body["items"][0]["units"][0]["verdict"] = "accepted"
+            body["items"][0].update(rejected=0, inconclusive=0, reason=None)
+            body["items"][0]["units"][0]["reason"] = None
+        self.assert_forgeries_found(accepted)
 
     def test_a_fleet_of_too_few(self):
         self.measure("synthetic")

@@ -1,6 +1,7 @@
 """decide: answers that an independent calculation gives again, and declarations that are refused."""
 
 import itertools
+import json
 import math
 import os
 import random
@@ -323,7 +324,26 @@ class Decide(CliTest):
             done = subprocess.run([sys.executable, VERIFIER, bundle], capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             os.remove(bundle)
-        self.assert_worked_out_again("value")
+        def swap(body):
+            for one in body["options"]:
+                one["standing"] = {"dominated": "not_dominated"}.get(one["standing"], "dominated")
+        changes = [
+            swap,
+            lambda body: body["options"][0].update(hourly=dict(body["options"][0]["hourly"], value=0.25)),
+            lambda body: body["options"][1]["figures"][0].update(value=1000000000),
+            lambda body: body["options"][0].update(reason="it is not steady" if body["options"][0]["reason"] is None else None),
+            lambda body: body["options"][0]["requirements"][0].update(margin=0.5),
+            lambda body: body["options"][0].update(met="missed"),
+            lambda body: body["options"][0]["dominated_by"].append("two"),
+            lambda body: body["decision"].update(margin=0.5),
+            lambda body: body["decision"]["requirements"][0].update(at_most="0.01 EUR"),
+            lambda body: body["prices"]["rows"][0].update(amount=6172),
+            lambda body: body["figures"][0].update(better="higher"),
+            lambda body: body.update(a=body["options"][1]["result"])]
+        ((text,),) = self.query("SELECT body FROM comparison")
+        if json.loads(text)["changes"]:  # of results that are not steady nothing changes the answer
+            changes.append(lambda body: body["changes"][0].update(factor=1.5))
+        self.assert_forgeries_found(*changes)
 
     def test_contracts_and_evidence(self):
         first, second = self.two()

@@ -17,7 +17,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import forge  # noqa: E402
-import verify_figures  # noqa: E402
+import verify_decisions  # noqa: E402
 import verify_rules  # noqa: E402
 from assay_cli import CliTest, child_of, wait_until  # noqa: E402
 
@@ -138,8 +138,8 @@ class Serving(CliTest):
         self.check_drawn_plans(result, carried)
         for name, value in (("devices", found["devices"] + 1), ("spares", found["spares"] + 1),
                             ("spares", found["spares"] - 1), ("total", None)):
-            self.assertIsNotNone(verify_figures.wrong("plan", dict(found, **{name: value})), name)
-        self.assertIsNone(verify_figures.wrong("plan", found))
+            self.assertIsNotNone(verify_decisions.wrong("plan", dict(found, **{name: value}), None), name)
+        self.assertIsNone(verify_decisions.wrong("plan", found, None))
         # What is recorded names the result, whatever "last" means later.
         call = self.assay("plan", "last/1", "--db", self.db, "--json", "--demand", "7")
         self.assertEqual((call.status, call.json()["results"]), (0, [result]), call.err)

@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import sqlite3
 import struct
@@ -237,6 +238,40 @@ class CliTest(unittest.TestCase):
         found = [f for f in call.json()["findings"] if f["level"] == "wrong"]
         self.assertEqual([(f["check"], f["table"]) for f in found], [("comparison", "comparison")], found)
         self.assertIn("it differs in ", found[0]["message"])
+
+    def assert_forgeries_found(self, *changes):
+        """Both verifiers work out the one stored comparison, and find each change of its body by who has the key."""
+        import forge
+        verifier = os.path.join(os.path.dirname(os.path.abspath(__file__)), "verify.py")
+        key = os.path.join(self.folder, "vendor.key")
+        public = self.assay("key", "new", "vendor", "--file", key, "--json").json()["public_key"]
+        self.assertEqual(self.assay("checkpoint", "--db", self.db, ASSAY_KEY=key).status, 0)
+        with open(key, encoding="utf-8") as file:
+            secret = file.read()
+
+        def both(database):
+            call = self.assay("verify", database, "--key", public, "--json")
+            done = subprocess.run([sys.executable, verifier, database, "--key", public], capture_output=True, text=True,
+                                  check=False)
+            return call, done
+        call, done = both(self.db)
+        self.assertEqual((call.status, done.returncode), (0, 0), call.out + done.stdout + done.stderr)
+        self.assertEqual(call.json()["comparisons"], 1, call.out)
+        for place, change in enumerate(changes):
+            forged = os.path.join(self.folder, "forged.db")
+            shutil.copyfile(self.db, forged)
+            with forge.Forgery(forged) as forgery:
+                def edit(record, change=change):
+                    change(record["body"])
+                    record["verdict"] = record["body"].get("verdict", record["verdict"])
+                self.assertEqual(forgery.edit("comparison", edit), 1)
+                forgery.rewrite(secret)
+            call, done = both(forged)
+            found = [f for f in call.json()["findings"] if f["level"] == "wrong"]
+            self.assertEqual({(f["check"], f["table"]) for f in found}, {("comparison", "comparison")}, (place, found))
+            self.assertEqual(set(re.findall("^wrong: ([a-z]+: [a-z]+) ", done.stdout, re.M)), {"comparison: comparison"},
+                             (place, done.stdout + done.stderr))
+            os.remove(forged)
 
     def new_db(self):
         """From now on another database, for loops."""

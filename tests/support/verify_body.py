@@ -8,7 +8,7 @@ import hmac
 import json
 import re
 
-import verify_figures
+import verify_decisions
 
 NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
 NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?(e[+-]?[0-9]+)?")
@@ -196,16 +196,19 @@ def verdicts(verifier):
                  if record.type == "comparison")
     ids = {cell: "%s/%s" % (uid[:8], ordinal) for cell, uid, ordinal in verifier.ask(
         "SELECT c.id, g.uid, c.ordinal FROM cell c JOIN campaign g ON g.id = c.campaign")}
-    for number, kind, a, b, verdict, text in verifier.ask(
-            "SELECT id, kind, a, b, verdict, body FROM comparison"):
+    look = None
+    for number, kind, a, b, version, verdict, text in verifier.ask(
+            "SELECT id, kind, a, b, version, verdict, body FROM comparison"):
         body = read("comparison", number, text)
         if body == {"withheld": True} and hidden:
             hidden -= 1
             continue
         if verdict not in possible(kind, body):
             verifier.wrong("comparison", "comparison", number, "its verdict is not the one in its body")
-        figures = verify_figures.wrong(kind, body)
-        if figures:
-            verifier.wrong("comparison", "comparison", number, figures)
+        if kind in verify_decisions.KINDS and version == verify_decisions.VERSION:
+            look = look or verify_decisions.Results(verifier)
+            figures = verify_decisions.wrong(kind, body, look)
+            if figures:
+                verifier.wrong("comparison", "comparison", number, figures)
         if [body.get("a"), body.get("b")] != [ids.get(a), ids.get(b)]:
             verifier.wrong("comparison", "comparison", number, "is not of the results in its body")
