@@ -96,7 +96,8 @@ static void append_arms(struct text *out, const struct view *view)
 }
 
 /* Each question once, of all plans that state one; else what the plan amounts to. */
-static void append_question(struct text *out, const struct view *view, bool compared)
+static void append_question(struct text *out, const struct view *view,
+                            const struct html_pairs *pairs)
 {
     bool asked = false;
     size_t workloads;
@@ -116,7 +117,7 @@ static void append_question(struct text *out, const struct view *view, bool comp
     }
     if (!asked) {
         first_of(view, workload_of, &workloads);
-        if (compared)
+        if (pairs->count > 0)
             append_arms(out, view);
         else
             text_append(out, workloads > 1 ? "How fast are " : "How fast is ");
@@ -273,30 +274,11 @@ static void append_certainty(struct text *out, const struct view *view, const st
     text_append(out, ".</p>\n");
 }
 
-/* Of the campaign that others disturbed most. */
 static void append_contention(struct text *out, const struct view *view, struct text *words)
 {
-    const struct view_campaign *worst = NULL;
-    size_t count = 0;
-
-    for (size_t i = 0; i < view->campaign_count; ++i) {
-        const struct view_campaign *campaign = &view->campaigns[i];
-        const double cores = campaign->contention.others_cores + campaign->contention.steal_cores;
-
-        text_clear(words);
-        if (!view_contention_words(campaign, words))
-            continue;
-        count++;
-        if (!worst || cores > worst->contention.others_cores + worst->contention.steal_cores)
-            worst = campaign;
-    }
     text_clear(words);
-    if (!worst || !view_contention_words(worst, words))
-        return;
-    text_append_format(out, "<div class=\"note\"><p>%s", words->data);
-    if (count > 1)
-        text_append_format(out, ", in the worst of %zu campaigns", count);
-    text_append(out, ".</p></div>\n");
+    if (view_contention(view, words))
+        text_append_format(out, "<div class=\"note\"><p>%s.</p></div>\n", words->data);
 }
 
 /* What invalidates the figures, or limits them, comes with them. */
@@ -337,7 +319,7 @@ void html_first(struct text *out, const struct view *view, const struct html_pai
         html_decision_question(out, decision);
         text_append(out, "</h1>\n");
     } else {
-        append_question(out, view, pairs->count > 0);
+        append_question(out, view, pairs);
     }
     text_append(out, "<div class=\"first\"><div class=\"words\">\n");
     if (decision) {

@@ -237,6 +237,18 @@ static int verdict_of(const struct stored_comparison *comparison)
     return served > 0 ? NOT_WORSE : served < 0 ? WORSE : COMPARE_INCONCLUSIVE;
 }
 
+bool html_pairs_several_arms(const struct html_pairs *pairs)
+{
+    for (size_t i = 0; i < pairs->campaign_count; ++i)
+        for (size_t k = 0; k < pairs->campaigns[i].count; ++k) {
+            const size_t *places = pairs->campaigns[i].list[k].pairs.places;
+
+            if (places[1] > places[0] + 1)
+                return true;
+        }
+    return false;
+}
+
 void html_pairs_words(struct text *out, const struct view *view, const struct html_pairs *pairs)
 {
     static const char *const words[VERDICTS] = {[COMPARE_FASTER] = "b is faster in %zu",
@@ -264,7 +276,8 @@ void html_pairs_words(struct text *out, const struct view *view, const struct ht
             else
                 ++none;
         }
-    text_append_format(out, "Of %zu comparisons of a and b", pairs->count);
+    text_append_format(out, "Of %zu comparisons of %s", pairs->count,
+                       html_pairs_several_arms(pairs) ? "an arm (b) with the base (a)" : "a and b");
     for (size_t v = 0; v < VERDICTS; ++v) {
         if (verdicts[v] == 0)
             continue;
@@ -377,19 +390,13 @@ void html_pairs_picture(struct text *out, const struct view *view, const struct 
     else
         append_ratios(out, pairs);
     text_append(out, "</figure></div>\n<p class=\"soft\"><small>");
+    text_append(out, html_pairs_several_arms(pairs) ? "Each against " : "");
     append_arm(out, view, first, false);
-    text_append(out, "; ");
-    append_arm(out, view, first, true);
+    if (!html_pairs_several_arms(pairs)) {
+        text_append(out, "; ");
+        append_arm(out, view, first, true);
+    }
     text_append(out, ". <a href=\"#results\">The ids to cite</a> follow.</small></p></div>\n");
-}
-
-static bool seen_before(const json_t *rows, const json_t *factor)
-{
-    size_t i;
-    const json_t *row;
-
-    json_array_foreach(rows, i, row) if (json_equal(row, factor)) return true;
-    return false;
 }
 
 /* What a factor is known by on one side; else what the first of its fields has there. */
@@ -441,7 +448,6 @@ static void append_factor(struct text *out, const json_t *judgement, const json_
 
 void html_pairs_stack(struct text *out, const struct html_pairs *pairs)
 {
-    json_t *seen = json_array();
     struct text rows;
     const json_t *factor;
     size_t n;
@@ -453,10 +459,14 @@ void html_pairs_stack(struct text *out, const struct html_pairs *pairs)
 
             json_array_foreach(json_object_get(judgement, "factors"), n, factor)
             {
-                if (seen_before(seen, factor))
-                    continue;
-                json_array_append(seen, (json_t *)factor);
-                append_factor(&rows, judgement, factor);
+                struct text row;
+
+                text_init(&row);
+                append_factor(&row, judgement, factor);
+                if (text_ok(&row) && !(rows.data && strstr(rows.data, row.data)))
+                    text_append(&rows, row.data);
+                rows.failed = rows.failed || row.failed;
+                text_finish(&row);
             }
         }
     if (rows.length > 0) {
@@ -475,5 +485,4 @@ void html_pairs_stack(struct text *out, const struct html_pairs *pairs)
     }
     out->failed = out->failed || rows.failed;
     text_finish(&rows);
-    json_decref(seen);
 }

@@ -191,7 +191,7 @@ void plot_beyond(struct text *out, double x, double y, double dx, double dy)
 enum { ROWS_LEFT = 4, ROWS_RIGHT = 336, ROWS_TOP = 18, ROW = 25, LETTER_TENTHS = 54 };
 
 static void append_row(struct text *out, const struct plot_row *row, const struct scale *x,
-                       double top)
+                       double reference, double top)
 {
     const size_t columns = CHART_WIDTH * 10 / LETTER_TENTHS;
     const size_t taken = row->value ? text_columns(row->value) : 0;
@@ -205,6 +205,8 @@ static void append_row(struct text *out, const struct plot_row *row, const struc
                                     : "tick",
                      row->value, columns - 10);
     chart_line(out, x->from, y, x->to, y, "grid");
+    if (isfinite(reference)) /* beside its interval alone, where it crosses no name */
+        chart_line(out, scale_map(x, reference), y - 4, scale_map(x, reference), y + 6, "mark");
     if (isnan(row->at))
         return;
     if (isfinite(row->lo) && isfinite(row->hi))
@@ -244,11 +246,8 @@ void plot_rows(struct text *out, const char *id, const struct plot_rows *plot)
         text_append(out, "\"/>");
     }
     plot_axis_x(out, &axis, bottom, bottom);
-    if (isfinite(plot->reference))
-        chart_line(out, scale_map(&axis.scale, plot->reference), ROWS_TOP,
-                   scale_map(&axis.scale, plot->reference), bottom, "mark");
     for (size_t i = 0; i < plot->count; ++i)
-        append_row(out, &plot->rows[i], &axis.scale, ROWS_TOP + ROW * (double)i);
+        append_row(out, &plot->rows[i], &axis.scale, plot->reference, ROWS_TOP + ROW * (double)i);
     plot_label_short(out, 0, 9, "start", "head", plot->heading, 46);
     chart_label(out, CHART_WIDTH, 9, "end", "note", axis.title ? axis.title : axis.unit.name);
     chart_close(out);

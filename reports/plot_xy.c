@@ -6,7 +6,7 @@
 
 #include "reports/escape.h"
 
-enum { LEFT = 44, RIGHT = 334, TOP = 24, BOTTOM = 176, LEGEND_ROW = 13, LABELS_MAX = 64 };
+enum { LEFT = 44, RIGHT = 334, TOP = 28, BOTTOM = 180, LEGEND_ROW = 13, LABELS_MAX = 64 };
 #define LETTER 5.4
 
 /* Where labels are already. */
@@ -205,7 +205,7 @@ void plot_xy(struct text *out, const char *id, const struct plot_xy *given)
     text_append_bytes(out, legend.data, legend.length);
     plot_label_short(out, 0, 9, "start", "head", plot.heading, 58);
     if (plot.y.title)
-        chart_label(out, 0, 19, "start", "note", plot.y.title);
+        chart_label(out, 0, 22, "start", "note", plot.y.title);
     if (plot.x.title)
         chart_label(out, RIGHT, BOTTOM - 4, "end", "note zone", plot.x.title);
     chart_close(out);

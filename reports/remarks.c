@@ -147,7 +147,7 @@ static void add_findings(void *context, const struct finding *const *items, size
 
     if (finding_kinds[items[0]->code].severity == FINDING_INFO)
         return;
-    /* Stated once, above the table (view_contention_words). */
+    /* Stated once, above the table (view_contention). */
     if (items[0]->code == FINDING_CONTENTION || items[0]->code == FINDING_STEAL)
         return;
     for (size_t i = 0; i < remarks->count && !remark; ++i)

@@ -314,20 +314,27 @@ static void append_campaign(const struct terminal *terminal, const struct view *
     terminal_wrap(terminal, TONE_PLAIN, "", line.data);
     if (campaign->archived)
         terminal_wrap(terminal, TONE_CARE, "  archived: ", campaign->archived);
-    text_clear(&line);
-    if (view_contention_words(campaign, &line))
+    text_finish(&line);
+}
+
+static void append_contention(const struct terminal *terminal, const struct view *view)
+{
+    struct text line;
+
+    text_init(&line);
+    if (view_contention(view, &line))
         terminal_wrap(terminal, TONE_CARE, "", line.data);
     text_finish(&line);
 }
 
-static bool same_group(const struct view_cell *a, const struct view_cell *b)
+static bool same_device(const struct view_cell *a, const struct view_cell *b)
 {
     const char *an = a->device.name ? a->device.name : "",
                *bn = b->device.name ? b->device.name : "";
     const char *as = a->device_spec ? a->device_spec : "",
                *bs = b->device_spec ? b->device_spec : "";
 
-    return a->campaign == b->campaign && strcmp(an, bn) == 0 && strcmp(as, bs) == 0;
+    return strcmp(an, bn) == 0 && strcmp(as, bs) == 0;
 }
 
 static void append_group(const struct terminal *terminal, const struct view_cell *cell, bool first)
@@ -379,6 +386,7 @@ void report_terminal_table(struct text *out, const struct view *view, size_t col
     bool short_id = !wide && view->campaign_count == 1;
     size_t widths[COLUMN_COUNT];
     struct remarks remarks;
+    const struct view_cell *last = NULL;
 
     remarks_init(&remarks);
     if (!rows || !done) {
@@ -401,15 +409,19 @@ void report_terminal_table(struct text *out, const struct view *view, size_t col
                view_any_metric(view, METRIC_REFERENCE_RATIO), widths);
     for (size_t i = 0; i < view->campaign_count; ++i)
         append_campaign(&terminal, view, i);
+    append_contention(&terminal, view);
     text_append_char(out, '\n');
     append_row(&terminal, &heading, widths, NULL);
     terminal_rule(&terminal);
     for (size_t i = 0; i < view->cell_count; ++i) {
         if (done[i])
             continue;
-        append_group(&terminal, &view->cells[i], i == 0);
+        if (!last || !same_device(last, &view->cells[i]))
+            append_group(&terminal, &view->cells[i], i == 0);
+        last = &view->cells[i];
         for (size_t k = i; k < view->cell_count; ++k) {
-            if (done[k] || !same_group(&view->cells[i], &view->cells[k])) {
+            if (done[k] || last->campaign != view->cells[k].campaign ||
+                !same_device(last, &view->cells[k])) {
                 if (view->sorted)
                     break;
                 continue;

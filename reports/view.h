@@ -234,9 +234,10 @@ bool view_is_import(const struct view *view, size_t campaign);
 char *view_imported_words(const struct view_cell *cell);
 
 /*
- * "other processes used 1.6 of 2 cores while it measured". False: next to nothing, or unknown.
+ * "Contention: other processes used 1.6 of 2 cores while it measured", of the campaign that was
+ * disturbed most; `ret` is emptied first. False: next to nothing, or unknown.
  */
-bool view_contention_words(const struct view_campaign *campaign, struct text *ret);
+bool view_contention(const struct view *view, struct text *ret);
 
 /* Why a cell has no value, in a phrase; NULL when it has one. */
 const char *view_no_value_reason(const struct view_cell *cell);

@@ -120,7 +120,7 @@ void view_metric_words(enum metric_id id, const struct metric_value *value, stru
         text_append(ret, "not reported");
 }
 
-bool view_contention_words(const struct view_campaign *campaign, struct text *ret)
+static bool contention_words(const struct view_campaign *campaign, struct text *ret)
 {
     const struct contention *contention = &campaign->contention;
     const double least = 0.1; /* of a core */
@@ -138,6 +138,30 @@ bool view_contention_words(const struct view_campaign *campaign, struct text *re
                            ret->length ? ", and" : "Contention:",
                            number_format_digits(contention->steal_cores, 2, number));
     return ret->length > 0;
+}
+
+bool view_contention(const struct view *view, struct text *ret)
+{
+    const struct view_campaign *worst = NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; i < view->campaign_count; ++i) {
+        const struct view_campaign *campaign = &view->campaigns[i];
+        const double cores = campaign->contention.others_cores + campaign->contention.steal_cores;
+
+        text_clear(ret);
+        if (!contention_words(campaign, ret))
+            continue;
+        count++;
+        if (!worst || cores > worst->contention.others_cores + worst->contention.steal_cores)
+            worst = campaign;
+    }
+    text_clear(ret);
+    if (!worst || !contention_words(worst, ret))
+        return false;
+    if (count > 1)
+        text_append_format(ret, ", in the worst of %zu campaigns", count);
+    return true;
 }
 
 const char *view_no_value_reason(const struct view_cell *cell)
