@@ -13,8 +13,6 @@
 #define BETA 0.1
 /* The levels lie so near to each other that the buyer's risk is all of beta. */
 #define APART 1.001
-/* A fifth of the series is made of long windows, as in cells.c. */
-#define LONG_SHARE 5
 
 struct series {
     size_t trials, count; /* of trials, and of samples in each */
@@ -84,8 +82,7 @@ static void measure(const struct settings *settings, const struct series *s, uin
     } counted[COUNTED] = {{"acceptance: as declared, rejected", ALPHA + 0.01},
                           {"acceptance: at the limiting level, accepted", BETA + 0.01},
                           {"acceptance: as declared, inconclusive", NAN}};
-    const size_t series =
-        s->count > CELL_COUNT_SHORT ? settings->series / LONG_SHARE : settings->series;
+    const size_t series = settings->series;
     const long count = (long)series;
     size_t hits[COUNTED] = {0}, rejected = 0, accepted = 0, open = 0;
     char where[96], key[160];
