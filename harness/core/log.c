@@ -1,6 +1,8 @@
 #include "harness/core/log.h"
 
 #include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "harness/core/text.h"
@@ -41,17 +43,59 @@ static void append_lines(struct text *line, const char *message)
     }
 }
 
+/* Columns of the terminal that messages go to; 0: it is none, or does not say. */
+static size_t columns_of_stderr(void)
+{
+    struct winsize size;
+
+    return isatty(STDERR_FILENO) && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+/* Breaks lines between words, so that a terminal need not do it within them. */
+static void append_broken(struct text *out, const char *line, size_t columns)
+{
+    static const char indent[] = "    ";
+    size_t at = 0;
+
+    while (*line) {
+        const size_t blanks = strspn(line, " "), length = blanks + strcspn(line + blanks, " \n");
+        struct text word;
+        size_t width;
+
+        text_init(&word);
+        text_append_bytes(&word, line, length);
+        width = text_ok(&word) ? text_columns(word.data) : length;
+        if (at > 0 && at + width > columns) {
+            text_append_char(out, '\n');
+            text_append(out, indent);
+            text_append_bytes(out, line + blanks, length - blanks);
+            at = strlen(indent) + width - blanks;
+        } else {
+            text_append_bytes(out, line, length);
+            at += width;
+        }
+        text_finish(&word);
+        line += length;
+        if (*line == '\n') {
+            text_append_char(out, *line++);
+            at = 0;
+        }
+    }
+}
+
 void log_message(enum log_level level, const char *format, ...)
 {
     static const char no_memory[] = "assay: error: out of memory while logging\n";
     int saved_errno = errno;
-    struct text message, line;
+    const size_t columns = columns_of_stderr();
+    struct text message, line, broken;
     const char *bytes;
     size_t left, start;
     va_list args;
 
     text_init(&message);
     text_init(&line);
+    text_init(&broken);
     va_start(args, format);
     text_append_formatv(&message, format, args);
     va_end(args);
@@ -63,9 +107,11 @@ void log_message(enum log_level level, const char *format, ...)
         listener(level, line.data + start);
     text_append_char(&line, '\n');
 
-    bytes = line.data;
-    left = line.length;
-    if (!text_ok(&message) || !text_ok(&line)) {
+    if (columns >= 40 && text_ok(&line))
+        append_broken(&broken, line.data, columns);
+    bytes = broken.length > 0 ? broken.data : line.data;
+    left = broken.length > 0 ? broken.length : line.length;
+    if (!text_ok(&message) || !text_ok(&line) || broken.failed) {
         bytes = no_memory;
         left = sizeof(no_memory) - 1;
     }
@@ -79,6 +125,7 @@ void log_message(enum log_level level, const char *format, ...)
         bytes += written;
         left -= (size_t)written;
     }
+    text_finish(&broken);
     text_finish(&line);
     text_finish(&message);
     errno = saved_errno;

@@ -7,7 +7,7 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO };
 /*
  * Writes one line "assay: level: text" to stderr in one write(2), so that lines of several
  * processes do not mix. INFO lines carry no level. Control characters other than line breaks are
- * shown as \xNN.
+ * shown as \xNN. On a terminal a message that is wider is broken between words.
  */
 void log_message(enum log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

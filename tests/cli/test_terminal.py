@@ -71,6 +71,15 @@ class Terminal(CliTest):
                                                    self.db)
             self.assertIn("OMP_PROC_BIND", " ".join(lines))
 
+    def test_messages_end_at_words(self):
+        protocol = self.write("a_protocol.yaml", "extends: quick\nname: a_protocol\nversion: 1\ntrials: 1\n")
+        lines = self.lines_on_terminal(60, "run", "synthetic", "--device", "null:0", "--protocol", protocol, "--db",
+                                       self.db, messages=True)
+        first = next(i for i, line in enumerate(lines) if line.startswith("assay: 1 cell, 1 trial"))
+        self.assertTrue(lines[first + 1].startswith("    "), lines)
+        self.assertIn("and the first ones will tell more", " ".join(" ".join(lines).split()))
+        self.assertLessEqual(max(map(len, lines[first:first + 3])), 60)
+
 
 if __name__ == "__main__":
     unittest.main()

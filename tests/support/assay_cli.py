@@ -150,12 +150,12 @@ class CliTest(unittest.TestCase):
                               env=self.environment(**environment), check=False)
         return Call(done.returncode, done.stdout, done.stderr)
 
-    def lines_on_terminal(self, columns, *words):
-        """What a finished call writes on a terminal of this width."""
+    def lines_on_terminal(self, columns, *words, messages=False):
+        """What a finished call writes on a terminal of this width, with its messages or without."""
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
         child = subprocess.Popen([ASSAY, *words], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=slave,
-                                 stderr=subprocess.DEVNULL, env=self.environment())
+                                 stderr=slave if messages else subprocess.DEVNULL, env=self.environment())
 
         # The last close of a terminal can overtake what was written to it: Linux looks for text
         # before it looks for the close, with no lock over both. So this side stays open, and the
