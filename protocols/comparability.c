@@ -401,18 +401,19 @@ static bool same_machine(const json_t *a, const json_t *b)
     return true;
 }
 
-/* A rate that its own campaign contradicts compares with nothing. */
-static void refuse_above_ceiling(struct judgement *judgement, const json_t *a, const json_t *b)
+/* A rate that its own campaign contradicts compares with nothing, nor does one of two stacks. */
+static void refuse(struct judgement *judgement, const json_t *fields, const char *which)
 {
-    static const char field[] = "identity.above_ceiling";
+    const char *mixed = json_string_value(json_object_get(fields, "identity.mixed_stacks"));
+    static const char above[] = "its rate is above what its campaign measured the device to do; "
+                                "find out why, and measure again";
 
-    for (int k = 0; k < 2; k++)
-        if (json_object_get(k ? b : a, field))
-            json_array_append_new(
-                judgement->reasons,
-                json_sprintf("%s: %s has a rate above what its campaign measured the device to do; "
-                             "find out why, and measure again",
-                             field, k ? "b" : "a"));
+    if (json_object_get(fields, "identity.above_ceiling"))
+        json_array_append_new(judgement->reasons,
+                              json_sprintf("identity.above_ceiling: of %s, %s", which, above));
+    if (mixed)
+        json_array_append_new(judgement->reasons,
+                              json_sprintf("identity.mixed_stacks: of %s, %s", which, mixed));
 }
 
 /* A first look, a simulated device and a foreign worker are marked as such in both results. */
@@ -580,7 +581,8 @@ enum status comparability_judge(const json_t *a, const json_t *b, const json_t *
         weigh(&judgement, &finding);
     }
     weigh_self_declared(&judgement, a, b);
-    refuse_above_ceiling(&judgement, a, b);
+    refuse(&judgement, a, "a");
+    refuse(&judgement, b, "b");
     result = names ? conclude(&judgement) : NULL;
     if (result)
         *ret = result;

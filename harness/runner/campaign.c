@@ -183,6 +183,7 @@ void campaign_finish(struct campaign *campaign)
         free(campaign->cells[i].label);
         json_decref(campaign->cells[i].message);
         json_decref(campaign->cells[i].environment);
+        json_decref(campaign->cells[i].first);
         arm_spec_finish(&campaign->cells[i].spec);
     }
     free(campaign->cells);

@@ -15,6 +15,7 @@
 #include "harness/runner/maps.h"
 #include "harness/runner/progress.h"
 #include "harness/runner/trial.h"
+#include "protocols/same_stack.h"
 #include "protocols/serving/declared.h"
 #include "results/analysis/serving_rate.h"
 #include "results/analysis/serving_trace.h"
@@ -106,6 +107,20 @@ static enum status take_verified(const struct campaign *campaign, struct campaig
     if (status == STATUS_OK && verified)
         json_object_set(cell->message, "verified", verified);
     json_decref(verified);
+    return status;
+}
+
+/* What its trials are compared with: all are to have one stack. */
+static enum status find_first(const struct campaign *campaign, struct campaign_cell *cell,
+                              struct error *err)
+{
+    json_t *record = NULL;
+    enum status status =
+        cell->first ? STATUS_OK : store_cell_json(campaign->store, cell->row, &record, err);
+
+    if (record)
+        cell->first = json_incref(same_stack_first(json_object_get(record, "trials")));
+    json_decref(record);
     return status;
 }
 
@@ -203,11 +218,14 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
         summary->interrupted = asked_to_stop(options->wake_fd, 0);
         if (status == STATUS_OK && !summary->interrupted)
             status = take_verified(campaign, cell, err);
+        if (status == STATUS_OK && !summary->interrupted)
+            status = find_first(campaign, cell, err);
         if (status != STATUS_OK || summary->interrupted)
             break;
         request->sequence = trials[i].sequence;
         request->message = cell->message;
         request->environment = cell->environment;
+        request->first = cell->first;
         request->environment_changes = cell->spec.changes;
         request->root = cell->spec.root;
         request->named = cell->spec.worker;
@@ -288,72 +306,18 @@ static enum status read_environments(struct campaign *campaign, struct error *er
     return status;
 }
 
-#define VARIABLE "variable."
-
-/* Whether a reading is of a variable that a measurement depends on. */
-static bool is_setting(const char *reading)
-{
-    const char *name = reading + strlen(VARIABLE);
-
-    if (strncmp(reading, VARIABLE, strlen(VARIABLE)) != 0)
-        return false;
-    /* Of assay's own, most are about files and limits; a worker's digest is in the plan. */
-    return strncmp(name, "ASSAY_", 6) != 0 || !strncmp(name, "ASSAY_LIB_", 10) ||
-           !strcmp(name, "ASSAY_CC");
-}
-
-/* The first variable of `a` that is not the same in `b`; NULL: none. */
-static const char *other_variable(const json_t *a, const json_t *b)
-{
-    const char *name;
-    json_t *reading;
-
-    json_object_foreach((json_t *)a, name, reading)
-    {
-        if (is_setting(name) && !json_equal(json_object_get(reading, "value"),
-                                            json_object_get(json_object_get(b, name), "value")))
-            return name;
-    }
-    return NULL;
-}
-
 /* A vendor's library or a setting of it is a part of the measurement, as the program is. */
-static enum status check_variables(struct store *store, const struct campaign_cell *cell,
+static enum status check_variables(struct campaign *campaign, struct campaign_cell *cell,
                                    struct error *err)
 {
-    const char *name = NULL;
-    json_t *record, *trial;
-    const json_t *before = NULL;
-    size_t i;
-    enum status status = store_cell_json(store, cell->row, &record, err);
+    json_t *later = json_pack("{s:{s:O}}", "environment", "host", cell->environment);
+    enum status status = later ? find_first(campaign, cell, err)
+                               : error_set(err, STATUS_NO_MEMORY, "no memory for the campaign");
 
-    if (status != STATUS_OK)
-        return status;
-    json_array_foreach(json_object_get(record, "trials"), i, trial)
-    {
-        const char *end = json_string_value(json_object_get(trial, "status"));
-
-        if (!before && end && !strcmp(end, "ok"))
-            before = json_object_get(json_object_get(trial, "environment"), "host");
-    }
-    if (before)
-        name = other_variable(before, cell->environment);
-    if (before && !name)
-        name = other_variable(cell->environment, before);
-    if (name) {
-        const char *was =
-            json_string_value(json_object_get(json_object_get(before, name), "value"));
-        const char *is =
-            json_string_value(json_object_get(json_object_get(cell->environment, name), "value"));
-
-        status = error_set(err, STATUS_INVALID,
-                           "%s: the variable %s %s%s%s when its trials ran, and %s%s%s now: trials "
-                           "of two stacks make no one result; set it as it was, or measure anew",
-                           cell->label, name + strlen(VARIABLE), was ? "was \"" : "was not set",
-                           was ? was : "", was ? "\"" : "", is ? "is \"" : "is not set",
-                           is ? is : "", is ? "\"" : "");
-    }
-    json_decref(record);
+    if (status == STATUS_OK && cell->first &&
+        (status = same_stack_check(cell->first, later, err)) != STATUS_OK)
+        error_prefix(err, "%s", cell->label);
+    json_decref(later);
     return status;
 }
 
@@ -438,7 +402,7 @@ enum status campaign_run(struct campaign *campaign, const struct campaign_option
         status = read_environments(campaign, err);
     for (size_t i = 0; i < campaign->cell_count && campaign->resumed && pending.count > 0; i++)
         if (status == STATUS_OK && !summary.held)
-            status = check_variables(campaign->store, &campaign->cells[i], err);
+            status = check_variables(campaign, &campaign->cells[i], err);
     if (status != STATUS_OK || summary.held) {
         expected_finish(&expected);
         free(pending.trials);

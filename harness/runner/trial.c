@@ -118,15 +118,11 @@ static enum status handle_hello(struct watch *watch, const struct message *messa
     return STATUS_OK;
 }
 
-static int64_t trial_samples(const struct trial_record *record)
-{
-    return (int64_t)trial_record_samples(record, "wall_ns");
-}
-
 /* Was it measured as the protocol says? */
 static enum status judge_conduct(struct watch *watch, const struct message *end)
 {
     struct trial_record *record = &watch->record;
+    const int64_t samples = (int64_t)trial_record_samples(record, "wall_ns");
     enum status status;
 
     trial_record_conduct(record);
@@ -137,13 +133,16 @@ static enum status judge_conduct(struct watch *watch, const struct message *end)
                          ", and it had sent %" PRId64 " before its sync window_start",
                          end->window_first, record->conduct.warmup.samples);
     if (watch->handover.made > 0 && watch->handover.entries[watch->handover.made - 1].iteration <
-                                        trial_samples(record) * record->iterations_per_sample)
+                                        samples * record->iterations_per_sample)
         return error_set(&watch->error, STATUS_PROTOCOL,
                          "the worker's last outputs are of iteration %" PRId64
                          ", and its samples have more of them",
                          watch->handover.entries[watch->handover.made - 1].iteration);
     status = conduct_judge(&watch->protocol, &record->conduct, &watch->error);
-    return status == STATUS_OK ? trial_declared_end(watch->request, record, &watch->error) : status;
+    if (status == STATUS_OK)
+        status = trial_declared_end(watch->request, record, &watch->error);
+    return status == STATUS_OK ? trial_record_same_stack(record, watch->request, &watch->error)
+                               : status;
 }
 
 static void handle_end(struct watch *watch, const struct message *message)

@@ -28,8 +28,9 @@ struct trial_request {
         capacity; /* requests/s, measured in this campaign, that its rate is a share of; 0: none */
     int64_t silence_ns;        /* watchdog: longest silence of the worker */
     const json_t *environment; /* fixed readings, environment_read_fixed */
-    struct maps_cache *cache;  /* of library digests, one a campaign */
-    const char *worker;        /* of its program, by the plan (SHA-256); NULL or "": it says none */
+    const json_t *first;      /* the cell's first trial that is ok (same_stack.h); NULL: none yet */
+    struct maps_cache *cache; /* of library digests, one a campaign */
+    const char *worker;       /* of its program, by the plan (SHA-256); NULL or "": it says none */
     struct progress *progress; /* NULL: none */
     int wake_fd;               /* readable: the user wants to stop; -1: none */
     char *const

@@ -11,6 +11,7 @@
 #include "harness/runner/serving_plan.h"
 #include "harness/runner/telemetry_record.h"
 #include "harness/runner/trial.h"
+#include "protocols/same_stack.h"
 #include "protocols/serving/declared.h"
 #include "protocols/serving/request_log.h"
 
@@ -380,11 +381,46 @@ static void describe_component(struct trial_record *record, const struct maps_fi
         ret->has_digest = true;
         if (content->build_id[0])
             ret->build_id = content->build_id;
-        describe_package(record, file->path, ret);
     } else {
         ret->missing_reason = err.code == STATUS_CORRUPT ? "replaced or removed while mapped"
                                                          : status_meaning(err.code);
     }
+}
+
+static enum status add_named(struct trial_record *record, const struct maps_list *list,
+                             json_t *files, struct error *err)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        struct store_component file;
+        char hex[DIGEST_HEX_SIZE];
+
+        describe_component(record, &list->files[i], &file);
+        if (json_array_append_new(
+                files,
+                json_pack("{s:s, s:s, s:s?, s:s?, s:s?}", "path", file.path, "kind", file.kind,
+                          "sha256", file.has_digest ? digest_hex(&file.digest, hex) : NULL,
+                          "build_id", file.build_id, "version", file.version)) < 0)
+            return error_set(err, STATUS_NO_MEMORY, "no memory for the files of a trial");
+    }
+    return STATUS_OK;
+}
+
+enum status trial_record_same_stack(struct trial_record *record,
+                                    const struct trial_request *request, struct error *err)
+{
+    json_t *trial = json_pack("{s:[]}", "components");
+    json_t *files = json_object_get(trial, "components");
+    enum status status = STATUS_OK;
+
+    if (request->first)
+        status = add_named(record, &record->at_start, files, err);
+    if (request->first && status == STATUS_OK)
+        status = add_named(record, &record->at_end, files, err);
+    if (request->first && status == STATUS_OK &&
+        (status = same_stack_check(request->first, trial, err)) != STATUS_OK)
+        error_prefix(err, "stack");
+    json_decref(trial);
+    return status;
 }
 
 /* What the harness itself saw of the trial, for those who judge it again. */
@@ -407,8 +443,11 @@ static enum status add_components(struct trial_record *record, const struct maps
 
     if (!components)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the libraries of a trial");
-    for (size_t i = 0; i < list->count; i++)
+    for (size_t i = 0; i < list->count; i++) {
         describe_component(record, &list->files[i], &components[i]);
+        if (components[i].has_digest)
+            describe_package(record, list->files[i].path, &components[i]);
+    }
     if (list->count > 0)
         status =
             store_add_components(record->store, record->trial, at, components, list->count, err);

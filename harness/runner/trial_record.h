@@ -63,6 +63,10 @@ enum status trial_record_message(struct trial_record *record, const struct messa
 /* What the worker sent, once it says that it has ended: fills the rest of `conduct`. */
 void trial_record_conduct(struct trial_record *record);
 
+/* INVALID: "stack: ", and which of its files is another than the cell's first trial had. */
+enum status trial_record_same_stack(struct trial_record *record,
+                                    const struct trial_request *request, struct error *err);
+
 /* Makes durable what was stored so far. */
 enum status trial_record_commit(struct trial_record *record, struct error *err);
 

@@ -7,6 +7,7 @@
 #include "harness/core/text.h"
 #include "protocols/comparability.h"
 #include "protocols/finding.h"
+#include "protocols/same_stack.h"
 #include "results/store/foreign_worker.h"
 
 /* Fields under construction. */
@@ -88,13 +89,6 @@ static void add_device(struct fields *fields, const json_t *device)
     }
 }
 
-/* PoCL's own plug-ins are in a folder of that name, as its cache of compiled kernels may be. */
-static bool is_compiled_kernel(const char *path, const char *base)
-{
-    return strstr(path, "/kcache/") || strstr(path, "/.cache/") ||
-           (strstr(path, "/pocl/") && strncmp(base, "libpocl-", strlen("libpocl-")) != 0);
-}
-
 /* A folder of libraries that have nothing else in common, or one of an architecture in it. */
 static bool is_shared_folder(const char *path, size_t length)
 {
@@ -113,8 +107,7 @@ static bool is_shared_folder(const char *path, size_t length)
 }
 
 /* The package that a file belongs to, or the folder of one that belongs to none. */
-static void add_package(struct fields *fields, const char *prefix, const char *name,
-                        const json_t *component)
+static void add_package(struct fields *fields, const char *name, const json_t *component)
 {
     const char *path = json_string_value(json_object_get(component, "path"));
     const char *package = json_string_value(json_object_get(component, "package"));
@@ -127,48 +120,19 @@ static void add_package(struct fields *fields, const char *prefix, const char *n
     else if (!is_shared_folder(path, length))
         value = json_sprintf(COMPARABILITY_FOLDER "%.*s", (int)length, path);
     if (value)
-        set(fields, prefix, name, COMPARABILITY_PACKAGE, value);
+        set(fields, "", name, COMPARABILITY_PACKAGE, value);
 }
 
-/*
- * "/usr/lib/x/libpocl.so.2.10.0" is "library.libpocl", "/usr/bin/as" of kind compiler
- * "compiler.as", "nvidia.ko.xz" "driver.nvidia"; a driver's compiled kernel is "jit.NAME". A file
- * that could not be read is identified by its build-id or version.
- */
 static void add_component(struct fields *fields, const json_t *component)
 {
-    const char *path = json_string_value(json_object_get(component, "path"));
-    const char *kind = json_string_value(json_object_get(component, "kind"));
-    const json_t *value = json_object_get(component, "sha256");
-    const char *base = path ? strrchr(path, '/') : NULL;
-    const char *end, *prefix = "library.";
-    char name[256], family[32];
+    char name[SAME_STACK_NAME_SIZE];
+    const json_t *value;
 
-    if (!base)
+    if (!same_stack_name(component, name, &value))
         return;
-    base++;
-    end = strstr(base, ".so");
-    if (kind && strcmp(kind, "library") && strcmp(kind, "executable")) {
-        /* Files that belong to PoCL change with PoCL, and are not a separate factor. */
-        snprintf(family, sizeof(family), "%.30s.", strstr(path, "/share/pocl/") ? "pocl" : kind);
-        prefix = family;
-        end = strcmp(kind, "driver") ? NULL : strstr(base, ".ko");
-        if (!json_is_string(value))
-            value = json_object_get(component, "build_id");
-        if (!json_is_string(value))
-            value = json_object_get(component, "version");
-    } else if (is_compiled_kernel(path, base)) {
-        prefix = "jit.";
-    }
-    if (!end)
-        end = base + strlen(base);
-    if ((size_t)(end - base) >= sizeof(name))
-        end = base + sizeof(name) - 1;
-    memcpy(name, base, (size_t)(end - base));
-    name[end - base] = '\0';
-    set(fields, prefix, name, "", copy_or_null(value));
-    if (strcmp(prefix, "jit.") != 0)
-        add_package(fields, prefix, name, component);
+    set(fields, "", name, "", copy_or_null(value));
+    if (strncmp(name, "jit.", strlen("jit.")) != 0)
+        add_package(fields, name, component);
 }
 
 static void add_artifact(struct fields *fields, const json_t *artifact)
@@ -349,6 +313,17 @@ static void add_origin(struct fields *fields, const json_t *trials)
     set(fields, "identity.", "checks", "", json_string("made by assay"));
 }
 
+/* Set only where it is so: what says that its trials ran on several stacks. */
+static void add_mixed(struct fields *fields, const json_t *trials)
+{
+    struct error err = ERROR_INIT;
+    const enum status status = same_stack_check_all(trials, &err);
+
+    if (status == STATUS_INVALID)
+        set(fields, "identity.", "mixed_stacks", "", json_string(err.message));
+    fields->failed |= status == STATUS_NO_MEMORY;
+}
+
 /* Set only where it is so. */
 static void add_ceiling(struct fields *fields, const json_t *estimate)
 {
@@ -374,6 +349,7 @@ enum status fields_from_record(const json_t *record, json_t **ret, struct error 
     if (!fields.failed) {
         add_identity(&fields, record);
         add_ceiling(&fields, json_object_get(record, "estimate"));
+        add_mixed(&fields, json_object_get(record, "trials"));
         json_array_foreach(json_object_get(record, "trials"), i, trial)
         {
             const char *status = json_string_value(json_object_get(trial, "status"));

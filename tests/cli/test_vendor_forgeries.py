@@ -165,6 +165,31 @@ def conduct(**change):
     return record("trial", lambda body: body["facts"]["conduct"].update(change))
 
 
+def second_trial(owner, kind, references, change):
+    """Gives the second trial records of its own where it shares them with the first."""
+    number, trial = owner.bodies("trial")[1]
+    found = {owner.digest(body)[0].hex(): body for _, body in owner.bodies(kind)}
+    mine = references(trial)
+    for digest in {reference["record"] for reference in mine}:
+        new = owner.enter_before(number, {**found[digest], **change(found[digest])})
+        number += 1
+        for reference in mine:
+            if reference["record"] == digest:
+                reference.update(new)
+    owner.db.execute("UPDATE record SET body = ? WHERE id = ?", (verify_body.canonical(trial), number))
+
+
+def another_variable(owner):
+    second_trial(owner, "readings", lambda trial: [trial["environment"]["host"]], lambda body: {"readings": {
+        **body["readings"], "variable.LD_LIBRARY_PATH": {"source": "environ", "status": "measured", "value": "/opt"}}})
+
+
+def another_library(owner):
+    second_trial(owner, "stack", lambda trial: [stack["stack"] for stack in trial["stacks"]], lambda body: {
+        "components": [{**file, "sha256": "5a" * 32} if "/libc.so" in file["path"] else file
+                       for file in body["components"]]})
+
+
 # What is forged, and in which table both verifiers must find it.
 FORGERIES = {
     "bytes and rate times ten": (ten_times_the_bytes, "cell"),
@@ -233,6 +258,8 @@ FORGERIES = {
     "stack deleted": (without("stacks"), "trial"),
     "stack at the end deleted": (only("stacks", lambda stack: stack["at"] != "window_end"), "trial"),
     "device deleted": (without("device"), "trial"),
+    "another variable in the second trial": (another_variable, "cell"),
+    "another library in the second trial": (another_library, "cell"),
     "estimate deleted": (lambda owner: owner.drop("type = 'estimate'"), "cell"),
     "garbage in gap_ns": (samples("UPDATE series SET data = randomblob(length(data)) WHERE " + GAPS), "series"),
     "another sum of gap_ns": (samples("UPDATE series SET total = total + 1 WHERE " + GAPS), "series"),

@@ -136,6 +136,15 @@ class Forgery:
         self.project(projection, number, verify.Record(number, 1, leaf, body["type"], digest, salt, text))
         return {"record": digest.hex()}
 
+    def enter_before(self, number, body):
+        """Puts a record before another, whose number is then one more; a reference to it, for rewrite."""
+        for change in ("id = -id - 1, leaf = leaf + 1000000 WHERE id >= %d" % number, "id = -id WHERE id < 0"):
+            self.db.execute("UPDATE record SET " + change)
+        digest, salt, text = self.digest(body)
+        self.db.execute("INSERT INTO record (id, log, leaf, type, digest, salt, body) VALUES (?, 1, ?, ?, ?, ?, ?)",
+                        (number, -number, body["type"], digest, salt, text))
+        return {"record": digest.hex()}
+
     def project(self, projection, number, record):
         """Enters a record in all tables, or, where they cannot show it, in `record` alone."""
         row = (number, record.log, record.leaf, record.type, record.digest, record.salt, record.body)

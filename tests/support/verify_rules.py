@@ -388,7 +388,76 @@ class Trials:
                 self.wrong("cell", number, "its device is not of its backend")
 
 
+def name_of(path, kind):
+    """What a file is called whatever its version and folder; None: nothing, or a compiled kernel."""
+    base = path.rpartition("/")[2]
+    if "/" not in path or (kind in ("library", "executable") and (
+            "/kcache/" in path or "/.cache/" in path or ("/pocl/" in path and not base.startswith("libpocl-")))):
+        return None
+    if kind in ("library", "executable"):
+        return "library." + base.partition(".so")[0]
+    family = "pocl" if "/share/pocl/" in path else kind
+    return family + "." + (base.partition(".ko")[0] if kind == "driver" else base)
+
+
+class Stacks:
+    """What of a trial's surroundings is the same in all that are ok of a cell."""
+
+    def __init__(self, verifier):
+        self.verifier, self.sets, self.stacks = verifier, {}, {}
+
+    def variables(self, readings):
+        if readings not in self.sets:
+            self.sets[readings] = {
+                name[9:]: json.loads(body).get("value") for name, body in self.verifier.ask(
+                    "SELECT r.name, r.body FROM reading_member m JOIN reading r ON r.id = m.reading WHERE"
+                    " m.reading_set = ? AND r.name GLOB 'variable.*'", readings)
+                if not name[9:].startswith("ASSAY_") or name[9:].startswith("ASSAY_LIB_") or name[9:] == "ASSAY_CC"}
+        return self.sets[readings]
+
+    def files(self, stacks):
+        if stacks not in self.stacks:
+            found = self.stacks[stacks] = {}
+            for stack in stacks:
+                for path, kind, *values in self.verifier.ask(
+                        "SELECT c.path, c.kind, c.sha256, c.build_id, c.version FROM stack_member m JOIN component c"
+                        " ON c.id = m.component WHERE m.stack = ?", stack):
+                    mapped = kind in ("library", "executable")
+                    known = [value for value in values[:1 if mapped else 3] if value is not None]
+                    found.setdefault(name_of(path, kind), set()).add(known[0] if known else None)
+            found.pop(None, None)
+        return self.stacks[stacks]
+
+    def run(self):
+        first = {}
+        for cell, trial, readings in self.verifier.ask(
+                "SELECT t.cell, t.id, n.readings FROM trial t JOIN trial_end e ON e.trial = t.id AND e.status = 'ok'"
+                " JOIN environment n ON n.trial = t.id AND n.at = 'host' ORDER BY t.cell, t.sequence, t.attempt"):
+            stacks = tuple(row[0] for row in self.verifier.ask(
+                "SELECT DISTINCT stack FROM trial_stack WHERE trial = ? ORDER BY stack", trial))
+            (was, had) = first.setdefault(cell, (readings, stacks))
+            for name, one, two in self.other(was, readings, had, stacks):
+                self.verifier.wrong("trial", "cell", cell, "%s was %s, and is %s in trial %d" % (name, one, two, trial))
+
+    def other(self, was, now, had, has):
+        """(name, value, value) of what differs."""
+        if was != now:
+            one, two = self.variables(was), self.variables(now)
+            for name in set(one) | set(two):
+                values = [side.get(name) for side in (one, two)]
+                withheld = any(name in side and side[name] is None for side in (one, two))
+                if not withheld and values[0] != values[1]:
+                    yield name, *values
+        if had != has:
+            one, two = self.files(had), self.files(has)
+            for name in set(one) & set(two):
+                before, after = one[name] - two[name], two[name] - one[name]
+                if before and after and None not in one[name] | two[name]:
+                    yield name, before, after
+
+
 def check(verifier):
     cells(verifier)
     Trials(verifier).run()
+    Stacks(verifier).run()
     verify_schedule.check(verifier, Content(verifier), decode)

@@ -391,19 +391,24 @@ static void test_rules(void **state)
 }
 
 /* Of either result, and of both. */
-static void test_above_ceiling(void **state)
+static void test_refused_by_name(void **state)
 {
+    static const char *const names[] = {"identity.above_ceiling", "identity.mixed_stacks"};
+
     (void)state;
-    for (int of = 1; of < 4; of++) {
+    for (int of = 1; of < 2 * 4; of++) {
+        const char *name = names[of / 4];
         json_t *a = fields(), *b = fields(), *judgement;
 
         if (of & 1)
-            json_object_set_new(a, "identity.above_ceiling", json_true());
+            json_object_set_new(a, name, json_string("why"));
         if (of & 2)
-            json_object_set_new(b, "identity.above_ceiling", json_true());
+            json_object_set_new(b, name, json_string("why"));
         judgement = judge(a, b, NULL);
-        assert_string_equal(member_text(judgement, "verdict"), "not_comparable");
-        assert_int_equal(json_array_size(json_object_get(judgement, "reasons")), of == 3 ? 2 : 1);
+        assert_string_equal(member_text(judgement, "verdict"),
+                            of % 4 ? "not_comparable" : "comparable");
+        assert_int_equal(json_array_size(json_object_get(judgement, "reasons")),
+                         (of & 1) + (of >> 1 & 1));
         json_decref(judgement);
         json_decref(a);
         json_decref(b);
@@ -427,7 +432,7 @@ int main(void)
         cmocka_unit_test(test_a_chosen_driver_has_its_versions),
         cmocka_unit_test(test_varied),
         cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_above_ceiling),
+        cmocka_unit_test(test_refused_by_name),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

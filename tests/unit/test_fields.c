@@ -96,9 +96,30 @@ static void test_who_measured(void **state)
                   "measured by a foreign worker: /w");
 }
 
+/* Trials that ran with different variables. */
+static void test_mixed_stacks(void **state)
+{
+    static const char *const values[] = {"1", "2"};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        json_t *record =
+            json_pack("{s:[{s:s, s:{s:{s:{s:s}}}}, {s:s, s:{s:{s:{s:s}}}}]}", "trials", "status",
+                      "ok", "environment", "host", "variable.OMP_X", "value", "1", "status", "ok",
+                      "environment", "host", "variable.OMP_X", "value", values[i]);
+        json_t *fields = NULL;
+
+        assert_int_equal(fields_from_record(record, &fields, NULL), STATUS_OK);
+        assert_int_equal(json_is_string(json_object_get(fields, "identity.mixed_stacks")), i);
+        json_decref(fields);
+        json_decref(record);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_components),
+                                       cmocka_unit_test(test_mixed_stacks),
                                        cmocka_unit_test(test_who_measured)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
