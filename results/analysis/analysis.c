@@ -381,7 +381,8 @@ static enum status add_window_telemetry(struct store *store, int64_t cell,
             (double)(parts->items[i].count - (size_t)parts->items[i].window_first) *
                 (double)parts->items[i].iterations,
             parts->items[i].good};
-    status = window_telemetry_add(store, cell, trials, parts->count, &counted, estimate, err);
+    status = window_telemetry_add(store, cell, last_of(parts), trials, parts->count, &counted,
+                                  estimate, err);
     free(trials);
     return status;
 }
@@ -455,7 +456,9 @@ static enum status add_seen(struct store *store, int64_t cell, const struct part
     for (size_t i = 0; i < parts->count && status == STATUS_OK; i++)
         status = seen_add_trial(store, parts->items[i].trial, parts->items[i].number,
                                 &estimate->findings, err);
-    return status == STATUS_OK ? seen_add_files(store, cell, &estimate->findings, err) : status;
+    return status == STATUS_OK
+               ? seen_add_files(store, cell, last_of(parts), &estimate->findings, err)
+               : status;
 }
 
 enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_trial,

@@ -17,13 +17,15 @@
 /* The reference loop's kernel is no artifact, so kernels are known by their folder as well. */
 #define FILES                                                                                      \
     "WITH stacks AS MATERIALIZED (SELECT DISTINCT s.stack FROM trial t JOIN trial_stack s ON"      \
-    " s.trial = t.id WHERE t.cell = ?1), mapped AS MATERIALIZED (SELECT DISTINCT lower(hex("       \
+    " s.trial = t.id WHERE t.cell = ?1 AND t.id <= ?2), mapped AS MATERIALIZED (SELECT DISTINCT "  \
+    "lower(hex("                                                                                   \
     "c.sha256)) AS sha256, c.manager, c.path FROM stacks s CROSS JOIN stack_member m ON m.stack"   \
     " = s.stack CROSS JOIN component c ON c.id = m.component WHERE c.sha256 IS NOT NULL AND"       \
     " c.kind IN ('library', 'executable')), made AS MATERIALIZED (SELECT lower(hex("               \
     "g.tool_digest)) AS sha256 FROM cell c JOIN campaign g ON g.id = c.campaign WHERE c.id = ?1"   \
     " UNION SELECT b.body ->> '$.binary' FROM (SELECT DISTINCT a.content FROM trial t JOIN"        \
-    " artifact a ON a.trial = t.id WHERE t.cell = ?1) a JOIN content b ON b.digest = a.content)"   \
+    " artifact a ON a.trial = t.id WHERE t.cell = ?1 AND t.id <= ?2) a JOIN content b ON "         \
+    "b.digest = a.content)"                                                                        \
     " SELECT count(DISTINCT sha256) FROM mapped WHERE manager IS NULL AND NOT EXISTS (SELECT 1"    \
     " FROM made WHERE made.sha256 = mapped.sha256) AND path NOT LIKE '%/assay/kcache/%' HAVING"    \
     " EXISTS (SELECT 1 FROM mapped WHERE manager IS NOT NULL)"
@@ -77,8 +79,9 @@ static void add_files(sqlite3_stmt *row, int64_t number, struct finding_list *fi
         finding_add(findings, FINDING_NO_PACKAGE, number, NULL, &files);
 }
 
-/* Calls `add` with each row that the query gives for `id`. */
-static enum status each_row(struct store *store, const char *sql, int64_t id, int64_t number,
+/* Calls `add` with each row that the query gives for `id`, and for trials up to `last`. */
+static enum status each_row(struct store *store, const char *sql, int64_t id, int64_t last,
+                            int64_t number,
                             void (*add)(sqlite3_stmt *, int64_t, struct finding_list *),
                             struct finding_list *findings, struct error *err)
 {
@@ -88,6 +91,8 @@ static enum status each_row(struct store *store, const char *sql, int64_t id, in
 
     if (rc == SQLITE_OK)
         rc = sqlite3_bind_int64(row, 1, id);
+    if (rc == SQLITE_OK && sqlite3_bind_parameter_count(row) > 1)
+        rc = sqlite3_bind_int64(row, 2, last);
     while (rc == SQLITE_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
         add(row, number, findings);
         rc = SQLITE_OK;
@@ -101,15 +106,16 @@ static enum status each_row(struct store *store, const char *sql, int64_t id, in
 enum status seen_add_trial(struct store *store, int64_t trial, int64_t number,
                            struct finding_list *findings, struct error *err)
 {
-    const enum status status = each_row(store, CONDUCT, trial, number, add_clocks, findings, err);
+    const enum status status =
+        each_row(store, CONDUCT, trial, 0, number, add_clocks, findings, err);
 
     return status == STATUS_OK
-               ? each_row(store, PRELOADS, trial, number, add_preload, findings, err)
+               ? each_row(store, PRELOADS, trial, 0, number, add_preload, findings, err)
                : status;
 }
 
-enum status seen_add_files(struct store *store, int64_t cell, struct finding_list *findings,
-                           struct error *err)
+enum status seen_add_files(struct store *store, int64_t cell, int64_t last_trial,
+                           struct finding_list *findings, struct error *err)
 {
-    return each_row(store, FILES, cell, 0, add_files, findings, err);
+    return each_row(store, FILES, cell, last_trial, 0, add_files, findings, err);
 }

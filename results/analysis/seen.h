@@ -17,11 +17,11 @@ enum status seen_add_trial(struct store *store, int64_t trial, int64_t number,
                            struct finding_list *findings, struct error *err);
 
 /*
- * Adds how many files that workers of the cell had mapped belong to no package: neither a
- * program's nor a kernel's that assay made. Nothing where no file has a package, as where no
- * package manager is known.
+ * Adds how many files that workers of the cell had mapped, in trials up to a row, belong to no
+ * package: neither a program's nor a kernel's that assay made. Nothing where no file has a package,
+ * as where no package manager is known.
  */
-enum status seen_add_files(struct store *store, int64_t cell, struct finding_list *findings,
-                           struct error *err);
+enum status seen_add_files(struct store *store, int64_t cell, int64_t last_trial,
+                           struct finding_list *findings, struct error *err);
 
 #endif

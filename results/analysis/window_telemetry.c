@@ -353,39 +353,43 @@ static enum status add_energy(const struct window_telemetry_view *views, size_t 
 /* ---- libraries that differ between trials ---- */
 
 /* Most often all trials have one stack, which is quickly checked. */
-static bool has_one_stack(struct store *store, int64_t cell)
+static bool has_one_stack(struct store *store, int64_t cell, int64_t last_trial)
 {
     sqlite3_stmt *select = NULL;
     bool one = store_prepare(store,
                              "SELECT count(DISTINCT s.stack) FROM trial t JOIN trial_stack s"
-                             " ON s.trial = t.id WHERE t.cell = ?1",
+                             " ON s.trial = t.id WHERE t.cell = ?1 AND t.id <= ?2",
                              &select) == SQLITE_OK &&
                sqlite3_bind_int64(select, 1, cell) == SQLITE_OK &&
+               sqlite3_bind_int64(select, 2, last_trial) == SQLITE_OK &&
                sqlite3_step(select) == SQLITE_ROW && sqlite3_column_int64(select, 0) <= 1;
 
     store_release(select);
     return one;
 }
 
-static enum status add_changes(struct store *store, int64_t cell, struct finding_list *findings,
-                               struct error *err)
+static enum status add_changes(struct store *store, int64_t cell, int64_t last_trial,
+                               struct finding_list *findings, struct error *err)
 {
     sqlite3_stmt *select = NULL;
     sqlite3 *db = store_connection(store);
     int rc;
 
-    if (has_one_stack(store, cell))
+    if (has_one_stack(store, cell, last_trial))
         return STATUS_OK;
     rc = store_prepare(
         store,
         "SELECT c.path, count(DISTINCT c.sha256) FROM trial t"
         " JOIN trial_stack s ON s.trial = t.id JOIN stack_member m ON m.stack = s.stack"
-        " JOIN component c ON c.id = m.component WHERE t.cell = ?1 AND c.sha256 IS NOT NULL"
+        " JOIN component c ON c.id = m.component WHERE t.cell = ?1 AND t.id <= ?2 AND c.sha256"
+        " IS NOT NULL"
         " GROUP BY c.path HAVING count(DISTINCT c.sha256) > 1 ORDER BY c.path",
         &select);
 
     if (rc == SQLITE_OK)
         rc = sqlite3_bind_int64(select, 1, cell);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_int64(select, 2, last_trial);
     while (rc == SQLITE_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
         finding_add(findings, FINDING_FILE_CHANGED, 0, (const char *)sqlite3_column_text(select, 0),
                     (double[]){(double)sqlite3_column_int(select, 1)});
@@ -445,13 +449,13 @@ static bool is_cpu(struct store *store, int64_t trial)
     return cpu;
 }
 
-enum status window_telemetry_add(struct store *store, int64_t cell,
+enum status window_telemetry_add(struct store *store, int64_t cell, int64_t last_trial,
                                  const struct window_telemetry_trial *trials, size_t count,
                                  const struct window_telemetry_work *work,
                                  struct estimate *estimate, struct error *err)
 {
     struct window_telemetry_view *views = NULL;
-    enum status status = add_changes(store, cell, &estimate->findings, err);
+    enum status status = add_changes(store, cell, last_trial, &estimate->findings, err);
 
     if (status != STATUS_OK || count == 0 || !has_telemetry(store, cell))
         return status;

@@ -39,9 +39,10 @@ struct window_telemetry_work {
  * names: the device's own, else the sum of the host's packages when the device is a CPU energy
  * [{part, channel, source, joules_per_iteration: {value, lo, hi}, reason, trials: [{trial_number,
  * joules, joules_by_power, seconds, reason}]}], one for each energy counter; value is null and
- * reason given where it gave none findings       what happened in the windows
+ * reason given where it gave none findings       what happened in the windows, and files that
+ * changed up to the row `last_trial`
  */
-enum status window_telemetry_add(struct store *store, int64_t cell,
+enum status window_telemetry_add(struct store *store, int64_t cell, int64_t last_trial,
                                  const struct window_telemetry_trial *trials, size_t count,
                                  const struct window_telemetry_work *work,
                                  struct estimate *estimate, struct error *err);
