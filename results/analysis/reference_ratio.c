@@ -5,7 +5,8 @@
 
 #include "results/analysis/window_telemetry_internal.h"
 
-double reference_ratio_of_trial(const struct reference_trial *trial, const int64_t *reference_ns)
+/* `reference_ns` has -1 where no pass was made. NAN: there is none. */
+static double ratio_of_trial(const struct reference_trial *trial, const int64_t *reference_ns)
 {
     double wall = 0, reference = 0;
     size_t passes = 0;
@@ -39,8 +40,7 @@ enum status reference_ratio_add(struct store *store, const struct reference_tria
         status =
             store_load_samples(store, trials[i].trial, "reference_ns", &reference_ns, &values, err);
         if (status == STATUS_OK) {
-            ratio = values == trials[i].count ? reference_ratio_of_trial(&trials[i], reference_ns)
-                                              : NAN;
+            ratio = values == trials[i].count ? ratio_of_trial(&trials[i], reference_ns) : NAN;
             if (isfinite(ratio))
                 logs[known++] = log(ratio);
         } else if (status == STATUS_NOT_FOUND) {

@@ -22,10 +22,6 @@ struct reference_trial {
     int64_t iterations;  /* of a sample */
 };
 
-/* From the values of one trial; `reference_ns` has `count`, -1 where no pass was made. NAN: none.
- */
-double reference_ratio_of_trial(const struct reference_trial *trial, const int64_t *reference_ns);
-
 /*
  * Sets the metric reference_ratio, with its interval between trials by t on the log, where every
  * trial has the series "reference_ns"; else there is none.

@@ -17,7 +17,8 @@
 
 #define CLOCKS_APART_NS INT64_C(60000000000) /* largest difference of two honest clocks */
 
-void ledger_append_body(struct text *out, const struct ledger_checkpoint *checkpoint)
+/* The body of a checkpoint's note, which is what is signed. */
+static void append_body(struct text *out, const struct ledger_checkpoint *checkpoint)
 {
     const struct note note = ledger_note_of(checkpoint);
 
@@ -37,7 +38,7 @@ enum status ledger_cosign(struct store *store, const struct ledger_checkpoint *c
     if (status != STATUS_OK)
         return status;
     text_init(&body);
-    ledger_append_body(&body, checkpoint);
+    append_body(&body, checkpoint);
     if (!text_ok(&body))
         status = error_set(err, STATUS_NO_MEMORY, "out of memory");
     if (status == STATUS_OK)
@@ -97,7 +98,7 @@ static enum status find_noted(struct store *store, const struct note_text *note,
     if (status != STATUS_OK)
         return status;
     text_init(&body);
-    ledger_append_body(&body, ret);
+    append_body(&body, ret);
     same = text_ok(&body) && body.length == note->length &&
            !memcmp(body.data, note->body, note->length);
     text_finish(&body);
@@ -187,7 +188,7 @@ static enum status take_lines(struct store *store, const struct ledger_checkpoin
     enum status status;
 
     text_init(&body);
-    ledger_append_body(&body, checkpoint);
+    append_body(&body, checkpoint);
     status = text_ok(&body) ? ledger_check_root(store, checkpoint, "no signature was stored", err)
                             : error_set(err, STATUS_NO_MEMORY, "out of memory");
     for (; status == STATUS_OK && note_next_line(&lines, &line, &good); count++)

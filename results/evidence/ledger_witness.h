@@ -10,9 +10,6 @@
 #include "results/evidence/ledger.h"
 #include "results/evidence/roster.h"
 
-/* The body of a checkpoint's note, which is what is signed. */
-void ledger_append_body(struct text *out, const struct ledger_checkpoint *checkpoint);
-
 /*
  * Signs a checkpoint as a witness, at this time. The root is computed again from the records:
  * CORRUPT when it differs, and nothing is signed. INVALID: this key has cosigned it already.

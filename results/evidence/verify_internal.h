@@ -197,10 +197,6 @@ enum status verify_trials(struct verify *verify, struct error *err);
 enum status verify_estimates(struct verify *verify, struct error *err);
 enum status verify_comparisons(struct verify *verify, struct error *err);
 
-/* verify_record.c: the salts of a record as its row has them: `salt` is the column. `ret_each` is
- * heap JSON, or NULL. False: they are of no form that salts have. */
-bool verify_read_salts(sqlite3_stmt *row, int salt, struct record_salts *ret, json_t **ret_each);
-
 /* Prepares on a connection; NULL after reporting the damage. */
 sqlite3_stmt *verify_prepare(struct verify *verify, sqlite3 *db, const char *sql,
                              enum verify_check check, const char *table);

@@ -8,7 +8,11 @@
 
 #define RECORDS_STEP 256
 
-bool verify_read_salts(sqlite3_stmt *row, int column, struct record_salts *ret, json_t **ret_each)
+/*
+ * The salts of a record as its row has them. `ret_each` is heap JSON, or NULL. False: they are of
+ * no form that salts have.
+ */
+static bool read_salts(sqlite3_stmt *row, int column, struct record_salts *ret, json_t **ret_each)
 {
     const void *bytes = sqlite3_column_blob(row, column);
     const int length = sqlite3_column_bytes(row, column);
@@ -75,7 +79,7 @@ static void check_record(struct verify_worker *worker, sqlite3_stmt *row)
     if (!type || (size_t)sqlite3_column_bytes(row, 1) != strlen(type->name))
         error_set(&err, status, "is of a type that this assay does not know: %.40s",
                   text_at(row, 1));
-    else if (!verify_read_salts(row, 3, &salts, &each))
+    else if (!read_salts(row, 3, &salts, &each))
         error_set(&err, status, "has no salt of the form that salts have");
     else
         status = record_digest(type, text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), &salts,

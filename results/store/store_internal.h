@@ -150,11 +150,10 @@ enum status statement_run(struct statement *statement, int64_t *ret_id, struct e
 void statement_end(struct statement *statement); /* takes one that never began */
 
 /*
- * The row as a new JSON object, keys from the column names. A suffix gives the form: "name:json" is
- * parsed, "name:bool", "name:iso" (utc_ns as text); other blobs become hex. NULL is null.
+ * All rows, as an array of objects with keys from the column names; ends the statement. A suffix
+ * gives the form: "name:json" is parsed, "name:bool", "name:iso" (utc_ns as text); other blobs
+ * become hex. NULL is null.
  */
-enum status statement_row_json(struct statement *statement, json_t **ret, struct error *err);
-/* All rows, as an array; ends the statement. */
 enum status statement_rows_json(struct statement *statement, json_t **ret, struct error *err);
 /* Value of the single integer that a SELECT gives; NOT_FOUND (no message) without a row. */
 enum status statement_single(struct statement *statement, int64_t *ret, struct error *err);

@@ -77,7 +77,7 @@ static enum status column_to_json(struct statement *statement, int column, const
     return *ret ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
-enum status statement_row_json(struct statement *statement, json_t **ret, struct error *err)
+static enum status row_json(struct statement *statement, json_t **ret, struct error *err)
 {
     json_t *row = json_object();
     enum status status = row ? STATUS_OK : STATUS_NO_MEMORY;
@@ -128,7 +128,7 @@ enum status statement_rows_json(struct statement *statement, json_t **ret, struc
         status = statement_step(statement, &more, err);
         if (status != STATUS_OK || !more)
             break;
-        status = statement_row_json(statement, &row, err);
+        status = row_json(statement, &row, err);
         if (status == STATUS_OK && json_array_append_new(rows, row) != 0)
             status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", statement->store->path);
     }
