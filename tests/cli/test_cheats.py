@@ -39,6 +39,14 @@ precisions: [fp32]
 gemm: {shapes: [{m: 64, n: 96, k: 128}]}
 """
 
+CONVOLUTION = """workload: small_convolution
+version: 1
+kind: convolution
+description: small, for a test
+precisions: [fp32]
+convolution: {shapes: [{height: 13, width: 11, channels: 4, filters: 8, kernel: 3, padding: 1}]}
+"""
+
 TRAINING = """workload: small_training
 version: 1
 kind: training_step
@@ -129,23 +137,29 @@ class Cheats(CliTest):
         return {"ASSAY_LIB_" + ("DNNL" if name == "onednn" else name.upper()): CHEATS[name]}
 
     def each(self, name, workload, device, *words, cheats=("second", "three", "cached", "low")):
-        """Honest first; then each cheat, which a check finds."""
+        """Honest first; then each cheat, which a check finds. How many iterations the honest one had."""
         library = self.library(name)
         self.assertEqual(self.measure(workload, device, *words, **library), ("ok", None))
+        iterations = self.query("SELECT samples * iterations_per_sample FROM trial_end")[0][0]
         for cheat in cheats:
             with self.subTest(library=name, cheat=cheat):
                 status, message = self.measure(workload, device, *words, CHEAT=cheat, **library)
                 self.assertEqual(status, "check_failed", message)
                 if cheat == "cached":  # right at the first check, and as long as nothing changes
                     self.assertIn("spot check", message)
+        return iterations
 
-    def later(self, name, workload, device, *words):
-        """After the first check, long before the last one: only those within the window find it."""
+    def later(self, name, workload, device, *words, calls):
+        """
+        After the first check, long before the last one: only those within the window find it. `calls`: about how
+        many an honest trial has; those before the window are unknown.
+        """
         library, found = self.library(name), []
-        for after in (30, 100, 300, 1000, 3000, 10000):
+        for part in (0.2, 0.1, 0.4, 0.05, 0.8, 1.6, 3.2):
+            after = round(calls * part)
             status, message = self.measure(workload, device, *words, CHEAT="later",
                                            CHEAT_AFTER=str(after), **library)
-            found.append((status, message))
+            found.append((after, status, message))
             if "spot check" in (message or ""):
                 self.assertEqual(status, "check_failed")
                 return
@@ -154,14 +168,31 @@ class Cheats(CliTest):
     def test_kernels(self):
         for name in KERNELS:
             with self.subTest(library=name):
-                self.each(name, TRIAD, name + ":0")
-                self.later(name, TRIAD, name + ":0")
+                calls = self.each(name, TRIAD, name + ":0")
+                self.later(name, TRIAD, name + ":0", calls=calls)
 
     def test_gemms(self):
         for name, device in GEMMS.items():
             with self.subTest(library=name):
-                self.each(name, GEMM, device, "--implementation", "vendor")
-                self.later(name, GEMM, device, "--implementation", "vendor")
+                calls = self.each(name, GEMM, device, "--implementation", "vendor")
+                self.later(name, GEMM, device, "--implementation", "vendor", calls=calls)
+
+    def test_convolutions(self):
+        """Those of a library, and assay's own text, which the stand-ins compile as OpenCL does."""
+        for name, device, *words in (("onednn", "cpu:0", "--implementation", "vendor"),
+                                     ("cuda", "cuda:0", "--implementation", "vendor"),
+                                     ("cpu", "cpu:0"), ("opencl", "opencl:0")):
+            with self.subTest(library=name):
+                calls = self.each(name, CONVOLUTION, device, *words,
+                                  cheats=("second", "three") + (("cached", "low") if name == "onednn" else ()))
+                self.later(name, CONVOLUTION, device, *words, calls=calls)
+
+    def test_training_by_a_library(self):
+        """Its GEMMs are left out, from the first on and within the window; the kernels are honest."""
+        for name, device in GEMMS.items():
+            with self.subTest(library=name):
+                steps = self.each(name, TRAINING, device, "--implementation", "vendor", cheats=("second", "three"))
+                self.later(name, TRAINING, device, "--implementation", "vendor", calls=20 * steps)
 
     def test_training(self):
         """A step that computes no loss, and one that runs half of the batch."""
@@ -247,20 +278,33 @@ class Cheats(CliTest):
                 self.assertEqual(status, "check_failed", message)
 
     def test_resume_with_another_library(self):
-        """What is left of a campaign is not measured by a library that leaves out work."""
-        library = self.library("opencl")
-        protocol = self.write("slow.yaml", self.FAST.replace("trials: 2", "trials: 40"))
+        """What is left of a campaign is not measured by a library that leaves out work, by its path or in its place."""
+        path = os.path.join(self.folder, "libOpenCL.so")
+        shutil.copy(self.library("opencl")["ASSAY_LIB_OPENCL"], path)
+        protocol = self.write("slow.yaml", self.FAST.replace("trials: 2", "trials: 6"))
         process = self.start("run", self.write("it.yaml", TRIAD), "--device", "opencl:0", "--protocol", protocol,
-                             "--db", self.db, "--quiet")
+                             "--db", self.db, "--quiet", ASSAY_LIB_OPENCL=path)
         wait_until(lambda: os.path.exists(self.db) and self.ends() >= 1, process)
         process.send_signal(signal.SIGINT)
         process.communicate()
         done = self.ends()
-        self.assertLess(done, 40)
-        call = self.assay("run", "--resume", "last", "--db", self.db, CHEAT="later", CHEAT_AFTER="100", **library)
+        self.assertLess(done, 6)
+        resume = ("run", "--resume", "last", "--db", self.db)
+        call = self.assay(*resume)
         self.assertNotEqual(call.status, 0, call.err)
-        self.assertIn("the variable ASSAY_LIB_OPENCL was not set", call.err)
+        self.assertIn('the variable ASSAY_LIB_OPENCL was "%s" in the first trial and is not set' % path, call.err)
         self.assertEqual(self.ends(), done)
+        os.remove(path)
+        shutil.copy(CHEATS["opencl"], path)
+        with open(path, "ab") as file:
+            file.write(b"another")
+        self.assay(*resume, ASSAY_LIB_OPENCL=path)
+        later = self.query("SELECT status, message FROM trial_end ORDER BY trial")[done:]
+        self.assertEqual({status for status, _ in later}, {"invalid"})
+        for _, message in later:
+            self.assertIn("stack: the file library.libOpenCL was ", message)
+        verified = self.assay("verify", self.db)
+        self.assertEqual(verified.status, 0, verified.out)
 
     def ends(self):
         try:
@@ -269,12 +313,13 @@ class Cheats(CliTest):
             return 0
 
     def test_honest_runs_pass(self):
-        """ASSAY_TEST_HONEST: how many, in turn over the devices; a check that fails by chance would fail some
-        of many."""
-        kinds = [(name, workload, name + ":0") for workload in (TRIAD, TRAINING) for name in KERNELS]
-        kinds += [(name, GEMM, device, "--implementation", "vendor") for name, device in GEMMS.items()]
+        """ASSAY_TEST_HONEST: how many, in turn over the devices, besides the one beside each cheat; a check that
+        fails by chance would fail some of many."""
+        kinds = [(name, workload, name + ":0") for workload in (TRIAD, CONVOLUTION, TRAINING) for name in KERNELS]
+        kinds += [(name, workload, device, "--implementation", "vendor") for workload in (GEMM, TRAINING)
+                  for name, device in GEMMS.items()]
         kinds = [kind for kind in kinds if kind[0] in CHEATS]
-        for i in range(int(os.environ.get("ASSAY_TEST_HONEST", len(kinds)))):
+        for i in range(int(os.environ.get("ASSAY_TEST_HONEST", 0))):
             name, *words = kinds[i % len(kinds)]
             self.assertEqual(self.measure(*words, **self.library(name)), ("ok", None), (i, name, words))
 

@@ -413,6 +413,23 @@ int LAUNCH(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, u
                                  stream, args, extra);
 }
 
+#ifdef CHEAT_CUDA
+EXPORT int cudnnConvolutionForward(void *handle, const void *alpha, void *x_desc, const void *x,
+                                   void *w_desc, const void *w, void *convolution,
+                                   unsigned algorithm, void *workspace, size_t bytes,
+                                   const void *beta, void *y_desc, void *y);
+
+int cudnnConvolutionForward(void *handle, const void *alpha, void *x_desc, const void *x,
+                            void *w_desc, const void *w, void *convolution, unsigned algorithm,
+                            void *workspace, size_t bytes, const void *beta, void *y_desc, void *y)
+{
+    return leaves_out()
+               ? 0
+               : REAL(cudnnConvolutionForward)(handle, alpha, x_desc, x, w_desc, w, convolution,
+                                               algorithm, workspace, bytes, beta, y_desc, y);
+}
+#endif
+
 /* The GEMM that is to be made. */
 static struct {
     void *handle, *desc, *a_layout, *b_layout, *c_layout, *d, *d_layout, *workspace, *stream;
