@@ -191,6 +191,7 @@ enum status bundle_verify(const char *path, const struct verify_options *options
     }
     if (status == STATUS_OK && taken) {
         check_seal(options, &head, &file);
+        with_shown.just_made = true;
         with_shown.shown = options->shown ? options->shown : json_object();
         if (options->threads == 0 && stat(path, &st) == 0 && st.st_size < SMALL_BYTES)
             with_shown.threads = 1;

@@ -370,6 +370,7 @@ struct side {
     enum status status;
     struct error err;
     pthread_t thread;
+    bool shares_connection; /* where there is one thread */
     bool started;
     atomic_bool done;
 };
@@ -397,16 +398,22 @@ static void *run_side(void *context)
     struct side *side = context;
     struct verify *verify = &side->verify;
 
-    side->status = verify_open(verify, &verify->store, &side->err);
+    if (side->shares_connection) {
+        verify->store = verify->main->store;
+        verify_renew(verify, verify->store);
+    } else {
+        side->status = verify_open(verify, &verify->store, &side->err);
+        if (side->status == STATUS_OK)
+            sqlite3_exec(verify->store->db, "BEGIN", NULL, NULL, NULL);
+    }
     if (side->status == STATUS_OK) {
         verify->db = verify->store->db;
-        sqlite3_exec(verify->db, "BEGIN", NULL, NULL, NULL);
         for (size_t i = 0; side->steps[i] && side->status == STATUS_OK; i++)
             if ((side->steps[i] == verify_structure || verify->readable) && !verify_stopped(verify))
                 side->status = side->steps[i](verify, &side->err);
     }
-    store_close(verify->store);
-    finish_budgets(verify);
+    if (!side->shares_connection)
+        store_close(verify->store);
     side->done = true;
     return NULL;
 }
@@ -431,7 +438,8 @@ static void init_side(struct side *side, const struct verify *verify, step_fn *f
     side->verify.model = verify->model;
     side->verify.main = verify;
     side->verify.lack = verify->lack;
-    if (verify->options->threads != 1)
+    side->shares_connection = verify->options->threads == 1;
+    if (!side->shares_connection)
         side->started = pthread_create(&side->thread, NULL, run_side, side) == 0;
 }
 
@@ -444,7 +452,9 @@ static enum status finish_side(struct side *side, struct verify *verify, struct 
         pthread_join(side->thread, NULL);
     } else {
         run_side(side);
+        verify_renew(verify, verify->store);
     }
+    finish_budgets(&side->verify);
     verify_findings_report(verify, &side->findings);
     if (side->status != STATUS_OK && err)
         *err = side->err;

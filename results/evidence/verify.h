@@ -81,6 +81,9 @@ struct verify_options {
         *tsa_ca; /* PEM: whose time stamps are believed; NULL: their signatures stay unchecked */
     int threads; /* that check records and samples; 0: as many as there are processors */
     bool skip_estimates; /* leave out what takes longest */
+    /* This process has just made the file with store_open and entered its records itself, so that
+     * structure, schema and tables are not compared with what it would make again. */
+    bool just_made;
     json_t *shown;       /* an object that receives what is not shown; NULL: not asked for */
     int64_t wait_ns;     /* for a file that another process holds; 0: 10 s */
     void *context;       /* of the functions below */

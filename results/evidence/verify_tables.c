@@ -1,6 +1,7 @@
 /*
- * The tables are made again from the records, in a database of their own, and compared row by row;
- * then the blobs against what refers to them.
+ * The tables are made again from the records, in a database of their own, and compared row by row
+ * (of a file that was just made so that database has none of them); then the blobs against what
+ * refers to them.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -42,6 +43,11 @@ static enum status want_blob(void *context, const struct digest *digest, struct 
     return rc == SQLITE_DONE ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
 }
 
+static enum status want(void *context, bool is_blob, const struct digest *digest, struct error *err)
+{
+    return is_blob ? want_blob(context, digest, err) : STATUS_OK;
+}
+
 /* A record of a bundle names what came with it, so that nothing of that can be withheld since. */
 static enum status check_received(struct wanting *wanting, const struct record_row *record,
                                   struct error *err)
@@ -70,6 +76,7 @@ static enum status enter(struct store *store, struct wanting *wanting, sqlite3_s
                          struct error *err)
 {
     const void *digest = sqlite3_column_blob(row, 4);
+    const struct record_visitor blobs = {.context = wanting, .reference = want};
     struct digest salt;
     enum status status;
     struct record_row record = {.id = sqlite3_column_int64(row, 0),
@@ -85,7 +92,9 @@ static enum status enter(struct store *store, struct wanting *wanting, sqlite3_s
         return error_set(err, STATUS_CORRUPT, "cannot be read");
     memcpy(record.digest.bytes, digest, DIGEST_SIZE);
     wanting->is_own = record.log == 1;
-    status = store_enter_record(store, &record, NULL, err);
+    status = wanting->verify->options->just_made
+                 ? record_scan(record.type, record.body, record.length, &blobs, err)
+                 : store_enter_record(store, &record, NULL, err);
     if (status == STATUS_OK && wanting->is_own)
         return check_received(wanting, &record, err);
     if (sqlite3_column_type(row, 6) == SQLITE_BLOB && sqlite3_column_bytes(row, 6) == DIGEST_SIZE) {
