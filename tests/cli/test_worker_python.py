@@ -9,6 +9,18 @@ from assay_cli import CliTest, run_tests  # noqa: E402
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 PATTERN = os.path.join(ROOT, "tests", "support", "pattern_worker.py")
+TOKENS = os.path.join(ROOT, "tests", "support", "token_worker.py")
+GENERATION = """workload: made
+version: 1
+kind: generation
+description: a small transformer makes tokens
+precisions: [fp32]
+batches: [2]
+scenario: %s
+model: {layers: 2, heads: 2, width: 8, context: 16, vocabulary: 16, mlp_ratio: 2}
+generation: {prompt: 4, output: 5, measure: %s}
+data: {source: markov, successors: 4}
+"""
 WHEELS = "--wheels" in sys.argv
 
 
@@ -64,6 +76,41 @@ class Protocol(CliTest):
         for status, message in self.query("SELECT status, message FROM trial_end"):
             self.assertEqual(status, "unsupported", message)
             self.assertIn("hands over no inputs", message)
+
+    def generate(self, measure, scenario, **environment):
+        self.new_db()
+        return self.assay("run", self.write("made.yaml", GENERATION % (scenario, measure)), "--device", "cpu:0",
+                          "--protocol", self.write("evidence.yaml", self.EVIDENCE.replace("trials: 5", "trials: 1\nevidence: false")),
+                          "--db", self.db, ASSAY_WORKER=TOKENS, **environment)
+
+    def test_tokens(self):
+        """Of requests, prefills and steps, whose place follows from their number."""
+        for measure, scenario in (("request", "single_stream"), ("prefill", "offline"), ("decode", "offline"),
+                                  ("decode", "single_stream")):
+            call = self.generate(measure, scenario)
+            self.assertEqual(set(self.query("SELECT status, message FROM trial_end")), {("ok", None)}, call.err)
+            phases = {(phase, output) for phase, output in self.query("SELECT phase, output FROM verification")}
+            for phase in ("verify_before", "spot_check", "verify_after"):
+                self.assertLessEqual({(phase, output) for output in ("logits.live", "logits.top1", "tokens.greedy")},
+                                     phases)
+            self.assertEqual(self.assay("verify", self.db).status, 0)
+
+    def test_tokens_that_were_not_made(self):
+        for mode, measure, at, reason in (
+                ("skips", "request", "verify_before, iteration 1", "logits.last"),
+                ("skips", "decode", "verify_before, iteration 1", "logits.sampled"),
+                ("stale", "request", "spot_check", "logits.last"),
+                ("stale", "decode", "spot_check", "logits."),
+                ("kept", "request", "spot_check", "logits.last"),
+                ("other", "prefill", "verify_before, iteration 1", "logits.top1"),
+                ("foreign", "decode", "verify_before, iteration 1", "token 0 of sequence 0 is 1048576")):
+            with self.subTest(mode=mode, measure=measure):
+                call = self.generate(measure, "offline", TOKENS=mode)
+                self.assertEqual(call.status, 1, call.out)
+                for status, message in self.query("SELECT status, message FROM trial_end"):
+                    self.assertEqual(status, "check_failed", message)
+                    self.assertIn(f"the outputs handed over ({at}", message)
+                    self.assertIn(reason, message)
 
 
 class Frameworks(CliTest):

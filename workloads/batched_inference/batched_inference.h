@@ -121,6 +121,10 @@ double inference_tolerance(const struct workload_case *work, const char *output,
                            const char *metric);
 
 /* handover.c */
+/* inference_report of logits that another program handed over, all of which must be finite. */
+void inference_report_handed(const struct workload_case *work, const struct gpt2_device_plan *plan,
+                             const struct tensor *logits, const struct inference_findings *findings,
+                             struct check_sink *sink);
 extern const struct workload_handover inference_handover;
 
 /* spot_check.c */

@@ -85,40 +85,35 @@ static enum status compare(struct handed *handed, uint64_t drawn, bool whole, st
     return status;
 }
 
-static void check_live(const struct handed *handed, struct check_sink *sink)
+void inference_report_handed(const struct workload_case *work, const struct gpt2_device_plan *plan,
+                             const struct tensor *logits, const struct inference_findings *findings,
+                             struct check_sink *sink)
 {
+    struct gpt2_device model = {.plan = *plan};
+    struct inference_instance instance = {.gpt2 = {.base.work = *work, .model = &model}};
     struct workload_check live = {
         .output = "logits.live",
         .metric = "count",
         .reason = "every logit of the batch was written, and is a finite number",
-        .compared = tensor_elements(handed->logits),
+        .compared = tensor_elements(logits),
     };
 
     for (uint64_t i = 0; i < live.compared; i++)
-        live.error += !isfinite(element_decode(handed->logits->type, handed->logits->data, i));
+        live.error += !isfinite(element_decode(logits->type, logits->data, i));
     check_sink_report(sink, live, "logits that are no finite numbers");
-}
-
-static enum status report(struct handed *handed, struct check_sink *sink)
-{
-    struct gpt2_device model = {.plan = handed->plan};
-    struct inference_instance instance = {.gpt2 = {.base.work = *handed->work, .model = &model}};
-
-    check_live(handed, sink);
-    inference_report(&instance, &handed->findings, sink);
-    return sink->status;
+    inference_report(&instance, findings, sink);
 }
 
 static enum status judge(const struct workload_case *work, const uint64_t *secret,
                          const struct tensors *outputs, int64_t iteration, bool whole,
-                         workload_check_fn *report_check, void *context, struct error *err)
+                         workload_check_fn *report, void *context, struct error *err)
 {
     const struct inference_parameters *parameters = work->workload->parameters;
     struct handed handed = {.work = work, .plan = inference_plan(work)};
     const struct gpt2_device_plan *plan = &handed.plan;
     const uint64_t batch = plan->sequences * plan->length;
     const uint64_t shape[] = {plan->sequences, plan->length, plan->shape.vocabulary};
-    struct check_sink sink = {.report = report_check, .context = context, .err = err};
+    struct check_sink sink = {.report = report, .context = context, .err = err};
     int32_t *pool = malloc(GPT2_HANDOVER_POOL * batch * sizeof(*pool));
     float *weights = malloc(gpt2_array_length(&plan->shape) * sizeof(*weights));
     enum status status = pool && weights ? STATUS_OK : no_memory(err);
@@ -135,8 +130,10 @@ static enum status judge(const struct workload_case *work, const uint64_t *secre
         status = compare(&handed, (uint64_t)iteration + (secret ? *secret % plan->sequences : 0),
                          whole, err);
     }
-    if (status == STATUS_OK)
-        status = report(&handed, &sink);
+    if (status == STATUS_OK) {
+        inference_report_handed(work, plan, handed.logits, &handed.findings, &sink);
+        status = sink.status;
+    }
     free(weights);
     free(pool);
     return status;

@@ -315,5 +315,6 @@ const struct workload_kind workload_generation = {
     .artifacts = gpt2_instance_artifacts,
     .choices = gpt2_instance_choices,
     .facts = facts,
+    .handover = &generation_handover,
     .finish = finish,
 };

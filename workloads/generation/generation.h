@@ -11,6 +11,8 @@
 
 #include "workloads/batched_inference/batched_inference.h"
 
+struct gpt2_reference;
+
 enum generation_measure { GENERATION_REQUEST, GENERATION_PREFILL, GENERATION_DECODE };
 
 struct generation_parameters {
@@ -99,6 +101,12 @@ enum status generation_serve(struct workload_instance *base, const struct worklo
         .output = "tokens.greedy", .metric = "count",                                              \
         .reason = "the token taken is the first of the largest logits"                             \
     }
+/* Every token behind the `prompt`, `outputs` of them, against the reference's logits at its
+ * position.
+ */
+void generation_note_choices(const int32_t *text, uint64_t prompt, uint64_t outputs,
+                             const struct gpt2_reference *reference,
+                             struct inference_findings *findings);
 /* Counts a token that is not the logits' first largest. */
 void generation_check_choice(const float *logits, uint64_t vocabulary, int32_t token,
                              struct workload_check *check);
@@ -110,5 +118,8 @@ enum status generation_spot_check(struct workload_instance *base, uint64_t secre
                                   workload_check_fn *report, void *context, struct error *err);
 double generation_tolerance(const struct workload_case *work, const char *output,
                             const char *metric);
+
+/* handover.c */
+extern const struct workload_handover generation_handover;
 
 #endif

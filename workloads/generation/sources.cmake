@@ -1,2 +1,3 @@
 list(APPEND ASSAY_WORKLOAD_SOURCES
-    generation/generation.c generation/server.c generation/declare.c generation/verify.c generation/spot_check.c)
+    generation/generation.c generation/server.c generation/declare.c generation/verify.c generation/spot_check.c
+    generation/handover.c)

@@ -125,15 +125,15 @@ static enum status make_again(struct generation_instance *instance, struct repla
     return status;
 }
 
-/* Every token that was made, against the reference's logits at its position. */
-static void note_choices(const struct passage *text, const struct gpt2_reference *reference,
-                         struct inference_findings *findings)
+void generation_note_choices(const int32_t *text, uint64_t prompt, uint64_t outputs,
+                             const struct gpt2_reference *reference,
+                             struct inference_findings *findings)
 {
-    const uint64_t vocabulary = reference->shape.vocabulary, prompt = text->prompt;
+    const uint64_t vocabulary = reference->shape.vocabulary;
 
-    for (uint64_t i = 0; i < text->outputs; i++) {
+    for (uint64_t i = 0; i < outputs; i++) {
         const double *row = reference->logits + (prompt + i - 1) * vocabulary;
-        const uint64_t chosen = (uint64_t)text->tokens[prompt + i];
+        const uint64_t chosen = (uint64_t)text[prompt + i];
         uint64_t best = 0;
 
         for (uint64_t v = 1; v < vocabulary; v++)
@@ -173,7 +173,7 @@ static void compare(const struct generation_instance *instance, const struct pas
         generation_check_choice(row->logits, vocabulary, text->tokens[prompt + row->outputs - 1],
                                 greedy);
     }
-    note_choices(text, reference, findings);
+    generation_note_choices(text->tokens, text->prompt, text->outputs, reference, findings);
 }
 
 static void finish(struct passage *texts, uint64_t count)
@@ -261,7 +261,7 @@ static enum status compare_served(struct generation_instance *instance, uint64_t
         wanted--;
         status = refer(instance, slot, text.prompt + text.outputs - 1, &text, &reference, err);
         if (status == STATUS_OK)
-            note_choices(&text, reference, findings);
+            generation_note_choices(text.tokens, text.prompt, text.outputs, reference, findings);
         gpt2_reference_destroy(reference);
         free(text.tokens);
     }

@@ -269,6 +269,17 @@ class Work:
         self.mode = settings.get("mode")
         self.threads = settings.get("threads") or len(os.sched_getaffinity(0))
 
+    def read_model(self, dtype):
+        """Weights of the handover's file by name, loaded as `dtype`; sets the numbers of layers and heads."""
+        model = self.trial["workload"]["model"]
+        self.layers, self.heads = model["layers"], model["heads"]
+        return {name: self.load(entry, dtype) for name, entry in self.tensors.items()
+                if name not in ("tokens", "targets")}
+
+    def pool(self, entry):
+        """Batches of tokens, on the host: uploading one is part of the work."""
+        return to_numpy(entry)
+
     def synchronize(self):
         pass
 
@@ -303,6 +314,44 @@ class Work:
                 "vendor": cpu_word("vendor_id"), "uuid": None, "type": "cpu", "simulated": False,
                 "readings": {"device.driver_version": driver,
                              "device.memory": reading(memory, self.framework, "bytes")}}
+
+
+class Generation:
+    """
+    Tokens one after the other, the largest logit's, over a cache of keys and values that has room for a whole
+    request. Before a framework's class, which brings `begin()` (room for keys, values and text), `first(prompts)` and
+    `next(position)`: a pass over the prompts, and one over the token at that position of each sequence; each leaves
+    its last logits in `logits` and puts the token that they choose behind it. `made(count)` are the first chosen ones.
+    """
+
+    def prepare(self):
+        section = self.trial["workload"]["generation"]
+        self.prompt, self.measure = section["prompt"], section.get("measure", "request")
+        self.output = 1 if self.measure == "prefill" else section["output"]
+        self.iterations = 0
+        self.weights = self.read_model(self.dtype)
+        self.begin()
+        self.take(self.tensors)
+
+    def take(self, tensors):
+        self.prompts = self.pool(tensors["tokens"])
+        if self.measure == "decode":  # what came before the next step, which is no sample
+            self.make(self.prompts[0], 1 + self.iterations % (self.output - 1))
+
+    def make(self, prompts, outputs):
+        self.first(prompts)
+        for position in range(self.prompt, self.prompt + outputs - 1):
+            self.next(position)
+
+    def iterate(self, number):
+        self.iterations = number + 1
+        if self.measure == "decode":
+            self.next(self.prompt + number % (self.output - 1))
+        else:
+            self.make(self.prompts[number % len(self.prompts)], self.output)
+
+    def outputs(self):
+        return {"tokens": self.store(self.made(self.output)), "logits": self.store(self.logits)}
 
 
 # ---- arrays of numpy ----
