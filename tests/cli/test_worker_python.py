@@ -148,6 +148,14 @@ class Frameworks(CliTest):
             self.assertLess(errors["fp32 logits.last"], 1e-5)
             self.assertGreater(errors["bf16 logits.last"], 1e-3)
 
+    def generation(self, name):
+        for errors in self.measure(name, "gpt2_tiny_generation", "--batch", "4", "--precision", "fp32,bf16"):
+            self.assertLess(errors["fp32 logits.last"], 1e-5)
+            self.assertGreater(errors["bf16 logits.last"], 1e-3)
+            self.assertEqual((errors["fp32 tokens.greedy"], errors["bf16 tokens.greedy"]), (0, 0))
+        for errors in self.measure(name, self.write("decode.yaml", GENERATION % ("offline", "decode"))):
+            self.assertLess(errors["fp32 logits.blocks"], 1e-5)
+
     def training(self, name):
         for errors in self.measure(name, "gpt2_tiny_training_step"):
             self.assertLessEqual({f"fp32 {output}" for output in ("loss", "grad.wte", "grad.blocks", "adamw.parameters",
@@ -169,7 +177,7 @@ def add(name, part):
 
 
 for framework in ("pytorch", "jax", "tensorflow"):
-    for piece in ("prefill", "training", "products", "convolutions"):
+    for piece in ("prefill", "generation", "training", "products", "convolutions"):
         add(framework, piece)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A worker of assay that runs JAX: products, convolutions, prefill and training of GPT-2, compiled by XLA."""
+"""A worker of assay that runs JAX: products, convolutions; prefill, tokens and training of GPT-2."""
 
 import os
 
@@ -127,31 +127,34 @@ class Convolution(Jax):
 class Gpt2(Jax):
     """The model as workloads/models/gpt2.h describes it."""
 
-    def read_model(self, dtype):
-        model = self.trial["workload"]["model"]
-        self.layers, self.heads = model["layers"], model["heads"]
-        return {name: self.load(entry, dtype) for name, entry in self.tensors.items()
-                if name not in ("tokens", "targets")}
-
     def norm(self, x, gain, bias):
         wide = x.astype(self.np.float32)
         centred = wide - wide.mean(-1, keepdims=True)
         scale = self.jax.lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-5)
         return (centred * scale).astype(x.dtype) * gain + bias
 
-    def forward(self, w, tokens):
-        sequences, length = tokens.shape
-        width = w["wte"].shape[1]
-        x = w["wte"][tokens] + w["wpe"][:length]
+    def transform(self, w, x, attend):
+        """The layers; `attend` makes values of (layer, query, key, value), each (sequences, length, heads, ...)."""
+        sequences, length, width = x.shape
         for i in range(self.layers):
             h = f"h{i}."
             qkv = self.norm(x, w[h + "ln1.g"], w[h + "ln1.b"]) @ w[h + "attn.w"] + w[h + "attn.b"]
             q, k, v = (part.reshape(sequences, length, self.heads, -1) for part in self.np.split(qkv, 3, -1))
-            values = self.jax.nn.dot_product_attention(q, k, v, is_causal=True).reshape(sequences, length, width)
+            values = attend(i, q, k, v).reshape(sequences, length, width)
             x = x + (values @ w[h + "attn_proj.w"] + w[h + "attn_proj.b"])
             n = self.norm(x, w[h + "ln2.g"], w[h + "ln2.b"]) @ w[h + "fc.w"] + w[h + "fc.b"]
             x = x + (self.jax.nn.gelu(n, approximate=True) @ w[h + "fc_proj.w"] + w[h + "fc_proj.b"])
+        return x
+
+    def head(self, w, x):
         return self.norm(x, w["lnf.g"], w["lnf.b"]) @ w["wte"].T
+
+    def causal(self, _, q, k, v):
+        return self.jax.nn.dot_product_attention(q, k, v, is_causal=True)
+
+    def forward(self, w, tokens):
+        x = w["wte"][tokens] + w["wpe"][:tokens.shape[1]]
+        return self.head(w, self.transform(w, x, self.causal))
 
 
 class Prefill(Gpt2):
@@ -163,13 +166,61 @@ class Prefill(Gpt2):
         self.model = self.jax.jit(self.forward)
 
     def take(self, tensors):
-        self.pool = to_numpy(tensors["tokens"])  # on the host: uploading a batch is part of the work
+        self.batches = self.pool(tensors["tokens"])
 
     def iterate(self, number):
-        self.result = self.model(self.weights, self.pool[number % len(self.pool)])
+        self.result = self.model(self.weights, self.batches[number % len(self.batches)])
 
     def outputs(self):
         return {"logits": self.store(self.result)}
+
+
+class Generation(assay_worker.Generation, Gpt2):
+    """Keys and values in arrays as long as a request, given to each step for good, which masks what is ahead."""
+
+    def begin(self):
+        sequences, room, width = self.trial["batch"], self.prompt + self.output, self.weights["wte"].shape[1]
+        keys = self.np.zeros((sequences, room, self.heads, width // self.heads), self.dtype)
+        self.pairs = [(keys + 0, keys + 0) for _ in range(self.layers)]
+        self.text = self.np.zeros((sequences, room), self.np.int32)
+        self.first_pass = self.jax.jit(self.pass_over_prompts, donate_argnums=(1, 2))
+        self.next_pass = self.jax.jit(self.pass_over_token, donate_argnums=(1, 2))
+
+    def pass_over_prompts(self, w, cache, text, prompts):
+        def attend(layer, q, k, v):
+            cache[layer] = tuple(old.at[:, :self.prompt].set(new) for old, new in zip(cache[layer], (k, v)))
+            return self.causal(layer, q, k, v)
+
+        x = self.transform(w, w["wte"][prompts] + w["wpe"][:self.prompt], attend)
+        return self.choose(w, cache, text.at[:, :self.prompt].set(prompts), x, self.prompt)
+
+    def pass_over_token(self, w, cache, text, position):
+        seen = (self.np.arange(text.shape[1]) <= position)[None, None, None]
+
+        def attend(layer, q, k, v):
+            cache[layer] = tuple(self.jax.lax.dynamic_update_slice_in_dim(old, new, position, 1)
+                                 for old, new in zip(cache[layer], (k, v)))
+            return self.jax.nn.dot_product_attention(q, *cache[layer], mask=seen)
+
+        token = self.jax.lax.dynamic_slice_in_dim(text, position, 1, 1)
+        x = self.transform(w, w["wte"][token] + w["wpe"][position], attend)
+        return self.choose(w, cache, text, x, position + 1)
+
+    def choose(self, w, cache, text, x, behind):
+        logits = self.head(w, x[:, -1])
+        return cache, text.at[:, behind].set(logits.argmax(-1).astype(text.dtype)), logits
+
+    def keep(self, result):
+        self.result = self.pairs, self.text, self.logits = result
+
+    def first(self, prompts):
+        self.keep(self.first_pass(self.weights, self.pairs, self.text, prompts))
+
+    def next(self, position):
+        self.keep(self.next_pass(self.weights, self.pairs, self.text, position))
+
+    def made(self, count):
+        return self.text[:, self.prompt:self.prompt + count]
 
 
 class Training(Gpt2):
@@ -184,7 +235,7 @@ class Training(Gpt2):
         self.model = self.jax.jit(self.step, donate_argnums=0)
 
     def take(self, tensors):
-        self.pool, self.targets = to_numpy(tensors["tokens"]), to_numpy(tensors["targets"])
+        self.batches, self.targets = self.pool(tensors["tokens"]), self.pool(tensors["targets"])
 
     def loss_of(self, weights, tokens, targets):
         logits = self.forward({name: w.astype(self.dtype) for name, w in weights.items()}, tokens)
@@ -200,10 +251,10 @@ class Training(Gpt2):
         return new, gradients, loss
 
     def iterate(self, number):
-        at = number % len(self.pool)
+        at = number % len(self.batches)
         self.steps += 1
         step = numpy.array(assay_worker.adamw_step(self.trial, self.steps), numpy.float32)
-        self.result = self.model(self.state, self.pool[at], self.targets[at], step)
+        self.result = self.model(self.state, self.batches[at], self.targets[at], step)
         self.state, self.gradients, self.loss = self.result
 
     def arrays(self, lead):
@@ -218,7 +269,8 @@ class Training(Gpt2):
         return {**self.kept, **gradients, **self.arrays("next."), "loss": self.store(self.loss.reshape(1))}
 
 
-KINDS = {"gemm": Gemm, "convolution": Convolution, "batched_inference": Prefill, "training_step": Training}
+KINDS = {"gemm": Gemm, "convolution": Convolution, "batched_inference": Prefill, "generation": Generation,
+         "training_step": Training}
 
 if __name__ == "__main__":
     assay_worker.serve("jax 1", KINDS)

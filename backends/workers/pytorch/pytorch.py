@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A worker of assay that runs PyTorch: products, convolutions, prefill and training of GPT-2, eager or compiled."""
+"""A worker of assay that runs PyTorch: products, convolutions; prefill, tokens and training of GPT-2."""
 
 import sys
 
@@ -43,7 +43,7 @@ class Torch(assay_worker.Work):
         return tensor.reshape(shape).to(self.at, dtype=dtype, copy=True)
 
     def store(self, tensor):
-        names = {"float64": "F64", "float32": "F32", "bfloat16": "BF16", "float16": "F16"}
+        names = {"float64": "F64", "float32": "F32", "bfloat16": "BF16", "float16": "F16", "int32": "I32"}
         plain = tensor.detach().cpu().contiguous()
         return (names[str(plain.dtype).split(".")[1]], plain.shape,
                 plain.view(self.torch.uint8).numpy().tobytes() if "numpy" in sys.modules
@@ -149,58 +149,110 @@ class Gpt2(Torch):
     """The model as workloads/models/gpt2.h describes it."""
 
     def read_model(self, dtype):
-        model = self.trial["workload"]["model"]
-        self.layers, self.heads = model["layers"], model["heads"]
-        self.weights = {name: self.load(entry, dtype) for name, entry in self.tensors.items()
-                        if name not in ("tokens", "targets")}
+        weights = super().read_model(dtype)
         # A linear layer keeps (outputs, inputs).
-        self.turned = [name for name in self.weights if name.startswith("h") and name.endswith(".w")]
+        self.turned = [name for name in weights if name.startswith("h") and name.endswith(".w")]
         for name in self.turned:
-            self.weights[name] = self.weights[name].t().contiguous()
+            weights[name] = weights[name].t().contiguous()
+        return weights
 
-    def pool_of(self, entry):
+    def pool(self, entry):
         _, shape, data = entry
-        pool = self.torch.frombuffer(bytearray(data), dtype=self.torch.int32)
-        return pool.reshape(shape).long()  # on the host: uploading a batch is part of the work
+        return self.torch.frombuffer(bytearray(data), dtype=self.torch.int32).reshape(shape).long()
 
-    def forward(self, tokens):
+    def embed(self, tokens, position=0):
+        w = self.weights
+        return self.torch.nn.functional.embedding(tokens, w["wte"]) + w["wpe"][position:position + tokens.shape[1]]
+
+    def transform(self, x, attend):
+        """The layers; `attend` makes values of (layer, query, key, value), each (sequences, heads, length, ...)."""
         f, w = self.torch.nn.functional, self.weights
-        sequences, length = tokens.shape
-        width = w["wte"].shape[1]
-        x = f.embedding(tokens, w["wte"]) + w["wpe"][:length]
+        sequences, length, width = x.shape
         for i in range(self.layers):
             h = f"h{i}."
             n = f.layer_norm(x, (width,), w[h + "ln1.g"], w[h + "ln1.b"], 1e-5)
             qkv = f.linear(n, w[h + "attn.w"], w[h + "attn.b"])
             q, k, v = (part.view(sequences, length, self.heads, -1).transpose(1, 2)
                        for part in qkv.split(width, dim=2))
-            values = f.scaled_dot_product_attention(q, k, v, is_causal=True)
-            values = values.transpose(1, 2).reshape(sequences, length, width)
+            values = attend(i, q, k, v).transpose(1, 2).reshape(sequences, length, width)
             x = x + f.linear(values, w[h + "attn_proj.w"], w[h + "attn_proj.b"])
             n = f.layer_norm(x, (width,), w[h + "ln2.g"], w[h + "ln2.b"], 1e-5)
             n = f.gelu(f.linear(n, w[h + "fc.w"], w[h + "fc.b"]), approximate="tanh")
             x = x + f.linear(n, w[h + "fc_proj.w"], w[h + "fc_proj.b"])
-        x = f.layer_norm(x, (width,), w["lnf.g"], w["lnf.b"], 1e-5)
-        return f.linear(x, w["wte"])
+        return x
+
+    def head(self, x):
+        f, w = self.torch.nn.functional, self.weights
+        return f.linear(f.layer_norm(x, x.shape[-1:], w["lnf.g"], w["lnf.b"], 1e-5), w["wte"])
+
+    def causal(self, _, q, k, v):
+        return self.torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+    def forward(self, tokens):
+        return self.head(self.transform(self.embed(tokens), self.causal))
 
 
 class Prefill(Gpt2):
     """Logits of every position."""
 
     def prepare(self):
-        self.read_model(self.dtype)
+        self.weights = self.read_model(self.dtype)
         self.take(self.tensors)
         self.model = self.compiled(self.forward)
         self.logits = None
 
     def take(self, tensors):
-        self.pool = self.pool_of(tensors["tokens"])
+        self.batches = self.pool(tensors["tokens"])
 
     def iterate(self, number):
-        self.logits = self.model(self.pool[number % len(self.pool)].to(self.at))
+        self.logits = self.model(self.batches[number % len(self.batches)].to(self.at))
 
     def outputs(self):
         return {"logits": self.store(self.logits)}
+
+
+class Generation(assay_worker.Generation, Gpt2):
+    """Keys and values of a request in one array of each layer, of which a step reads what is there."""
+
+    def begin(self):
+        sequences, room, width = self.trial["batch"], self.prompt + self.output, self.weights["wte"].shape[1]
+        shape = (self.layers, 2, sequences, self.heads, room, width // self.heads)
+        self.pairs = self.torch.zeros(shape, dtype=self.dtype, device=self.at)
+        self.text = self.torch.zeros((sequences, room), dtype=self.torch.int64, device=self.at)
+        self.first_pass, self.next_pass = self.compiled(self.pass_over_prompts), self.compiled(self.pass_over_token)
+
+    def pass_over_prompts(self, prompts):
+        def attend(layer, q, k, v):
+            self.pairs[layer, 0, :, :, :self.prompt] = k
+            self.pairs[layer, 1, :, :, :self.prompt] = v
+            return self.causal(layer, q, k, v)
+
+        self.text[:, :self.prompt] = prompts
+        return self.choose(self.transform(self.embed(prompts), attend), self.prompt - 1)
+
+    def pass_over_token(self, position):
+        def attend(layer, q, k, v):
+            keys, values = self.pairs[layer, :, :, :, :position + 1]
+            keys[:, :, position] = k[:, :, 0]
+            values[:, :, position] = v[:, :, 0]
+            return self.torch.nn.functional.scaled_dot_product_attention(q, keys, values)
+
+        tokens = self.text[:, position:position + 1]
+        return self.choose(self.transform(self.embed(tokens, position), attend), position)
+
+    def choose(self, x, position):
+        logits = self.head(x[:, -1])
+        self.text[:, position + 1] = logits.argmax(-1)
+        return logits
+
+    def first(self, prompts):
+        self.logits = self.first_pass(prompts.to(self.at))
+
+    def next(self, position):
+        self.logits = self.next_pass(position)
+
+    def made(self, count):
+        return self.text[:, self.prompt:self.prompt + count].int()
 
 
 class Training(Gpt2):
@@ -209,7 +261,7 @@ class Training(Gpt2):
     def prepare(self):
         torch = self.torch
         torch.set_grad_enabled(True)
-        self.read_model(torch.float32)
+        self.weights = self.read_model(torch.float32)
         self.masters = {name: weight.requires_grad_() for name, weight in self.weights.items()}
         self.narrow = self.dtype != torch.float32
         if self.narrow:
@@ -227,20 +279,20 @@ class Training(Gpt2):
         self.model = self.compiled(self.loss_of)
 
     def take(self, tensors):
-        self.pool, self.targets = self.pool_of(tensors["tokens"]), self.pool_of(tensors["targets"])
+        self.batches, self.targets = self.pool(tensors["tokens"]), self.pool(tensors["targets"])
 
     def loss_of(self, tokens, targets):
         logits = self.forward(tokens).float()
         return self.torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
     def iterate(self, number):
-        at = number % len(self.pool)
+        at = number % len(self.batches)
         self.steps += 1
         for group in self.optimizer.param_groups:
             group["lr"] = assay_worker.learning_rate(self.trial, self.steps)
         for weight in self.weights.values():
             weight.grad = None
-        self.loss = self.model(self.pool[at].to(self.at), self.targets[at].to(self.at))
+        self.loss = self.model(self.batches[at].to(self.at), self.targets[at].to(self.at))
         self.loss.backward()
         if self.narrow:
             for name, master in self.masters.items():
@@ -273,7 +325,8 @@ class Training(Gpt2):
         return {**self.kept, **gradients, **self.arrays("next."), "loss": self.store(self.loss.detach().reshape(1))}
 
 
-KINDS = {"gemm": Gemm, "convolution": Convolution, "batched_inference": Prefill, "training_step": Training}
+KINDS = {"gemm": Gemm, "convolution": Convolution, "batched_inference": Prefill, "generation": Generation,
+         "training_step": Training}
 
 if __name__ == "__main__":
     assay_worker.serve("pytorch 1", KINDS)

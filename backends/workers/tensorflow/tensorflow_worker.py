@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A worker of assay that runs TensorFlow: products, convolutions, prefill and training of GPT-2, as graphs or by XLA."""
+"""A worker of assay that runs TensorFlow: products, convolutions; prefill, tokens and training of GPT-2."""
 
 import os
 
@@ -103,12 +103,6 @@ class Convolution(TensorFlow):
 class Gpt2(TensorFlow):
     """The model as workloads/models/gpt2.h describes it."""
 
-    def read_model(self, dtype):
-        model = self.trial["workload"]["model"]
-        self.layers, self.heads = model["layers"], model["heads"]
-        return {name: self.load(entry, dtype) for name, entry in self.tensors.items()
-                if name not in ("tokens", "targets")}
-
     def norm(self, x, gain, bias):
         tf = self.tf
         wide = tf.cast(x, tf.float32)
@@ -120,28 +114,39 @@ class Gpt2(TensorFlow):
         flat = self.tf.matmul(self.tf.reshape(x, (-1, width)), w[name + ".w"]) + w[name + ".b"]
         return self.tf.reshape(flat, (*x.shape[:-1], flat.shape[-1]))
 
-    def attention(self, qkv, mask):
+    def attention(self, q, k, v, mask):
         tf = self.tf
-        sequences, length, width = qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3
-        q, k, v = tf.unstack(tf.transpose(tf.reshape(
-            qkv, (sequences, length, 3, self.heads, width // self.heads)), (2, 0, 3, 1, 4)))
-        scores = tf.cast(tf.matmul(q, k, transpose_b=True), tf.float32) * (width // self.heads) ** -0.5
-        values = tf.matmul(tf.cast(tf.nn.softmax(scores + mask), v.dtype), v)
-        return tf.reshape(tf.transpose(values, (0, 2, 1, 3)), (sequences, length, width))
+        scores = tf.cast(tf.matmul(q, k, transpose_b=True), tf.float32) * q.shape[-1] ** -0.5
+        return tf.matmul(tf.cast(tf.nn.softmax(scores + mask), v.dtype), v)
 
-    def forward(self, w, tokens):
-        tf, length = self.tf, tokens.shape[1]
-        mask = tf.constant(numpy.triu(numpy.full((length, length), -1e30, numpy.float32), 1))
-        x = tf.gather(w["wte"], tokens) + w["wpe"][:length]
+    def transform(self, w, x, attend):
+        """The layers; `attend` makes values of (layer, query, key, value), each (sequences, heads, length, ...)."""
+        tf = self.tf
+        sequences, length, width = x.shape
         for i in range(self.layers):
             h = f"h{i}."
             qkv = self.linear(self.norm(x, w[h + "ln1.g"], w[h + "ln1.b"]), w, h + "attn")
-            x = x + self.linear(self.attention(qkv, mask), w, h + "attn_proj")
+            values = attend(i, *tf.unstack(tf.transpose(tf.reshape(
+                qkv, (sequences, length, 3, self.heads, width // self.heads)), (2, 0, 3, 1, 4))))
+            values = tf.reshape(tf.transpose(values, (0, 2, 1, 3)), (sequences, length, width))
+            x = x + self.linear(values, w, h + "attn_proj")
             n = self.linear(self.norm(x, w[h + "ln2.g"], w[h + "ln2.b"]), w, h + "fc")
             x = x + self.linear(tf.nn.gelu(n, approximate=True), w, h + "fc_proj")
-        x = self.norm(x, w["lnf.g"], w["lnf.b"])
-        logits = tf.matmul(tf.reshape(x, (-1, x.shape[-1])), w["wte"], transpose_b=True)
-        return tf.reshape(logits, (*tokens.shape, logits.shape[-1]))
+        return x
+
+    def head(self, w, x):
+        flat = self.tf.reshape(self.norm(x, w["lnf.g"], w["lnf.b"]), (-1, x.shape[-1]))
+        logits = self.tf.matmul(flat, w["wte"], transpose_b=True)
+        return self.tf.reshape(logits, (*x.shape[:-1], logits.shape[-1]))
+
+    def causal(self, _, q, k, v):
+        length = q.shape[-2]
+        mask = numpy.triu(numpy.full((length, length), -1e30, numpy.float32), 1)
+        return self.attention(q, k, v, self.tf.constant(mask))
+
+    def forward(self, w, tokens):
+        x = self.tf.gather(w["wte"], tokens) + w["wpe"][:tokens.shape[1]]
+        return self.head(w, self.transform(w, x, self.causal))
 
 
 class Prefill(Gpt2):
@@ -153,13 +158,65 @@ class Prefill(Gpt2):
         self.model = self.compiled(lambda tokens: self.forward(weights, tokens))
 
     def take(self, tensors):
-        self.pool = to_numpy(tensors["tokens"])  # uploading a batch is part of the work
+        self.batches = self.pool(tensors["tokens"])
 
     def iterate(self, number):
-        self.logits = self.model(self.tf.constant(self.pool[number % len(self.pool)]))
+        self.logits = self.model(self.tf.constant(self.batches[number % len(self.batches)]))
 
     def outputs(self):
         return {"logits": self.store(self.logits)}
+
+
+class Generation(assay_worker.Generation, Gpt2):
+    """Keys and values of a request in variables of its whole length; a step masks what is ahead of it."""
+
+    def begin(self):
+        tf = self.tf
+        sequences, room, width = self.trial["batch"], self.prompt + self.output, self.weights["wte"].shape[1]
+        shape = (sequences, self.heads, room, width // self.heads)
+        self.pairs = [[tf.Variable(tf.zeros(shape, self.dtype)) for _ in "kv"] for _ in range(self.layers)]
+        self.text = tf.Variable(tf.zeros((sequences, room), tf.int32))
+        self.first_pass, self.next_pass = self.compiled(self.pass_over_prompts), self.compiled(self.pass_over_token)
+
+    def pass_over_prompts(self, prompts):
+        tf, w = self.tf, self.weights
+
+        def attend(layer, q, k, v):
+            for old, new in zip(self.pairs[layer], (k, v)):
+                old.assign(tf.pad(new, [[0, 0], [0, 0], [0, self.output], [0, 0]]))
+            return self.causal(layer, q, k, v)
+
+        x = self.transform(w, tf.gather(w["wte"], prompts) + w["wpe"][:self.prompt], attend)
+        self.text.assign(tf.pad(prompts, [[0, 0], [0, self.output]]))
+        return self.choose(x, self.prompt)
+
+    def pass_over_token(self, position):
+        tf, w, places = self.tf, self.weights, self.tf.range(self.text.shape[1])
+        mask = tf.where(places <= position, 0.0, -1e30)
+
+        def attend(layer, q, k, v):
+            here = (places == position)[:, None]
+            return self.attention(q, *(old.assign(tf.where(here, new, old)).read_value()
+                                       for old, new in zip(self.pairs[layer], (k, v))), mask)
+
+        token = tf.gather(self.text, position, axis=1)[:, None]
+        return self.choose(self.transform(w, tf.gather(w["wte"], token) + w["wpe"][position], attend), position + 1)
+
+    def choose(self, x, behind):
+        tf = self.tf
+        logits = self.head(self.weights, x[:, -1])
+        chosen = tf.argmax(logits, -1, tf.int32)[:, None]
+        self.text.assign(tf.where(tf.range(self.text.shape[1]) == behind, chosen, self.text))
+        return logits
+
+    def first(self, prompts):
+        self.logits = self.first_pass(self.tf.constant(prompts))
+
+    def next(self, position):
+        self.logits = self.next_pass(self.tf.constant(position))
+
+    def made(self, count):
+        return self.text[:, self.prompt:self.prompt + count]
 
 
 class Training(Gpt2):
@@ -175,7 +232,7 @@ class Training(Gpt2):
         self.model = self.compiled(self.step)
 
     def take(self, tensors):
-        self.pool, self.targets = to_numpy(tensors["tokens"]), to_numpy(tensors["targets"])
+        self.batches, self.targets = self.pool(tensors["tokens"]), self.pool(tensors["targets"])
 
     def step(self, tokens, targets, step):
         tf = self.tf
@@ -193,10 +250,10 @@ class Training(Gpt2):
         return loss, gradients
 
     def iterate(self, number):
-        at = number % len(self.pool)
+        at = number % len(self.batches)
         self.steps += 1
         step = self.tf.constant(numpy.array(assay_worker.adamw_step(self.trial, self.steps), numpy.float32))
-        self.loss, self.gradients = self.model(self.tf.constant(self.pool[at]), self.tf.constant(self.targets[at]),
+        self.loss, self.gradients = self.model(self.tf.constant(self.batches[at]), self.tf.constant(self.targets[at]),
                                                step)
 
     def arrays(self, lead):
@@ -211,7 +268,8 @@ class Training(Gpt2):
         return {**self.kept, **gradients, **self.arrays("next."), "loss": self.store(self.tf.reshape(self.loss, [1]))}
 
 
-KINDS = {"gemm": Gemm, "convolution": Convolution, "batched_inference": Prefill, "training_step": Training}
+KINDS = {"gemm": Gemm, "convolution": Convolution, "batched_inference": Prefill, "generation": Generation,
+         "training_step": Training}
 
 if __name__ == "__main__":
     assay_worker.serve("tensorflow 1", KINDS)
