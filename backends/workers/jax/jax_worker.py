@@ -23,7 +23,7 @@ class Jax(assay_worker.Work):
         os.environ["JAX_PLATFORMS"] = self.backend
         import jax
 
-        self.jax, self.np, self.compiled = jax, jax.numpy, 0
+        self.jax, self.np, self.count = jax, jax.numpy, 0
         jax.config.update("jax_enable_x64", self.precision == "fp64")
         jax.config.update("jax_default_matmul_precision", "highest")  # fp32 is not tf32 or bf16
         jax.monitoring.register_event_duration_secs_listener(self.note)
@@ -36,10 +36,13 @@ class Jax(assay_worker.Work):
         self.result = None
 
     def note(self, event, _, **__):
-        self.compiled += event == "/jax/core/compile/backend_compile_duration"
+        self.count += event == "/jax/core/compile/backend_compile_duration"
 
     def compilations(self):
-        return self.compiled
+        return self.count
+
+    def compiled(self, function, *donated):
+        return self.jax.jit(function, donate_argnums=donated)
 
     def load(self, entry, dtype=None):
         return self.jax.device_put(self.np.asarray(to_numpy(entry), dtype), self.at)
@@ -69,59 +72,17 @@ class Jax(assay_worker.Work):
         return self.jax.config.jax_compilation_cache_dir
 
 
-class Gemm(Jax):
-    """C = A B, in every declared shape."""
-
-    def prepare(self):
-        self.names = assay_worker.shapes_of(self.tensors)
-        section = self.trial["workload"]["gemm"]
-        if section.get("result", "storage") != "storage":
-            raise Unsupported("JAX is asked for C in the type of the operands")
-        transposed = section.get("weights", "transposed") == "transposed"
-        self.b = {name: self.load(self.tensors["b" + name]) for name in self.names}
-        self.take(self.tensors)
-        self.result = {}
-        self.multiply = self.jax.jit(lambda a, b: self.np.matmul(a, b.T if transposed else b))
-
-    def take(self, tensors):
-        self.a = {name: self.load(tensors["a" + name]) for name in self.names}
-
-    def iterate(self, _):
-        for name in self.names:
-            self.result[name] = self.multiply(self.a[name], self.b[name])
-
-    def outputs(self):
-        return {"c" + name: self.store(c) for name, c in self.result.items()}
+class Gemm(assay_worker.Gemm, Jax):
+    def product(self, transposed):
+        return lambda a, b: self.np.matmul(a, b.T if transposed else b)
 
 
-class Convolution(Jax):
-    """Images and filters as they lie, channels last."""
-
-    def prepare(self):
-        self.names = assay_worker.shapes_of(self.tensors, "input")
-        section = self.trial["workload"]["convolution"]
-        if section.get("result", "storage") != "storage":
-            raise Unsupported("JAX is asked for the output in the type of the operands")
-        self.run = [self.jax.jit(self.layer(shape)) for shape in section["shapes"]]
-        self.weights = {name: self.load(self.tensors["weights" + name]) for name in self.names}
-        self.take(self.tensors)
-        self.result = {}
-
+class Convolution(assay_worker.Convolution, Jax):
     def layer(self, shape):
         return lambda x, w: self.jax.lax.conv_general_dilated(
             x, w, window_strides=[shape.get("stride", 1)] * 2, padding=[[shape.get("padding", 0)] * 2] * 2,
             rhs_dilation=[shape.get("dilation", 1)] * 2, feature_group_count=shape.get("groups", 1),
             dimension_numbers=("NHWC", "OHWI", "NHWC"))
-
-    def take(self, tensors):
-        self.images = {name: self.load(tensors["input" + name]) for name in self.names}
-
-    def iterate(self, _):
-        for name, run in zip(self.names, self.run):
-            self.result[name] = run(self.images[name], self.weights[name])
-
-    def outputs(self):
-        return {"output" + name: self.store(y) for name, y in self.result.items()}
 
 
 class Gpt2(Jax):
@@ -163,7 +124,7 @@ class Prefill(Gpt2):
     def prepare(self):
         self.weights = self.read_model(self.dtype)
         self.take(self.tensors)
-        self.model = self.jax.jit(self.forward)
+        self.model = self.compiled(self.forward)
 
     def take(self, tensors):
         self.batches = self.pool(tensors["tokens"])
@@ -183,8 +144,8 @@ class Generation(assay_worker.Generation, Gpt2):
         keys = self.np.zeros((sequences, room, self.heads, width // self.heads), self.dtype)
         self.pairs = [(keys + 0, keys + 0) for _ in range(self.layers)]
         self.text = self.np.zeros((sequences, room), self.np.int32)
-        self.first_pass = self.jax.jit(self.pass_over_prompts, donate_argnums=(1, 2))
-        self.next_pass = self.jax.jit(self.pass_over_token, donate_argnums=(1, 2))
+        self.first_pass = self.compiled(self.pass_over_prompts, 1, 2)
+        self.next_pass = self.compiled(self.pass_over_token, 1, 2)
 
     def pass_over_prompts(self, w, cache, text, prompts):
         def attend(layer, q, k, v):
@@ -232,7 +193,7 @@ class Training(Gpt2):
                       "v": {name: self.np.zeros_like(w) for name, w in weights.items()}}
         self.steps = 0
         self.take(self.tensors)
-        self.model = self.jax.jit(self.step, donate_argnums=0)
+        self.model = self.compiled(self.step, 0)
 
     def take(self, tensors):
         self.batches, self.targets = self.pool(tensors["tokens"]), self.pool(tensors["targets"])

@@ -280,6 +280,13 @@ class Work:
         """Batches of tokens, on the host: uploading one is part of the work."""
         return to_numpy(entry)
 
+    def section(self, name):
+        """Of the declaration, whose results must be stored as the operands are."""
+        section = self.trial["workload"][name]
+        if section.get("result", "storage") != "storage":
+            raise Unsupported(f"{self.framework} is asked for results in the type of the operands")
+        return section
+
     def synchronize(self):
         pass
 
@@ -316,10 +323,64 @@ class Work:
                              "device.memory": reading(memory, self.framework, "bytes")}}
 
 
+# ---- works of any framework, before its own class of Work, which has load(), store() and compiled() ----
+
+class Gemm:
+    """C = A B in every declared shape. A framework brings `product(transposed)`: the function of A and B."""
+
+    def prepare(self):
+        self.names, self.result = shapes_of(self.tensors), {}
+        self.multiply = self.compiled(self.product(self.section("gemm").get("weights", "transposed") == "transposed"))
+        self.b = {name: self.load(self.tensors["b" + name]) for name in self.names}
+        self.take(self.tensors)
+
+    def take(self, tensors):
+        self.a = {name: self.load(tensors["a" + name]) for name in self.names}
+
+    def iterate(self, _):
+        for name in self.names:
+            self.result[name] = self.multiply(self.a[name], self.b[name])
+
+    def outputs(self):
+        return {"c" + name: self.store(c) for name, c in self.result.items()}
+
+
+class Convolution:
+    """
+    Images and filters as they lie, channels last. A framework brings `layer(shape)`: the function of both; and where
+    its arrays lie otherwise `images(entry)` and `filters(entry)`, which load them, and `laid_out(y)`, the way back.
+    """
+
+    def prepare(self):
+        self.names, self.result = shapes_of(self.tensors, "input"), {}
+        self.run = [self.compiled(self.layer(shape)) for shape in self.section("convolution")["shapes"]]
+        self.weights = {name: self.filters(self.tensors["weights" + name]) for name in self.names}
+        self.take(self.tensors)
+
+    def images(self, entry):
+        return self.load(entry)
+
+    def filters(self, entry):
+        return self.load(entry)
+
+    def laid_out(self, y):
+        return y
+
+    def take(self, tensors):
+        self.x = {name: self.images(tensors["input" + name]) for name in self.names}
+
+    def iterate(self, _):
+        for name, run in zip(self.names, self.run):
+            self.result[name] = run(self.x[name], self.weights[name])
+
+    def outputs(self):
+        return {"output" + name: self.store(self.laid_out(y)) for name, y in self.result.items()}
+
+
 class Generation:
     """
     Tokens one after the other, the largest logit's, over a cache of keys and values that has room for a whole
-    request. Before a framework's class, which brings `begin()` (room for keys, values and text), `first(prompts)` and
+    request. A framework brings `begin()` (room for keys, values and text), `first(prompts)` and
     `next(position)`: a pass over the prompts, and one over the token at that position of each sequence; each leaves
     its last logits in `logits` and puts the token that they choose behind it. `made(count)` are the first chosen ones.
     """

@@ -89,60 +89,27 @@ class Torch(assay_worker.Work):
                 "threads": self.torch.get_num_threads()}
 
 
-class Gemm(Torch):
-    """C = A B, in every declared shape."""
-
-    def prepare(self):
-        self.names = assay_worker.shapes_of(self.tensors)
-        section = self.trial["workload"]["gemm"]
-        if section.get("result", "storage") != "storage":
-            raise Unsupported("PyTorch stores C in the type of the operands")
-        self.transposed = section.get("weights", "transposed") == "transposed"
-        self.b = {name: self.load(self.tensors["b" + name]) for name in self.names}
-        self.take(self.tensors)
-        self.c = {}
-        self.multiply = self.compiled(
-            (lambda a, b: self.torch.nn.functional.linear(a, b)) if self.transposed
-            else (lambda a, b: self.torch.matmul(a, b)))
-
-    def take(self, tensors):
-        self.a = {name: self.load(tensors["a" + name]) for name in self.names}
-
-    def iterate(self, _):
-        for name in self.names:
-            self.c[name] = self.multiply(self.a[name], self.b[name])
-
-    def outputs(self):
-        return {"c" + name: self.store(c) for name, c in self.c.items()}
+class Gemm(assay_worker.Gemm, Torch):
+    def product(self, transposed):
+        return ((lambda a, b: self.torch.nn.functional.linear(a, b)) if transposed
+                else (lambda a, b: self.torch.matmul(a, b)))
 
 
-class Convolution(Torch):
-    """Images and filters as they lie, channels last, which PyTorch has as strides."""
-
-    def prepare(self):
-        self.names = assay_worker.shapes_of(self.tensors, "input")
-        section = self.trial["workload"]["convolution"]
-        if section.get("result", "storage") != "storage":
-            raise Unsupported("PyTorch stores the output in the type of the operands")
-        self.run = [self.compiled(self.layer(shape)) for shape in section["shapes"]]
-        self.weights = {name: self.load(self.tensors["weights" + name]).permute(0, 3, 1, 2) for name in self.names}
-        self.take(self.tensors)
-        self.result = {}
+class Convolution(assay_worker.Convolution, Torch):
+    """Channels last are strides to PyTorch."""
 
     def layer(self, shape):
         return lambda x, w: self.torch.nn.functional.conv2d(
             x, w, stride=shape.get("stride", 1), padding=shape.get("padding", 0), dilation=shape.get("dilation", 1),
             groups=shape.get("groups", 1))
 
-    def take(self, tensors):
-        self.images = {name: self.load(tensors["input" + name]).permute(0, 3, 1, 2) for name in self.names}
+    def images(self, entry):
+        return self.load(entry).permute(0, 3, 1, 2)
 
-    def iterate(self, _):
-        for name, run in zip(self.names, self.run):
-            self.result[name] = run(self.images[name], self.weights[name])
+    filters = images
 
-    def outputs(self):
-        return {"output" + name: self.store(y.permute(0, 2, 3, 1)) for name, y in self.result.items()}
+    def laid_out(self, y):
+        return y.permute(0, 2, 3, 1)
 
 
 class Gpt2(Torch):

@@ -6,7 +6,7 @@ import os
 import numpy
 
 import assay_worker
-from assay_worker import Unsupported, from_numpy, to_numpy
+from assay_worker import from_numpy, to_numpy
 
 PRECISIONS = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "fp64": "float64"}
 
@@ -44,60 +44,22 @@ class TensorFlow(assay_worker.Work):
                 "threads": self.tf.config.threading.get_intra_op_parallelism_threads()}
 
 
-class Gemm(TensorFlow):
-    """C = A B, in every declared shape."""
-
-    def prepare(self):
-        self.names = assay_worker.shapes_of(self.tensors)
-        section = self.trial["workload"]["gemm"]
-        if section.get("result", "storage") != "storage":
-            raise Unsupported("TensorFlow is asked for C in the type of the operands")
-        transposed = section.get("weights", "transposed") == "transposed"
-        self.b = {name: self.load(self.tensors["b" + name]) for name in self.names}
-        self.take(self.tensors)
-        self.c = {}
-        self.multiply = self.compiled(lambda a, b: self.tf.matmul(a, b, transpose_b=transposed))
-
-    def take(self, tensors):
-        self.a = {name: self.load(tensors["a" + name]) for name in self.names}
-
-    def iterate(self, _):
-        for name in self.names:
-            self.c[name] = self.multiply(self.a[name], self.b[name])
-
-    def outputs(self):
-        return {"c" + name: self.store(c) for name, c in self.c.items()}
+class Gemm(assay_worker.Gemm, TensorFlow):
+    def product(self, transposed):
+        return lambda a, b: self.tf.matmul(a, b, transpose_b=transposed)
 
 
-class Convolution(TensorFlow):
-    """Images as they lie, channels last; filters last, too."""
+class Convolution(assay_worker.Convolution, TensorFlow):
+    """Filters are last, too."""
 
-    def prepare(self):
-        self.names = assay_worker.shapes_of(self.tensors, "input")
-        section = self.trial["workload"]["convolution"]
-        if section.get("result", "storage") != "storage":
-            raise Unsupported("TensorFlow is asked for the output in the type of the operands")
-        self.run = [self.compiled(self.layer(shape)) for shape in section["shapes"]]
-        self.weights = {name: self.tf.transpose(self.load(self.tensors["weights" + name]), (1, 2, 3, 0))
-                        for name in self.names}
-        self.take(self.tensors)
-        self.result = {}
+    def filters(self, entry):
+        return self.tf.transpose(self.load(entry), (1, 2, 3, 0))
 
     def layer(self, shape):
         beside = [shape.get("padding", 0)] * 2
         return lambda x, w: self.tf.nn.conv2d(x, w, strides=shape.get("stride", 1),
                                               padding=[[0, 0], beside, beside, [0, 0]],
                                               dilations=shape.get("dilation", 1))
-
-    def take(self, tensors):
-        self.images = {name: self.load(tensors["input" + name]) for name in self.names}
-
-    def iterate(self, _):
-        for name, run in zip(self.names, self.run):
-            self.result[name] = run(self.images[name], self.weights[name])
-
-    def outputs(self):
-        return {"output" + name: self.store(y) for name, y in self.result.items()}
 
 
 class Gpt2(TensorFlow):
