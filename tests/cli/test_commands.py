@@ -43,7 +43,8 @@ class Options(CliTest):
         for command in ("compare", "ab"):
             text = self.assay(command, "--help").out
             self.assertIn("--exit-status", text)
-            self.assertRegex(" ".join(text.split()), "0 where b is equivalent or faster, 1 where b is slower, 2")
+            self.assertRegex(" ".join(text.split()), "0 where b is equivalent or faster( .of servers not worse.)?, 1 where b is "
+                             "slower( .worse.)?, 2")
         self.assertIn("exit\\-status: slower", manual)
 
 
