@@ -25,7 +25,8 @@ enum { KEY_EXIT_STATUS = 0x300 };
 #define EXIT_STATUS_TEXT                                                                           \
     "The exit status is 0 whatever the verdict. With --exit-status it is 0 where b is equivalent " \
     "or faster (of servers not worse), 1 where b is slower (worse), 2 where the two do not "       \
-    "compare (or the arguments are wrong) and 3 where the comparison is inconclusive or has no numbers; 4 and above: the command "      \
+    "compare (or the arguments are wrong) and 3 where the comparison is inconclusive or has no "   \
+    "numbers; 4 and above: the command "                                                           \
     "itself failed. `assay gate` also allows a slowdown within its margin."
 
 /* Reads --margin, NULL where it is not given; the rest is the default. INVALID says what to write.

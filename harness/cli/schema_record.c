@@ -356,11 +356,13 @@ static const struct shape served = SHAPE_OBJECT_OF(served_members);
     {                                                                                              \
         "latency", &shape_comparison, MEMBER_OPTIONAL, "of paired servers: their mean latency"     \
     }
-static const struct member family_of_members[] = {
-    OPTIONAL("a", shape_string),        OPTIONAL("b", shape_string),
-    OPTIONAL("campaign", shape_string), MEMBER("size", shape_integer),
-    MEMBER("margin", shape_number),     OPTIONAL("by", shape_string),
-    {0}};
+static const struct member family_of_members[] = {OPTIONAL("a", shape_string),
+                                                  OPTIONAL("b", shape_string),
+                                                  OPTIONAL("campaign", shape_string),
+                                                  MEMBER("size", shape_integer),
+                                                  MEMBER("margin", shape_number),
+                                                  OPTIONAL("by", shape_string),
+                                                  {0}};
 static const struct shape family_of = SHAPE_OBJECT_OF(family_of_members);
 #define FAMILY_MEMBER MEMBER_SAYS("family", shape_integer, "comparisons that were judged together")
 static const struct member compared_members[] = {COMPARED_MEMBERS, {0}};

@@ -1,8 +1,8 @@
 /*
  * trial_declared - what is demanded of another program than assay's own worker, besides the clauses
- * of the protocol: that the work is of the process whose files are recorded, and, of a declared one, that it
- * is made of the packages that it was installed with and ran as the plan says. Each function
- * returns INVALID with what is wrong, its name first ("worker.device: ...").
+ * of the protocol: that the work is of the process whose files are recorded, and, of a declared
+ * one, that it is made of the packages that it was installed with and ran as the plan says. Each
+ * function returns INVALID with what is wrong, its name first ("worker.device: ...").
  */
 #ifndef ASSAY_RUNNER_TRIAL_DECLARED_H
 #define ASSAY_RUNNER_TRIAL_DECLARED_H

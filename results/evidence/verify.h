@@ -84,9 +84,9 @@ struct verify_options {
     /* This process has just made the file with store_open and entered its records itself, so that
      * structure, schema and tables are not compared with what it would make again. */
     bool just_made;
-    json_t *shown;       /* an object that receives what is not shown; NULL: not asked for */
-    int64_t wait_ns;     /* for a file that another process holds; 0: 10 s */
-    void *context;       /* of the functions below */
+    json_t *shown;   /* an object that receives what is not shown; NULL: not asked for */
+    int64_t wait_ns; /* for a file that another process holds; 0: 10 s */
+    void *context;   /* of the functions below */
     /* Called for each finding, in one thread. */
     void (*found)(void *context, const struct verify_finding *finding);
     /*
