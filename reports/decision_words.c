@@ -458,10 +458,15 @@ void decision_nearest_changes(const json_t *body, const json_t *ret[DECISION_NEA
 void decision_sure_words(struct text *out, const json_t *body)
 {
     const json_t *option;
-    size_t i;
+    size_t i, left = 0;
 
-    text_append(out, "an option counts as worse than another only where it is so for every value "
-                     "within the intervals of the measurements and the bounds of the prices.");
+    json_array_foreach(json_object_get(body, "options"), i, option) left +=
+        !strncmp(member_text(option, "standing"), "not_", 4);
+    text_append(out, left == 1 ? "it is the answer for every value within the intervals of the "
+                                 "measurements and the bounds of the prices."
+                               : "an option counts as worse than another only where it is so for "
+                                 "every value within the intervals of the measurements and the "
+                                 "bounds of the prices.");
     json_array_foreach(json_object_get(body, "options"), i, option)
     {
         if (member_text(option, "reason")[0])
