@@ -58,7 +58,7 @@ static bool is_setting(const char *reading)
            !strcmp(name, "ASSAY_CC");
 }
 
-/* A value as it is told: of a digest what tells it from others. */
+/* A value for the message; of a digest, its first 16 digits. */
 static void tell(char ret[256], const char *value, bool is_file)
 {
     if (is_file)

@@ -1,4 +1,4 @@
-/* Servers: changes of attainment and capacity in words, and the figures of both beside them. */
+/* Comparisons of servers: the change of attainment or capacity, and the figures of both servers. */
 #include <math.h>
 #include <stdlib.h>
 

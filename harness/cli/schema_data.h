@@ -97,7 +97,7 @@ SCHEMA_MAP(SCHEMA_DECLARATION)
     }
 
 /* Used by several commands. */
-extern const struct shape shape_readings, shape_amendments, shape_peaks, shape_precision,
-    shape_contract_power, shape_serving_power;
+extern const struct shape shape_readings, shape_amendments, shape_capacity, shape_peaks,
+    shape_precision, shape_contract_power, shape_serving_power;
 
 #endif

@@ -163,18 +163,10 @@ const struct shape schema_decide = SHAPE_OBJECT_OF(decide_members);
 
 /* ---- plan ---- */
 
-static const struct member plan_capacity_members[] = {MEMBER("state", shape_string),
-                                                      OR_NULL("value", shape_number),
-                                                      OR_NULL("lo", shape_number),
-                                                      OR_NULL("hi", shape_number),
-                                                      OR_NULL("met", shape_number),
-                                                      OR_NULL("missed", shape_number),
-                                                      {0}};
-static const struct shape plan_capacity = SHAPE_OBJECT_OF(plan_capacity_members);
 static const struct member plan_unit_members[] = {
     MEMBER("result", shape_string),
     OR_NULL("device", shape_string),
-    MEMBER_SAYS("capacity", plan_capacity, "requests/s within the limits"),
+    MEMBER_SAYS("capacity", shape_capacity, "requests/s within the limits"),
     {0}};
 static const struct shape plan_unit = SHAPE_OBJECT_OF(plan_unit_members);
 static const struct shape plan_units = SHAPE_LIST_OF(plan_unit);

@@ -299,15 +299,14 @@ static const struct member left_out_members[] = {
     MEMBER("trial", shape_integer), MEMBER("why", shape_string), {0}};
 static const struct shape left_out = SHAPE_OBJECT_OF(left_out_members);
 static const struct shape left_out_list = SHAPE_LIST_OF(left_out);
-/* Of a server at one of its rates: the capacity is over all of them. */
-static const struct member arm_capacity_members[] = {MEMBER("state", shape_string),
-                                                     OR_NULL("value", shape_number),
-                                                     OR_NULL("lo", shape_number),
-                                                     OR_NULL("hi", shape_number),
-                                                     OR_NULL("met", shape_number),
-                                                     OR_NULL("missed", shape_number),
-                                                     {0}};
-static const struct shape arm_capacity = SHAPE_OBJECT_OF(arm_capacity_members);
+static const struct member capacity_members[] = {MEMBER("state", shape_string),
+                                                 OR_NULL("value", shape_number),
+                                                 OR_NULL("lo", shape_number),
+                                                 OR_NULL("hi", shape_number),
+                                                 OR_NULL("met", shape_number),
+                                                 OR_NULL("missed", shape_number),
+                                                 {0}};
+const struct shape shape_capacity = SHAPE_OBJECT_OF(capacity_members);
 static const struct shape arm_figures = SHAPE_LIST_OF(rate);
 static const struct member arm_members[] = {
     MEMBER("id", shape_string),
@@ -324,7 +323,7 @@ static const struct member arm_members[] = {
     OR_NULL("counted", shape_integer),
     MEMBER("left_out", left_out_list),
     MEMBER_SAYS("figures", arm_figures, "of a server, what it is compared by; else empty"),
-    OR_NULL("capacity", arm_capacity),
+    OR_NULL("capacity", shape_capacity),
     {0}};
 static const struct shape arm = SHAPE_OBJECT_NAMED("arm", arm_members);
 static const struct shape arms = SHAPE_LIST_OF(arm);

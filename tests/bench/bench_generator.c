@@ -1,7 +1,7 @@
 /*
  * How late the generator of requests sends them, and what it adds to each: the time from the stamp
- * of its sending until a server that watches the ring has seen it. Beside it, what the machine
- * allows: a process on the same processor that only reads the clock, over the same schedule.
+ * of its sending until a server that polls the ring reads it. For comparison, the delay of a
+ * process on the same processor that only reads the clock, over the same schedule.
  *
  * usage: bench_generator RATE SECONDS. One line: rate, requests, lag p50, p99, p99.9, maximum, then
  * the same of what is added and of how late the bare clock was read, all in ns; then the

@@ -7,10 +7,11 @@
  * --wheels). A model that is no GPT-2 it runs by the fp64 reference of workloads/onnx.
  *
  * As OpenVINO does on processors that have it, it computes in bf16 (it rounds the outputs) unless
- * it is told not to. STAND_IN: "wrong": one element is; "skips": the last output is all zeros;
- * "fails": a run ends with an error; "bf16": reports that, whatever it was told; "narrow": computes
- * in that, and does not report it. A run on fewer processors than the harness may use, to which
- * threads of a real library would be confined, ends with an error. Results are marked as simulated.
+ * another precision is set. STAND_IN: "wrong": one element is; "skips": the last output is all
+ * zeros; "fails": a run ends with an error; "bf16": reports that, whatever it was told; "narrow":
+ * computes in that, and does not report it. A run on fewer processors than the harness may use, to
+ * which threads of a real library would be confined, ends with an error. Results are marked as
+ * simulated.
  */
 #include <sched.h>
 #include <stdarg.h>
