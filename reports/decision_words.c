@@ -45,39 +45,17 @@ void decision_question_words(struct text *out, const json_t *body)
 {
     const char *asked = member_text(json_object_get(body, "decision"), "question");
 
-    if (asked[0]) {
+    if (asked[0])
         text_append(out, asked);
-        return;
-    }
-    text_append_format(out,
-                       "Which of %zu options meets what is required, and is dominated by none?",
-                       json_array_size(json_object_get(body, "options")));
+    else
+        text_append_format(out,
+                           "Which of %zu options meets what is required, and is dominated by none?",
+                           json_array_size(json_object_get(body, "options")));
 }
 
-static void append_rest(struct text *out, const json_t *body)
-{
-    static const struct {
-        const char *standing, *one, *many;
-    } rest[] = {{"dominated", " is better in nothing and worse in something",
-                 " are better in nothing and worse in something"},
-                {"infeasible", " misses a requirement", " miss a requirement"}};
-
-    for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
-        struct text names;
-        size_t count;
-
-        text_init(&names);
-        count = append_options(&names, body, rest[i].standing);
-        if (count > 0)
-            text_append_format(out, "; %s%s", text_ok(&names) ? names.data : "",
-                               count == 1 ? rest[i].one : rest[i].many);
-        out->failed |= names.failed;
-        text_finish(&names);
-    }
-}
-
-/* ": goodput at least 40 requests/s is missed by all; the contract tender is missed by a, b" */
-static void append_missed(struct text *out, const json_t *body)
+/* After `before`: "goodput at least 40 requests/s is missed by all; the contract tender is missed
+ * by a, b" */
+static void append_missed(struct text *out, const json_t *body, const char *before)
 {
     const json_t *required = json_object_get(json_object_get(body, "decision"), "requirements");
     const json_t *options = json_object_get(body, "options"), *requirement, *option;
@@ -99,7 +77,7 @@ static void append_missed(struct text *out, const json_t *body)
                                    member_text(option, "name"));
         }
         if (count > 0 && text_ok(&names)) {
-            text_append(out, is_first ? ": " : "; ");
+            text_append(out, is_first ? before : "; ");
             decision_requirement_words(out, requirement);
             text_append_format(out, " is missed by %s",
                                count == json_array_size(options) ? "all" : names.data);
@@ -108,6 +86,22 @@ static void append_missed(struct text *out, const json_t *body)
         out->failed |= names.failed;
         text_finish(&names);
     }
+}
+
+/* The options that are not the answer, and why. */
+static void append_rest(struct text *out, const json_t *body)
+{
+    struct text names;
+    size_t count;
+
+    text_init(&names);
+    count = append_options(&names, body, "dominated");
+    if (count > 0)
+        text_append_format(out, "; %s %s better in nothing and worse in something",
+                           text_ok(&names) ? names.data : "", count == 1 ? "is" : "are");
+    append_missed(out, body, "; ");
+    out->failed |= names.failed;
+    text_finish(&names);
 }
 
 void decision_answer_words(struct text *out, const json_t *body)
@@ -121,7 +115,7 @@ void decision_answer_words(struct text *out, const json_t *body)
 
     if (!strcmp(verdict, "none")) {
         text_append(out, "No option meets what is required");
-        append_missed(out, body);
+        append_missed(out, body, ": ");
     } else if (!strcmp(verdict, "decided")) {
         append_options(out, body, "not_dominated");
         text_append(out, required ? ": it meets what is required, and no other that does is better "
@@ -362,20 +356,45 @@ static const char *standing_of(const json_t *body, const char *name)
     return "";
 }
 
-static void append_then(struct text *out, const char *now, const char *standing)
+/* "misses goodput at least 40 requests/s": by the requirement that the change is of, if one is. */
+static void append_missed_by(struct text *out, const json_t *body, const json_t *change)
 {
-    static const char *const words[][2] = {{"not_dominated", "is no longer ruled out"},
-                                           {"not_separable", "may be as good"},
-                                           {"dominated", "is ruled out by a better one"},
-                                           {"infeasible", "misses a requirement"}};
+    const json_t *list = json_object_get(json_object_get(body, "decision"), "requirements");
+    const json_t *requirement, *found = NULL;
+    size_t i, count = 0;
 
-    if (!strcmp(now, "not_separable") && !strcmp(standing, "not_dominated")) {
-        text_append(out, "is ruled out by none");
+    if (!strcmp(member_text(change, "what"), "limit")) {
+        text_append(out, "misses it");
         return;
     }
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        if (!strcmp(standing, words[i][0]))
-            text_append(out, words[i][1]);
+    json_array_foreach(list, i, requirement)
+    {
+        if (!strcmp(member_text(requirement, "figure"), member_text(change, "metric"))) {
+            found = requirement;
+            count++;
+        }
+    }
+    text_append(out, "misses ");
+    if (count == 1)
+        decision_requirement_words(out, found);
+    else
+        text_append(out, "a requirement");
+}
+
+static void append_then(struct text *out, const json_t *body, const json_t *change,
+                        const json_t *then)
+{
+    const char *option = member_text(then, "option"), *standing = member_text(then, "standing");
+    const bool was_open = !strcmp(standing_of(body, option), "not_separable");
+
+    text_append_format(out, "%s ", option);
+    if (!strcmp(standing, "infeasible"))
+        append_missed_by(out, body, change);
+    else if (!strcmp(standing, "not_dominated"))
+        text_append(out, was_open ? "is ruled out by none" : "is no longer ruled out");
+    else
+        text_append(out, !strcmp(standing, "dominated") ? "is ruled out by a better one"
+                                                        : "may be as good");
 }
 
 void decision_change_words(struct text *out, const json_t *body, const json_t *change)
@@ -393,7 +412,7 @@ void decision_change_words(struct text *out, const json_t *body, const json_t *c
     } else {
         text_append(out, " from ");
         append_digits(out, now / unit.factor);
-        text_append(out, " to ");
+        text_append_format(out, " to %s than ", factor > 1 ? "more" : "less");
         append_digits(out, now * factor / unit.factor);
         text_append_format(out, "%s%s, ", *unit.name ? " " : "", unit.name);
         append_factor(out, factor);
@@ -404,9 +423,8 @@ void decision_change_words(struct text *out, const json_t *body, const json_t *c
     }
     json_array_foreach(json_object_get(change, "then"), i, then)
     {
-        text_append_format(out, "%s %s ", i ? "," : ":", member_text(then, "option"));
-        append_then(out, standing_of(body, member_text(then, "option")),
-                    member_text(then, "standing"));
+        text_append(out, i ? ", " : ": ");
+        append_then(out, body, change, then);
     }
 }
 
@@ -535,10 +553,15 @@ static void append_next(struct text *out, const json_t *body, const json_t *chos
                            member_text(next, "name"));
 }
 
-/* " per million good tokens" of "cost_per_million_good_tokens". */
+/* " per million good tokens" of "cost_per_million_good_tokens", and what these are. */
 static void append_per(struct text *out, const json_t *figure)
 {
-    decision_spaced(out, member_text(figure, "name") + strlen("cost"));
+    const char *name = member_text(figure, "name");
+
+    decision_spaced(out, name + strlen("cost"));
+    if (strstr(name, "_good_"))
+        text_append(out, strstr(name, "_tokens") ? " (good: of requests that kept all limits)"
+                                                 : " (good: they kept all limits)");
 }
 
 bool decision_cost_words(struct text *out, const json_t *body)

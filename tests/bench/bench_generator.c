@@ -7,7 +7,6 @@
  * the same of what is added and of how late the bare clock was read, all in ns; then the
  * generator's processor, or "shared", and its scheduling.
  */
-#define _GNU_SOURCE
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -178,7 +178,7 @@ class OneTruth(CliTest):
             if row["value"] is None:
                 self.assertRegex(line, "no result|unsupported")
                 continue
-            figures = [field.split("±")[0].split(" -")[0].replace("no interval", "") for field in fields
+            figures = [re.split("±| -| over 1000 %|no interval", field)[0] for field in fields
                        if re.match(r"\(?[\d.]+ \S", field)]
             self.assert_figure(row, figures[-2] if row["metric"] != "iteration_time" else figures[0])
             self.assertIn(f"{row['grade'] or ''} {self.label(row)}".strip(), line)

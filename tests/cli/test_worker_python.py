@@ -1,6 +1,7 @@
 """Workers in Python: how their module speaks the protocol, and, with --wheels, what those frameworks
 compute that are installed (in ASSAY_WORKERS, else test-workers)."""
 
+import itertools
 import os
 import sys
 
@@ -21,6 +22,9 @@ model: {layers: 2, heads: 2, width: 8, context: 16, vocabulary: 16, mlp_ratio: 2
 generation: {prompt: 4, output: 5, measure: %s}
 data: {source: markov, successors: 4}
 """
+HONEST = {"batched_inference": ("gpt2_tiny_batched_inference", "4"), "generation": ("gpt2_tiny_generation", "4"),
+          "training_step": ("gpt2_tiny_training_step", "4"), "gemm": ("gemm_512", "1"),
+          "convolution": ("conv_resnet50_3x3_7", "1")}
 WHEELS = "--wheels" in sys.argv
 
 
@@ -170,6 +174,29 @@ class Frameworks(CliTest):
     def convolutions(self, name):
         for errors in self.measure(name, "conv_resnet50_3x3_7", "--precision", "fp32,bf16", "--batch", "1"):
             self.assertIn("bf16 output", errors)
+
+
+    def test_honest_trials_pass(self):
+        """ASSAY_TEST_HONEST: how many trials, in turn over all that is installed and what it runs, must all be ok."""
+        wanted = int(os.environ.get("ASSAY_TEST_HONEST", 0))
+        rows = [row for row in self.assay("worker", "list", "--json").json() if row["installed"]]
+        cases = [(row["name"] + "@" + row["version"] + (f",mode={mode}" if mode else ""), run)
+                 for row in rows for mode in row["modes"] or [None] if mode != "own_precision"
+                 for run in row["runs"] if run["kind"] in HONEST and "cpu" in run["devices"]]
+        self.assertTrue(cases or not wanted, "no worker is installed")
+        counts = {}
+        for worker, run in itertools.cycle(cases) if cases else ():
+            if sum(counts.values()) >= wanted:
+                break
+            workload, batch = HONEST[run["kind"]]
+            precisions = [p for p in run["precisions"] if p in ("fp32", "bf16")]
+            self.new_db()
+            call = self.assay("run", workload, "--device", "cpu:0", "--worker", worker, "--batch", batch, "--precision",
+                              ",".join(precisions), "--protocol", self.write("fast.yaml", self.FAST), "--db", self.db)
+            ends = self.query("SELECT status, message FROM trial_end")
+            self.assertEqual(({status for status, _ in ends}, call.status), ({"ok"}, 0), (worker, workload, ends, counts))
+            counts[worker, run["kind"]] = counts.get((worker, run["kind"]), 0) + len(ends)
+        print(f"{sum(counts.values())} honest trials of {len(counts)} kinds of work ok", file=sys.stderr)
 
 
 def add(name, part):

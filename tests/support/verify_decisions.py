@@ -6,6 +6,7 @@ import functools
 import json
 import math
 
+import verify_body
 import verify_figures
 from verify_figures import UNKNOWN, alike, close, each, hour, number, range_of
 
@@ -243,7 +244,13 @@ def judge_contract(look, contract, campaigns, like=None):
     return found, verdict
 
 
+def is_digest_of(value, digest):
+    return verify_body.sha256(verify_body.canonical(value).encode("utf-8", "surrogateescape")).hex() == digest
+
+
 def accept(body, look):
+    if not is_digest_of(body["contract"], body["contract_sha256"]):
+        return "its contract is not the one that was judged by"
     for named in body["campaigns"]:
         plan = look.content(next(cell["plan"] for cell in look.cells.values() if cell["uid"] == named["campaign"]))
         if plan is not None and (named["planned"] != (plan.get("contract") == body["contract"]) or
@@ -401,6 +408,8 @@ def limit_of(one, names, units):
 
 def decide(body, look):
     declared, told = body["decision"], body["options"]
+    if not is_digest_of(declared, body["decision_sha256"]):
+        return "its declaration is not the one that was decided by"
     needed = declared.get("requirements", [])
     names = list(dict.fromkeys(declared["objectives"] + [one["figure"] for one in needed if "figure" in one]))
     if [figure["name"] for figure in body["figures"]] != names or \
