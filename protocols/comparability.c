@@ -6,16 +6,10 @@
 
 #include "harness/core/declaration.h"
 #include "harness/core/embed.h"
+#include "protocols/attribution.h"
 
 extern const struct embed_file field_declared[];
 extern const size_t field_declared_count;
-
-const char *field_class_name(enum field_class field_class)
-{
-    static const char *const names[] = {"identity", "subject", "controlled", "nuisance"};
-
-    return names[field_class];
-}
 
 const char *comparability_verdict_name(enum comparability_verdict verdict)
 {
@@ -71,6 +65,11 @@ static const struct declaration_name class_names[] = {
     {"controlled", FIELD_CONTROLLED},
     {"nuisance", FIELD_NUISANCE},
 };
+
+const char *field_class_name(enum field_class field_class)
+{
+    return class_names[field_class].str;
+}
 
 static const struct declaration_field rule_fields[] = {
     FIELD_STRING("field", FIELD_REQUIRED, struct field_rule, field, 1, 128),
@@ -145,21 +144,31 @@ const struct field_rule *field_rule_find(const char *field)
 /* A judgement in progress. `factors` and `brought`: name -> array of fields. */
 struct judgement {
     const json_t *a, *b, *varied;
+    struct attribution attribution;
     json_t *reasons, *except, *factors, *fields;
-    json_t *packages; /* name of a package -> the factor that its files belong to */
-    json_t *brought;  /* what differs in consequence of `setting` */
-    const char
-        *setting; /* the one thing that an experiment set on purpose; NULL: none, or several */
-    bool same_processor;
-    bool driver_compiles; /* of both: kernels are the work of the driver's own compiler */
+    json_t *brought;     /* what differs in consequence of `setting` */
+    const char *setting; /* the one thing that an experiment set; NULL: none, or several */
     bool exploratory;
 };
 
-/* The state of one field, before it is classified. */
+/* What two results know of a field. */
+enum state { SAME, DIFFERS, ONE_KNOWN, NONE_KNOWN };
+
+static enum state state_of(const json_t *a, const json_t *b)
+{
+    const bool has_a = a && !json_is_null(a), has_b = b && !json_is_null(b);
+
+    if (has_a && has_b)
+        return json_equal(a, b) ? SAME : DIFFERS;
+    return has_a || has_b ? ONE_KNOWN : NONE_KNOWN;
+}
+
+/* One field, classified. */
 struct finding {
-    const char *field, *factor, *why, *state;
+    const char *field, *factor, *why;
     const char *of; /* the factor that it would belong to if no experiment had set anything */
     enum field_class field_class;
+    enum state state;
     bool required;
     const json_t *a, *b;
 };
@@ -177,117 +186,10 @@ static const char *varied_factor(const json_t *varied, const char *field)
     return NULL;
 }
 
-/* What a result knows of the package of the file behind `field`: "NAME VERSION", or NULL. */
-static const char *package_of(const json_t *fields, const char *field)
-{
-    char key[256];
-
-    snprintf(key, sizeof(key), "%s" COMPARABILITY_PACKAGE, field);
-    return json_string_value(json_object_get(fields, key));
-}
-
-/* "NAME VERSION" without the version and the architecture; a folder's path has neither. */
-static void package_name(const char *package, char *ret, size_t size)
-{
-    snprintf(ret, size, "package %.*s", (int)strcspn(package, ": "), package);
-    if (!strncmp(package, COMPARABILITY_FOLDER, strlen(COMPARABILITY_FOLDER)))
-        snprintf(ret, size, "%s", package);
-}
-
-/* In which order: the driver's package is the driver, though its compiler comes with it. */
-enum learned { OF_DRIVERS, OF_ANY_RULE, OF_NO_RULE };
-
-/*
- * The factor of each package: of that one of its files that has a rule (PoCL's library makes its
- * package part of the driver), else the package itself. A file that changed its package (another
- * folder, another package manager) makes the two one.
- */
-static void learn_package(struct judgement *judgement, enum learned learned, const char *field)
-{
-    const struct field_rule *rule = field_rule_find(field);
-    const char *texts[2] = {package_of(judgement->a, field), package_of(judgement->b, field)};
-    const char *factor = NULL;
-    char names[2][256];
-
-    if (!rule || rule->field_class != FIELD_SUBJECT || (learned < OF_NO_RULE && !rule->factor) ||
-        (learned == OF_DRIVERS && strcmp(rule->factor, "driver") != 0))
-        return;
-    for (size_t i = 0; i < 2; i++) {
-        package_name(texts[i] ? texts[i] : "", names[i], sizeof(names[i]));
-        if (!factor)
-            factor = json_string_value(json_object_get(judgement->packages, names[i]));
-    }
-    if (!factor)
-        factor = rule->factor ? rule->factor : texts[0] ? names[0] : names[1];
-    for (size_t i = 0; i < 2; i++)
-        if (texts[i] && !json_object_get(judgement->packages, names[i]))
-            json_object_set_new(judgement->packages, names[i], json_string(factor));
-}
-
-static void learn_packages(struct judgement *judgement, enum learned learned)
-{
-    const json_t *const sides[2] = {judgement->a, judgement->b};
-    const char *field;
-    json_t *value;
-
-    for (size_t i = 0; i < 2; i++) /* what b alone has, too; a second time changes nothing */
-        json_object_foreach((json_t *)sides[i], field, value)
-            learn_package(judgement, learned, field);
-}
-
-static bool is_opencl(const json_t *fields)
-{
-    const char *backend = json_string_value(json_object_get(fields, "device.backend"));
-
-    return backend && !strcmp(backend, "opencl");
-}
-
-/* A processor is one device whatever a driver calls it, as long as the machine is the same. */
-static bool is_same_processor(const json_t *a, const json_t *b)
-{
-    static const char *const names[] = {"host.name", "host.cpu.model", "device.type"};
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const char *one = json_string_value(json_object_get(a, names[i]));
-        const char *other = json_string_value(json_object_get(b, names[i]));
-
-        if (!one || !other || strcmp(one, other) != 0)
-            return false;
-    }
-    return !strcmp(json_string_value(json_object_get(a, "device.type")), "cpu");
-}
-
-/* The factor of a subject, from its rule or the package of its file; lasts with the judgement. */
-static const char *factor_of(const struct judgement *judgement, const char *field,
-                             const struct field_rule *rule)
-{
-    const char *package = package_of(judgement->a, field), *factor = NULL;
-    char name[256];
-
-    if (!package)
-        package = package_of(judgement->b, field);
-    if (package) {
-        package_name(package, name, sizeof(name));
-        factor = json_string_value(json_object_get(judgement->packages, name));
-    }
-    if (!factor)
-        factor = rule->factor ? rule->factor : field;
-    if (judgement->same_processor && !strcmp(factor, "device"))
-        return "driver";
-    return judgement->driver_compiles && !strncmp(field, "kernel.", 7) ? "driver" : factor;
-}
-
-static bool has_ending(const char *text, const char *ending)
-{
-    const size_t length = strlen(text), end = strlen(ending);
-
-    return length >= end && !strcmp(text + length - end, ending);
-}
-
 static struct finding find(const struct judgement *judgement, const char *field)
 {
     const struct field_rule *rule = field_rule_find(field);
-    const char *set = has_ending(field, COMPARABILITY_PACKAGE)
+    const char *set = matches("*" COMPARABILITY_PACKAGE, field)
                           ? NULL /* it only says whose a file is */
                           : varied_factor(judgement->varied, field);
     struct finding finding = {.field = field,
@@ -298,10 +200,10 @@ static struct finding find(const struct judgement *judgement, const char *field)
 
     if (rule) {
         finding.field_class = rule->field_class;
-        finding.factor =
-            rule->field_class == FIELD_SUBJECT ? factor_of(judgement, field, rule) : NULL;
         finding.required = rule->required;
         finding.why = rule->why;
+        if (rule->field_class == FIELD_SUBJECT)
+            finding.factor = attribution_factor(&judgement->attribution, field, rule);
     }
     finding.of = finding.factor;
     if (set) {
@@ -311,10 +213,7 @@ static struct finding find(const struct judgement *judgement, const char *field)
     }
     if (judgement->setting && finding.field_class == FIELD_SUBJECT)
         finding.factor = judgement->setting;
-    if (!finding.a || !finding.b || json_is_null(finding.a) || json_is_null(finding.b))
-        finding.state = "unknown";
-    else
-        finding.state = json_equal(finding.a, finding.b) ? "same" : "differs";
+    finding.state = state_of(finding.a, finding.b);
     return finding;
 }
 
@@ -325,15 +224,12 @@ static json_t *value_or_null(const json_t *value)
 
 static void add_reason(json_t *list, const struct finding *finding)
 {
-    bool unknown = !strcmp(finding->state, "unknown");
-    bool only_one = unknown && (!finding->a || json_is_null(finding->a)) !=
-                                   (!finding->b || json_is_null(finding->b));
+    static const char *const words[] = {[DIFFERS] = "differs",
+                                        [ONE_KNOWN] = "is known of one of them only",
+                                        [NONE_KNOWN] = "is not known of either"};
 
-    json_array_append_new(list, json_sprintf("%s %s: %s", finding->field,
-                                             !unknown   ? "differs"
-                                             : only_one ? "is known of one of them only"
-                                                        : "is not known of either",
-                                             finding->why));
+    json_array_append_new(
+        list, json_sprintf("%s %s: %s", finding->field, words[finding->state], finding->why));
 }
 
 static void add_field(json_t *factors, const char *factor, const char *field)
@@ -356,27 +252,23 @@ static void add_factor(struct judgement *judgement, const struct finding *findin
 
 static void weigh(struct judgement *judgement, const struct finding *finding)
 {
-    bool same = !strcmp(finding->state, "same");
-    bool unknown = !strcmp(finding->state, "unknown");
+    static const char *const names[] = {"same", "differs", "unknown", "unknown"};
+    const enum field_class field_class = finding->field_class;
+    const enum state state = finding->state;
 
     json_array_append_new(judgement->fields,
                           json_pack("{s:s, s:s, s:s?, s:s, s:o, s:o, s:s}", "field", finding->field,
-                                    "class", field_class_name(finding->field_class), "factor",
-                                    finding->factor, "state", finding->state, "a",
+                                    "class", field_class_name(field_class), "factor",
+                                    finding->factor, "state", names[state], "a",
                                     value_or_null(finding->a), "b", value_or_null(finding->b),
                                     "why", finding->why));
-    if (same || finding->field_class == FIELD_NUISANCE)
+    if (state == SAME || field_class == FIELD_NUISANCE)
         return;
-    if (finding->field_class == FIELD_IDENTITY ||
-        (finding->field_class == FIELD_SUBJECT && unknown && finding->required))
+    if (field_class == FIELD_IDENTITY ||
+        (field_class == FIELD_SUBJECT && state != DIFFERS && finding->required))
         add_reason(judgement->reasons, finding);
-    else if (finding->field_class == FIELD_SUBJECT && !unknown)
-        add_factor(judgement, finding);
-    else if (finding->field_class == FIELD_SUBJECT &&
-             (finding->a && !json_is_null(finding->a)) !=
-                 (finding->b && !json_is_null(finding->b)) &&
-             !finding->required)
-        add_factor(judgement, finding); /* a library that only one of them maps */
+    else if (field_class == FIELD_SUBJECT && state != NONE_KNOWN)
+        add_factor(judgement, finding); /* a library that only one of them maps, too */
     else
         json_array_append_new(judgement->except, json_string(finding->field));
 }
@@ -391,11 +283,11 @@ static bool same_machine(const json_t *a, const json_t *b)
                                         "device.uuid"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const json_t *left = json_object_get(a, names[i]), *right = json_object_get(b, names[i]);
-        const bool known = left && right && !json_is_null(left) && !json_is_null(right);
-        const bool neither = (!left || json_is_null(left)) && (!right || json_is_null(right));
+        const enum state state =
+            state_of(json_object_get(a, names[i]), json_object_get(b, names[i]));
 
-        if (known ? !json_equal(left, right) : !neither || !strcmp(names[i], "host.name"))
+        if (state == DIFFERS || state == ONE_KNOWN ||
+            (state == NONE_KNOWN && !strcmp(names[i], "host.name")))
             return false;
     }
     return true;
@@ -438,47 +330,6 @@ static void weigh_self_declared(struct judgement *judgement, const json_t *a, co
         json_array_append_new(judgement->except, json_string("identity.origin"));
 }
 
-/*
- * What tells a person which of a factor is meant: the version of a driver or a package, a device's
- * name. New reference; null where nothing of the kind is known.
- */
-static json_t *label_of(const json_t *fields, const json_t *list)
-{
-    static const char *const telling[] = {"device.driver_version", "device.name", "gemm.version",
-                                          "attention.version", "tool.version"};
-    const char *package = NULL;
-    size_t i;
-    json_t *field;
-
-    for (size_t k = 0; k < sizeof(telling) / sizeof(telling[0]); k++)
-        json_array_foreach(list, i, field)
-        {
-            if (!strcmp(json_string_value(field), telling[k]))
-                return value_or_null(json_object_get(fields, telling[k]));
-        }
-    json_array_foreach(list, i, field) if (!package) package =
-        package_of(fields, json_string_value(field));
-    if (!package)
-        return json_null();
-    if (strncmp(package, COMPARABILITY_FOLDER, strlen(COMPARABILITY_FOLDER)) != 0)
-        package += strcspn(package, " ");
-    return json_string(package + (package[0] == ' '));
-}
-
-static json_t *factors_list(const struct judgement *judgement, const json_t *factors)
-{
-    json_t *list = json_array(), *fields;
-    const char *factor;
-
-    json_object_foreach((json_t *)factors, factor, fields)
-    {
-        json_array_append_new(list, json_pack("{s:s, s:O, s:o, s:o}", "factor", factor, "fields",
-                                              fields, "a", label_of(judgement->a, fields), "b",
-                                              label_of(judgement->b, fields)));
-    }
-    return list;
-}
-
 static json_t *conclude(struct judgement *judgement)
 {
     enum comparability_verdict verdict = json_array_size(judgement->reasons) > 0 ? NOT_COMPARABLE
@@ -493,8 +344,9 @@ static json_t *conclude(struct judgement *judgement)
 
     return json_pack("{s:s, s:O, s:O, s:o, s:s?, s:o, s:O}", "verdict",
                      comparability_verdict_name(verdict), "reasons", judgement->reasons, "except",
-                     judgement->except, "factors", factors_list(judgement, judgement->factors),
-                     "attribution", only, "brought", factors_list(judgement, judgement->brought),
+                     judgement->except, "factors",
+                     attribution_list(&judgement->attribution, judgement->factors), "attribution",
+                     only, "brought", attribution_list(&judgement->attribution, judgement->brought),
                      "fields", judgement->fields);
 }
 
@@ -558,22 +410,18 @@ enum status comparability_judge(const json_t *a, const json_t *b, const json_t *
                                   .except = json_array(),
                                   .factors = json_object(),
                                   .fields = json_array(),
-                                  .packages = json_object(),
                                   .brought = json_object(),
-                                  .setting = only_setting(varied),
-                                  .same_processor = is_same_processor(a, b),
-                                  .driver_compiles = is_opencl(a) && is_opencl(b)};
+                                  .setting = only_setting(varied)};
     size_t count = 0, rules;
     const char **names = NULL;
     json_t *result = NULL;
     enum status status = STATUS_OK;
 
+    attribution_init(&judgement.attribution, a, b);
     if (!field_rules(&rules, err)) {
         status = STATUS_INTERNAL;
         goto done;
     }
-    for (enum learned learned = OF_DRIVERS; learned <= OF_NO_RULE; learned++)
-        learn_packages(&judgement, learned);
     names = names_to_judge(a, b, &count);
     for (size_t i = 0; names && i < count; i++) {
         struct finding finding = find(&judgement, names[i]);
@@ -594,7 +442,7 @@ done:
     json_decref(judgement.except);
     json_decref(judgement.factors);
     json_decref(judgement.fields);
-    json_decref(judgement.packages);
+    attribution_finish(&judgement.attribution);
     json_decref(judgement.brought);
     return status;
 }
