@@ -26,7 +26,7 @@ struct campaign_cell {
     bool chosen;          /* its message has the choices, or there are none to hand over */
     bool refused;         /* a trial of this call ended unsupported, and the user was informed */
     json_t *environment;  /* fixed readings as its worker has them; set while running */
-    json_t *first;        /* the first of its trials that is ok, once one was looked for */
+    json_t *first;        /* the first of its trials that is ok; NULL: none yet */
 };
 
 struct campaign {

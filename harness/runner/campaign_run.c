@@ -110,15 +110,14 @@ static enum status take_verified(const struct campaign *campaign, struct campaig
     return status;
 }
 
-/* What its trials are compared with: all are to have one stack. */
+/* What its later trials are compared with, once one is ok: all are to have one stack. */
 static enum status find_first(const struct campaign *campaign, struct campaign_cell *cell,
                               struct error *err)
 {
     json_t *record = NULL;
-    enum status status =
-        cell->first ? STATUS_OK : store_cell_json(campaign->store, cell->row, &record, err);
+    enum status status = store_cell_json(campaign->store, cell->row, &record, err);
 
-    if (record)
+    if (status == STATUS_OK)
         cell->first = json_incref(same_stack_first(json_object_get(record, "trials")));
     json_decref(record);
     return status;
@@ -218,8 +217,6 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
         summary->interrupted = asked_to_stop(options->wake_fd, 0);
         if (status == STATUS_OK && !summary->interrupted)
             status = take_verified(campaign, cell, err);
-        if (status == STATUS_OK && !summary->interrupted)
-            status = find_first(campaign, cell, err);
         if (status != STATUS_OK || summary->interrupted)
             break;
         request->sequence = trials[i].sequence;
@@ -236,6 +233,8 @@ static enum status run_pending(struct campaign *campaign, const struct campaign_
         if (status == STATUS_OK)
             status = trial_run(request, &outcome, err);
         schedule_finish(&schedule);
+        if (status == STATUS_OK && outcome.status == STATUS_OK && !cell->first)
+            status = find_first(campaign, cell, err);
         if (status != STATUS_OK)
             break;
         summary->done++;

@@ -16,8 +16,8 @@
 #include "harness/runner/serving_plan.h"
 #include "harness/runner/spot_schedule.h"
 #include "harness/runner/trial_declared.h"
+#include "harness/runner/trial_judge.h"
 #include "harness/runner/trial_record.h"
-#include "harness/runner/trial_required.h"
 #include "harness/runner/trial_telemetry.h"
 #include "harness/runner/worker_process.h"
 
@@ -118,59 +118,11 @@ static enum status handle_hello(struct watch *watch, const struct message *messa
     return STATUS_OK;
 }
 
-/* Was it measured as the protocol says? */
-static enum status judge_conduct(struct watch *watch, const struct message *end)
-{
-    struct trial_record *record = &watch->record;
-    const int64_t samples = (int64_t)trial_record_samples(record, "wall_ns");
-    enum status status;
-
-    trial_record_conduct(record);
-    record->conduct.planned_worker = watch->request->worker;
-    if (end->window_first != record->conduct.warmup.samples)
-        return error_set(&watch->error, STATUS_PROTOCOL,
-                         "the worker's window begins at sample %" PRId64
-                         ", and it had sent %" PRId64 " before its sync window_start",
-                         end->window_first, record->conduct.warmup.samples);
-    if (watch->handover.made > 0 && watch->handover.entries[watch->handover.made - 1].iteration <
-                                        samples * record->iterations_per_sample)
-        return error_set(&watch->error, STATUS_PROTOCOL,
-                         "the worker's last outputs are of iteration %" PRId64
-                         ", and its samples have more of them",
-                         watch->handover.entries[watch->handover.made - 1].iteration);
-    status = conduct_judge(&watch->protocol, &record->conduct, &watch->error);
-    if (status == STATUS_OK)
-        status = trial_declared_end(watch->request, record, &watch->error);
-    return status == STATUS_OK ? trial_record_same_stack(record, watch->request, &watch->error)
-                               : status;
-}
-
 static void handle_end(struct watch *watch, const struct message *message)
 {
     watch->ended = true;
-    watch->record.iterations_per_sample = message->iterations_per_sample;
-    watch->record.window_first = message->window_first;
-    if (message->status != STATUS_OK) {
-        watch->status = error_set(&watch->error, message->status, "%s",
-                                  message->text ? message->text : status_meaning(message->status));
-    } else if (watch->record.checks_failed > 0) {
-        watch->status = error_set(&watch->error, STATUS_CHECK_FAILED,
-                                  "the worker said ok, but %zu of its checks did not pass",
-                                  watch->record.checks_failed);
-    } else if ((uint64_t)message->samples != trial_record_samples(&watch->record, "wall_ns")) {
-        watch->status =
-            error_set(&watch->error, STATUS_PROTOCOL,
-                      "the worker counts %" PRId64 " samples and sent %" PRIu64, message->samples,
-                      trial_record_samples(&watch->record, "wall_ns"));
-    } else if (!watch->record.saw_window) {
-        watch->status = error_set(&watch->error, STATUS_PROTOCOL,
-                                  "the worker ended without the syncs window_start and window_end");
-    } else if (!watch->record.has_device) {
-        watch->status =
-            error_set(&watch->error, STATUS_PROTOCOL, "the worker ended without a device");
-    } else {
-        watch->status = judge_conduct(watch, message);
-    }
+    watch->status = trial_judge_end(watch->request, &watch->protocol, &watch->handover, message,
+                                    &watch->record, &watch->error);
 }
 
 /* What the plan and the protocol demand ends a trial that lacks it, before anything runs. */
@@ -178,7 +130,7 @@ static void check_device(struct watch *watch, const json_t *device)
 {
     struct error reason = ERROR_INIT;
 
-    if (trial_required_check(watch->request, device, &reason) != STATUS_OK ||
+    if (trial_judge_device(watch->request, device, &reason) != STATUS_OK ||
         trial_declared_device(watch->request, device, &reason) != STATUS_OK)
         fail(watch, reason.code, "%s", reason.message);
 }

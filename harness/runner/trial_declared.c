@@ -137,5 +137,6 @@ enum status trial_declared_end(const struct trial_request *request,
 {
     const enum status status = check_facts(request, record->facts, err);
 
-    return status == STATUS_OK ? check_files(request, &record->at_end, record->cache, err) : status;
+    return status == STATUS_OK ? check_files(request, &record->at_end.list, record->cache, err)
+                               : status;
 }

@@ -280,10 +280,10 @@ enum status trial_record_mapped(struct trial_record *record, const char *at, pid
             record->series[i].count_before = record->series[i].count;
             record->series[i].total_before = record->series[i].total;
         }
-        list = &record->at_start;
+        list = &record->at_start.list;
     } else if (!strcmp(at, "window_end") && record->saw_start && !record->saw_window) {
         record->saw_window = true;
-        list = &record->at_end;
+        list = &record->at_end.list;
     } else {
         return STATUS_OK; /* a sync of the worker's own: nothing to record */
     }
@@ -292,7 +292,7 @@ enum status trial_record_mapped(struct trial_record *record, const char *at, pid
         status = stack_files_look(&record->reported, list, err);
     if (status == STATUS_OK && host)
         status = stack_files_look(host, list, err);
-    if (status == STATUS_OK && list == &record->at_start)
+    if (status == STATUS_OK && list == &record->at_start.list)
         maps_list_hold(list, record->cache);
     return status;
 }
@@ -381,43 +381,56 @@ static void describe_component(struct trial_record *record, const struct maps_fi
         ret->has_digest = true;
         if (content->build_id[0])
             ret->build_id = content->build_id;
+        describe_package(record, file->path, ret);
     } else {
         ret->missing_reason = err.code == STATUS_CORRUPT ? "replaced or removed while mapped"
                                                          : status_meaning(err.code);
     }
 }
 
-static enum status add_named(struct trial_record *record, const struct maps_list *list,
-                             json_t *files, struct error *err)
+/* Once a trial: what is judged is what is stored. */
+static enum status describe(struct trial_record *record, struct trial_files *files,
+                            struct error *err)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        struct store_component file;
-        char hex[DIGEST_HEX_SIZE];
-
-        describe_component(record, &list->files[i], &file);
-        if (json_array_append_new(
-                files,
-                json_pack("{s:s, s:s, s:s?, s:s?, s:s?}", "path", file.path, "kind", file.kind,
-                          "sha256", file.has_digest ? digest_hex(&file.digest, hex) : NULL,
-                          "build_id", file.build_id, "version", file.version)) < 0)
-            return error_set(err, STATUS_NO_MEMORY, "no memory for the files of a trial");
-    }
+    if (files->components)
+        return STATUS_OK;
+    files->components = calloc(files->list.count + 1, sizeof(*files->components));
+    if (!files->components)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the files of a trial");
+    for (size_t i = 0; i < files->list.count; i++)
+        describe_component(record, &files->list.files[i], &files->components[i]);
     return STATUS_OK;
 }
 
-enum status trial_record_same_stack(struct trial_record *record,
-                                    const struct trial_request *request, struct error *err)
+static enum status add_named(struct trial_record *record, struct trial_files *files, json_t *named,
+                             struct error *err)
+{
+    enum status status = describe(record, files, err);
+
+    for (size_t i = 0; i < files->list.count && status == STATUS_OK; i++) {
+        const struct store_component *file = &files->components[i];
+        char hex[DIGEST_HEX_SIZE];
+
+        if (json_array_append_new(
+                named,
+                json_pack("{s:s, s:s, s:s?, s:s?, s:s?}", "path", file->path, "kind", file->kind,
+                          "sha256", file->has_digest ? digest_hex(&file->digest, hex) : NULL,
+                          "build_id", file->build_id, "version", file->version)) < 0)
+            status = error_set(err, STATUS_NO_MEMORY, "no memory for the files of a trial");
+    }
+    return status;
+}
+
+enum status trial_record_same_stack(struct trial_record *record, const json_t *first,
+                                    struct error *err)
 {
     json_t *trial = json_pack("{s:[]}", "components");
     json_t *files = json_object_get(trial, "components");
-    enum status status = STATUS_OK;
+    enum status status = add_named(record, &record->at_start, files, err);
 
-    if (request->first)
-        status = add_named(record, &record->at_start, files, err);
-    if (request->first && status == STATUS_OK)
+    if (status == STATUS_OK)
         status = add_named(record, &record->at_end, files, err);
-    if (request->first && status == STATUS_OK &&
-        (status = same_stack_check(request->first, trial, err)) != STATUS_OK)
+    if (status == STATUS_OK && (status = same_stack_check(first, trial, err)) != STATUS_OK)
         error_prefix(err, "stack");
     json_decref(trial);
     return status;
@@ -435,24 +448,15 @@ static enum status add_conduct(struct trial_record *record, struct error *err)
     return STATUS_OK;
 }
 
-static enum status add_components(struct trial_record *record, const struct maps_list *list,
+static enum status add_components(struct trial_record *record, struct trial_files *files,
                                   const char *at, struct error *err)
 {
-    struct store_component *components = calloc(list->count + 1, sizeof(*components));
-    enum status status = STATUS_OK;
+    enum status status = describe(record, files, err);
 
-    if (!components)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the libraries of a trial");
-    for (size_t i = 0; i < list->count; i++) {
-        describe_component(record, &list->files[i], &components[i]);
-        if (components[i].has_digest)
-            describe_package(record, list->files[i].path, &components[i]);
-    }
-    if (list->count > 0)
-        status =
-            store_add_components(record->store, record->trial, at, components, list->count, err);
-    free(components);
-    return status;
+    return status == STATUS_OK && files->list.count > 0
+               ? store_add_components(record->store, record->trial, at, files->components,
+                                      files->list.count, err)
+               : status;
 }
 
 enum status trial_record_end(struct trial_record *record, enum status status, const char *message,
@@ -487,12 +491,19 @@ enum status trial_record_end(struct trial_record *record, enum status status, co
     return stored;
 }
 
+static void finish_files(struct trial_files *files)
+{
+    free(files->components);
+    files->components = NULL;
+    maps_list_finish(&files->list);
+}
+
 void trial_record_finish(struct trial_record *record)
 {
     if (record->batch_open)
         store_batch_end(record->store, false, NULL);
-    maps_list_finish(&record->at_start);
-    maps_list_finish(&record->at_end);
+    finish_files(&record->at_start);
+    finish_files(&record->at_end);
     stack_files_finish(&record->reported);
     json_decref(record->facts);
     record->batch_open = false;

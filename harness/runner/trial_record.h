@@ -30,6 +30,12 @@ struct trial_series {
     int64_t total_before, first_within;
 };
 
+/* Files that a worker has mapped or told of. */
+struct trial_files {
+    struct maps_list list;
+    struct store_component *components; /* the same, described; heap; NULL: not yet */
+};
+
 struct trial_record {
     struct store *store;
     struct maps_cache *cache;
@@ -39,12 +45,12 @@ struct trial_record {
     struct trial_series series[TRIAL_SERIES_MAX];
     size_t series_count;
     size_t checks_failed;
-    bool has_device;            /* as the worker reports */
-    bool saw_start, saw_window; /* syncs */
-    struct conduct conduct;     /* as far as it is known by now */
-    struct maps_list at_start, at_end;
-    struct stack_files reported; /* by the worker, in addition to what it maps */
-    const char *root;            /* the worker's root directory; NULL: the same */
+    bool has_device;                     /* as the worker reports */
+    bool saw_start, saw_window;          /* syncs */
+    struct conduct conduct;              /* as far as it is known by now */
+    struct trial_files at_start, at_end; /* of the window */
+    struct stack_files reported;         /* by the worker, in addition to what it maps */
+    const char *root;                    /* the worker's root directory; NULL: the same */
     json_t *facts;
     int64_t iterations_per_sample, window_first;
 };
@@ -63,9 +69,10 @@ enum status trial_record_message(struct trial_record *record, const struct messa
 /* What the worker sent, once it says that it has ended: fills the rest of `conduct`. */
 void trial_record_conduct(struct trial_record *record);
 
-/* INVALID: "stack: ", and which of its files is another than the cell's first trial had. */
-enum status trial_record_same_stack(struct trial_record *record,
-                                    const struct trial_request *request, struct error *err);
+/* INVALID: "stack: ", and which of its files is another than `first`, the cell's first trial, had.
+ */
+enum status trial_record_same_stack(struct trial_record *record, const json_t *first,
+                                    struct error *err);
 
 /* Makes durable what was stored so far. */
 enum status trial_record_commit(struct trial_record *record, struct error *err);
