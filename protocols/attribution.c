@@ -3,10 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *text_in(const json_t *fields, const char *name)
-{
-    return json_string_value(json_object_get(fields, name));
-}
+#include "harness/core/member.h"
 
 /* What a result knows of the package of the file behind `field`: "NAME VERSION", or NULL. */
 static const char *package_of(const json_t *fields, const char *field)
@@ -14,7 +11,7 @@ static const char *package_of(const json_t *fields, const char *field)
     char key[256];
 
     snprintf(key, sizeof(key), "%s" COMPARABILITY_PACKAGE, field);
-    return text_in(fields, key);
+    return member_string(fields, key);
 }
 
 static bool is_folder(const char *package)
@@ -52,7 +49,7 @@ static void learn_package(struct attribution *attribution, enum learned learned,
     for (size_t i = 0; i < 2; i++) {
         package_name(texts[i] ? texts[i] : "", names[i], sizeof(names[i]));
         if (!factor)
-            factor = text_in(attribution->packages, names[i]);
+            factor = member_string(attribution->packages, names[i]);
     }
     if (!factor)
         factor = rule->factor ? rule->factor : texts[0] ? names[0] : names[1];
@@ -63,7 +60,7 @@ static void learn_package(struct attribution *attribution, enum learned learned,
 
 static bool is_opencl(const json_t *fields)
 {
-    const char *backend = text_in(fields, "device.backend");
+    const char *backend = member_string(fields, "device.backend");
 
     return backend && !strcmp(backend, "opencl");
 }
@@ -74,12 +71,12 @@ static bool is_same_processor(const json_t *a, const json_t *b)
     static const char *const names[] = {"host.name", "host.cpu.model", "device.type"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const char *one = text_in(a, names[i]), *other = text_in(b, names[i]);
+        const char *one = member_string(a, names[i]), *other = member_string(b, names[i]);
 
         if (!one || !other || strcmp(one, other) != 0)
             return false;
     }
-    return !strcmp(text_in(a, "device.type"), "cpu");
+    return !strcmp(member_string(a, "device.type"), "cpu");
 }
 
 void attribution_init(struct attribution *attribution, const json_t *a, const json_t *b)
@@ -114,7 +111,7 @@ const char *attribution_factor(const struct attribution *attribution, const char
         package = package_of(attribution->b, field);
     if (package) {
         package_name(package, name, sizeof(name));
-        factor = text_in(attribution->packages, name);
+        factor = member_string(attribution->packages, name);
     }
     if (!factor)
         factor = rule->factor ? rule->factor : field;

@@ -6,6 +6,7 @@
 
 #include "harness/core/declaration.h"
 #include "harness/core/embed.h"
+#include "harness/core/member.h"
 #include "protocols/attribution.h"
 
 extern const struct embed_file field_declared[];
@@ -21,7 +22,7 @@ const char *comparability_verdict_name(enum comparability_verdict verdict)
 
 bool comparability_is_evidence(const json_t *judgement)
 {
-    const char *verdict = json_string_value(json_object_get(judgement, "verdict"));
+    const char *verdict = member_string(judgement, "verdict");
 
     return verdict && (!strcmp(verdict, comparability_verdict_name(COMPARABLE)) ||
                        !strcmp(verdict, comparability_verdict_name(COMPARABLE_EXCEPT)));
@@ -42,7 +43,7 @@ const char *comparability_foreign_worker(const json_t *judgement)
 
     json_array_foreach(json_object_get(judgement, "fields"), i, field)
     {
-        const char *name = json_string_value(json_object_get(field, "field")), *path;
+        const char *name = member_string(field, "field"), *path;
 
         if (!name || strcmp(name, "identity.origin"))
             continue;
@@ -296,7 +297,7 @@ static bool same_machine(const json_t *a, const json_t *b)
 /* A rate that its own campaign contradicts compares with nothing, nor does one of two stacks. */
 static void refuse(struct judgement *judgement, const json_t *fields, const char *which)
 {
-    const char *mixed = json_string_value(json_object_get(fields, "identity.mixed_stacks"));
+    const char *mixed = member_string(fields, "identity.mixed_stacks");
     static const char above[] = "its rate is above what its campaign measured the device to do; "
                                 "find out why, and measure again";
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "protocols/stats/autocovariance.h"
 #include "protocols/stats/distribution.h"
 
@@ -341,11 +342,6 @@ void comparison_widen(struct comparison *c, double sd_log, double df)
                  : !c->differs                                    ? COMPARE_INCONCLUSIVE
                  : mean < 0                                       ? COMPARE_FASTER
                                                                   : COMPARE_SLOWER;
-}
-
-static json_t *real_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
 }
 
 json_t *comparison_interval_json(const struct estimate_interval *i)

@@ -75,16 +75,9 @@ static const struct declaration_field fields[] = {
     FIELD_END};
 static const struct declaration_schema schema = {ENTRY_GROUP(struct raw, fields)};
 
-static double number(const json_t *object, const char *name, double otherwise)
-{
-    const json_t *value = json_object_get(object, name);
-
-    return json_is_number(value) ? json_number_value(value) : otherwise;
-}
-
 static uint64_t count(const json_t *object, const char *name)
 {
-    const double value = number(object, name, 0);
+    const double value = member_number_or(object, name, 0);
 
     return value >= 1 && value <= ACCEPTANCE_MAX && value == floor(value) ? (uint64_t)value : 0;
 }
@@ -153,8 +146,8 @@ static bool is_risk(double risk)
 static enum status read_risks(const json_t *item, size_t index, struct contract_item *ret,
                               struct error *err)
 {
-    ret->rule.alpha = number(item, "alpha", ALPHA);
-    ret->rule.beta = number(item, "beta", BETA);
+    ret->rule.alpha = member_number_or(item, "alpha", ALPHA);
+    ret->rule.beta = member_number_or(item, "beta", BETA);
     ret->trials = count(item, "trials");
     if (!is_risk(ret->rule.alpha) || !is_risk(ret->rule.beta))
         return fault(err, index, is_risk(ret->rule.alpha) ? "beta" : "alpha",
@@ -168,17 +161,18 @@ static enum status read_units(const json_t *item, size_t index, struct contract_
                               struct error *err)
 {
     const json_t *units = json_object_get(item, "units");
-    const double share = number(units, "share", NAN);
+    const double share = member_number_or(units, "share", NAN);
     uint64_t needed;
 
     ret->units = 0;
     if (!units)
         return STATUS_OK;
     ret->units = count(units, "count");
-    ret->fleet = (struct acceptance_fleet){.share = share,
-                                           .declared = number(units, "declared", share),
-                                           .alpha = ret->rule.alpha,
-                                           .beta = 1 - number(units, "confidence", CONFIDENCE)};
+    ret->fleet =
+        (struct acceptance_fleet){.share = share,
+                                  .declared = member_number_or(units, "declared", share),
+                                  .alpha = ret->rule.alpha,
+                                  .beta = 1 - member_number_or(units, "confidence", CONFIDENCE)};
     if (ret->units == 0)
         return fault(err, index, "units.count", "write a whole number from 1 to %d",
                      ACCEPTANCE_MAX);

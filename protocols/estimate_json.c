@@ -84,7 +84,7 @@ static void read_trial(const json_t *json, struct estimate_trial *ret)
 
     ret->sequence = read_count(json, "sequence");
     ret->number = read_count(json, "number");
-    ret->verdict = estimate_verdict_find(json_string_value(json_object_get(json, "verdict")));
+    ret->verdict = estimate_verdict_find(member_string(json, "verdict"));
     ret->has_steady = json_is_integer(from) && json_integer_value(from) >= 0;
     ret->steady_from = ret->has_steady ? (size_t)json_integer_value(from) : 0;
     ret->mean_ns = read_mean(json);
@@ -97,7 +97,7 @@ static bool read_lists(const json_t *json, struct estimate *e)
     const json_t *trials = json_object_get(json, "trials"), *trial;
     const json_t *energy = json_object_get(json, "energy");
     const json_t *serving = json_object_get(json, "serving");
-    const char *source = json_string_value(json_object_get(json, "energy_source"));
+    const char *source = member_string(json, "energy_source");
     size_t i;
 
     e->trials = calloc(json_array_size(trials) + 1, sizeof(*e->trials));
@@ -115,7 +115,7 @@ static bool read_lists(const json_t *json, struct estimate *e)
 enum status estimate_from_json(const json_t *json, struct estimate **ret, struct error *err)
 {
     const json_t *variance = json_object_get(json, "variance");
-    const char *by = json_string_value(json_object_get(json, "compare_by"));
+    const char *by = member_string(json, "compare_by");
     struct estimate *e;
 
     if (!json_is_object(json))
@@ -124,8 +124,8 @@ enum status estimate_from_json(const json_t *json, struct estimate **ret, struct
     if (!e)
         return error_set(err, STATUS_NO_MEMORY, "no memory for an estimate");
     e->version = read_count(json, "version");
-    e->verdict = estimate_verdict_find(json_string_value(json_object_get(json, "verdict")));
-    e->headline = metric_find(json_string_value(json_object_get(json, "headline")));
+    e->verdict = estimate_verdict_find(member_string(json, "verdict"));
+    e->headline = metric_find(member_string(json, "headline"));
     if (e->headline == METRIC_COUNT)
         e->headline = METRIC_ITERATION_TIME;
     e->sample_count = (size_t)read_count(json, "samples");

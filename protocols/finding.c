@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "harness/core/number.h"
 
 #define NUMBERS(...)                                                                               \
@@ -266,7 +267,7 @@ json_t *findings_codes(const json_t *json)
 
     json_array_foreach((json_t *)json, i, entry)
     {
-        const size_t code = code_of(json_string_value(json_object_get(entry, "code")));
+        const size_t code = code_of(member_string(entry, "code"));
 
         if (code == FINDING_COUNT || seen[code])
             continue;
@@ -287,7 +288,7 @@ bool findings_from_json(const json_t *json, struct finding_list *ret)
     *ret = (struct finding_list){0};
     json_array_foreach((json_t *)json, i, entry)
     {
-        size_t code = code_of(json_string_value(json_object_get(entry, "code")));
+        size_t code = code_of(member_string(entry, "code"));
         double numbers[FINDING_NUMBERS_MAX] = {0};
 
         if (code == FINDING_COUNT)
@@ -300,7 +301,7 @@ bool findings_from_json(const json_t *json, struct finding_list *ret)
         }
         finding_add(ret, (enum finding_code)code,
                     json_integer_value(json_object_get(entry, "trial_number")),
-                    json_string_value(json_object_get(entry, "subject")), numbers);
+                    member_string(entry, "subject"), numbers);
     }
     if (!ret->failed)
         return true;

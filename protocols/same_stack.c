@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/core/member.h"
+
 #define VARIABLE "variable."
 #define COMPILED "jit."
 
@@ -13,16 +15,11 @@ static bool is_compiled_kernel(const char *path, const char *base)
            (strstr(path, "/pocl/") && strncmp(base, "libpocl-", strlen("libpocl-")) != 0);
 }
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
-
 bool same_stack_name(const json_t *component, char ret[SAME_STACK_NAME_SIZE],
                      const json_t **ret_value)
 {
     static const char *const instead[] = {"build_id", "version"};
-    const char *path = text_of(component, "path"), *kind = text_of(component, "kind");
+    const char *path = member_string(component, "path"), *kind = member_string(component, "kind");
     const json_t *value = json_object_get(component, "sha256");
     const char *base = path ? strrchr(path, '/') : NULL, *family = "library", *end;
 
@@ -91,7 +88,7 @@ static enum status check_variables(const json_t *a, const json_t *b, bool swappe
     json_object_foreach((json_t *)a, name, reading)
     {
         const json_t *there = json_object_get(b, name);
-        const char *one = text_of(reading, "value"), *two = text_of(there, "value");
+        const char *one = member_string(reading, "value"), *two = member_string(there, "value");
 
         if (is_setting(name) && one && (!there || (two && strcmp(one, two) != 0)))
             return other("variable", name + strlen(VARIABLE), swapped ? two : one,
@@ -182,7 +179,7 @@ enum status same_stack_check(const json_t *first, const json_t *later, struct er
 
 static bool is_ok(const json_t *trial)
 {
-    const char *status = text_of(trial, "status");
+    const char *status = member_string(trial, "status");
 
     return status && !strcmp(status, "ok");
 }

@@ -6,16 +6,12 @@
 #include <string.h>
 
 #include "protocols/acceptance.h"
+#include "harness/core/member.h"
 #include "protocols/stats/distribution.h"
 #include "reports/dossier_internal.h"
 #include "reports/escape.h"
 #include "reports/plot.h"
 #include "reports/view.h"
-
-static const char *word(const json_t *object, const char *name)
-{
-    return json_string_value(json_object_get(object, name));
-}
 
 static const struct verdict {
     const char *name, *words, *class_name;
@@ -34,7 +30,7 @@ static const struct verdict *verdict_of(const char *name)
 
 static struct number_unit unit_of(const json_t *item)
 {
-    const char *id = word(item, "metric"), *unit = word(item, "unit");
+    const char *id = member_string(item, "metric"), *unit = member_string(item, "unit");
     const enum metric_id metric = id ? metric_find(id) : METRIC_COUNT;
     struct metric_value value = {.value = json_number_value(json_object_get(item, "declared"))};
     struct number_unit none = {.factor = 1};
@@ -77,10 +73,10 @@ static void append_column(struct text *out, const char *name, const json_t *numb
 
 static void append_verdict(struct text *out, const json_t *object)
 {
-    const char *reason = word(object, "reason");
+    const char *reason = member_string(object, "reason");
 
     text_append(out, "<b>");
-    html_known(out, word(object, "verdict"));
+    html_known(out, member_string(object, "verdict"));
     text_append(out, "</b>");
     if (reason) {
         text_append(out, ": ");
@@ -101,11 +97,11 @@ static void append_item(struct text *out, const struct view *view, const json_t 
     json_array_foreach(units, i, unit)
     {
         text_append_format(out, "<tr><td>%zu. ", index + 1);
-        html_known(out, word(json_object_get(declared, "cell"), "workload"));
+        html_known(out, member_string(json_object_get(declared, "cell"), "workload"));
         text_append_char(out, ' ');
-        html_known(out, word(item, "metric"));
+        html_known(out, member_string(item, "metric"));
         text_append(out, "<br>");
-        html_result(out, view, word(unit, "result"));
+        html_result(out, view, member_string(unit, "result"));
         text_append(out, "</td>");
         append_level(out, item, "declared", "alpha", &scale);
         append_level(out, item, "limiting", "beta", &scale);
@@ -166,7 +162,7 @@ static void append_characteristic(struct text *out, const json_t *body, const js
         .at_most = json_number_value(json_object_get(item, "declared")) <
                    json_number_value(json_object_get(item, "limiting"))};
     const struct number_unit unit = unit_of(item), percent = {0.01, "%"};
-    const char *digest = word(body, "contract_sha256");
+    const char *digest = member_string(body, "contract_sha256");
     struct plot_point accepted[CURVE_POINTS], rejected[CURVE_POINTS], levels[4];
     const struct plot_curve curves[] = {{"accepted", 1, true, false, accepted, CURVE_POINTS},
                                         {"rejected", 5, true, false, rejected, CURVE_POINTS},
@@ -236,7 +232,7 @@ static void append_planned(struct text *out, const json_t *campaigns)
         if (json_is_true(json_object_get(campaign, "planned")))
             continue;
         text_append(out, " <code>");
-        html_known(out, word(campaign, "campaign"));
+        html_known(out, member_string(campaign, "campaign"));
         text_append(out, "</code>");
     }
     text_append_char(out, '.');
@@ -252,7 +248,7 @@ static void append_answer(struct text *out, const struct dossier_row *row, const
                        "<div class=\"decision %s\"><p class=\"answer\"><b>%s</b> <span "
                        "class=\"soft\">contract ",
                        verdict->class_name, verdict->words);
-    html_known(out, word(contract, "contract"));
+    html_known(out, member_string(contract, "contract"));
     text_append_format(out, " version %lld, %zu item%s, ",
                        (long long)json_integer_value(json_object_get(contract, "version")),
                        json_array_size(json_object_get(body, "items")),
@@ -282,7 +278,7 @@ static void append_acceptance(struct text *out, const struct dossier_row *row)
 
     append_answer(out, row, body);
     text_append(out, "<p class=\"soft\">Contract ");
-    html_digest(out, word(body, "contract_sha256"));
+    html_digest(out, member_string(body, "contract_sha256"));
     text_append(out,
                 "</p></div>\n<div class=\"scroll\"><table class=\"tight stacked\"><thead><tr><th "
                 "scope=\"col\">Item</th><th scope=\"col\" class=\"num\">Declared</th><th "

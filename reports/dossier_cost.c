@@ -4,12 +4,8 @@
 #include <string.h>
 
 #include "reports/dossier_internal.h"
+#include "harness/core/member.h"
 #include "reports/escape.h"
-
-static const char *word(const json_t *object, const char *name)
-{
-    return json_string_value(json_object_get(object, name));
-}
 
 static void append_number(struct text *out, const json_t *number)
 {
@@ -46,7 +42,7 @@ static void append_parts(struct text *out, const json_t *parts)
     json_array_foreach(parts, i, part)
     {
         text_append(out, i ? " + " : "= ");
-        html_known(out, word(part, "kind"));
+        html_known(out, member_string(part, "kind"));
         text_append_char(out, ' ');
         append_number(out, json_object_get(json_object_get(part, "hourly"), "value"));
     }
@@ -56,17 +52,17 @@ static void append_parts(struct text *out, const json_t *parts)
 static void append_row(struct text *out, const json_t *body, const json_t *option, const char *per,
                        const json_t *cost, const json_t *share)
 {
-    const char *kind = word(option, "kind");
+    const char *kind = member_string(option, "kind");
 
     text_append(out, "<tr><td><code>");
-    html_known(out, word(body, "a"));
+    html_known(out, member_string(body, "a"));
     text_append(out, "</code></td><td>");
-    html_known(out, word(option, "item"));
+    html_known(out, member_string(option, "item"));
     text_append(out, kind && !strcmp(kind, "cloud") ? ", rented" : ", bought");
     text_append(out, "</td><td>");
     html_known(out, per);
     text_append(out, "</td><td class=\"num\">");
-    append_range(out, cost, word(json_object_get(body, "prices"), "currency"));
+    append_range(out, cost, member_string(json_object_get(body, "prices"), "currency"));
     if (!strcmp(per, "hour"))
         append_parts(out, json_object_get(option, "parts"));
     text_append(out, "</td><td class=\"num\">");
@@ -86,7 +82,7 @@ static void append_notes(struct text *out, const json_t *notes)
         if (json_is_integer(json_object_get(note, "line")))
             text_append_format(out, "line %lld of the sheet: ",
                                (long long)json_integer_value(json_object_get(note, "line")));
-        html_known(out, word(note, "text"));
+        html_known(out, member_string(note, "text"));
     }
     text_append(out, json_array_size(notes) > 0 ? "</td></tr>\n" : "");
 }
@@ -100,21 +96,21 @@ static void append_cost(struct text *out, const struct dossier_row *row)
     size_t i, k;
 
     text_append(out, "<tr><td colspan=\"5\"><b>");
-    html_known(out, word(body, "a"));
+    html_known(out, member_string(body, "a"));
     text_append(out, "</b> at prices of ");
-    html_known(out, word(given, "as_of"));
+    html_known(out, member_string(given, "as_of"));
     text_append_format(out, ": discount %g a year, PUE %g, at work %g of all hours; price sheet ",
                        json_number_value(json_object_get(given, "discount")),
                        json_number_value(json_object_get(given, "pue")),
                        json_number_value(json_object_get(given, "utilisation")));
-    html_digest(out, word(json_object_get(body, "prices"), "sha256"));
+    html_digest(out, member_string(json_object_get(body, "prices"), "sha256"));
     text_append(out, "</td></tr>\n");
     json_array_foreach(json_object_get(body, "options"), i, option)
     {
         append_row(out, body, option, "hour", json_object_get(option, "hourly"), NULL);
         json_array_foreach(json_object_get(option, "figures"), k, figure)
         {
-            const char *per = word(figure, "per");
+            const char *per = member_string(figure, "per");
 
             append_row(out, body, option, per ? per : "?", json_object_get(figure, "cost"),
                        json_object_get(figure, "measured_share"));

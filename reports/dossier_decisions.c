@@ -51,8 +51,7 @@ static void append_margin(struct text *out, const json_t *object)
 static const char *figure_of(const json_t *body)
 {
     const json_t *gate = json_object_get(body, "gate");
-    const char *by =
-        json_string_value(json_object_get(json_object_get(body, "by") ? body : gate, "by"));
+    const char *by = member_string(json_object_get(body, "by") ? body : gate, "by");
     const enum compare_figure figure = compare_figure_find(by);
 
     return figure < COMPARE_FIGURE_COUNT ? compare_figure_name(figure) : NULL;
@@ -86,9 +85,9 @@ static void append_comparison(struct text *out, const struct dossier_row *row)
     if (by)
         text_append_format(out, ", %s", by);
     text_append(out, "</td><td>");
-    html_result(out, row->view, json_string_value(json_object_get(body, "a")));
+    html_result(out, row->view, member_string(body, "a"));
     text_append(out, "</td><td>");
-    html_result(out, row->view, json_string_value(json_object_get(body, "b")));
+    html_result(out, row->view, member_string(body, "b"));
     text_append(out, "</td><td><b>");
     html_known(out, dossier_column(row, 2));
     text_append(out, "</b>");
@@ -339,7 +338,7 @@ static void append_number(struct text *out, const json_t *body, const json_t *nu
     }
     if (isnan(value)) {
         text_append(out, "No number: ");
-        html_known(out, json_string_value(json_object_get(body, "reason")));
+        html_known(out, member_string(body, "reason"));
         return;
     }
     text_append_format(out, "Time b/a <b>%s</b>, ", number_format_digits(value, digits, text));
@@ -414,10 +413,10 @@ static void append_question(struct text *out, const struct view *view,
     }
     text_append(out, "<p>");
     text_append(out, kind ? kind->before : "Of ");
-    html_result(out, view, json_string_value(json_object_get(body, "b")));
+    html_result(out, view, member_string(body, "b"));
     text_append(out, " (b)");
     text_append(out, kind ? kind->between : " and ");
-    html_result(out, view, json_string_value(json_object_get(body, "a")));
+    html_result(out, view, member_string(body, "a"));
     text_append(out, " (a)");
     if (kind)
         append_with_margin(out, kind->after, margin);

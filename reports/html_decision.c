@@ -341,7 +341,7 @@ static void append_option(struct text *out, const json_t *body, const json_t *op
     text_append(out, "</b><br><code>");
     html_known(out, member_text(option, "result"));
     text_append(out, "</code> <span class=\"soft\">");
-    html_known(out, json_string_value(json_object_get(option, "device")));
+    html_known(out, member_string(option, "device"));
     text_append(out, "</span></td><td data-name=\"standing\"><b>");
     decision_spaced(out, member_text(option, "standing"));
     text_append(out, "</b>");
@@ -444,7 +444,7 @@ static void append_prices(struct text *out, const json_t *body)
                                                                        : member_text(row, "unit"));
         }
         text_append(out, "</td><td>");
-        html_known(out, json_string_value(json_object_get(row, "source")));
+        html_known(out, member_string(row, "source"));
         text_append(out, "</td></tr>\n");
     }
     text_append(out, "</tbody></table></div></details>\n");

@@ -4,13 +4,14 @@
 
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "reports/escape.h"
 #include "reports/view_json.h"
 
 static void append_cell(struct text *out, const json_t *finding, const char *key)
 {
     text_append(out, "<td class=\"wrap\">");
-    escape_html_words(out, view_json_text(finding, key));
+    escape_html_words(out, member_text(finding, key));
     text_append(out, "</td>");
 }
 
@@ -29,7 +30,7 @@ static void append_list(struct text *out, const char *summary, const json_t *lis
     json_array_foreach((json_t *)list, i, entry)
     {
         text_append(out, "<tr><th scope=\"row\" class=\"w20\">");
-        escape_html(out, view_json_text(entry, "check"));
+        escape_html(out, member_text(entry, "check"));
         text_append(out, "</th>");
         append_cell(out, entry, key);
         text_append(out, "</tr>\n");
@@ -51,7 +52,7 @@ static void append_findings(struct text *out, const json_t *findings)
     json_array_foreach((json_t *)findings, i, finding)
     {
         text_append(out, "<tr><th scope=\"row\" class=\"wrap\">");
-        escape_html(out, view_json_text(finding, "check"));
+        escape_html(out, member_text(finding, "check"));
         text_append(out, "</th>");
         append_cell(out, finding, "severity");
         append_cell(out, finding, "observed");
@@ -87,10 +88,10 @@ static void append_report(struct text *out, const struct view_campaign *campaign
 static void append_dump(struct text *out, const json_t *dump)
 {
     struct view_count bytes = view_json_count(dump, "bytes");
-    const char *digest = view_json_string(dump, "sha256");
+    const char *digest = member_string(dump, "sha256");
 
     text_append(out, "<tr><th scope=\"row\" class=\"wrap\"><code>");
-    escape_html(out, view_json_text(dump, "command"));
+    escape_html(out, member_text(dump, "command"));
     text_append(out, "</code></th>");
     append_cell(out, dump, "status");
     text_append(out, "<td class=\"wrap\">");
@@ -98,9 +99,9 @@ static void append_dump(struct text *out, const json_t *dump)
         text_append_format(out, "%lld bytes, SHA-256 ", (long long)bytes.value);
     if (digest)
         html_digest(out, digest);
-    if (view_json_string(dump, "message"))
+    if (member_string(dump, "message"))
         text_append(out, digest ? "; " : "");
-    escape_html(out, view_json_text(dump, "message"));
+    escape_html(out, member_text(dump, "message"));
     text_append(out, "</td></tr>\n");
 }
 

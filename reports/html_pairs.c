@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "protocols/comparability.h"
+#include "harness/core/member.h"
 #include "reports/escape.h"
 #include "reports/html_pictures.h"
 #include "reports/plot.h"
@@ -79,8 +80,8 @@ static void append_arm(struct text *out, const struct view *view,
     const struct view_cell *cell = cell_of(view, is_b ? comparison->b : comparison->a);
     const char *arm = cell ? strstr(cell->variant, "arm ") : NULL;
     const json_t *factor = only_factor(comparison);
-    const char *name = json_string_value(json_object_get(factor, "factor"));
-    const char *value = json_string_value(json_object_get(factor, is_b ? "b" : "a"));
+    const char *name = member_string(factor, "factor");
+    const char *value = member_string(factor, is_b ? "b" : "a");
 
     text_append(out, "<b>");
     if (arm && (strchr(arm, '(') || arm[strlen("arm ") + 1])) {
@@ -411,7 +412,7 @@ static void append_side(struct text *out, const json_t *judgement, const json_t 
     text_append_format(out, "<td class=\"wrap\" data-name=\"%s\">", side);
     json_array_foreach(json_object_get(judgement, "fields"), i, field)
     {
-        const char *own = json_string_value(json_object_get(field, "field"));
+        const char *own = member_string(field, "field");
 
         if ((!value || json_is_null(value)) && name && own && !strcmp(name, own))
             value = json_object_get(field, side);
@@ -432,7 +433,7 @@ static void append_factor(struct text *out, const json_t *judgement, const json_
     const json_t *fields = json_object_get(factor, "fields");
 
     text_append(out, "<tr><th scope=\"row\">");
-    html_known(out, json_string_value(json_object_get(factor, "factor")));
+    html_known(out, member_string(factor, "factor"));
     text_append(out, "</th>");
     append_side(out, judgement, factor, "a");
     append_side(out, judgement, factor, "b");

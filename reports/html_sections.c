@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "reports/escape.h"
 
 static void collect_device(struct html_appendix *appendix, const struct view_cell *cell)
@@ -199,24 +200,24 @@ static void append_resources(struct text *out, const json_t *resources)
 
 static void append_artifact(struct text *out, const json_t *artifact)
 {
-    const char *log = json_string_value(json_object_get(artifact, "log"));
+    const char *log = member_string(artifact, "log");
     const json_t *lanes = json_object_get(artifact, "lanes");
 
     text_append(out, "<tr><th scope=\"row\" class=\"wrap\">");
-    html_known(out, json_string_value(json_object_get(artifact, "file")));
+    html_known(out, member_string(artifact, "file"));
     text_append(out, "</th><td class=\"num\">");
     if (json_is_integer(lanes))
         text_append_format(out, "%lld", (long long)json_integer_value(lanes));
     else
         html_known(out, NULL);
     text_append(out, "</td><td>");
-    html_digest(out, json_string_value(json_object_get(artifact, "source")));
+    html_digest(out, member_string(artifact, "source"));
     text_append(out, "</td><td>");
-    html_digest(out, json_string_value(json_object_get(artifact, "binary")));
+    html_digest(out, member_string(artifact, "binary"));
     text_append(out, "</td><td class=\"wrap\">");
-    html_known(out, json_string_value(json_object_get(artifact, "compiler")));
+    html_known(out, member_string(artifact, "compiler"));
     text_append(out, "</td><td class=\"wrap\"><code>");
-    escape_html(out, json_string_value(json_object_get(artifact, "options")));
+    escape_html(out, member_string(artifact, "options"));
     text_append(out, "</code>");
     append_resources(out, json_object_get(artifact, "resources"));
     if (log && *log) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "reports/escape.h"
 #include "reports/view_json.h"
 
@@ -144,14 +145,14 @@ static void add_rate(struct strips *strips, struct store *store, int64_t trial, 
 
 static void add_part(struct strips *strips, struct store *store, int64_t trial, const json_t *part)
 {
-    const char *name = view_json_text(part, "part");
+    const char *name = member_text(part, "part");
     size_t i;
     json_t *channel;
 
     json_array_foreach(json_object_get(part, "channels"), i, channel)
     {
-        const char *kind = view_json_text(channel, "kind");
-        const char *channel_name = view_json_text(channel, "name"), *unit;
+        const char *kind = member_text(channel, "kind");
+        const char *channel_name = member_text(channel, "name"), *unit;
         double factor;
 
         if (strcmp(kind, "counter") != 0 && unit_of(channel_name, &unit, &factor))
@@ -178,8 +179,7 @@ static void append_missing(struct text *out, const struct view_trial *trial)
 
     json_array_foreach((json_t *)trial->telemetry, i, part)
     {
-        const char *name = view_json_text(part, "part"),
-                   *message = view_json_string(part, "message");
+        const char *name = member_text(part, "part"), *message = member_string(part, "message");
         struct view_count ticks = view_json_count(part, "ticks"),
                           late = view_json_count(part, "late_ticks"),
                           cpu = view_json_count(part, "cpu_ns");
@@ -200,12 +200,12 @@ static void append_missing(struct text *out, const struct view_trial *trial)
         }
         json_array_foreach(json_object_get(part, "channels"), c, channel)
         {
-            const char *reason = view_json_string(channel, "reason");
+            const char *reason = member_string(channel, "reason");
 
-            if (view_telemetry_series(trial, name, view_json_text(channel, "name")))
+            if (view_telemetry_series(trial, name, member_text(channel, "name")))
                 continue;
             text_append(out, "<tr><th scope=\"row\" class=\"wrap\">");
-            escape_html(out, view_json_text(channel, "name"));
+            escape_html(out, member_text(channel, "name"));
             text_append(out, "</th><td class=\"wrap\"><span class=\"none\">unavailable: ");
             escape_html(out, reason ? reason : "it had no value in this trial");
             text_append(out, "</span></td></tr>\n");

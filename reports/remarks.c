@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "reports/view_json.h"
 
@@ -236,7 +237,7 @@ static void say_refusals(const json_t *refusals, const struct sayer *sayer)
 static void say_choice(const struct view_cell *cell, const struct sayer *sayer)
 {
     const json_t *choices = json_object_get(cell->root, "choices");
-    const char *failed = view_json_string(choices, "failed");
+    const char *failed = member_string(choices, "failed");
 
     if (failed)
         say_text(sayer, FINDING_WARNING,

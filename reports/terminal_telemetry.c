@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "harness/core/number.h"
+#include "harness/core/member.h"
 #include "reports/terminal_internal.h"
 #include "reports/view.h"
 #include "reports/view_json.h"
@@ -10,8 +11,7 @@
 static void append_channel(const struct terminal *terminal, const struct view_trial *trial,
                            const char *part, const json_t *channel)
 {
-    const char *name = view_json_text(channel, "name"),
-               *reason = view_json_string(channel, "reason");
+    const char *name = member_text(channel, "name"), *reason = member_string(channel, "reason");
     const json_t *row = view_telemetry_series(trial, part, name);
     struct view_count low = view_json_count(row, "minimum"), high = view_json_count(row, "maximum"),
                       samples = view_json_count(row, "samples");
@@ -31,7 +31,7 @@ static void append_channel(const struct terminal *terminal, const struct view_tr
     else if (low.known && high.known && low.value == high.value)
         text_append_format(&line, "%s, %lld polls", number_format_count(low.value, a),
                            (long long)samples.value);
-    else if (low.known && high.known && !strcmp(view_json_text(channel, "kind"), "counter") &&
+    else if (low.known && high.known && !strcmp(member_text(channel, "kind"), "counter") &&
              !json_object_get(channel, "wraps_at"))
         text_append_format(&line, "grew by %s, %lld polls",
                            number_format_count(high.value - low.value, a),
@@ -54,8 +54,7 @@ void terminal_telemetry(const struct terminal *terminal, const struct view_trial
     terminal_heading(terminal, heading);
     json_array_foreach((json_t *)trial->telemetry, i, part)
     {
-        const char *name = view_json_text(part, "part"),
-                   *message = view_json_string(part, "message");
+        const char *name = member_text(part, "part"), *message = member_string(part, "message");
         struct view_count ticks = view_json_count(part, "ticks"),
                           late = view_json_count(part, "late_ticks"),
                           cpu = view_json_count(part, "cpu_ns");

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "reports/view_json.h"
 #include "reports/course.h"
 #include "results/analysis/serving_log.h"
@@ -51,16 +52,16 @@ static void read_identity(const json_t *root, struct view_cell *ret)
     const json_t *identity = json_object_get(root, "identity");
     const json_t *cost = json_object_get(root, "cost");
 
-    ret->workload = view_json_string(identity, "workload");
-    ret->workload_digest = view_json_string(identity, "workload_digest");
-    ret->protocol = view_json_string(identity, "protocol");
-    ret->protocol_digest = view_json_string(identity, "protocol_digest");
-    ret->kind = view_json_string(identity, "kind");
-    ret->precision = view_json_string(identity, "precision");
-    ret->scenario = view_json_string(identity, "scenario");
-    ret->implementation = view_json_string(identity, "implementation");
-    ret->seed = view_json_string(identity, "seed");
-    ret->arm = view_json_string(root, "arm");
+    ret->workload = member_string(identity, "workload");
+    ret->workload_digest = member_string(identity, "workload_digest");
+    ret->protocol = member_string(identity, "protocol");
+    ret->protocol_digest = member_string(identity, "protocol_digest");
+    ret->kind = member_string(identity, "kind");
+    ret->precision = member_string(identity, "precision");
+    ret->scenario = member_string(identity, "scenario");
+    ret->implementation = member_string(identity, "implementation");
+    ret->seed = member_string(identity, "seed");
+    ret->arm = member_string(root, "arm");
     ret->batch = view_json_count(identity, "batch");
     /* The server of an endpoint forms its batches itself: the declared 1 is none of them. */
     ret->batch.known = ret->batch.known && !(ret->kind && !strcmp(ret->kind, "endpoint"));
@@ -69,9 +70,9 @@ static void read_identity(const json_t *root, struct view_cell *ret)
     ret->items = view_json_count(cost, "items");
     ret->device_memory_bytes = view_json_count(cost, "device_memory_bytes");
     ret->working_set_bytes = view_json_count(cost, "working_set_bytes");
-    ret->flops_formula = view_json_string(cost, "flops_formula");
-    ret->bytes_formula = view_json_string(cost, "bytes_formula");
-    ret->item_name = view_json_string(cost, "item_name");
+    ret->flops_formula = member_string(cost, "flops_formula");
+    ret->bytes_formula = member_string(cost, "bytes_formula");
+    ret->item_name = member_string(cost, "item_name");
 }
 
 static void read_declarations(const json_t *root, struct view_cell *ret)
@@ -80,8 +81,8 @@ static void read_declarations(const json_t *root, struct view_cell *ret)
     ret->protocol_json = json_object_get(root, "protocol");
     ret->workload_version = view_json_count(ret->workload_json, "version");
     ret->protocol_version = view_json_count(ret->protocol_json, "version");
-    ret->workload_description = view_json_string(ret->workload_json, "description");
-    ret->protocol_description = view_json_string(ret->protocol_json, "description");
+    ret->workload_description = member_string(ret->workload_json, "description");
+    ret->protocol_description = member_string(ret->protocol_json, "description");
     ret->evidence = !json_is_false(json_object_get(ret->protocol_json, "evidence"));
 }
 
@@ -89,16 +90,16 @@ static void read_device(const json_t *root, struct view_cell *ret)
 {
     const json_t *device = json_object_get(root, "device");
 
-    ret->backend = view_json_string(root, "backend");
-    ret->device_spec = view_json_string(root, "device_spec");
+    ret->backend = member_string(root, "backend");
+    ret->device_spec = member_string(root, "device_spec");
     ret->device_index = view_json_count(root, "device_index");
     ret->device = (struct view_device){
         .present = json_is_object(device),
-        .backend = view_json_string(device, "backend"),
-        .name = view_json_string(device, "name"),
-        .vendor = view_json_string(device, "vendor"),
-        .uuid = view_json_string(device, "uuid"),
-        .type = view_json_string(device, "type"),
+        .backend = member_string(device, "backend"),
+        .name = member_string(device, "name"),
+        .vendor = member_string(device, "vendor"),
+        .uuid = member_string(device, "uuid"),
+        .type = member_string(device, "type"),
         .index = view_json_count(device, "index"),
         .simulated = json_is_true(json_object_get(device, "simulated")),
     };
@@ -116,13 +117,13 @@ static void read_imported(const json_t *root, struct view_cell *ret)
         return;
     ret->imported = (struct view_imported){
         .present = true,
-        .program = view_json_string(origin, "program"),
-        .program_version = view_json_string(origin, "program_version"),
-        .file = view_json_string(origin, "file"),
-        .sha256 = view_json_string(origin, "sha256"),
-        .measured = view_json_string(claim, "measured"),
+        .program = member_string(origin, "program"),
+        .program_version = member_string(origin, "program_version"),
+        .file = member_string(origin, "file"),
+        .sha256 = member_string(origin, "sha256"),
+        .measured = member_string(claim, "measured"),
     };
-    ret->device.name = view_json_string(claim, "device");
+    ret->device.name = member_string(claim, "device");
     reading_list_finish(&ret->device.readings);
     view_json_readings(imported, "readings", &ret->device.readings);
 }
@@ -148,7 +149,7 @@ enum status view_cell_from_json(json_t *root, enum view_depth depth, struct view
         return error_set(err, STATUS_CORRUPT, "report: a stored result is no JSON object");
     }
     cell.id = id.known ? id.value : -1;
-    snprintf(cell.result, sizeof(cell.result), "%.79s", view_json_text(root, "id"));
+    snprintf(cell.result, sizeof(cell.result), "%.79s", member_text(root, "id"));
     cell.ordinal = view_json_count(root, "ordinal");
     cell.planned = view_json_count(root, "trials_planned");
     read_identity(root, &cell);
@@ -201,9 +202,9 @@ enum status view_cell_load(struct store *store, int64_t cell, enum view_depth de
 
 char *view_amendment_words(const json_t *amendment)
 {
-    const char *created = view_json_string(amendment, "created");
-    const char *author = view_json_string(amendment, "author");
-    const char *reason = view_json_string(amendment, "reason");
+    const char *created = member_string(amendment, "created");
+    const char *author = member_string(amendment, "author");
+    const char *reason = member_string(amendment, "reason");
 
     if (!created || strlen(created) < 16)
         return text_format("amended by %s: %s", author ? author : "(withheld)",
@@ -259,14 +260,14 @@ static enum status load_campaign(struct store *store, int64_t id, struct view_ca
     json_object_del(root, "cells");
     *ret = (struct view_campaign){
         .id = id,
-        .uid = view_json_string(root, "uid"),
-        .command = view_json_string(root, "command"),
-        .tool_version = view_json_string(root, "tool_version"),
-        .tool_digest = view_json_string(root, "tool_digest"),
-        .plan_digest = view_json_string(root, "plan_digest"),
-        .order_seed = view_json_string(root, "order_seed"),
-        .question = view_json_string(root, "question"),
-        .nonce = view_json_string(root, "nonce"),
+        .uid = member_string(root, "uid"),
+        .command = member_string(root, "command"),
+        .tool_version = member_string(root, "tool_version"),
+        .tool_digest = member_string(root, "tool_digest"),
+        .plan_digest = member_string(root, "plan_digest"),
+        .order_seed = member_string(root, "order_seed"),
+        .question = member_string(root, "question"),
+        .nonce = member_string(root, "nonce"),
         .created_utc_ns = view_json_count(root, "created_utc_ns"),
         .root = root,
     };
@@ -281,7 +282,7 @@ static enum status load_campaign(struct store *store, int64_t id, struct view_ca
         const json_t *row = json_array_get(events, i);
 
         ret->events[ret->event_count++] =
-            (struct view_event){view_json_string(row, "event"), view_json_string(row, "detail"),
+            (struct view_event){member_string(row, "event"), member_string(row, "detail"),
                                 view_json_count(row, "utc_ns")};
         note_event(ret, &ret->events[ret->event_count - 1]);
     }

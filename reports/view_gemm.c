@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "reports/serving_table.h"
+#include "harness/core/member.h"
 #include "reports/view_json.h"
 
 bool view_gemm(const struct view_cell *cell, struct view_gemm *ret)
@@ -12,11 +13,11 @@ bool view_gemm(const struct view_cell *cell, struct view_gemm *ret)
         if (!json_is_object(gemm))
             continue;
         *ret = (struct view_gemm){
-            .support = view_json_string(gemm, "support"),
-            .method = view_json_string(gemm, "method"),
-            .library = view_json_string(gemm, "library"),
-            .version = view_json_string(gemm, "version"),
-            .algorithm = view_json_string(gemm, "algorithm"),
+            .support = member_string(gemm, "support"),
+            .method = member_string(gemm, "method"),
+            .library = member_string(gemm, "library"),
+            .version = member_string(gemm, "version"),
+            .algorithm = member_string(gemm, "algorithm"),
             .workspace_bytes = view_json_count(gemm, "workspace_bytes"),
         };
         return true;
@@ -40,7 +41,7 @@ bool view_is_vendor(const struct view_cell *cell)
 static void append_settings(struct text *out, const json_t *settings)
 {
     const json_t *variables = json_object_get(settings, "environment");
-    const char *root = json_string_value(json_object_get(settings, "root"));
+    const char *root = member_string(settings, "root");
     size_t i;
     json_t *variable;
 
@@ -53,9 +54,9 @@ static void append_settings(struct text *out, const json_t *settings)
 void view_append_worker(const struct view_cell *cell, const char *lead, struct text *out)
 {
     const json_t *worker = json_object_get(cell->root, "worker");
-    const char *name = json_string_value(json_object_get(worker, "name"));
-    const char *version = json_string_value(json_object_get(worker, "version"));
-    const char *mode = json_string_value(json_object_get(worker, "mode"));
+    const char *name = member_string(worker, "name");
+    const char *version = member_string(worker, "version");
+    const char *mode = member_string(worker, "mode");
 
     if (name && version)
         text_append_format(out, "%s%s %s%s%s", lead, name, version, mode ? " " : "",
@@ -125,20 +126,20 @@ static const json_t *attention_of(const struct view_cell *cell)
 bool view_attention_words(const struct view_cell *cell, struct text *ret)
 {
     const json_t *attention = attention_of(cell);
-    const char *algorithm = view_json_string(attention, "algorithm");
+    const char *algorithm = member_string(attention, "algorithm");
     const char *rest;
 
     if (!attention)
         return false;
     if (json_is_true(json_object_get(attention, "fused"))) {
-        const char *library = view_json_string(attention, "library");
-        const char *version = view_json_string(attention, "version");
+        const char *library = member_string(attention, "library");
+        const char *version = member_string(attention, "version");
 
         text_append_format(ret, "one operation of %s %s, ", library ? library : "a library",
                            version ? version : "of unknown version");
-        rest = view_json_string(attention, "method");
+        rest = member_string(attention, "method");
     } else {
-        rest = view_json_string(attention, "reason");
+        rest = member_string(attention, "reason");
     }
     text_append(ret, algorithm ? algorithm : "algorithm unknown");
     if (rest)

@@ -1,31 +1,10 @@
 #include "reports/view_json.h"
 
-#include <math.h>
-
-const char *view_json_string(const json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
-
-const char *view_json_text(const json_t *object, const char *key)
-{
-    const char *string = view_json_string(object, key);
-
-    return string ? string : "";
-}
-
 struct view_count view_json_count(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
 
     return (struct view_count){json_is_integer(value), json_integer_value(value)};
-}
-
-double view_json_real(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-
-    return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
 void view_json_readings(const json_t *object, const char *key, struct reading_list *ret)

@@ -4,13 +4,7 @@
 
 #include "reports/view.h"
 
-/* NULL when the member is missing or no string. */
-const char *view_json_string(const json_t *object, const char *key);
-/* As view_json_string, "" for NULL. */
-const char *view_json_text(const json_t *object, const char *key);
 struct view_count view_json_count(const json_t *object, const char *key);
-/* NAN when it is missing or no number. */
-double view_json_real(const json_t *object, const char *key);
 /* A list that is always initialised; what cannot be read becomes one reading that says so. */
 void view_json_readings(const json_t *object, const char *key, struct reading_list *ret);
 

@@ -1,5 +1,6 @@
 /* What an artifact, a kernel text compiled for a device, records. */
 #include "reports/view.h"
+#include "harness/core/member.h"
 #include "reports/view_json.h"
 
 static void append_count(struct text *ret, const json_t *resources, const char *key,
@@ -28,8 +29,8 @@ void view_kernel_words(const json_t *resources, struct text *ret)
 
 void view_artifact_words(const json_t *artifact, struct text *ret)
 {
-    const char *compiler = view_json_string(artifact, "compiler");
-    const char *binary = view_json_string(artifact, "binary");
+    const char *compiler = member_string(artifact, "compiler");
+    const char *binary = member_string(artifact, "binary");
     const long long lanes = json_integer_value(json_object_get(artifact, "lanes"));
 
     text_append(ret, compiler ? compiler : "compiler unknown");

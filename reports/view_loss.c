@@ -1,5 +1,6 @@
 /* A cell's losses, loss scale and calibration, from its facts. */
 #include "reports/view.h"
+#include "harness/core/member.h"
 #include "reports/view_json.h"
 
 static const json_t *loss_of(const struct view_cell *cell)
@@ -18,7 +19,7 @@ bool view_loss_words(const struct view_cell *cell, struct text *ret)
 {
     const json_t *loss = loss_of(cell), *fp32 = json_object_get(loss, "fp32");
     const json_t *apart = json_object_get(fp32, "largest_difference_nats");
-    const char *missing = json_string_value(json_object_get(fp32, "missing"));
+    const char *missing = member_string(fp32, "missing");
 
     if (!loss)
         return false;
@@ -76,7 +77,7 @@ bool view_calibration_words(const struct view_cell *cell, struct text *ret)
     const json_t *int8 = fact_of(cell, "int8");
     const json_t *calibration = json_object_get(int8, "calibration"), *gemm;
     const json_t *gemms = json_object_get(int8, "gemms");
-    const char *precision = view_json_string(calibration, "precision");
+    const char *precision = member_string(calibration, "precision");
     double least = 0.0, largest = 0.0, clipped = 0.0;
     size_t i;
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/core/text.h"
+#include "harness/core/member.h"
 #include "reports/view_json.h"
 
 #define WORKER "variable.ASSAY_WORKER"
@@ -13,7 +14,7 @@
 /* An empty value counts as not set; a withheld value was not empty. */
 static bool is_set(const json_t *reading)
 {
-    const char *value = view_json_string(reading, "value");
+    const char *value = member_string(reading, "value");
 
     return reading && (!value || value[0]);
 }
@@ -22,7 +23,7 @@ static bool is_set(const json_t *reading)
 static bool keep(const json_t *readings, const char *name, char **ret)
 {
     const json_t *reading = json_object_get(readings, name);
-    const char *value = view_json_string(reading, "value");
+    const char *value = member_string(reading, "value");
     struct text text;
 
     if (*ret || !is_set(reading))
@@ -58,7 +59,7 @@ static bool was_mapped(const json_t *components, const char *path)
 
     json_array_foreach((json_t *)components, i, component)
     {
-        if (stem(view_json_text(component, "path"), &other) == length &&
+        if (stem(member_text(component, "path"), &other) == length &&
             strncmp(name, other, length) == 0)
             return true;
     }
@@ -79,7 +80,7 @@ static bool keep_libraries(json_t *readings, const json_t *components, char **re
     json_object_foreach(readings, name, reading)
     {
         if (strncmp(name, LIBRARY, strlen(LIBRARY)) != 0 || !is_set(reading) ||
-            !was_mapped(components, view_json_text(reading, "value")))
+            !was_mapped(components, member_text(reading, "value")))
             continue;
         text_append(&names, names.length > 0 ? ", " : "");
         for (const char *c = name + strlen(LIBRARY); *c; c++)
@@ -100,7 +101,7 @@ bool view_origin_read(const json_t *trials, struct view_origin *ret)
     {
         /* A declared worker's, whose outputs assay compared, is as good as assay's own; one that
          * is not supported measured nothing. */
-        const char *status = view_json_string(trial, "status");
+        const char *status = member_string(trial, "status");
         const bool checked =
             json_object_get(json_object_get(json_object_get(trial, "facts"), "conduct"),
                             "checks") ||

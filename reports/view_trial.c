@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
+
 /* More than any workload makes; a hostile file must not cost hours. */
 #define ROWS_MAX 20000
 
@@ -28,7 +30,7 @@ static bool read_phases(const json_t *json, struct view_trial *ret)
 
         if (begin.known && end.known)
             ret->phases[ret->phase_count++] =
-                (struct view_phase){view_json_text(row, "name"), begin.value, end.value};
+                (struct view_phase){member_text(row, "name"), begin.value, end.value};
     }
     return ret->phases != NULL;
 }
@@ -42,13 +44,13 @@ static bool read_checks(const json_t *json, struct view_trial *ret)
         const json_t *row = json_array_get(json, i);
 
         ret->checks[ret->check_count++] = (struct view_check){
-            .phase = view_json_text(row, "phase"),
-            .output = view_json_text(row, "output"),
-            .metric = view_json_text(row, "metric"),
-            .reason = view_json_string(row, "reason"),
-            .error_text = view_json_string(row, "error"),
-            .error = view_json_real(row, "error"),
-            .tolerance = view_json_real(row, "tolerance"),
+            .phase = member_text(row, "phase"),
+            .output = member_text(row, "output"),
+            .metric = member_text(row, "metric"),
+            .reason = member_string(row, "reason"),
+            .error_text = member_string(row, "error"),
+            .error = member_number(row, "error"),
+            .tolerance = member_number(row, "tolerance"),
             .compared = view_json_count(row, "compared"),
             .passed = json_is_true(json_object_get(row, "passed")),
         };
@@ -62,7 +64,7 @@ static bool read_series(const json_t *json, struct view_trial *ret)
 
     ret->series = calloc(count + 1, sizeof(*ret->series));
     for (size_t i = 0; ret->series && i < count; ++i) {
-        const char *name = view_json_string(json_array_get(json, i), "name");
+        const char *name = member_string(json_array_get(json, i), "name");
 
         if (name)
             ret->series[ret->series_count++] = name;
@@ -85,8 +87,8 @@ static bool read_components(const json_t *json, struct view_trial *ret)
     ret->components = calloc(count + 1, sizeof(*ret->components));
     for (size_t i = 0; index && ret->components && i < count; ++i) {
         const json_t *row = json_array_get(json, i);
-        const char *path = view_json_text(row, "path"), *digest = view_json_string(row, "sha256");
-        bool at_end = same(view_json_string(row, "at"), "window_end");
+        const char *path = member_text(row, "path"), *digest = member_string(row, "sha256");
+        bool at_end = same(member_string(row, "at"), "window_end");
         const json_t *known = at_end ? json_object_get(index, path) : NULL;
 
         end_seen = end_seen || at_end;
@@ -102,14 +104,14 @@ static bool read_components(const json_t *json, struct view_trial *ret)
         }
         ret->components[ret->component_count] = (struct view_component){
             .path = path,
-            .kind = view_json_string(row, "kind"),
-            .version = view_json_string(row, "version"),
-            .build_id = view_json_string(row, "build_id"),
+            .kind = member_string(row, "kind"),
+            .version = member_string(row, "version"),
+            .build_id = member_string(row, "build_id"),
             .digest = digest,
-            .missing_reason = view_json_string(row, "missing_reason"),
+            .missing_reason = member_string(row, "missing_reason"),
             .size = view_json_count(row, "size"),
-            .package = view_json_string(row, "package"),
-            .package_version = view_json_string(row, "package_version"),
+            .package = member_string(row, "package"),
+            .package_version = member_string(row, "package_version"),
             .change = at_end ? VIEW_APPEARED : VIEW_GONE,
         };
         json_object_set_new(index, path, json_integer((json_int_t)ret->component_count));
@@ -126,7 +128,7 @@ static bool read_components(const json_t *json, struct view_trial *ret)
 
 bool view_trial_read(json_t *json, enum view_depth depth, struct view_trial *ret)
 {
-    const char *status = view_json_string(json, "status");
+    const char *status = member_string(json, "status");
     const json_t *environment = json_object_get(json, "environment");
     const json_t *facts = json_object_get(json, "facts");
     struct view_count id = view_json_count(json, "id");
@@ -135,7 +137,7 @@ bool view_trial_read(json_t *json, enum view_depth depth, struct view_trial *ret
     ret->sequence = view_json_count(json, "sequence");
     ret->attempt = view_json_count(json, "attempt");
     ret->status = same(status, "no_end") ? NULL : status;
-    ret->message = view_json_string(json, "message");
+    ret->message = member_string(json, "message");
     ret->ok = same(status, "ok");
     ret->started_utc_ns = view_json_count(json, "started_utc_ns");
     ret->ended_utc_ns = view_json_count(json, "ended_utc_ns");
@@ -187,7 +189,7 @@ const json_t *view_telemetry_series(const struct view_trial *trial, const char *
     snprintf(name, sizeof(name), "telemetry:%.32s.%.160s", part, channel);
     json_array_foreach((json_t *)trial->series_rows, i, row)
     {
-        if (strcmp(view_json_text(row, "name"), name) == 0)
+        if (strcmp(member_text(row, "name"), name) == 0)
             return row;
     }
     return NULL;

@@ -4,6 +4,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/core/canonical.h"
+#include "harness/core/member.h"
 #include "protocols/protocol.h"
 #include "harness/core/number.h"
 #include "workloads/declared.h"
@@ -49,14 +50,14 @@ static enum status costs_of(const struct workload *workload, json_t **ret, struc
 static void append_cost(struct text *out, const json_t *cost)
 {
     char memory[TEXT_HUMAN_SIZE], flops[TEXT_HUMAN_SIZE], bytes[TEXT_HUMAN_SIZE];
-    const char *precision = json_string_value(json_object_get(cost, "precision"));
+    const char *precision = member_string(cost, "precision");
     const json_t *counted_flops = json_object_get(cost, "flops");
     const json_t *counted_bytes = json_object_get(cost, "bytes");
 
     text_append_format(out, "  %s, batch %lld: %lld %ss", precision,
                        (long long)json_integer_value(json_object_get(cost, "batch")),
                        (long long)json_integer_value(json_object_get(cost, "items")),
-                       json_string_value(json_object_get(cost, "item_name")));
+                       member_string(cost, "item_name"));
     if (json_is_integer(counted_flops))
         text_append_format(out, ", %s%s",
                            text_human_si((double)json_integer_value(counted_flops), flops),
@@ -95,11 +96,9 @@ static int describe_workload(const struct command_line *line, struct workload *w
     json_array_foreach(costs, i, cost) append_cost(&out, cost);
     cost = json_array_get(costs, 0);
     if (json_is_string(json_object_get(cost, "flops_formula")))
-        text_append_format(&out, "  FLOPs: %s\n",
-                           json_string_value(json_object_get(cost, "flops_formula")));
+        text_append_format(&out, "  FLOPs: %s\n", member_string(cost, "flops_formula"));
     if (json_is_string(json_object_get(cost, "bytes_formula")))
-        text_append_format(&out, "  bytes: %s\n",
-                           json_string_value(json_object_get(cost, "bytes_formula")));
+        text_append_format(&out, "  bytes: %s\n", member_string(cost, "bytes_formula"));
     json_decref(costs);
     return output_lines(&out);
 }

@@ -3,6 +3,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
+#include "harness/core/member.h"
 #include "protocols/protocol.h"
 #include "workloads/declared.h"
 
@@ -61,7 +62,7 @@ static enum status collect(json_t *rows, struct error *err)
 /* "suites" names the rows of the type "suite"; NULL: all do. */
 static bool is_asked(const char *types, const json_t *row)
 {
-    const char *type = json_string_value(json_object_get(row, "type"));
+    const char *type = member_string(row, "type");
 
     return !types || !strncmp(types, type, strlen(type));
 }
@@ -75,7 +76,7 @@ static void append_rows(struct text *out, const json_t *rows, size_t columns)
 
     json_array_foreach(rows, i, row)
     {
-        size_t length = strlen(json_string_value(json_object_get(row, "name")));
+        size_t length = strlen(member_string(row, "name"));
 
         width = length > width ? length : width;
     }
@@ -83,13 +84,12 @@ static void append_rows(struct text *out, const json_t *rows, size_t columns)
         text_append_format(out, "%s%s\n", t ? "\n" : "", titles[t][1]);
         json_array_foreach(rows, i, row)
         {
-            const char *name = json_string_value(json_object_get(row, "name"));
+            const char *name = member_string(row, "name");
 
-            if (strcmp(json_string_value(json_object_get(row, "type")), titles[t][0]))
+            if (strcmp(member_string(row, "type"), titles[t][0]))
                 continue;
             text_append_format(out, "  %-*s  ", (int)width, name);
-            output_wrapped(out, json_string_value(json_object_get(row, "description")), width + 4,
-                           columns);
+            output_wrapped(out, member_string(row, "description"), width + 4, columns);
         }
     }
 }
@@ -111,7 +111,7 @@ static int run(const struct command_line *line)
     text_init(&out);
     if (command_has(line, KEY_NAMES)) {
         json_array_foreach(rows, i, row) if (is_asked(types, row))
-            text_append_format(&out, "%s\n", json_string_value(json_object_get(row, "name")));
+            text_append_format(&out, "%s\n", member_string(row, "name"));
     } else {
         append_rows(&out, rows, output_columns());
         text_append_char(&out, '\n');

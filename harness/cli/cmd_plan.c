@@ -7,6 +7,7 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "harness/core/number.h"
 #include "protocols/serving/trace.h"
 #include "protocols/stats/order.h"
@@ -169,11 +170,10 @@ static int show(const struct command_line *line, json_t *plan)
     json_array_foreach(json_object_get(plan, "units"), i, entry)
     {
         const json_t *capacity = json_object_get(entry, "capacity");
-        const char *device = json_string_value(json_object_get(entry, "device"));
+        const char *device = member_string(entry, "device");
         char lo[NUMBER_SIZE], hi[NUMBER_SIZE];
 
-        text_append_format(&out, "Measured: %s, ",
-                           json_string_value(json_object_get(entry, "result")));
+        text_append_format(&out, "Measured: %s, ", member_string(entry, "result"));
         text_append_printable(&out, device ? device : "?", strlen(device ? device : "?"));
         if (json_is_number(json_object_get(capacity, "hi")))
             text_append_format(&out, ": %s to %s requests/s\n",
@@ -184,7 +184,7 @@ static int show(const struct command_line *line, json_t *plan)
                                number_format_digits(number(capacity, "lo"), 3, lo));
     }
     json_array_foreach(json_object_get(plan, "notes"), i, entry)
-        text_append_format(&out, "Note: %s\n", json_string_value(json_object_get(entry, "text")));
+        text_append_format(&out, "Note: %s\n", member_string(entry, "text"));
     return output_lines(&out);
 }
 

@@ -14,6 +14,7 @@
 #include "harness/cli/signing.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "harness/runner/campaign.h"
 #include "harness/runner/expected.h"
 #include "harness/runner/plan.h"
@@ -397,8 +398,8 @@ static enum status apply_contract(const struct command_line *line, const struct 
                                   struct request *request, struct error *err)
 {
     const json_t *items = json_object_get(contract->json, "items"), *item;
-    const char *protocol = json_string_value(json_object_get(contract->json, "protocol"));
-    const char *nonce = json_string_value(json_object_get(contract->json, "nonce"));
+    const char *protocol = member_string(contract->json, "protocol");
+    const char *nonce = member_string(contract->json, "nonce");
     struct protocol found;
     enum status status;
     size_t i;
@@ -413,7 +414,7 @@ static enum status apply_contract(const struct command_line *line, const struct 
     json_array_foreach(items, i, item)
     {
         const json_t *cell = json_object_get(item, "cell");
-        const char *name = json_string_value(json_object_get(cell, "workload"));
+        const char *name = member_string(cell, "workload");
         const int64_t trials = json_integer_value(json_object_get(item, "trials"));
         size_t k = 0;
 

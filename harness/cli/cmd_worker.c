@@ -7,6 +7,7 @@
 #include "harness/cli/interrupt.h"
 #include "harness/cli/output.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "harness/runner/named_worker.h"
 #include "harness/runner/package_install.h"
 #include "harness/runner/worker.h"
@@ -75,11 +76,6 @@ static json_t *worker_json(const struct named_worker *worker)
     return json;
 }
 
-static const char *member(const json_t *row, const char *key)
-{
-    return json_string_value(json_object_get(row, key));
-}
-
 static void append_list(struct text *out, const json_t *list)
 {
     size_t i;
@@ -97,7 +93,7 @@ static void append_runs(struct text *out, const json_t *list)
 
     json_array_foreach(list, i, runs)
     {
-        text_append_format(out, "%s%s in ", i ? "; " : "", member(runs, "kind"));
+        text_append_format(out, "%s%s in ", i ? "; " : "", member_string(runs, "kind"));
         append_list(out, json_object_get(runs, "precisions"));
         text_append(out, " on ");
         append_list(out, json_object_get(runs, "devices"));
@@ -107,7 +103,7 @@ static void append_runs(struct text *out, const json_t *list)
 static void append_row(struct text *out, const json_t *row)
 {
     const json_t *bytes = json_object_get(row, "bytes");
-    char *name = text_format("%s@%s", member(row, "name"), member(row, "version"));
+    char *name = text_format("%s@%s", member_string(row, "name"), member_string(row, "version"));
     char size[TEXT_HUMAN_SIZE];
 
     text_append_format(out, "%-24s  %-10s  ", name ? name : "",
@@ -115,7 +111,7 @@ static void append_row(struct text *out, const json_t *row)
                            ? text_human_bytes((double)json_integer_value(bytes), size)
                            : "not here");
     if (json_object_get(row, "driver"))
-        text_append(out, member(row, "description"));
+        text_append(out, member_string(row, "description"));
     append_runs(out, json_object_get(row, "runs"));
     text_append_char(out, '\n');
     free(name);
@@ -123,16 +119,17 @@ static void append_row(struct text *out, const json_t *row)
 
 static void append_details(struct text *out, const json_t *row)
 {
-    const char *interpreter = member(row, "interpreter"), *driver = member(row, "driver");
+    const char *interpreter = member_string(row, "interpreter"),
+               *driver = member_string(row, "driver");
 
     append_row(out, row);
-    text_append_format(out, "  description  %s\n  folder       %s%s\n", member(row, "description"),
-                       member(row, "folder"),
+    text_append_format(out, "  description  %s\n  folder       %s%s\n",
+                       member_string(row, "description"), member_string(row, "folder"),
                        json_is_true(json_object_get(row, "installed")) ? "" : " (not installed)");
     if (driver)
         text_append_format(out, "  driver       %s\n", driver);
     else
-        text_append_format(out, "  entry        %s%s%s\n", member(row, "entry"),
+        text_append_format(out, "  entry        %s%s%s\n", member_string(row, "entry"),
                            interpreter ? " by " : "", interpreter ? interpreter : "");
     if (json_array_size(json_object_get(row, "modes")) > 0) {
         text_append(out, "  modes        ");
@@ -141,8 +138,8 @@ static void append_details(struct text *out, const json_t *row)
     }
     text_append(out, "  packages     ");
     append_list(out, json_object_get(row, "packages"));
-    text_append_format(out, "\n  declaration  %s\n  lock         %s\n", member(row, "declaration"),
-                       member(row, "lock"));
+    text_append_format(out, "\n  declaration  %s\n  lock         %s\n",
+                       member_string(row, "declaration"), member_string(row, "lock"));
 }
 
 static int show_rows(const struct command_line *line, json_t *rows, bool details)

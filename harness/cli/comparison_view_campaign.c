@@ -6,6 +6,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/output.h"
+#include "harness/core/member.h"
 #include "harness/core/number.h"
 #include "protocols/comparability.h"
 
@@ -106,9 +107,9 @@ static void append_factors(struct text *out, const json_t *factors)
 
     json_array_foreach(factors, i, factor)
     {
-        const char *from = json_string_value(json_object_get(factor, "a"));
-        const char *to = json_string_value(json_object_get(factor, "b"));
-        const char *name = json_string_value(json_object_get(factor, "factor"));
+        const char *from = member_string(factor, "a");
+        const char *to = member_string(factor, "b");
+        const char *name = member_string(factor, "factor");
 
         text_append(out, i ? "; " : "    differs: ");
         text_append_printable(out, name ? name : "?", strlen(name ? name : "?"));

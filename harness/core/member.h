@@ -1,4 +1,4 @@
-/* member - what a member of a JSON object says, where its absence needs no branch of its own. */
+/* member - what a member of a JSON object says, and numbers as JSON can hold them. */
 #ifndef ASSAY_CORE_MEMBER_H
 #define ASSAY_CORE_MEMBER_H
 
@@ -6,20 +6,39 @@
 
 #include <jansson.h>
 
-/* Its text, borrowed; "": there is none, or it is no text. `object` may be NULL. */
+/* Its text, borrowed; NULL: there is none, or it is no text. `object` may be NULL, here and below.
+ */
+static inline const char *member_string(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+/* The same; "": there is none. */
 static inline const char *member_text(const json_t *object, const char *key)
 {
-    const char *text = json_string_value(json_object_get(object, key));
+    const char *text = member_string(object, key);
 
     return text ? text : "";
 }
 
-/* Its number; NAN: there is none, or it is no number. `object` may be NULL. */
-static inline double member_number(const json_t *object, const char *key)
+/* Its number; `otherwise`: there is none, or it is no number. */
+static inline double member_number_or(const json_t *object, const char *key, double otherwise)
 {
     const json_t *value = json_object_get(object, key);
 
-    return json_is_number(value) ? json_number_value(value) : NAN;
+    return json_is_number(value) ? json_number_value(value) : otherwise;
+}
+
+/* The same; NAN: there is none. */
+static inline double member_number(const json_t *object, const char *key)
+{
+    return member_number_or(object, key, NAN);
+}
+
+/* A number as JSON, which has neither NAN nor infinities: null. New. */
+static inline json_t *real_or_null(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
 }
 
 #endif

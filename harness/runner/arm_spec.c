@@ -10,6 +10,7 @@
 
 #include "backends/backend.h"
 #include "harness/core/file.h"
+#include "harness/core/member.h"
 #include "harness/core/reading.h"
 #include "harness/core/text.h"
 #include "harness/runner/environment.h"
@@ -283,13 +284,13 @@ json_t *arm_spec_to_json(const struct arm_spec *spec)
 enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct error *err)
 {
     struct arm_spec spec = {0};
-    const char *name = json_string_value(json_object_get(json, "name"));
-    const char *root = json_string_value(json_object_get(json, "root"));
-    const char *driver = json_string_value(json_object_get(json, "driver"));
-    const char *workload = json_string_value(json_object_get(json, "workload"));
-    const char *device = json_string_value(json_object_get(json, "device"));
-    const char *precision = json_string_value(json_object_get(json, "precision"));
-    const char *implementation = json_string_value(json_object_get(json, "implementation"));
+    const char *name = member_string(json, "name");
+    const char *root = member_string(json, "root");
+    const char *driver = member_string(json, "driver");
+    const char *workload = member_string(json, "workload");
+    const char *device = member_string(json, "device");
+    const char *precision = member_string(json, "precision");
+    const char *implementation = member_string(json, "implementation");
     enum status status = STATUS_OK;
     size_t i;
     json_t *change;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "harness/runner/lease.h"
 #include "harness/runner/tool.h"
@@ -36,7 +37,7 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
     json_unpack(identity, "{s:s, s:s, s:I, s:s}", "workload", &name, "precision", &precision,
                 "batch", &batch, "seed", &seed);
     json_unpack(record, "{s:s}", "device_spec", &device);
-    scenario = json_string_value(json_object_get(identity, "scenario"));
+    scenario = member_string(identity, "scenario");
     cell->label = text_format("%s %s batch %lld %s on %s", name, precision, (long long)batch,
                               scenario ? scenario : "", device);
     cell->message = json_pack("{s:O?, s:O?, s:s, s:I, s:O?, s:O?, s:I, s:s}", "workload",
@@ -67,7 +68,7 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
 /* SHA-256 of the program that is to measure, as the plan says; NULL: it says none. */
 static const char *planned_worker(const json_t *record)
 {
-    return json_string_value(json_object_get(json_object_get(record, "plan"), "worker"));
+    return member_string(json_object_get(record, "plan"), "worker");
 }
 
 /* So is the worker, which may be another program than this. */
@@ -94,8 +95,8 @@ static enum status check_worker(const json_t *record, struct error *err)
 static enum status check_tool(struct store *store, int64_t row, const json_t *record,
                               struct error *err)
 {
-    const char *version = json_string_value(json_object_get(record, "tool_version"));
-    const char *hex = json_string_value(json_object_get(record, "tool_digest"));
+    const char *version = member_string(record, "tool_version");
+    const char *hex = member_string(record, "tool_digest");
     struct store_pending *pending = NULL;
     struct digest begun, running;
     size_t count = 0;
@@ -127,7 +128,7 @@ static bool is_planned(const json_t *record)
 
     json_array_foreach(json_object_get(record, "events"), i, event)
     {
-        const char *name = json_string_value(json_object_get(event, "event"));
+        const char *name = member_string(event, "event");
 
         planned |= name && !strcmp(name, "planned");
         started |= name && (!strcmp(name, "started") || !strcmp(name, "resumed"));
@@ -159,7 +160,7 @@ enum status campaign_open(struct store *store, const char *id, struct campaign *
         json_decref(record);
         return status;
     }
-    uid = json_string_value(json_object_get(record, "uid"));
+    uid = member_string(record, "uid");
     snprintf(campaign.uid, sizeof(campaign.uid), "%s", uid ? uid : "");
     worker = planned_worker(record);
     snprintf(campaign.worker, sizeof(campaign.worker), "%s", worker ? worker : "");

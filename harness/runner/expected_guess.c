@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "protocols/serving/declared.h"
 #include "workloads/workload.h"
 
@@ -31,7 +32,7 @@ static const struct speeds *speeds_of(const char *device)
 static enum status cost_of(const json_t *message, struct workload_cost *ret, int64_t *ret_batch,
                            bool *ret_chooses, struct error *err)
 {
-    const char *precision = json_string_value(json_object_get(message, "precision"));
+    const char *precision = member_string(message, "precision");
     struct workload workload;
     struct workload_case work = {.workload = &workload,
                                  .batch = json_integer_value(json_object_get(message, "batch"))};
@@ -52,7 +53,7 @@ static enum status cost_of(const json_t *message, struct workload_cost *ret, int
 enum status expected_guess(const struct protocol *protocol, const json_t *message,
                            double ret[EXPECTED_STEPS], struct error *err)
 {
-    const struct speeds *speeds = speeds_of(json_string_value(json_object_get(message, "device")));
+    const struct speeds *speeds = speeds_of(member_string(message, "device"));
     struct workload_cost cost;
     double iteration, setup, sample, window, measured, verify, recheck;
     double rate;
@@ -68,7 +69,7 @@ enum status expected_guess(const struct protocol *protocol, const json_t *messag
     sample = fmax(iteration, (double)protocol->min_sample_ns);
     window = fmax((double)protocol->window_ns, (double)protocol->window_min_samples * sample);
     window = fmin(window, (double)protocol->window_max_ns + sample);
-    if (serving_rate_of(json_string_value(json_object_get(message, "scenario")), &rate))
+    if (serving_rate_of(member_string(message, "scenario"), &rate))
         window =
             isfinite(rate) && rate > 0
                 ? SECOND_NS *

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "results/store/foreign_worker.h"
 
@@ -237,9 +238,9 @@ json_t *named_worker_json(const struct named_worker *worker)
 
 enum status named_worker_from_json(const json_t *json, struct named_worker **ret, struct error *err)
 {
-    const char *from = json_string_value(json_object_get(json, "from"));
-    const char *version = json_string_value(json_object_get(json, "version"));
-    const char *mode = json_string_value(json_object_get(json, "mode"));
+    const char *from = member_string(json, "from");
+    const char *version = member_string(json, "version");
+    const char *mode = member_string(json, "mode");
     const json_int_t threads = json_integer_value(json_object_get(json, "threads"));
     struct named_worker *worker = NULL;
     char *text, number[32] = "";

@@ -175,7 +175,7 @@ enum status probe_run(const char *const *specs, size_t count, json_t **ret, stru
 
 static void add_digest(json_t *library)
 {
-    const char *path = json_string_value(json_object_get(library, "path"));
+    const char *path = member_string(library, "path");
     struct error reason = ERROR_INIT;
     struct digest digest;
     char hex[DIGEST_HEX_SIZE];
@@ -193,7 +193,7 @@ static void add_digest(json_t *library)
 /* Many libraries do not report their version; the package that it came with has one. */
 static void add_package(json_t *library, struct packages *packages)
 {
-    const char *path = json_string_value(json_object_get(library, "path"));
+    const char *path = member_string(library, "path");
     struct package package;
 
     if (path && packages && packages_find(packages, path, NULL, &package))
@@ -211,8 +211,7 @@ void probe_libraries(json_t *probe)
     size_t j;
 
     for (size_t i = 0; questions && i < count; i++) {
-        questions[i].backend =
-            json_string_value(json_object_get(json_array_get(probe, i), "backend"));
+        questions[i].backend = member_string(json_array_get(probe, i), "backend");
         questions[i].detail = "libraries";
     }
     if (questions)

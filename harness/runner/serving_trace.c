@@ -5,23 +5,20 @@
 
 #include "harness/core/canonical.h"
 #include "harness/core/file.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "protocols/serving/arrivals.h"
 #include "workloads/serving.h"
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
 
 static enum status read_file(const struct workload *workload, const json_t *arrivals,
                              struct trace *ret, struct error *err)
 {
     const json_t *columns = json_object_get(arrivals, "columns"),
                  *first = json_object_get(arrivals, "requests");
-    const struct trace_columns names = {text_of(columns, "time"), text_of(columns, "prompt"),
-                                        text_of(columns, "output")};
-    const char *path = text_of(arrivals, "path"), *slash = strrchr(workload->origin, '/');
+    const struct trace_columns names = {member_string(columns, "time"),
+                                        member_string(columns, "prompt"),
+                                        member_string(columns, "output")};
+    const char *path = member_string(arrivals, "path"), *slash = strrchr(workload->origin, '/');
     char *resolved =
         path[0] == '/' || !slash
             ? strdup(path)
@@ -71,7 +68,7 @@ static enum status set_trace(struct workload *workload, const struct trace *trac
 {
     json_t *load = json_object_get(workload->json, "load");
     json_t *arrivals = json_object_get(load, "arrivals");
-    const char *named = text_of(arrivals, "sha256");
+    const char *named = member_string(arrivals, "sha256");
     struct digest digest;
     char hex[DIGEST_HEX_SIZE];
     enum status status;
@@ -83,7 +80,7 @@ static enum status set_trace(struct workload *workload, const struct trace *trac
     if (status == STATUS_OK && named && strcmp(named, digest_hex(&digest, hex)) != 0)
         return error_set(err, STATUS_INVALID,
                          "%s: %s has the SHA-256 %s as a trace, and the declaration names another",
-                         workload->origin, text_of(arrivals, "path"), hex);
+                         workload->origin, member_string(arrivals, "path"), hex);
     if (status == STATUS_OK &&
         (json_object_set_new(arrivals, "sha256", json_string(digest_hex(&digest, hex))) ||
          json_object_set_new(arrivals, "requests", json_integer((json_int_t)trace->count))))

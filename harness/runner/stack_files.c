@@ -9,6 +9,7 @@
 
 #include "harness/core/file.h"
 #include "harness/core/machine_root.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 
 #define REPORTED_MAX 1024
@@ -74,8 +75,8 @@ enum status stack_files_add_told(struct stack_files *files, const json_t *report
                          REPORTED_MAX);
     json_array_foreach((json_t *)reported, i, entry)
     {
-        const char *kind = known_kind(json_string_value(json_object_get(entry, "kind")));
-        const char *path = json_string_value(json_object_get(entry, "path"));
+        const char *kind = known_kind(member_string(entry, "kind"));
+        const char *path = member_string(entry, "path");
         char *full;
 
         if (!kind || !path || path[0] != '/' || strlen(path) >= PATH_MAX)
@@ -84,8 +85,7 @@ enum status stack_files_add_told(struct stack_files *files, const json_t *report
                              "icd, driver, firmware, server) and an absolute path",
                              i);
         full = text_format("%s%s", root ? root : "", path);
-        status = full ? add(files, kind, full, json_string_value(json_object_get(entry, "version")),
-                            NULL, err)
+        status = full ? add(files, kind, full, member_string(entry, "version"), NULL, err)
                       : error_set(err, STATUS_NO_MEMORY, "no memory for a path");
         free(full);
         if (status != STATUS_OK)

@@ -13,6 +13,7 @@
 #include "harness/core/canonical.h"
 #include "harness/core/clock.h"
 #include "harness/core/file.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "harness/core/words.h"
 #include "harness/runner/telemetry_child.h"
@@ -156,8 +157,8 @@ static bool is_short_text(const json_t *json)
 static bool is_channel(const json_t *channel)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_.-";
-    const char *name = json_string_value(json_object_get(channel, "name"));
-    const char *kind = json_string_value(json_object_get(channel, "kind"));
+    const char *name = member_string(channel, "name");
+    const char *kind = member_string(channel, "kind");
     const json_t *reason = json_object_get(channel, "reason");
     const json_t *wraps_at = json_object_get(channel, "wraps_at");
 
@@ -207,8 +208,8 @@ static void set_message(struct telemetry_log *log, enum status status, const cha
 
 static void take_failure(struct telemetry_log *log, const json_t *words)
 {
-    const char *name = json_string_value(json_object_get(words, "failed"));
-    const char *message = json_string_value(json_object_get(words, "message"));
+    const char *name = member_string(words, "failed");
+    const char *message = member_string(words, "message");
     enum status status = name ? status_from_name(name) : STATUS_COUNT;
 
     if (!message || status == STATUS_OK || status == STATUS_COUNT)
@@ -228,7 +229,7 @@ static void take_line(struct telemetry_log *log, const char *line, size_t length
     }
     channels = json_object_get(words, "channels");
     readings = json_object_get(words, "readings");
-    dump = json_string_value(json_object_get(words, "dump"));
+    dump = member_string(words, "dump");
     if (channels && are_channels(channels) && json_array_size(log->channels) == 0) {
         json_decref(log->channels);
         log->channels = json_incref(channels);
@@ -251,7 +252,7 @@ static void take_line(struct telemetry_log *log, const char *line, size_t length
         log->message = text_format("%lld readings failed: %s",
                                    (long long)json_integer_value(json_object_get(words, "lost")),
                                    json_is_string(json_object_get(words, "message"))
-                                       ? json_string_value(json_object_get(words, "message"))
+                                       ? member_string(words, "message")
                                        : "reason not recorded");
     json_decref(words);
 }

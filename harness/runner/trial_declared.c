@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "harness/runner/named_worker.h"
 #include "harness/runner/packages.h"
 
@@ -67,8 +68,8 @@ enum status trial_declared_process(struct processes *start, pid_t pid, struct er
 enum status trial_declared_device(const struct trial_request *request, const json_t *device,
                                   struct error *err)
 {
-    const char *planned = json_string_value(json_object_get(request->message, "device"));
-    const char *backend = json_string_value(json_object_get(device, "backend"));
+    const char *planned = member_string(request->message, "device");
+    const char *backend = member_string(device, "backend");
     char opened[96];
 
     if (!request->named || !planned || !backend)
@@ -85,8 +86,8 @@ static enum status check_facts(const struct trial_request *request, const json_t
                                struct error *err)
 {
     const json_t *said = json_object_get(facts, "framework");
-    const char *planned = json_string_value(json_object_get(request->message, "precision"));
-    const char *precision = json_string_value(json_object_get(said, "precision"));
+    const char *planned = member_string(request->message, "precision");
+    const char *precision = member_string(said, "precision");
     const json_t *threads = json_object_get(said, "threads");
 
     if (!request->named || !request->named->program)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/core/clock.h"
+#include "harness/core/member.h"
 #include "harness/core/reading.h"
 #include "harness/runner/environment.h"
 #include "harness/runner/packages.h"
@@ -105,20 +106,15 @@ static enum status open_batch(struct trial_record *record, struct error *err)
     return status;
 }
 
-static const char *string_of(const json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
-
 static enum status add_device(struct trial_record *record, const json_t *body, struct error *err)
 {
     struct store_device device = {
-        .backend = string_of(body, "backend"),
+        .backend = member_string(body, "backend"),
         .index = json_integer_value(json_object_get(body, "index")),
-        .name = string_of(body, "name"),
-        .vendor = string_of(body, "vendor"),
-        .uuid = string_of(body, "uuid"),
-        .type = string_of(body, "type"),
+        .name = member_string(body, "name"),
+        .vendor = member_string(body, "vendor"),
+        .uuid = member_string(body, "uuid"),
+        .type = member_string(body, "type"),
         .simulated = json_is_true(json_object_get(body, "simulated")),
         .readings = json_object_get(body, "readings"),
     };

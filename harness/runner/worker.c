@@ -8,6 +8,7 @@
 #include "harness/core/crash_context.h"
 #include "harness/core/denormals.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "harness/runner/worker_endpoint.h"
 #include "harness/runner/worker_serve.h"
 
@@ -35,10 +36,10 @@ static enum status read_choices(struct worker *worker, const json_t *trial, stru
 
 static enum status read_trial(struct worker *worker, const json_t *trial, struct error *err)
 {
-    const char *precision = json_string_value(json_object_get(trial, "precision"));
-    const char *scenario = json_string_value(json_object_get(trial, "scenario"));
-    const char *implementation = json_string_value(json_object_get(trial, "implementation"));
-    const char *device = json_string_value(json_object_get(trial, "device"));
+    const char *precision = member_string(trial, "precision");
+    const char *scenario = member_string(trial, "scenario");
+    const char *implementation = member_string(trial, "implementation");
+    const char *device = member_string(trial, "device");
     const json_t *batch = json_object_get(trial, "batch");
     const json_t *seed = json_object_get(trial, "seed");
     enum status status;
@@ -77,9 +78,9 @@ static enum status read_trial(struct worker *worker, const json_t *trial, struct
 static enum status open_framework(struct worker *worker, struct error *err)
 {
     const json_t *wanted = worker->framework_wanted;
-    const char *interface = json_string_value(json_object_get(wanted, "interface"));
-    const char *library = json_string_value(json_object_get(wanted, "library"));
-    const char *mode = json_string_value(json_object_get(wanted, "mode"));
+    const char *interface = member_string(wanted, "interface");
+    const char *library = member_string(wanted, "library");
+    const char *mode = member_string(wanted, "mode");
     const json_int_t threads = json_integer_value(json_object_get(wanted, "threads"));
 
     if (!wanted)
@@ -155,7 +156,7 @@ static enum status recheck(struct worker *worker, const char *phase, bool *ret_s
                            struct error *err)
 {
     const struct workload_kind *kind = worker->workload.kind;
-    const char *expected = json_string_value(json_object_get(worker->expected, phase));
+    const char *expected = member_string(worker->expected, phase);
     struct workload_recheck found = {0};
     enum status status;
 
@@ -163,7 +164,7 @@ static enum status recheck(struct worker *worker, const char *phase, bool *ret_s
     if (worker->protocol.verification != PROTOCOL_VERIFY_FIRST_TRIAL || !kind->recheck)
         return STATUS_OK;
     if (!expected)
-        expected = json_string_value(json_object_get(worker->expected, "verify_before"));
+        expected = member_string(worker->expected, "verify_before");
     status = kind->recheck(worker->instance, expected, &found, err);
     if (status == STATUS_OK && found.same) {
         const struct workload_check check = {

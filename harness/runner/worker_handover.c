@@ -7,10 +7,12 @@
 
 #include "harness/runner/worker_internal.h"
 
+#include "harness/core/member.h"
+
 /* The secret of an entry; false: it has none, so that the inputs are the case's own. */
 static bool secret_of(const json_t *entry, uint64_t *ret)
 {
-    const char *text = json_string_value(json_object_get(entry, "secret"));
+    const char *text = member_string(entry, "secret");
 
     *ret = text ? strtoull(text, NULL, 16) : 0;
     return text != NULL;
@@ -26,7 +28,7 @@ static void report(void *context, const struct workload_check *check)
 
 static enum status write_one(struct worker *worker, const json_t *entry, struct error *err)
 {
-    const char *path = json_string_value(json_object_get(entry, "path"));
+    const char *path = member_string(entry, "path");
     uint64_t secret;
     const bool drawn = secret_of(entry, &secret);
 
@@ -36,14 +38,14 @@ static enum status write_one(struct worker *worker, const json_t *entry, struct 
 
 static enum status judge_one(struct worker *worker, const json_t *entry, struct error *err)
 {
-    const char *path = json_string_value(json_object_get(entry, "path"));
+    const char *path = member_string(entry, "path");
     const json_int_t iteration = json_integer_value(json_object_get(entry, "iteration"));
     uint64_t secret;
     const bool drawn = secret_of(entry, &secret);
     struct tensors outputs = {0};
     enum status status = tensors_open(path ? path : "", &outputs, err);
 
-    worker->verify_phase = json_string_value(json_object_get(entry, "phase"));
+    worker->verify_phase = member_string(entry, "phase");
     if (status == STATUS_OK)
         status = worker->workload.kind->handover->judge(
             &worker->work, drawn ? &secret : NULL, &outputs, iteration,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/core/clock.h"
+#include "harness/core/member.h"
 #include "harness/runner/tool.h"
 #include "harness/runner/vendor_json.h"
 
@@ -167,11 +168,6 @@ enum status worker_link_send_artifact(struct worker_link *link,
         return error_set(err, STATUS_NO_MEMORY, "no memory for a kernel's description");
     return worker_link_send(link, json_pack("{s:s, s:o}", "type", "artifact", "artifact", body),
                             err);
-}
-
-static json_t *real_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
 }
 
 enum status worker_link_send_check(struct worker_link *link, const char *phase,

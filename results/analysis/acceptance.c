@@ -11,11 +11,6 @@
 #include "results/analysis/fields.h"
 #include "results/analysis/fleet_plan.h"
 
-static json_t *real_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 /* All that is read of the campaigns. */
 struct evidence {
     json_t *records, *nonces; /* of each result: its record; whether its plan has the nonce */
@@ -35,7 +30,7 @@ static enum status add_campaign(struct store *store, const json_t *contract, con
 {
     const char *id = member_text(named, "campaign");
     json_t *like = NULL;
-    const char *nonce = json_string_value(json_object_get(contract, "nonce"));
+    const char *nonce = member_string(contract, "nonce");
     json_t *campaign = NULL;
     const json_t *plan, *cells;
     bool has_nonce = false;
@@ -82,7 +77,7 @@ static bool is_of(const json_t *record, const json_t *cell)
 {
     static const char *const names[] = {"workload", "precision", "batch", "implementation"};
     const json_t *identity = json_object_get(record, "identity");
-    const char *device = json_string_value(json_object_get(cell, "device"));
+    const char *device = member_string(cell, "device");
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const json_t *wanted = json_object_get(cell, names[i]);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "protocols/serving/declared.h"
 
@@ -66,24 +67,22 @@ static bool is_served(const json_t *row)
 {
     double rate;
 
-    return serving_rate_of(json_string_value(json_object_get(row, "scenario")), &rate) &&
-           isfinite(rate);
+    return serving_rate_of(member_string(row, "scenario"), &rate) && isfinite(rate);
 }
 
 static char *name_of(const json_t *row, enum compare_figure figure)
 {
     struct text name;
     double rate;
-    const char *workload = json_string_value(json_object_get(row, "workload"));
-    const char *precision = json_string_value(json_object_get(row, "precision"));
+    const char *workload = member_string(row, "workload");
+    const char *precision = member_string(row, "precision");
 
     text_init(&name);
     text_append_printable(&name, workload ? workload : "?", workload ? strlen(workload) : 1);
     text_append_format(&name, " %s", precision ? precision : "?");
     text_append_format(&name, " batch %lld",
                        (long long)json_integer_value(json_object_get(row, "batch")));
-    if (figure != COMPARE_CAPACITY &&
-        serving_rate_of(json_string_value(json_object_get(row, "scenario")), &rate))
+    if (figure != COMPARE_CAPACITY && serving_rate_of(member_string(row, "scenario"), &rate))
         text_append_format(&name, ", %.15g%s", fabs(rate), rate < 0 ? " of its capacity" : "/s");
     return text_ok(&name) ? name.data : NULL;
 }
@@ -188,9 +187,8 @@ static enum status add(struct store *store, const json_t *a, const json_t *b,
                        struct campaign_comparison *c, struct error *err)
 {
     struct stored_comparison *made = &c->list[c->count];
-    enum status status =
-        stored_comparison_make(store, json_string_value(json_object_get(a, "id")),
-                               json_string_value(json_object_get(b, "id")), &c->options, made, err);
+    enum status status = stored_comparison_make(store, member_string(a, "id"),
+                                                member_string(b, "id"), &c->options, made, err);
 
     if (status != STATUS_OK)
         return status;
@@ -245,8 +243,8 @@ static char *name_of_arms(const json_t *cells, const json_t *planned, const size
 {
     char *a = name_of(json_array_get(cells, places[0]), figure);
     char *b = name_of(json_array_get(cells, places[1]), figure), *name = NULL;
-    const char *arm = json_string_value(
-        json_object_get(json_object_get(json_array_get(planned, places[1]), "spec"), "name"));
+    const char *arm =
+        member_string(json_object_get(json_array_get(planned, places[1]), "spec"), "name");
 
     if (a && b)
         name = text_format("%s%s%s%s%s", a, strcmp(a, b) ? ", b: " : "", strcmp(a, b) ? b : "",
@@ -273,7 +271,7 @@ static enum status add_arms(struct store *store, const char *id, struct campaign
     if (status == STATUS_OK)
         status = make_room(count, c, err);
     if (status == STATUS_OK)
-        snprintf(c->a, sizeof(c->a), "%.8s", json_string_value(json_object_get(record, "id")));
+        snprintf(c->a, sizeof(c->a), "%.8s", member_string(record, "id"));
     cells = json_object_get(record, "cells");
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         status = stored_comparison_of_pairs(store, campaign, i, &c->options, &c->list[i], err);
@@ -301,7 +299,7 @@ static enum status add_campaigns(struct store *store, const char *a, const char 
         status = error_set(err, STATUS_INVALID, "%s and %s are one and the same campaign: name two",
                            a, b);
     for (int i = 0; i < 2 && status == STATUS_OK; i++) {
-        const char *id = json_string_value(json_object_get(json_array_get(rows[i], 0), "id"));
+        const char *id = member_string(json_array_get(rows[i], 0), "id");
 
         snprintf(i ? c->b : c->a, sizeof(c->a), "%.8s", id ? id : "?");
     }

@@ -9,18 +9,6 @@
 #include "protocols/cost.h"
 #include "protocols/metric.h"
 
-static double number(const json_t *object, const char *name, double otherwise)
-{
-    const json_t *value = json_object_get(object, name);
-
-    return json_is_number(value) ? json_number_value(value) : otherwise;
-}
-
-static json_t *real_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *range_json(const struct cost_range *range)
 {
     return json_pack("{s:o, s:o, s:o}", "value", real_or_null(range->value), "lo",
@@ -29,21 +17,22 @@ static json_t *range_json(const struct cost_range *range)
 
 struct cost_range cost_range_of(const json_t *metric)
 {
-    return (struct cost_range){number(metric, "value", NAN), number(metric, "lo", NAN),
-                               number(metric, "hi", NAN)};
+    return (struct cost_range){member_number_or(metric, "value", NAN),
+                               member_number_or(metric, "lo", NAN),
+                               member_number_or(metric, "hi", NAN)};
 }
 
 bool cost_price_read(const json_t *row, struct price *ret)
 {
-    const double amount = number(row, "amount", NAN);
+    const double amount = member_number_or(row, "amount", NAN);
 
-    *ret = (struct price){
-        .kind = price_kind_find(member_text(row, "kind")),
-        .unit = price_unit_find(member_text(row, "unit")),
-        .amount = {amount, number(row, "amount_lo", amount), number(row, "amount_hi", amount)},
-        .years = number(row, "term_months", 12) / 12,
-        .residual = number(row, "residual", 0),
-        .devices = number(row, "covers_devices", 1)};
+    *ret = (struct price){.kind = price_kind_find(member_text(row, "kind")),
+                          .unit = price_unit_find(member_text(row, "unit")),
+                          .amount = {amount, member_number_or(row, "amount_lo", amount),
+                                     member_number_or(row, "amount_hi", amount)},
+                          .years = member_number_or(row, "term_months", 12) / 12,
+                          .residual = member_number_or(row, "residual", 0),
+                          .devices = member_number_or(row, "covers_devices", 1)};
     return ret->kind < PRICE_KIND_COUNT && ret->unit < PRICE_UNIT_COUNT && amount >= 0 &&
            ret->amount.lo >= 0 && ret->amount.lo <= amount && ret->amount.hi >= amount &&
            ret->years > 0 && ret->residual >= 0 && ret->residual <= 1 && ret->devices >= 1;
@@ -212,9 +201,10 @@ static enum status make_options(struct question *question, json_t *options, stru
 static enum status read_assumptions(const json_t *json, struct question *ret, struct error *err)
 {
     ret->as_of = member_text(json, "as_of");
-    ret->item = json_string_value(json_object_get(json, "item"));
-    ret->assumptions = (struct cost_assumptions){
-        number(json, "discount", NAN), number(json, "pue", NAN), number(json, "utilisation", NAN)};
+    ret->item = member_string(json, "item");
+    ret->assumptions = (struct cost_assumptions){member_number_or(json, "discount", NAN),
+                                                 member_number_or(json, "pue", NAN),
+                                                 member_number_or(json, "utilisation", NAN)};
     return ret->assumptions.discount >= 0 && ret->assumptions.pue >= 1 &&
                    ret->assumptions.utilisation > 0 && ret->assumptions.utilisation <= 1
                ? STATUS_OK

@@ -8,18 +8,6 @@
 #include "results/analysis/decision_gather.h"
 #include "results/analysis/peak_share.h"
 
-static json_t *real_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-static double number(const json_t *object, const char *name, double otherwise)
-{
-    const json_t *value = json_object_get(object, name);
-
-    return json_is_number(value) ? json_number_value(value) : otherwise;
-}
-
 static json_t *range_json(const struct cost_range *range)
 {
     return json_pack("{s:o, s:o, s:o}", "value", real_or_null(range->value), "lo",
@@ -29,8 +17,7 @@ static json_t *range_json(const struct cost_range *range)
 /* The rows that are used are kept, too. */
 static json_t *peaks_json(struct gathered *g, size_t index)
 {
-    const char *item =
-        json_string_value(json_object_get(decision_declared(g, "options", index), "item"));
+    const char *item = member_string(decision_declared(g, "options", index), "item");
     json_t *list = peak_shares(g->options[index].record, g->peaks, item), *row;
     size_t i, k;
     const json_t *one;
@@ -121,7 +108,7 @@ static double most_factor(const struct gathered *g, const struct decision_change
 
     return change->metric == METRIC_ATTAINMENT || change->metric == METRIC_GOODPUT ||
                    change->metric == METRIC_GOOD_TOKEN_RATE
-               ? 1 / number(attainment, "value", 1)
+               ? 1 / member_number_or(attainment, "value", 1)
                : INFINITY;
 }
 
@@ -199,7 +186,7 @@ static void change_metrics(const struct gathered *g, const struct decision_answe
                                 json_object_get(decision_declared(g, "options", i), "name"),
                                 "metric", is_error ? "error" : metrics[figure->metric].id, "now",
                                 is_error ? problem->options[i].figures[f].value
-                                         : number(metric, "value", 0),
+                                         : member_number_or(metric, "value", 0),
                                 "unit", is_error ? "" : member_text(metric, "unit")),
                       changes);
         }

@@ -11,13 +11,6 @@
 #include "results/analysis/cost.h"
 #include "results/analysis/fields.h"
 
-static double number(const json_t *object, const char *name, double otherwise)
-{
-    const json_t *value = json_object_get(object, name);
-
-    return json_is_number(value) ? json_number_value(value) : otherwise;
-}
-
 #define fault(err, list, index, member, ...)                                                       \
     (error_set(err, STATUS_INVALID, __VA_ARGS__),                                                  \
      error_prefix(err, "%s[%zu]%s", list, (size_t)(index), member), STATUS_INVALID)
@@ -178,8 +171,8 @@ static enum status read_assumptions(struct gathered *g, struct error *err)
         return STATUS_OK;
     g->assumptions =
         json_pack("{s:s, s:f, s:f, s:f}", "as_of", member_text(given, "as_of"), "discount",
-                  number(given, "discount", 0), "pue", number(given, "pue", 1), "utilisation",
-                  number(given, "utilisation", 1));
+                  member_number_or(given, "discount", 0), "pue", member_number_or(given, "pue", 1),
+                  "utilisation", member_number_or(given, "utilisation", 1));
     return g->assumptions ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for prices");
 }
 
@@ -197,9 +190,10 @@ static enum status add_price(struct gathered *g, size_t index, const json_t *row
 {
     struct decision_option *option = &g->problem->options[index];
     struct decision_price *ret = &option->prices[option->price_count];
-    const struct cost_assumptions assumptions = {number(g->assumptions, "discount", NAN),
-                                                 number(g->assumptions, "pue", NAN),
-                                                 number(g->assumptions, "utilisation", NAN)};
+    const struct cost_assumptions assumptions = {
+        member_number_or(g->assumptions, "discount", NAN),
+        member_number_or(g->assumptions, "pue", NAN),
+        member_number_or(g->assumptions, "utilisation", NAN)};
     struct cost_range watts =
         cost_range_of(json_object_get(g->options[index].metrics, metrics[METRIC_POWER].id));
     struct price price;
@@ -318,7 +312,7 @@ static struct cost_range error_of(struct gathered_option *option)
         if (!option->error_of[0])
             memcpy(option->error_of, name, sizeof(name));
         if (!strcmp(option->error_of, name))
-            worst = fmax(isnan(worst) ? 0 : worst, number(check, "error", NAN));
+            worst = fmax(isnan(worst) ? 0 : worst, member_number_or(check, "error", NAN));
     }
     return (struct cost_range){worst, worst, worst};
 }
@@ -364,7 +358,7 @@ static enum status measure(struct gathered *g, size_t option, size_t figure, str
     if (what->kind == FIGURE_COST) {
         const struct cost_range rate = cost_rate(what->metric, &value);
         const double hours =
-            what->work->quantity / (3600 * number(g->assumptions, "utilisation", NAN));
+            what->work->quantity / (3600 * member_number_or(g->assumptions, "utilisation", NAN));
 
         value = (struct cost_range){hours / rate.value, hours / rate.hi, hours / rate.lo};
     }
@@ -377,7 +371,7 @@ static enum status measure(struct gathered *g, size_t option, size_t figure, str
 static enum status add_limit(struct gathered *g, size_t index, struct error *err)
 {
     const json_t *one = decision_declared(g, "requirements", index);
-    const char *most = json_string_value(json_object_get(one, "at_most"));
+    const char *most = member_string(one, "at_most");
     const char *limit = most ? most : member_text(one, "at_least");
     struct decision_requirement *ret = &g->problem->requirements[g->problem->requirement_count++];
     const struct decision_figure *figure;
@@ -479,7 +473,7 @@ enum status decision_gather(struct gathered *g, struct error *err)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the decision");
     if (count < 2 || count > DECISION_OPTIONS_MAX)
         return error_set(err, STATUS_CORRUPT, "the decision is not of its form");
-    g->problem->margin = number(g->decision, "margin", DECISION_MARGIN);
+    g->problem->margin = member_number_or(g->decision, "margin", DECISION_MARGIN);
     status = read_assumptions(g, err);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         g->problem->option_count = i + 1;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "protocols/comparability.h"
 #include "protocols/finding.h"
@@ -39,7 +40,7 @@ static json_t *copy_or_null(const json_t *value)
 
 static json_t *reading_value(const json_t *reading)
 {
-    const char *status = json_string_value(json_object_get(reading, "status"));
+    const char *status = member_string(reading, "status");
     const json_t *value = json_object_get(reading, "value");
 
     if (status && !strcmp(status, "not_applicable"))
@@ -109,9 +110,9 @@ static bool is_shared_folder(const char *path, size_t length)
 /* The package that a file belongs to, or the folder of one that belongs to none. */
 static void add_package(struct fields *fields, const char *name, const json_t *component)
 {
-    const char *path = json_string_value(json_object_get(component, "path"));
-    const char *package = json_string_value(json_object_get(component, "package"));
-    const char *version = json_string_value(json_object_get(component, "package_version"));
+    const char *path = member_string(component, "path");
+    const char *package = member_string(component, "package");
+    const char *version = member_string(component, "package_version");
     const size_t length = (size_t)(strrchr(path, '/') - path);
     json_t *value = NULL;
 
@@ -139,7 +140,7 @@ static void add_artifact(struct fields *fields, const json_t *artifact)
 {
     static const char *const names[] = {"source",   "prelude", "options",
                                         "compiler", "binary",  "lanes"};
-    const char *file = json_string_value(json_object_get(artifact, "file"));
+    const char *file = member_string(artifact, "file");
     const char *base = file ? strrchr(file, '/') : NULL;
     char *prefix;
 
@@ -253,8 +254,7 @@ static void add_trial(struct fields *fields, const json_t *trial)
 /* Of an import: what it declares; what it does not report is no field. */
 static void add_imported(struct fields *fields, const json_t *imported)
 {
-    const char *program =
-        json_string_value(json_object_get(json_object_get(imported, "origin"), "program"));
+    const char *program = member_string(json_object_get(imported, "origin"), "program");
     const json_t *readings = json_object_get(imported, "readings");
     char *origin = program ? text_format("imported from %s", program) : NULL;
     const char *name;
@@ -287,8 +287,8 @@ static bool add_workers(struct fields *fields, const json_t *trials, bool all)
         const json_t *worker = json_object_get(conduct, "checks")
                                    ? NULL /* a declared one, which assay checked */
                                    : json_object_get(host, FOREIGN_WORKER_READING);
-        const char *status = json_string_value(json_object_get(trial, "status"));
-        const char *path = json_string_value(json_object_get(worker, "value"));
+        const char *status = member_string(trial, "status");
+        const char *path = member_string(worker, "value");
 
         if (!all && !(status && !strcmp(status, "ok")))
             continue;
@@ -332,7 +332,7 @@ static void add_ceiling(struct fields *fields, const json_t *estimate)
 
     json_array_foreach(json_object_get(estimate, "findings"), i, finding)
     {
-        const char *code = json_string_value(json_object_get(finding, "code"));
+        const char *code = member_string(finding, "code");
 
         if (code && !strcmp(code, finding_kinds[FINDING_ABOVE_CEILING].code))
             set(fields, "identity.", "above_ceiling", "", json_true());
@@ -352,7 +352,7 @@ enum status fields_from_record(const json_t *record, json_t **ret, struct error 
         add_mixed(&fields, json_object_get(record, "trials"));
         json_array_foreach(json_object_get(record, "trials"), i, trial)
         {
-            const char *status = json_string_value(json_object_get(trial, "status"));
+            const char *status = member_string(trial, "status");
 
             if (status && !strcmp(status, "ok"))
                 add_trial(&fields, trial);

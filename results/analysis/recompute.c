@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "results/analysis/acceptance.h"
 #include "results/analysis/calibration.h"
 #include "results/analysis/campaign_comparison.h"
@@ -49,9 +50,9 @@ static enum status family_again(struct store *store, const char *kind, const jso
                                 struct error *err)
 {
     const json_t *of = json_object_get(body, "family_of");
-    const char *arms = json_string_value(json_object_get(of, "campaign"));
-    const char *a = arms ? arms : json_string_value(json_object_get(of, "a"));
-    const char *b = arms ? NULL : json_string_value(json_object_get(of, "b"));
+    const char *arms = member_string(of, "campaign");
+    const char *a = arms ? arms : member_string(of, "a");
+    const char *b = arms ? NULL : member_string(of, "b");
     const struct stored_comparison *one;
     struct campaign_comparison family;
     enum status status;
@@ -61,8 +62,7 @@ static enum status family_again(struct store *store, const char *kind, const jso
     status = campaign_comparison_make(store, a, b, options, &family, err);
     if (status != STATUS_OK)
         return status;
-    one = campaign_comparison_find(&family, json_string_value(json_object_get(body, "a")),
-                                   json_string_value(json_object_get(body, "b")));
+    one = campaign_comparison_find(&family, member_string(body, "a"), member_string(body, "b"));
     if (json_is_true(json_object_get(json_object_get(body, "gate"), "allow_foreign_worker")))
         campaign_comparison_allow_foreign_worker(&family);
     if (!one)
@@ -90,8 +90,8 @@ static enum status pair_again(struct store *store, const char *kind, const json_
                                                 : served    ? served
                                                             : json_object_get(body, "comparison"));
     const bool paired = !strcmp(kind, "ab") || json_is_true(json_object_get(gate, "paired"));
-    const char *a = json_string_value(json_object_get(body, "a"));
-    const char *b = json_string_value(json_object_get(body, "b"));
+    const char *a = member_string(body, "a");
+    const char *b = member_string(body, "b");
     struct stored_comparison comparison;
     char campaign[16] = "";
     enum status status;
@@ -126,8 +126,8 @@ static enum status add_row(struct store *store, const json_t *row, struct calibr
                            struct error *err)
 {
     const struct compare_options options = options_of(row);
-    const char *uid = json_string_value(json_object_get(row, "campaign"));
-    const char *workload = json_string_value(json_object_get(row, "workload"));
+    const char *uid = member_string(row, "campaign");
+    const char *workload = member_string(row, "workload");
     struct stored_comparison comparison;
     int64_t campaign;
     enum status status;
@@ -169,7 +169,7 @@ static enum status calibration_again(struct store *store, const json_t *body, js
 static enum status cost_again(struct store *store, const json_t *body, json_t **ret,
                               struct error *err)
 {
-    const char *result = json_string_value(json_object_get(body, "a"));
+    const char *result = member_string(body, "a");
 
     if (!result)
         return error_set(err, STATUS_CORRUPT, "it names no result");
@@ -180,8 +180,8 @@ static enum status cost_again(struct store *store, const json_t *body, json_t **
 static enum status baseline_again(struct store *store, const json_t *body, json_t **ret,
                                   struct error *err)
 {
-    const char *result = json_string_value(json_object_get(body, "a"));
-    const char *name = json_string_value(json_object_get(body, "name"));
+    const char *result = member_string(body, "a");
+    const char *name = member_string(body, "name");
 
     if (!result || !name)
         return error_set(err, STATUS_CORRUPT, "it names no result, or has no name");

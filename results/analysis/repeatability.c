@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "protocols/comparability.h"
 #include "results/analysis/fields.h"
 #include "results/analysis/pairs.h"
@@ -71,9 +72,9 @@ static bool is_alike(const json_t *judgement)
         return false;
     json_array_foreach(json_object_get(judgement, "fields"), i, field)
     {
-        const char *name = json_string_value(json_object_get(field, "field"));
-        const char *class = json_string_value(json_object_get(field, "class"));
-        const char *state = json_string_value(json_object_get(field, "state"));
+        const char *name = member_string(field, "field");
+        const char *class = member_string(field, "class");
+        const char *state = member_string(field, "state");
 
         if (name && class && state && !strcmp(class, "controlled") && !strcmp(state, "differs") &&
             strcmp(name, "identity.seed"))

@@ -24,7 +24,7 @@ static enum status fields_and_id(struct store *store, int64_t cell, char id[80],
 
     if (status != STATUS_OK)
         return status;
-    text = json_string_value(json_object_get(record, "id"));
+    text = member_string(record, "id");
     snprintf(id, 80, "%s", text ? text : "?");
     text = member_text(json_object_get(record, "identity"), "scenario");
     *ret_served = serving_rate_of(text, &rate) && isfinite(rate);
@@ -35,7 +35,7 @@ static enum status fields_and_id(struct store *store, int64_t cell, char id[80],
 
 static bool refused(const json_t *judgement)
 {
-    const char *verdict = json_string_value(json_object_get(judgement, "verdict"));
+    const char *verdict = member_string(judgement, "verdict");
 
     return !verdict || !strcmp(verdict, "not_comparable");
 }
@@ -237,7 +237,7 @@ json_t *stored_comparison_separating_runs(const struct stored_comparison *compar
         return runs;
     json_array_foreach(factors, i, factor)
     {
-        const char *name = json_string_value(json_object_get(factor, "factor"));
+        const char *name = member_string(factor, "factor");
 
         json_array_append_new(
             runs, json_sprintf("everything as in a, with the %s of b", name ? name : ""));
@@ -305,9 +305,8 @@ enum status stored_comparison_record(struct store *store, const char *kind, cons
                                      const json_t *object, struct error *err)
 {
     if (!verdict)
-        verdict = comparison->has_numbers
-                      ? stored_comparison_verdict(comparison)
-                      : json_string_value(json_object_get(comparison->judgement, "verdict"));
+        verdict = comparison->has_numbers ? stored_comparison_verdict(comparison)
+                                          : member_string(comparison->judgement, "verdict");
     return store_record_comparison(store, kind, comparison->cells[0], comparison->cells[1],
                                    COMPARISON_VERSION, verdict ? verdict : "none", object, err);
 }

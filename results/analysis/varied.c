@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 
 /* What a planned cell's "spec" sets for its worker; borrowed from there. */
@@ -20,8 +21,8 @@ static enum status read_arm(const json_t *cell, struct arm *ret, struct error *e
     size_t i;
     json_t *change;
 
-    ret->root = json_string_value(json_object_get(spec, "root"));
-    ret->driver = json_string_value(json_object_get(spec, "driver"));
+    ret->root = member_string(spec, "root");
+    ret->driver = member_string(spec, "driver");
     json_array_foreach(json_object_get(spec, "environment"), i, change)
     {
         if (!json_is_string(change))
@@ -225,8 +226,8 @@ static bool has_other_difference(const json_t *fields)
 
     json_array_foreach(fields, i, field)
     {
-        const char *name = json_string_value(json_object_get(field, "field"));
-        const char *class = json_string_value(json_object_get(field, "class"));
+        const char *name = member_string(field, "field");
+        const char *class = member_string(field, "class");
 
         if (name && class && strcmp(class, "nuisance") != 0 && !is_aside(name) &&
             !json_equal(json_object_get(field, "a"), json_object_get(field, "b")))

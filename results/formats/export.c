@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "results/formats/csv_export.h"
 #include "results/formats/format_name.h"
@@ -112,19 +113,14 @@ enum status export_record_line(struct store *store, int64_t cell, char **ret, js
     return status;
 }
 
-const char *export_string(const json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
-
 const char *export_reading(const json_t *readings, const char *name)
 {
-    return export_string(json_object_get(readings, name), "value");
+    return member_string(json_object_get(readings, name), "value");
 }
 
 char *export_result_urn(const json_t *record)
 {
-    const char *uid = export_string(json_object_get(record, "campaign"), "uid");
+    const char *uid = member_string(json_object_get(record, "campaign"), "uid");
     json_int_t ordinal = json_integer_value(json_object_get(record, "ordinal"));
 
     return text_format("urn:assay:result:%s:%lld", uid ? uid : "", (long long)ordinal);

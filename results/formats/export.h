@@ -81,8 +81,7 @@ enum status export_rows(struct store *store, const struct export_request *reques
 enum status export_record_line(struct store *store, int64_t cell, char **ret, json_t **ret_record,
                                struct error *err);
 
-/* A member that is a string, else NULL; its value as a reading's text, else NULL. */
-const char *export_string(const json_t *object, const char *key);
+/* The value of a reading that is a text, else NULL. */
 const char *export_reading(const json_t *readings, const char *name);
 
 /*

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "harness/core/digest.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "protocols/finding.h"
 
@@ -123,9 +124,9 @@ static const char *package_namespace(const char *manager, const char *system)
  */
 static char *package_url(const json_t *file, const char *system)
 {
-    const char *package = export_string(file, "package");
-    const char *version = export_string(file, "package_version");
-    const char *namespace = package_namespace(export_string(file, "manager"), system);
+    const char *package = member_string(file, "package");
+    const char *version = member_string(file, "package_version");
+    const char *namespace = package_namespace(member_string(file, "manager"), system);
     const char *colon = package ? strchr(package, ':') : NULL;
     struct text url;
     char *name;
@@ -153,8 +154,8 @@ static char *package_url(const json_t *file, const char *system)
 /* One mapped file. What differs in path or content is another component. */
 static void add_file(struct bom *bom, const json_t *file)
 {
-    const char *path = export_string(file, "path"), *sha256 = export_string(file, "sha256");
-    const char *kind = export_string(file, "kind"), *at = export_string(file, "at");
+    const char *path = member_string(file, "path"), *sha256 = member_string(file, "sha256");
+    const char *kind = member_string(file, "kind"), *at = member_string(file, "at");
     const char *base = path ? strrchr(path, '/') : NULL;
     char *reference = text_format("file:%s#%s", path ? path : "", sha256 ? sha256 : "unread");
     char *url;
@@ -175,19 +176,19 @@ static void add_file(struct bom *bom, const json_t *file)
     if (!component)
         return;
     url = package_url(file, bom->system);
-    set_text(bom, component, "version", export_string(file, "version"));
+    set_text(bom, component, "version", member_string(file, "version"));
     set_text(bom, component, "purl", url);
     free(url);
     if (sha256)
         bom->failed |=
             json_object_set_new(component, "hashes",
                                 json_pack("[{s:s, s:s}]", "alg", "SHA-256", "content", sha256)) < 0;
-    add_property(bom, component, "assay:package", export_string(file, "package"));
+    add_property(bom, component, "assay:package", member_string(file, "package"));
     add_property(bom, component, "assay:path", path);
     add_property(bom, component, "assay:kind", kind);
-    add_property(bom, component, "assay:build-id", export_string(file, "build_id"));
+    add_property(bom, component, "assay:build-id", member_string(file, "build_id"));
     add_number(bom, component, "assay:size", json_object_get(file, "size"));
-    add_property(bom, component, "assay:no-hash-because", export_string(file, "missing_reason"));
+    add_property(bom, component, "assay:no-hash-because", member_string(file, "missing_reason"));
     add_property(bom, component, "assay:mapped", at);
 }
 
@@ -200,8 +201,8 @@ static void add_files(struct bom *bom, const json_t *record)
     {
         json_array_foreach(json_object_get(trial, "components"), k, file)
         {
-            const char *path = export_string(file, "path"), *at = export_string(file, "at");
-            const char *sha256 = export_string(file, "sha256");
+            const char *path = member_string(file, "path"), *at = member_string(file, "at");
+            const char *sha256 = member_string(file, "sha256");
             char *key = text_format("%s#%s#%s", path, sha256 ? sha256 : "", at);
 
             /* Every trial reports the same files again. */
@@ -220,9 +221,9 @@ static void add_device(struct bom *bom, const json_t *record)
 {
     const json_t *device = json_object_get(record, "device");
     const json_t *readings = json_object_get(device, "readings");
-    const char *name = export_string(device, "name"), *vendor = export_string(device, "vendor");
+    const char *name = member_string(device, "name"), *vendor = member_string(device, "vendor");
     const char *driver = export_reading(readings, "device.driver_version");
-    const char *backend = export_string(device, "backend"), *key;
+    const char *backend = member_string(device, "backend"), *key;
     json_t *component, *reading;
     char *title;
 
@@ -235,8 +236,8 @@ static void add_device(struct bom *bom, const json_t *record)
     if (vendor && *vendor)
         bom->failed |=
             json_object_set_new(component, "manufacturer", json_pack("{s:s}", "name", vendor)) < 0;
-    add_property(bom, component, "assay:uuid", export_string(device, "uuid"));
-    add_property(bom, component, "assay:type", export_string(device, "type"));
+    add_property(bom, component, "assay:uuid", member_string(device, "uuid"));
+    add_property(bom, component, "assay:type", member_string(device, "type"));
     add_property(bom, component, "assay:simulated",
                  json_is_true(json_object_get(device, "simulated")) ? "true" : "false");
     json_object_foreach((json_t *)readings, key, reading)
@@ -315,7 +316,7 @@ static json_t *make_subject(struct bom *bom, const json_t *record, const json_t 
         "precision", "scenario",        "implementation", "seed"};
     const json_t *identity = json_object_get(record, "identity");
     const json_t *declared = json_object_get(record, "workload");
-    const char *name = export_string(identity, "workload");
+    const char *name = member_string(identity, "workload");
     json_t *version = json_object_get(declared, "version"), *codes, *code;
     size_t at;
     json_t *subject = json_pack("{s:s, s:s, s:s}", "type", "application", "name",
@@ -329,25 +330,25 @@ static json_t *make_subject(struct bom *bom, const json_t *record, const json_t 
         set_text(bom, subject, "version", text);
         free(text);
     }
-    set_text(bom, subject, "description", export_string(declared, "description"));
-    add_property(bom, subject, "assay:result", export_string(record, "id"));
+    set_text(bom, subject, "description", member_string(declared, "description"));
+    add_property(bom, subject, "assay:result", member_string(record, "id"));
     add_property(bom, subject, "assay:campaign",
-                 export_string(json_object_get(record, "campaign"), "uid"));
+                 member_string(json_object_get(record, "campaign"), "uid"));
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         char *label = text_format("assay:%s", names[i]);
 
         if (label)
-            add_property(bom, subject, label, export_string(identity, names[i]));
+            add_property(bom, subject, label, member_string(identity, names[i]));
         bom->failed |= !label;
         free(label);
     }
     add_number(bom, subject, "assay:batch", json_object_get(identity, "batch"));
-    add_property(bom, subject, "assay:device", export_string(record, "device_spec"));
+    add_property(bom, subject, "assay:device", member_string(record, "device_spec"));
     add_property(bom, subject, "assay:verdict",
-                 export_string(json_object_get(record, "estimate"), "verdict"));
+                 member_string(json_object_get(record, "estimate"), "verdict"));
     if (json_is_object(json_object_get(record, "imported")))
         add_property(bom, subject, "assay:imported", "true");
-    add_property(bom, subject, "assay:foreign-worker", export_string(row, "foreign_worker"));
+    add_property(bom, subject, "assay:foreign-worker", member_string(row, "foreign_worker"));
     codes = findings_codes(json_object_get(row, "findings"));
     bom->failed |= !codes;
     json_array_foreach(codes, at, code)
@@ -358,8 +359,8 @@ static json_t *make_subject(struct bom *bom, const json_t *record, const json_t 
 
 static json_t *make_tool(const json_t *campaign)
 {
-    const char *version = export_string(campaign, "tool_version");
-    const char *digest = export_string(campaign, "tool_digest");
+    const char *version = member_string(campaign, "tool_version");
+    const char *digest = member_string(campaign, "tool_digest");
 
     return json_pack("{s:[{s:s, s:s, s:s, s:[{s:s, s:s}]}]}", "components", "type", "application",
                      "name", "assay", "version", version ? version : "unknown", "hashes", "alg",
@@ -370,7 +371,7 @@ static json_t *make_tool(const json_t *campaign)
 static json_t *make_bom(struct bom *bom, const json_t *record, json_t *subject, const char *urn)
 {
     const json_t *campaign = json_object_get(record, "campaign");
-    const char *created = export_string(campaign, "created");
+    const char *created = member_string(campaign, "created");
     json_t *dependencies = json_array(), *reference;
     char serial[46];
     size_t i;

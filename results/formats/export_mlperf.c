@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "protocols/finding.h"
 
 struct log {
@@ -89,7 +90,7 @@ static void put_trials(struct log *log)
     json_array_foreach(json_object_get(log->record, "trials"), i, trial)
     {
         const json_t *ended = json_object_get(trial, "ended_utc_ns");
-        const char *status = export_string(trial, "status");
+        const char *status = member_string(trial, "status");
         int64_t started = json_integer_value(json_object_get(trial, "started_utc_ns"));
 
         put(log, "INTERVAL_START", "run_start", started, NULL,

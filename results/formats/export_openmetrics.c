@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/member.h"
 #include "protocols/finding.h"
 #include "protocols/metric.h"
 
@@ -63,17 +64,17 @@ static void put_label(FILE *file, const char *name, const char *value)
 static void put_labels(FILE *file, const json_t *row)
 {
     const json_t *batch = json_object_get(row, "batch");
-    const char *result = export_string(row, "id");
+    const char *result = member_string(row, "id");
 
     fputs("{result=", file);
     put_quoted(file, result ? result : "");
     for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++)
-        put_label(file, labels[i], export_string(row, labels[i]));
+        put_label(file, labels[i], member_string(row, labels[i]));
     if (json_is_integer(batch))
         fprintf(file, ",batch=\"%" JSON_INTEGER_FORMAT "\"", json_integer_value(batch));
     put_label(file, "simulated", json_is_true(json_object_get(row, "simulated")) ? "true" : NULL);
-    put_label(file, "imported", export_string(row, "imported"));
-    put_label(file, "foreign_worker", export_string(row, "foreign_worker"));
+    put_label(file, "imported", member_string(row, "imported"));
+    put_label(file, "foreign_worker", member_string(row, "foreign_worker"));
 }
 
 static void put_time(FILE *file, const json_t *row, const struct export_request *request)
@@ -110,11 +111,11 @@ static const json_t *value_of(const json_t *row, const struct family *family)
 static void put_metric_labels(FILE *file, const json_t *row, const struct metric *metric)
 {
     const json_t *value = json_object_get(json_object_get(row, "metrics"), metric->id);
-    const char *verdict = export_string(row, "verdict");
+    const char *verdict = member_string(row, "verdict");
 
     if (strchr(metric->unit, '{'))
-        put_label(file, "unit", export_string(value, "unit"));
-    put_label(file, "grade", export_string(value, "grade"));
+        put_label(file, "unit", member_string(value, "unit"));
+    put_label(file, "grade", member_string(value, "grade"));
     put_label(file, "verdict", verdict ? verdict : "none");
 }
 
@@ -174,7 +175,7 @@ static void put_verdicts(FILE *file, const json_t *rows, const struct export_req
           file);
     json_array_foreach(rows, i, row)
     {
-        const char *verdict = export_string(row, "verdict");
+        const char *verdict = member_string(row, "verdict");
 
         fputs("assay_verdict", file);
         put_labels(file, row);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/core/file.h"
+#include "harness/core/member.h"
 #include "protocols/cost.h"
 #include "results/formats/sheet.h"
 
@@ -27,26 +28,19 @@ struct currency {
     uint64_t line;
 };
 
-static double number_of(const json_t *row, const char *name, double otherwise)
-{
-    const json_t *value = json_object_get(row, name);
-
-    return json_is_number(value) ? json_number_value(value) : otherwise;
-}
-
 /* What the fields of a row must be together. */
 static enum status check_row(void *context, const char *origin, json_t *row, uint64_t line,
                              struct error *err)
 {
     struct currency *sheet = context;
-    const char *currency = json_string_value(json_object_get(row, "currency"));
-    const char *kind_name = json_string_value(json_object_get(row, "kind"));
-    const char *unit_name = json_string_value(json_object_get(row, "unit"));
+    const char *currency = member_string(row, "currency");
+    const char *kind_name = member_string(row, "kind");
+    const char *unit_name = member_string(row, "unit");
     const enum price_kind kind = price_kind_find(kind_name);
     const enum price_unit unit = price_unit_find(unit_name);
-    const char *from = json_string_value(json_object_get(row, "valid_from"));
-    const char *to = json_string_value(json_object_get(row, "valid_to"));
-    const double amount = number_of(row, "amount", 0);
+    const char *from = member_string(row, "valid_from");
+    const char *to = member_string(row, "valid_to");
+    const double amount = member_number_or(row, "amount", 0);
 
     if (kind == PRICE_KIND_COUNT)
         return sheet_refuse(
@@ -72,22 +66,22 @@ static enum status check_row(void *context, const char *origin, json_t *row, uin
         sheet->name = currency;
         sheet->line = line;
     }
-    if (unit == PRICE_EACH && !(number_of(row, "term_months", 0) >= 1))
+    if (unit == PRICE_EACH && !(member_number_or(row, "term_months", 0) >= 1))
         return sheet_refuse(origin, line, "term_months", "",
                             "what is bought is paid over a term; write its months, from 1", err);
-    if (number_of(row, "term_months", 1) > TERM_MAX)
+    if (member_number_or(row, "term_months", 1) > TERM_MAX)
         return sheet_refuse(origin, line, "term_months", "",
                             "is the months over which it is paid, at most 1200", err);
     if (from && to && strcmp(from, to) > 0)
         return sheet_refuse(origin, line, "valid_to", to, "lies before valid_from", err);
-    if (number_of(row, "residual", 0) > 1)
+    if (member_number_or(row, "residual", 0) > 1)
         return sheet_refuse(origin, line, "residual", "", "is a share of the price, from 0 to 1",
                             err);
-    if (number_of(row, "covers_devices", 1) < 1)
+    if (member_number_or(row, "covers_devices", 1) < 1)
         return sheet_refuse(origin, line, "covers_devices", "",
                             "one of it serves at least 1 device", err);
-    if (number_of(row, "amount_lo", amount) > amount ||
-        number_of(row, "amount_hi", amount) < amount)
+    if (member_number_or(row, "amount_lo", amount) > amount ||
+        member_number_or(row, "amount_hi", amount) < amount)
         return sheet_refuse(origin, line, "amount_lo", "",
                             "amount_lo <= amount <= amount_hi must hold", err);
     return STATUS_OK;
