@@ -403,22 +403,20 @@ static const struct argp_option options[] = {
 const struct command command_analyze = {
     .name = "analyze",
     .arguments = "FILE",
-    .summary = "Analyse anybody's samples or pairs: CSV, or hyperfine's JSON (`-`: standard input)",
-    .text =
-        "Samples have the header series,trial,sample_ns, rows in time order. Each series gets a "
-        "verdict (steady, after_warmup, after_slowdown, insufficient, undetermined, bimodal, "
-        "drift, non_stationary), an interval of the mean that honours autocorrelation, and "
-        "percentiles, or the number of "
-        "samples that they need.\n"
-        "\n"
-        "Another header is read with --column and --unit. What `hyperfine --export-json` writes is "
-        "a "
-        "series for each command. --baseline compares series by Welch's t on the means of their "
-        "trials, or, where each has a single trial, by the intervals within them, which leave out "
-        "what differs between processes; the output says which.\n"
-        "\n"
-        "Pairs have the header series,pair,arm,value_ns with arms a and b; the ratio is b/a in "
-        "time.",
+    .summary =
+        "Analyse samples or pairs of any program: CSV, or hyperfine's JSON (`-`: standard input)",
+    .text = "Samples have the header series,trial,sample_ns, rows in time order. Each series gets "
+            "a verdict (steady, after_warmup, after_slowdown, insufficient, undetermined, bimodal, "
+            "drift, non_stationary), an interval of the mean that allows for autocorrelation, and "
+            "percentiles, or the number of samples that they need.\n"
+            "\n"
+            "Another header is read with --column and --unit. What `hyperfine --export-json` "
+            "writes is a series for each command. --baseline compares series by Welch's t on the "
+            "means of their trials, or, where each has a single trial, by the intervals within "
+            "them, which leave out what differs between processes; the output says which.\n"
+            "\n"
+            "Pairs have the header series,pair,arm,value_ns with arms a and b; the ratio is b/a in "
+            "time.",
     .options = options,
     .groups = GROUP_JSON,
     .arguments_min = 1,

@@ -77,9 +77,9 @@ const struct command command_archive = {
     .summary = "Leave campaigns out of lists; nothing stored is changed",
     .text =
         "CAMPAIGN is the start of a campaign's identifier, or `last`. Archiving is an event of the "
-        "campaign, with its time and reason, in the log like all evidence; bundles carry it and "
-        "a dossier lists it. `results`, `report`, `export` and the word `last` then pass over the "
-        "campaign, and say so; its identifier still names it everywhere.",
+        "campaign, with its time and reason, in the log like all evidence; bundles contain it and "
+        "a dossier lists it. `results`, `report`, `export` and the word `last` then leave the "
+        "campaign out, and say so; by its identifier it can still be named everywhere.",
     .options = options,
     .groups = GROUP_STORE,
     .arguments_min = 1,

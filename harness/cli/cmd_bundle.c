@@ -133,17 +133,17 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"output", KEY_OUTPUT, "FILE", 0, "where the bundle goes", 0},
+    {"output", KEY_OUTPUT, "FILE", 0, "write the bundle here", 0},
     {"withhold", KEY_WITHHOLD, "NAME", OPTION_REPEATS,
-     "leave this out: a reading's name or pattern (host.name, 'device.*') or a member of "
-     "a type of record (campaign.command, stack.path); may be given several times",
+     "leave this out: a reading's name or pattern (host.name, 'device.*') or a member of a type of "
+     "record (campaign.command, stack.path); may be given several times",
      0},
     {"since", KEY_SINCE, "SIZE:ROOT", OPTION_REPEATS,
-     "show that this head, which somebody kept, is one that the log has grown from; checkpoints "
-     "are shown without being asked for; may be given several times",
+     "prove that the log continues this head, which somebody kept; for checkpoints that is proved "
+     "in any case; may be given several times",
      0},
     {"show-confidential", KEY_CONFIDENTIAL, NULL, 0,
-     "leave in costs and decisions that rest on prices marked confidential, which are else "
+     "include costs and decisions that use prices marked confidential, which are otherwise "
      "withheld",
      0},
     {"unsigned", KEY_UNSIGNED, NULL, 0, "do not sign, even where there is a key", 0},
@@ -152,11 +152,11 @@ static const struct argp_option options[] = {
 const struct command command_bundle = {
     .name = "bundle",
     .arguments = "CAMPAIGN...",
-    .summary = "Write campaigns into one file that proves itself",
+    .summary = "Write campaigns into one file that can be verified by itself",
     .text = "The bundle has every record of these campaigns, with the proof that they are in this "
-            "database's log. `assay verify` checks it anywhere, `assay import` "
-            "takes it into another database. What is withheld leaves a salted commitment behind: "
-            "the proofs hold, and the value cannot be guessed.\n"
+            "database's log. `assay verify` checks it anywhere, `assay import` takes it into "
+            "another database. In place of what is withheld it has a salted commitment: the proofs "
+            "remain valid, and the value cannot be guessed.\n"
             "\n"
             "  assay bundle 9f2c41aa -o offer.assay --withhold host.name",
     .options = options,

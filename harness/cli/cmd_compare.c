@@ -100,9 +100,8 @@ static const struct argp_option options[] = {
     {"margin", KEY_MARGIN, "FRACTION", 0, "half-width of equivalence (default: 0.01)", 0},
     BY_OPTION(KEY_BY),
     {"record", KEY_RECORD, NULL, 0,
-     "store what it came to as evidence: it enters the log, `assay verify` works it out again, "
-     "and "
-     "a dossier lists it",
+     "store the outcome as evidence, in the log, where `assay verify` recomputes it and a dossier "
+     "lists it",
      0},
     {"explain", KEY_EXPLAIN, NULL, 0, "list every field with its class", 0},
     EXIT_STATUS_OPTION,

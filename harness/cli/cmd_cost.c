@@ -226,7 +226,7 @@ static int run(const struct command_line *line)
 static const struct argp_option options[] = {
     {"prices", KEY_PRICES, "FILE", 0, "the price sheet, CSV", 0},
     {"item", KEY_ITEM, "ITEM", 0,
-     "the item of the sheet that the results' device is (default: the one of its name)", 0},
+     "the item of the sheet that is the results' device (default: the one with its name)", 0},
     {"as-of", KEY_AS_OF, "DAY", 0, "the day on which prices must be valid (default: today)", 0},
     {"discount", KEY_DISCOUNT, "RATE", 0, "interest a year; 0.05 is 5 % (default: 0)", 0},
     {"pue", KEY_PUE, "RATIO", 0, "power of the building over that of its machines (default: 1)", 0},
@@ -239,25 +239,24 @@ const struct command command_cost = {
     .name = "cost",
     .arguments = "RESULT...",
     .summary = "What work costs: results by a price sheet",
-    .text =
-        "Columns of the sheet, in any order: item, kind (device, host, network, cloud, energy, "
-        "colocation, staff, licence), currency, amount and unit (each, hour, kWh, month) must be "
-        "there; vendor, region, amount_lo, amount_hi, term_months, residual, covers_devices, "
-        "valid_from, valid_to, source, retrieved, quote_id and confidential (yes, no) may be. Each "
-        "row of kind device or cloud whose item is the result's device (or --item) is an option. "
-        "A bought device carries the rows of all other kinds, each divided by the devices that it "
-        "covers.\n"
-        "\n"
-        "What is bought costs amount (1 - residual / (1 + r)^y) CRF(r, y) a year, with the capital "
-        "recovery factor CRF = r (1 + r)^y / ((1 + r)^y - 1); energy is the mean power that was "
-        "measured, times PUE. Bounds combine the interval of the measurement with amount_lo and "
-        "amount_hi; which share of them is measured is said. A price that is missing is left out, "
-        "with a note, and is never 0.\n"
-        "\n"
-        "The figures are stored with the rows that they rest on, enter the log and are recomputed "
-        "by `assay verify`.\n"
-        "\n"
-        "  assay cost 9f2c41aa/1 b7d0e333/1 --prices prices.csv --discount 0.05 --pue 1.3",
+    .text = "Columns of the sheet, in any order: item, kind (device, host, network, cloud, energy, "
+            "colocation, staff, licence), currency, amount and unit (each, hour, kWh, month) must "
+            "be there; vendor, region, amount_lo, amount_hi, term_months, residual, "
+            "covers_devices, valid_from, valid_to, source, retrieved, quote_id and confidential "
+            "(yes, no) may be. Each row of kind device or cloud whose item is the result's device "
+            "(or --item) is an option. To the cost of a bought device come the rows of all other "
+            "kinds, each divided by the number of devices that it covers.\n"
+            "\n"
+            "What is bought costs amount (1 - residual / (1 + r)^y) CRF(r, y) a year, with the "
+            "capital recovery factor CRF = r (1 + r)^y / ((1 + r)^y - 1); energy is the mean power "
+            "that was measured, times PUE. Bounds combine the interval of the measurement with "
+            "amount_lo and amount_hi; the output says which share of them is from the measurement. "
+            "A price that is missing is left out, with a note, and is never 0.\n"
+            "\n"
+            "The figures are stored in the log with the rows that they are computed from, and "
+            "`assay verify` recomputes them.\n"
+            "\n"
+            "  assay cost 9f2c41aa/1 b7d0e333/1 --prices prices.csv --discount 0.05 --pue 1.3",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_min = 1,

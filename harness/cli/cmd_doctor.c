@@ -120,29 +120,27 @@ static int run(const struct command_line *line)
     return (int)status;
 }
 
-static const struct argp_option options[] = {{"device", KEY_DEVICE, "DEVICE", OPTION_REPEATS,
-                                              "look at these devices: cuda:0, cuda, or the start "
-                                              "of a UUID; none: at the host alone (default: "
-                                              "every usable device)",
-                                              0},
-                                             {"jitter", KEY_JITTER, "TIME", 0,
-                                              "length of the test for jitter and steal time, which "
-                                              "keeps one processor busy (default: 10s; 0s: "
-                                              "no test)",
-                                              0},
-                                             {0}};
+static const struct argp_option options[] = {
+    {"device", KEY_DEVICE, "DEVICE", OPTION_REPEATS,
+     "look at these devices: cuda:0, cuda, or the start of a UUID; none: at the host alone "
+     "(default: every usable device)",
+     0},
+    {"jitter", KEY_JITTER, "TIME", 0,
+     "length of the test for jitter and steal time, which keeps one processor busy (default: 10s; "
+     "0s: no test)",
+     0},
+    {0}};
 
 const struct command command_doctor = {
     .name = "doctor",
     .summary = "Say what on this machine would invalidate evidence, and what to do about it",
-    .text =
-        "Looks at clocks, neighbours, memory, limits, heat, time and devices, and for ten seconds "
-        "at what is taken from a thread that only reads the clock. What cannot be seen from here "
-        "is listed as not known; it is no finding.\n"
-        "\n"
-        "  assay doctor\n"
-        "  assay doctor --device cuda:0 --jitter 60s\n"
-        "  assay doctor --json --jitter 0s",
+    .text = "Checks clocks, other processes, memory, limits, temperature, time and devices, and "
+            "for ten seconds how much time is taken from a thread that only reads the clock. What "
+            "cannot be read on this machine is listed as not known; that is no finding.\n"
+            "\n"
+            "  assay doctor\n"
+            "  assay doctor --device cuda:0 --jitter 60s\n"
+            "  assay doctor --json --jitter 0s",
     .options = options,
     .groups = GROUP_JSON | GROUP_STACK | GROUP_QUIET,
     .run = run,

@@ -175,18 +175,18 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"output", KEY_OUTPUT, "FILE", 0, "write here, whole or not at all (default: standard output)",
-     0},
+    {"output", KEY_OUTPUT, "FILE", 0,
+     "write here, completely or not at all (default: standard output)", 0},
     {"workload", KEY_WORKLOAD, "WORKLOAD", 0, "only this workload", 0},
     {"device", KEY_DEVICE, "DEVICE|TEXT", 0,
-     "only devices whose spec is, or whose name holds, this", 0},
+     "only devices whose spec is, or whose name contains, this", 0},
     {"protocol", KEY_PROTOCOL, "PROTOCOL", 0, "only this protocol", 0},
     {"precision", KEY_PRECISION, "PRECISION", 0, "only this precision", 0},
     {"limit", KEY_LIMIT, "N", 0, "at most this many, newest first (default: all)", 0},
     {"archived", KEY_ARCHIVED, NULL, 0, "those of archived campaigns, too", 0},
     {"without-times", KEY_NO_TIMES, NULL, 0,
      "openmetrics: no time stamps, as node_exporter's textfile collector wants it", 0},
-    {"sign", KEY_SIGN, NULL, 0, "intoto: in a DSSE envelope signed with the usual key", 0},
+    {"sign", KEY_SIGN, NULL, 0, "intoto: in a DSSE envelope signed with the default key", 0},
     {"key", KEY_FILE, "FILE", 0, "intoto: the same with this key (`assay key new` makes one)", 0},
     {0}};
 
@@ -196,11 +196,10 @@ const struct command command_export = {
     .summary = "Write results in a format that other programs read",
     .text =
         "FORMAT is csv (a row a result), csv-samples (a row a raw sample), parquet (as csv, by the "
-        "program duckdb), json or jsonl (whole "
-        "records), cyclonedx (the stack of one result, CycloneDX 1.6), intoto (in-toto "
-        "Statement v1), openmetrics, or mlperf (lines :::MLLOG). ID is a result (9f2c41aa/3) or "
-        "a campaign (9f2c41aa, last); without one, all results that pass the options. Every "
-        "row, label and record has the context of its number.",
+        "program duckdb), json or jsonl (whole records), cyclonedx (the stack of one result, "
+        "CycloneDX 1.6), intoto (in-toto Statement v1), openmetrics, or mlperf (lines :::MLLOG). "
+        "ID is a result (9f2c41aa/3) or a campaign (9f2c41aa, last); without one, all results that "
+        "pass the options. Every row, label and record has the context of its number.",
     .options = options,
     .groups = GROUP_STORE,
     .arguments_min = 1,

@@ -225,8 +225,8 @@ static const struct argp_option options[] = {
     BY_OPTION(KEY_BY),
     {"allow-foreign-worker", KEY_ALLOW_FOREIGN_WORKER, NULL, 0,
      "judge what another program than assay's own worker measured and checked (ASSAY_WORKER, or a "
-     "worker that hands nothing over), which is else refused; the stored decision says that it was "
-     "allowed",
+     "worker that hands nothing over), which is otherwise refused; the stored decision says that "
+     "it was allowed",
      0},
     {"markdown", KEY_MARKDOWN, "FILE", 0, "write a table for a pull request, too", 0},
     {"junit", KEY_JUNIT, "FILE", 0, "write JUnit XML, too: a test case a comparison", 0},
@@ -237,27 +237,25 @@ const struct command command_gate = {
     .name = "gate",
     .arguments = "BASELINE CANDIDATE | CAMPAIGN",
     .summary = "Pass or fail a candidate against a baseline, for CI",
-    .text =
-        "A decision that can be used is evidence, whichever way it went: it is stored, enters the "
-        "log, is recomputed by `assay verify` and listed in a dossier. Where the "
-        "database cannot be written, a warning says that it is not recorded; the exit status is "
-        "the decision's all the same. Being written to takes a file of an older assay forward, "
-        "which is said; --no-record leaves the file as it is.\n"
-        "\n"
-        "Exit status 0: equivalent within the margin, or faster; 1: worse; 2: the two do not "
-        "compare, a foreign worker measured them, or wrong arguments; 3: inconclusive. 4 and "
-        "above: the command itself failed. A "
-        "single CAMPAIGN is one that `assay ab` made: a is the baseline, b the candidate.\n"
-        "\n"
-        "Of two campaigns of several results every pair of the same workload, precision and batch "
-        "is judged, and of a CAMPAIGN every comparison: the gate passes where each passes, and "
-        "fails where one is worse at an error "
-        "rate for all of them together.\n"
-        "\n"
-        "By attainment a candidate passes where its share of requests within the limits is not "
-        "lower by more than the margin, by capacity where the rate that it carries is not lower by "
-        "more than that part of it: with the whole interval of the change. What had too few "
-        "requests for an interval is inconclusive.",
+    .text = "A decision that can be used is evidence, whatever its outcome: it is stored in the "
+            "log, recomputed by `assay verify` and listed in a dossier. Where the database cannot "
+            "be written, a warning says that it is not recorded; the exit status is still the "
+            "decision's. A file of an older assay is upgraded when it is written to, and a message "
+            "says so; --no-record leaves the file as it is.\n"
+            "\n"
+            "Exit status 0: equivalent within the margin, or faster; 1: worse; 2: the two do not "
+            "compare, a foreign worker measured them, or wrong arguments; 3: inconclusive. 4 and "
+            "above: the command itself failed. A single CAMPAIGN is one that `assay ab` made: a is "
+            "the baseline, b the candidate.\n"
+            "\n"
+            "Of two campaigns of several results every pair of the same workload, precision and "
+            "batch is judged, and of a CAMPAIGN every comparison: the gate passes where each "
+            "passes, and fails where one is worse at an error rate for all of them together.\n"
+            "\n"
+            "By attainment a candidate passes where its share of requests within the limits is not "
+            "lower by more than the margin, by capacity where the rate that it can serve is not "
+            "lower by more than that share: with the whole interval of the change. What had too "
+            "few requests for an interval is inconclusive.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_min = 1,

@@ -298,7 +298,7 @@ static int run(const struct command_line *line)
 
 static const struct argp_option options[] = {
     {"device", KEY_DEVICE, "DEVICE|TEXT", 0,
-     "only devices whose spec is, or whose name holds, this", 0},
+     "only devices whose spec is, or whose name contains, this", 0},
     {"protocol", KEY_PROTOCOL, "PROTOCOL", 0, "only this protocol", 0},
     {"since", KEY_SINCE, "DATE|AGE", 0, "only campaigns from then on", 0},
     {"baseline", KEY_BASELINE, "NAME", 0, "record that RESULT is the baseline of this name", 0},
@@ -308,23 +308,23 @@ static const struct argp_option options[] = {
 const struct command command_history = {
     .name = "history",
     .arguments = "[BUNDLE] [WORKLOAD|RESULT]",
-    .summary = "Results over time, where they changed, and what of the stack did",
-    .text =
-        "Results of one workload, precision, batch, device, host and protocol are a series. From "
-        "16 results on changes are looked for, by descriptions that compete (steps, ramps, lines, "
-        "approaches) with autocorrelated errors; at most 5 % of constant series of up to 200 "
-        "results show any. Between the results about a change, what differs of the stack is named. "
-        "In the strip ^ marks a change and s another stack than before.\n"
-        "\n"
-        "A series is stale where the newest result of its device has another driver, library or "
-        "other part of the stack than its own newest; `assay reproduce` measures it again.\n"
-        "\n"
-        "A baseline is a record: in the log, in bundles, recomputed by `assay verify`. Its newest "
-        "record counts; @NAME is its result wherever a RESULT is asked for.\n"
-        "\n"
-        "  assay history triad --device cpu --since 30d\n"
-        "  assay history --baseline release-1 9f2c41aa/1\n"
-        "  assay gate @release-1 last/1",
+    .summary = "Show results over time, where they changed, and what changed in the stack",
+    .text = "Results of one workload, precision, batch, device, host and protocol are a series. In "
+            "a series of 16 results or more assay looks for changes: it fits several models "
+            "(steps, ramps, lines, exponential approaches) with autocorrelated errors and takes "
+            "the best; at most 5 % of constant series of up to 200 results show any change. What "
+            "differs in the stack before and after a change is named. In the line of marks ^ is a "
+            "change and s another stack than before.\n"
+            "\n"
+            "A series is stale where the newest result of its device has another driver, library "
+            "or other part of the stack than its own newest; `assay reproduce` measures it again.\n"
+            "\n"
+            "A baseline is a record: in the log, in bundles, recomputed by `assay verify`. Its "
+            "newest record counts; @NAME is its result wherever a RESULT is asked for.\n"
+            "\n"
+            "  assay history triad --device cpu --since 30d\n"
+            "  assay history --baseline release-1 9f2c41aa/1\n"
+            "  assay gate @release-1 last/1",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_max = 1,

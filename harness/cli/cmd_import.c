@@ -160,24 +160,22 @@ static const struct argp_option options[] = {
     {"format", KEY_FORMAT, "NAME", 0,
      "bundle, llama-bench-sqlite, llama-bench-json, llama-bench-jsonl, llama-bench-csv, "
      "mlperf-summary, hyperfine, google-benchmark, pytest-benchmark, fio, phoronix or superbench "
-     "(default: seen by the file's beginning)",
+     "(default: by the beginning of the file)",
      0},
     {0}};
 
 const struct command command_import = {
     .name = "import",
     .arguments = "FILE...",
-    .summary = "Take in bundles, and results that another program measured",
-    .text =
-        "FILE is a bundle (`assay bundle`): it is checked, and its campaigns become part of this "
-        "database, with their origin; nothing is taken in when anything does not hold. Or FILE is "
-        "the output of llama-bench (JSON, JSON lines, CSV, or its SQLite database), MLPerf "
-        "Inference's mlperf_log_summary.txt, or JSON of hyperfine, Google Benchmark, "
-        "pytest-benchmark, fio, the Phoronix Test Suite or SuperBench. Each file becomes a "
-        "campaign of its own, "
-        "marked as imported, with its name, its SHA-256 and what it does not report (driver, raw "
-        "samples, warmup ...). `assay compare` says why such a result compares with none of "
-        "ours. The same file again changes nothing.",
+    .summary = "Import bundles, and results that another program measured",
+    .text = "FILE is a bundle (`assay bundle`): it is checked, and its campaigns become part of "
+            "this database, with their origin; nothing is imported when any check fails. Or FILE "
+            "is the output of llama-bench (JSON, JSON lines, CSV, or its SQLite database), MLPerf "
+            "Inference's mlperf_log_summary.txt, or JSON of hyperfine, Google Benchmark, "
+            "pytest-benchmark, fio, the Phoronix Test Suite or SuperBench. Each file becomes a "
+            "campaign of its own, marked as imported, with its name, its SHA-256 and what it does "
+            "not report (driver, raw samples, warmup ...). `assay compare` says why such a result "
+            "compares with none of ours. The same file again changes nothing.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_min = 1,

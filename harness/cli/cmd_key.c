@@ -248,12 +248,13 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"file", KEY_FILE, "FILE", 0, "the key's file, in place of the usual one", 0},
+    {"file", KEY_FILE, "FILE", 0, "the key's file, in place of the default", 0},
     {"passphrase", KEY_PASSPHRASE, NULL, 0,
-     "new: put it under a passphrase, from the terminal or the file ASSAY_KEY_PASSPHRASE_FILE", 0},
+     "new: protect it with a passphrase, from the terminal or the file ASSAY_KEY_PASSPHRASE_FILE",
+     0},
     {"signer", KEY_SIGNER, "COMMAND", 0,
-     "new: no key is made; this command signs what is on its standard input (Ed25519) and prints "
-     "the signature in base64, for keys in a token or on another machine",
+     "new: no key is made; this command signs its standard input (Ed25519) and prints the "
+     "signature in base64, for keys in a hardware token or on another machine",
      0},
     {"public", KEY_PUBLIC, "KEY|FILE", 0,
      "new --signer: the public key it signs with, its 32 bytes in base64 or as `show` prints one",
@@ -265,12 +266,12 @@ const struct command command_key = {
     .arguments = "new|show|list [NAME]",
     .summary = "Make and show the keys that sign checkpoints",
     .text =
-        "A key lies in a file of its own, outside every database, that its owner alone may read: "
+        "A key is in a file of its own, outside every database, that only its owner may read: "
         "ASSAY_KEY, else assay/NAME.key under XDG_CONFIG_HOME or ~/.config. The key without a NAME "
         "signs what `assay run` records: the plan before the first trial, and the end. Its "
-        "signatures are named key- and the first 8 hex digits of the SHA-256 of its public half, "
-        "those of another NAME: what is signed holds that name, and nothing of the host or the "
-        "user. `show` prints the public half, which `assay verify --key` takes.\n"
+        "signatures are named key- and the first 8 hex digits of the SHA-256 of the public key, "
+        "those of another key NAME: what is signed contains that name, and nothing about the host "
+        "or the user. `show` prints the public key, which `assay verify --key` takes.\n"
         "\n"
         "  assay key new lab --signer 'sign-with-token' --public BASE64",
     .options = options,

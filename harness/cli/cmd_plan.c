@@ -233,14 +233,15 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"demand", KEY_DEMAND, "RATE", 0, "requests/s that the fleet must carry", 0},
+    {"demand", KEY_DEMAND, "RATE", 0, "requests/s that all devices together must serve", 0},
     {"trace", KEY_TRACE, "FILE", 0, "or take the demand from recorded arrivals (CSV)", 0},
     {"column", KEY_COLUMN, "NAME", 0, "the trace's column of times (default: TIMESTAMP)", 0},
-    {"span", KEY_SPAN, "DURATION", 0, "count the trace's requests over so long (default: 60s)", 0},
+    {"span", KEY_SPAN, "DURATION", 0,
+     "count the trace's requests in spans of this length (default: 60s)", 0},
     {"quantile", KEY_QUANTILE, "SHARE", 0,
-     "share of the spans that must be carried (default: 0.99)", 0},
-    {"growth", KEY_GROWTH, "FACTOR", 0, "times the demand (default: 1)", 0},
-    {"confidence", KEY_CONFIDENCE, "SHARE", 0, "that the devices carry it (default: 0.95)", 0},
+     "share of the spans whose requests must be served within the limits (default: 0.99)", 0},
+    {"growth", KEY_GROWTH, "FACTOR", 0, "multiply the demand by this (default: 1)", 0},
+    {"confidence", KEY_CONFIDENCE, "SHARE", 0, "that the devices can serve it (default: 0.95)", 0},
     {"availability", KEY_AVAILABILITY, "SHARE", 0,
      "share of the time that a device works (default: 0.99)", 0},
     {"risk", KEY_RISK, "SHARE", 0,
@@ -251,18 +252,18 @@ static const struct argp_option options[] = {
 const struct command command_plan = {
     .name = "plan",
     .arguments = "RESULT...",
-    .summary = "How many devices carry a demand within the limits",
+    .summary = "Compute how many devices serve a demand within the limits",
     .text =
-        "Each RESULT is of a server under load (scenario: server), on a unit of its own; any one "
-        "of "
-        "its rates names all of them. What a unit carries is its capacity within the declared "
-        "limits, never a peak. Of R units with mean m and standard deviation s, n carry a demand D "
-        "with the confidence asked for when n (m - t s sqrt(1/n + 1/R)) >= D, t being Student's "
-        "quantile. Of one unit nothing is known of others; its own lower bound counts then, which "
-        "is said. Spares f are the fewest for which more than f of n + f are out for no larger "
-        "share of the time than the risk, failures being independent.\n"
+        "Each RESULT is of a server under load (scenario: server), on a device of its own; the "
+        "result of one rate stands for those of all its rates. What a device can serve is its "
+        "capacity within the declared limits, never a peak. When R devices were measured, with "
+        "mean m and standard deviation s, n devices serve a demand D with the wanted confidence if "
+        "n (m - t s sqrt(1/n + 1/R)) >= D, t being Student's quantile. When one was measured, "
+        "nothing is known of others: its own lower bound counts then, and the output says so. The "
+        "number of spares f is the least for which more than f of n + f devices are out of service "
+        "for no larger share of the time than the risk, if failures are independent.\n"
         "\n"
-        "The plan is stored, enters the log and is recomputed by `assay verify`.\n"
+        "The plan is stored in the log, and `assay verify` recomputes it.\n"
         "\n"
         "  assay plan 9f2c41aa/1 --demand 40 --growth 1.5\n"
         "  assay plan 9f2c41aa/1 b7d0e333/1 --trace arrivals.csv --span 60s",

@@ -349,7 +349,7 @@ static const struct argp_option options[] = {
      "precision or difference wanted (default: 0.01); of a server, of its capacity at the limits "
      "(default: 0.03)",
      0},
-    {"power", KEY_POWER, "FRACTION", 0, "chance to reach or find it (default: 0.8)", 0},
+    {"power", KEY_POWER, "FRACTION", 0, "probability of reaching or finding it (default: 0.8)", 0},
     {"confidence", KEY_CONFIDENCE, "FRACTION", 0, "of intervals (default: 0.95)", 0},
     {"capacity", KEY_CAPACITY, "RATE", 0,
      "of a server: requests/s that it does offline (default: load.capacity)", 0},
@@ -364,13 +364,13 @@ const struct command command_power = {
     .summary = "Compute what trials, pairs or requests can show, and risks of a contract",
     .text =
         "Spreads come from a stored result (between its trials), from a campaign made by `assay "
-        "ab` (also between the arms of a pair), or from --sd and --pair-sd. A spread that few "
-        "trials have shown may be larger in truth; the numbers allow for that, so that the "
-        "precision is reached with the chance that --power names.\n"
+        "ab` (also between the arms of a pair), or from --sd and --pair-sd. A spread that was "
+        "estimated from few trials may be larger in truth; the numbers allow for that, so that the "
+        "precision is reached with the probability of --power.\n"
         "\n"
         "Of a contract (see assay accept), a file that ends in .yaml: how likely each item is "
-        "accepted, rejected or left open, for true values from the declared level to the limiting "
-        "one, where trials vary by --sd; and how many trials keep both parties' risks.\n"
+        "accepted, rejected or inconclusive, for true values from the declared level to the "
+        "limiting one, where trials vary by --sd; and how many trials keep both parties' risks.\n"
         "\n"
         "Of a workload that is served under load: how many requests a trial takes at each rate, "
         "and how long all trials last, for an interval of attainment and of each percentile at "

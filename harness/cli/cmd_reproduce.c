@@ -341,22 +341,21 @@ static const struct argp_option options[] = {
 const struct command command_reproduce = {
     .name = "reproduce",
     .arguments = "ID",
-    .summary = "Run a stored result again from its own record, and say whether it held",
-    .text =
-        "Workload, protocol, precision, batch, seed and the sizes chosen come out of the record, "
-        "not from today's files. The new campaign names the old one in its plan; the "
-        "comparison of both is stored.\n"
-        "\n"
-        "A machine drifts from one session to the next, which two of them cannot distinguish from "
-        "a difference. So how far sessions are apart is taken from what is stored: where there are "
-        "three or more campaigns of this result under the same conditions, made before, the "
-        "interval is widened by their spread. Where there are not, it holds how trials of one "
-        "session differ, and the answer says so: a small difference may be drift then. Call it "
-        "again, and look at all of the comparisons (a dossier lists them).\n"
-        "\n"
-        "Exit status 0: reproduced (equivalent within the margin); 1: not reproduced; 2: not "
-        "reproducible here, or wrong arguments; 3: inconclusive. 4 and above: the command itself "
-        "failed.",
+    .summary = "Run a stored result again from its own record, and say whether it was reproduced",
+    .text = "Workload, protocol, precision, batch, seed and the chosen sizes come from the record, "
+            "not from today's files. The new campaign names the old one in its plan; the "
+            "comparison of both is stored.\n"
+            "\n"
+            "A machine drifts from one session to the next, which two sessions cannot distinguish "
+            "from a difference. So where the database has three or more earlier campaigns of this "
+            "result under the same conditions, the interval is widened by their spread. Where it "
+            "has not, the interval only allows for differences between trials of one session, and "
+            "the answer says so: then a small difference may be drift. In that case call it again, "
+            "and look at all comparisons (a dossier lists them).\n"
+            "\n"
+            "Exit status 0: reproduced (equivalent within the margin); 1: not reproduced; 2: not "
+            "reproducible here, or wrong arguments; 3: inconclusive. 4 and above: the command "
+            "itself failed.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_STACK | GROUP_QUIET,
     .arguments_min = 1,

@@ -141,7 +141,7 @@ static int run(const struct command_line *line)
 static const struct argp_option options[] = {
     {"workload", KEY_WORKLOAD, "WORKLOAD", 0, "only this workload", 0},
     {"device", KEY_DEVICE, "DEVICE|TEXT", 0,
-     "only devices whose spec is, or whose name holds, this", 0},
+     "only devices whose spec is, or whose name contains, this", 0},
     {"protocol", KEY_PROTOCOL, "PROTOCOL", 0, "only this protocol", 0},
     {"precision", KEY_PRECISION, "PRECISION", 0, "only this precision", 0},
     {"limit", KEY_LIMIT, "N", 0, "at most this many, newest first (default: 50; 0: all)", 0},
@@ -160,9 +160,8 @@ const struct command command_results = {
     .arguments = "[BUNDLE] [CAMPAIGN]",
     .summary = "List stored results, newest first",
     .text = "CAMPAIGN is the start of a campaign's identifier, or `last`. A BUNDLE (what `assay "
-            "bundle` writes) is "
-            "verified and shown without being imported. Archived campaigns (`assay archive`) are "
-            "left out unless they are asked for.",
+            "bundle` writes) is verified and shown without being imported. Archived campaigns "
+            "(`assay archive`) are left out unless they are asked for.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_max = 1,

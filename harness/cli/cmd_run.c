@@ -507,11 +507,11 @@ static const struct argp_option options[] = {
      "whose GEMMs: portable (our own kernels, the default), vendor, or both", 0},
     {"worker", KEY_WORKER, "NAME[@VERSION]", 0,
      "who measures: a framework of `assay worker list`, or the path of a worker.yaml, with "
-     ",mode=NAME and ,threads=N behind it (default: assay's own kernels)",
+     ",mode=NAME and ,threads=N after it (default: assay's own kernels)",
      0},
     {"emulate", KEY_EMULATE, NULL, 0,
      "run precisions that are only emulated, too; results are labelled so", 0},
-    {"resume", KEY_RESUME, "CAMPAIGN", 0, "go on with an interrupted campaign (`last`: the newest)",
+    {"resume", KEY_RESUME, "CAMPAIGN", 0, "continue an interrupted campaign (`last`: the newest)",
      0},
     {"dry-run", KEY_DRY_RUN, NULL, 0,
      "show cells, order and how long it will take; run and store nothing", 0},
@@ -523,7 +523,7 @@ static const struct argp_option options[] = {
      "sign plan and end with this key (default: the one of `assay key show`)", 0},
     {"witness-command", KEY_WITNESS_COMMAND, "COMMAND", 0,
      "before the first trial, give the plan's signed note to this command, which prints "
-     "cosignatures (see assay witness), until enough have come",
+     "cosignatures (see assay witness), until there are enough",
      0},
     {"witnesses", KEY_WITNESSES, "K", 0, "how many witnesses must have cosigned the plan", 0},
     {"roster", KEY_ROSTER, "FILE", 0, "the witnesses whose cosignatures count", 0},
@@ -535,10 +535,13 @@ static const struct argp_option options[] = {
      "measure what this contract declares; it becomes part of the recorded plan (see assay accept)",
      0},
     {"doctor", KEY_DOCTOR, NULL, 0,
-     "watch for ten seconds what is taken from a thread, before the first trial (see assay doctor)",
+     "measure for ten seconds how much time is taken from a thread, before the first trial (see "
+     "assay doctor)",
      0},
     {"question", KEY_QUESTION, "TEXT", 0,
-     "what this shall answer; becomes part of the recorded plan and heads the dossier", 0},
+     "the question that this run is to answer; becomes part of the recorded plan and stands first "
+     "in the dossier",
+     0},
     {0}};
 
 const struct command command_run = {
@@ -546,12 +549,13 @@ const struct command command_run = {
     .arguments = "[NAME|FILE|SUITE]...",
     .summary = "Run workloads under a protocol and store every sample",
     .text =
-        "The plan is recorded before the first trial. Each trial is a fresh process; trials of "
-        "all cells are interleaved in a seeded random order.\n"
+        "The plan is recorded before the first trial. Each trial is a fresh process; trials of all "
+        "cells are interleaved in a seeded random order.\n"
         "\n"
-        "How long it will take is said before, roughly: as long as stored trials of the same "
-        "cells took, or by the protocol and the size of the work. After each trial it is "
-        "updated. Ctrl-C ends a run early, and shows what finished trials say.\n"
+        "Before the first trial it says roughly how long the run will take: as long as stored "
+        "trials of the same cells took, or by the protocol and the size of the work; after each "
+        "trial it says so again. Ctrl-C ends a run early and shows the results of the finished "
+        "trials.\n"
         "\n"
         "A precision that a device lacks ends its cell as unsupported, with the reason.\n"
         "\n"

@@ -323,8 +323,7 @@ static const struct argp_option options[] = {
      "the log must have had this head: ROOT or SIZE:ROOT, as `assay checkpoint` printed it", 0},
     {"key", KEY_PUBLIC, "PUBLIC|FILE", OPTION_REPEATS,
      "every campaign must be signed by this public key, or a file that holds it; may be given "
-     "several "
-     "times: any of them",
+     "several times: any of them",
      0},
     {"roster", KEY_ROSTER, "FILE", 0,
      "the keys that you trust, as authors and witnesses, with dates (see assay witness): every "
@@ -339,7 +338,7 @@ static const struct argp_option options[] = {
      "certificates (PEM) of time-stamping authorities that you trust: every time stamp must be "
      "signed by one of theirs, as `openssl ts -verify` judges at the stamped time",
      0},
-    {"no-estimates", KEY_FAST, NULL, 0, "do not work estimates out again", 0},
+    {"no-estimates", KEY_FAST, NULL, 0, "do not recompute estimates", 0},
     {"threads", KEY_THREADS, "N", 0, "threads to use (default: one a processor)", 0},
     {0}};
 
@@ -348,23 +347,20 @@ const struct command command_verify = {
     .arguments = "[FILE]",
     .summary = "Check that a database or bundle is what it claims to be",
     .text = "Reads the file and changes nothing: its structure and schema, every record's digest, "
-            "the tables, made again from the records, the log's tree against its checkpoints and "
-            "signatures, what was planned "
-            "against what is there, cells against plan, protocol and declared workload, trials "
-            "against what they must hold, and every estimate again from the raw samples. One line "
-            "a "
-            "finding; `wrong` is what fails, `note` what a reader should know. Exit status 0: "
-            "verified; 1: something is wrong, or the file is damaged or cut off; 4: it cannot be "
-            "opened, is neither a database nor a bundle of assay, or one of a newer version; 5: it "
-            "could not be verified, because memory ran out or the system let no more files be "
-            "opened or read, which says nothing about the file (with --json `state` is "
-            "could_not_verify).\n"
+            "the tables, rebuilt from the records, the log's tree against its checkpoints and "
+            "signatures, what was planned against what is there, cells against plan, protocol and "
+            "declared workload, trials against what they must hold, and every estimate again from "
+            "the raw samples. One line a finding; `wrong` is what fails, `note` what a reader "
+            "should know. Exit status 0: verified; 1: something is wrong, or the file is damaged "
+            "or cut off; 4: it cannot be opened, is neither a database nor a bundle of assay, or "
+            "one of a newer version; 5: it could not be verified, because memory ran out or the "
+            "system let no more files be opened or read, which says nothing about the file (with "
+            "--json `state` is could_not_verify).\n"
             "\n"
-            "Somebody who owns the file can rewrite all of it, log included. That is found by a "
-            "head "
-            "that was published (--expect-head) or by a key that he has not (--key). Who has the "
-            "key may still have chosen what to keep: a plan that others saw before its first trial "
-            "(--roster, --witnesses) shows which campaign was meant.",
+            "The owner of the file can rewrite all of it, the log too. A head that was published "
+            "(--expect-head) or a key that the owner does not have (--key) shows that. The owner "
+            "of the key may still have chosen what to keep: a plan that others saw before its "
+            "first trial (--roster, --witnesses) shows which campaign was meant.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_QUIET,
     .arguments_max = 1,

@@ -103,9 +103,12 @@ static const struct argp_option options[] = {
     {"state", KEY_STATE, "FILE", 0, "what this witness has seen, of every log; made when absent",
      0},
     {"log-key", KEY_LOG, "PUBLIC|FILE", OPTION_REPEATS,
-     "only what is signed by this public key of the log's owner, or by another that is named", 0},
+     "cosign only what is signed by this public key of the log's owner; may be given several "
+     "times: any of them",
+     0},
     {"kept", KEY_KEPT, NULL, 0,
-     "print how many records the head has that is kept of the note's log (0: none); sign nothing",
+     "print how many records the last head seen of the note's log has (0: none was seen); sign "
+     "nothing",
      0},
     {0}};
 
@@ -113,28 +116,25 @@ const struct command command_witness = {
     .name = "witness",
     .arguments = "[NOTE]",
     .summary = "Cosign the head of somebody else's log",
-    .text =
-        "For the witness, on another machine. Reads a note from `assay checkpoint export`, prints "
-        "a "
-        "cosignature: that this head was seen now, and that it continues the last one of this "
-        "log that was seen here. When one was, the note must come with a proof (`export "
-        "--since SIZE`, SIZE from --kept). The form is that of C2SP tlog-witness.\n"
-        "\n"
-        "A plan that is cosigned before its first trial cannot be replaced by another later:\n"
-        "\n"
-        "  assay run triad --plan-only --nonce TEXT --db evidence.db\n"
-        "  assay checkpoint export -o plan.note --db evidence.db\n"
-        "  assay witness --key mine.key --state seen plan.note > answer   (the witness)\n"
-        "  assay checkpoint import answer --roster roster --db evidence.db\n"
-        "  assay run --plan last --db evidence.db\n"
-        "  assay verify evidence.db --roster roster --witnesses 1\n"
-        "\n"
-        "A roster has a key a line, as `assay key show` prints it, then `author` or `witness`, and "
-        "if need be not-before=DATE, expires=DATE and revoked=DATE, outside of which its "
-        "signatures "
-        "do not count.\n"
-        "\n"
-        "Exit status 4: it does not continue what was seen, or is not signed by --log-key.",
+    .text = "For the witness, on another machine. Reads a note from `assay checkpoint export`, "
+            "prints a cosignature: that this head was seen now, and that it continues the last one "
+            "of this log that was seen here. When one was, the note must come with a proof "
+            "(`export --since SIZE`, SIZE from --kept). The form is that of C2SP tlog-witness.\n"
+            "\n"
+            "A plan that is cosigned before its first trial cannot be replaced by another later:\n"
+            "\n"
+            "  assay run triad --plan-only --nonce TEXT --db evidence.db\n"
+            "  assay checkpoint export -o plan.note --db evidence.db\n"
+            "  assay witness --key mine.key --state seen plan.note > answer   (the witness)\n"
+            "  assay checkpoint import answer --roster roster --db evidence.db\n"
+            "  assay run --plan last --db evidence.db\n"
+            "  assay verify evidence.db --roster roster --witnesses 1\n"
+            "\n"
+            "A roster has one key a line, as `assay key show` prints it, then `author` or "
+            "`witness`, and optionally not-before=DATE, expires=DATE and revoked=DATE: its "
+            "signatures count only between these dates.\n"
+            "\n"
+            "Exit status 4: it does not continue what was seen, or is not signed by --log-key.",
     .options = options,
     .arguments_max = 1,
     .completes = "FILE",

@@ -291,18 +291,16 @@ const struct command command_worker = {
     .name = "worker",
     .arguments = "list|show|install|remove [NAME[@VERSION]]...",
     .summary = "Install and show the frameworks that can measure in place of assay's own kernels",
-    .text =
-        "A worker is declared with its versions, each with a lock file that has the SHA-256 of "
-        "every package. `install` has pip download what the lock names, and nothing else, into a "
-        "folder of its own below ASSAY_WORKERS, else assay/workers under XDG_DATA_HOME or "
-        "~/.local/share; versions lie side by side. NAME alone is the newest version, NAME@1.24 "
-        "the "
-        "first that begins so; the path of a worker.yaml names one of your own "
-        "(backends/workers/README.md).\n"
-        "\n"
-        "  assay worker install onnxruntime@1.24 openvino\n"
-        "  assay worker install onnxruntime --find-links /srv/wheels\n"
-        "  assay ab gpt2_small_batched_inference --a worker=assay --b worker=openvino",
+    .text = "A worker is declared with its versions, each with a lock file that has the SHA-256 of "
+            "every package. With `install`, pip downloads the packages of the lock file, and "
+            "nothing else, into a folder of its own below ASSAY_WORKERS, else assay/workers under "
+            "XDG_DATA_HOME or ~/.local/share; several versions can be installed at once. NAME "
+            "alone is the newest version, NAME@1.24 the first that begins so; the path of a "
+            "worker.yaml names one of your own (backends/workers/README.md).\n"
+            "\n"
+            "  assay worker install onnxruntime@1.24 openvino\n"
+            "  assay worker install onnxruntime --find-links /srv/wheels\n"
+            "  assay ab gpt2_small_batched_inference --a worker=assay --b worker=openvino",
     .options = options,
     .groups = GROUP_JSON | GROUP_QUIET,
     .arguments_max = CELL_LIST_MAX,
@@ -313,15 +311,14 @@ const struct command command_worker = {
 const struct command command_stack = {
     .name = "stack",
     .arguments = "list|show|install|remove [NAME[@VERSION]]...",
-    .summary = "Install and show drivers in versions, side by side, to compare them",
-    .text =
-        "A stack is a driver, declared with its versions, each with a lock file that has the "
-        "SHA-256 of every package; it is installed as a worker is (`assay worker --help`), in a "
-        "folder of its own, and touches no driver of the machine. An arm chooses it by "
-        "driver=NAME@VERSION (backends/stacks/README.md).\n"
-        "\n"
-        "  assay stack install intel-opencl-rt@2022.2 intel-opencl-rt@2026.2\n"
-        "  assay matrix triad --over driver=intel-opencl-rt@{2022.2,2026.2},pocl",
+    .summary = "Install and show several versions of drivers, to compare them",
+    .text = "A stack is a driver, declared with its versions, each with a lock file that has the "
+            "SHA-256 of every package; it is installed as a worker is (`assay worker --help`), in "
+            "a folder of its own, and changes no driver of the machine. An arm chooses it by "
+            "driver=NAME@VERSION (backends/stacks/README.md).\n"
+            "\n"
+            "  assay stack install intel-opencl-rt@2022.2 intel-opencl-rt@2026.2\n"
+            "  assay matrix triad --over driver=intel-opencl-rt@{2022.2,2026.2},pocl",
     .options = options,
     .groups = GROUP_JSON | GROUP_QUIET,
     .arguments_max = CELL_LIST_MAX,
