@@ -9,7 +9,7 @@ usage: ./bootstrap.sh COMMAND
   run        install what is missing, build, and measure: the suite first-look under the protocol
              quick on every usable device; prints the table and where database and report are
   test       install what is missing, build with warnings as errors, run the short set of tests:
-             every room and kind, at most five minutes on two processors
+             every folder and kind, at most five minutes on two processors
   test --all the whole test suite
   sanitize   the unit, conformance and fuzz tests under AddressSanitizer and UBSan
   check      what CI checks besides: a build by clang with warnings as errors and the line coverage
