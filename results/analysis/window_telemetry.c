@@ -403,50 +403,33 @@ static enum status add_changes(struct store *store, int64_t cell, int64_t last_t
 
 /* ---- all of it ---- */
 
-static bool has_telemetry(struct store *store, int64_t cell)
+/* Integers of the first row of a SELECT about one id; false: there is no row. */
+static bool ask(struct store *store, const char *sql, int64_t id, int64_t *ret, int count)
 {
     sqlite3_stmt *select = NULL;
-    bool any = store_prepare(store,
-                             "SELECT 1 FROM telemetry x JOIN trial t ON t.id = x.trial"
-                             " WHERE t.cell = ?1 LIMIT 1",
-                             &select) == SQLITE_OK &&
-               sqlite3_bind_int64(select, 1, cell) == SQLITE_OK &&
-               sqlite3_step(select) == SQLITE_ROW;
+    const bool row = store_prepare(store, sql, &select) == SQLITE_OK &&
+                     sqlite3_bind_int64(select, 1, id) == SQLITE_OK &&
+                     sqlite3_step(select) == SQLITE_ROW;
 
-    store_release(select);
-    return any;
-}
-
-static bool ask_window(struct store *store, struct window_telemetry_view *view)
-{
-    sqlite3_stmt *select = NULL;
-    bool row = store_prepare(store,
-                             "SELECT begin_ns, end_ns FROM phase WHERE trial = ?1"
-                             " AND name = 'window' ORDER BY id DESC LIMIT 1",
-                             &select) == SQLITE_OK &&
-               sqlite3_bind_int64(select, 1, view->trial) == SQLITE_OK &&
-               sqlite3_step(select) == SQLITE_ROW;
-
-    if (row) {
-        view->begin_ns = sqlite3_column_int64(select, 0);
-        view->end_ns = sqlite3_column_int64(select, 1);
-    }
+    for (int i = 0; row && i < count; i++)
+        ret[i] = sqlite3_column_int64(select, i);
     store_release(select);
     return row;
 }
 
+static bool has_telemetry(struct store *store, int64_t cell)
+{
+    return ask(store,
+               "SELECT 1 FROM telemetry x JOIN trial t ON t.id = x.trial WHERE t.cell = ?1 LIMIT 1",
+               cell, NULL, 0);
+}
+
 static bool is_cpu(struct store *store, int64_t trial)
 {
-    sqlite3_stmt *select = NULL;
-    bool cpu = store_prepare(store,
-                             "SELECT 1 FROM trial_device t JOIN device d ON d.id = t.device"
-                             " WHERE t.trial = ?1 AND d.type = 'cpu'",
-                             &select) == SQLITE_OK &&
-               sqlite3_bind_int64(select, 1, trial) == SQLITE_OK &&
-               sqlite3_step(select) == SQLITE_ROW;
-
-    store_release(select);
-    return cpu;
+    return ask(store,
+               "SELECT 1 FROM trial_device t JOIN device d ON d.id = t.device"
+               " WHERE t.trial = ?1 AND d.type = 'cpu'",
+               trial, NULL, 0);
 }
 
 enum status window_telemetry_add(struct store *store, int64_t cell, int64_t last_trial,
@@ -463,12 +446,19 @@ enum status window_telemetry_add(struct store *store, int64_t cell, int64_t last
     if (!views)
         return no_memory(err);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        int64_t window[2] = {0};
+
         views[i] = (struct window_telemetry_view){.store = store,
                                                   .trial = trials[i].trial,
                                                   .number = trials[i].number,
                                                   .iterations = trials[i].iterations,
                                                   .good = trials[i].good};
-        views[i].has_window = ask_window(store, &views[i]);
+        views[i].has_window = ask(store,
+                                  "SELECT begin_ns, end_ns FROM phase WHERE trial = ?1"
+                                  " AND name = 'window' ORDER BY id DESC LIMIT 1",
+                                  trials[i].trial, window, 2);
+        views[i].begin_ns = window[0];
+        views[i].end_ns = window[1];
         status = store_telemetry_json(store, trials[i].trial, &views[i].telemetry, err);
         if (status == STATUS_OK)
             status = window_telemetry_events(&views[i], &estimate->findings, err);
