@@ -1,17 +1,12 @@
 /* The codec of an estimate: what is stored, read back, and described by a schema. */
-#include "harness/core/member.h"
 #include "protocols/estimate.h"
-
-#include "protocols/serving/analysis.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *real_or_null(bool known, double value)
-{
-    return known && isfinite(value) ? json_real(value) : json_null();
-}
+#include "harness/core/member.h"
+#include "protocols/serving/analysis.h"
 
 static json_t *trials_to_json(const struct estimate *e)
 {
@@ -23,10 +18,10 @@ static json_t *trials_to_json(const struct estimate *e)
             json_pack("{s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "number", (json_int_t)t->number,
                       "verdict", estimate_verdict_name(t->verdict), "steady_from",
                       t->has_steady ? json_integer((json_int_t)t->steady_from) : json_null(),
-                      "mean_ns", real_or_null(t->mean_ns.has_value, t->mean_ns.value), "mean_lo_ns",
-                      real_or_null(t->mean_ns.has_interval, t->mean_ns.lo), "mean_hi_ns",
-                      real_or_null(t->mean_ns.has_interval, t->mean_ns.hi), "median_ns",
-                      real_or_null(true, t->median_ns), "ess", real_or_null(true, t->ess));
+                      "mean_ns", real_or_null(t->mean_ns.has_value ? t->mean_ns.value : NAN),
+                      "mean_lo_ns", real_or_null(t->mean_ns.has_interval ? t->mean_ns.lo : NAN),
+                      "mean_hi_ns", real_or_null(t->mean_ns.has_interval ? t->mean_ns.hi : NAN),
+                      "median_ns", real_or_null(t->median_ns), "ess", real_or_null(t->ess));
 
         if (t->sequence)
             json_object_set_new(trial, "sequence", json_integer((json_int_t)t->sequence));
@@ -37,17 +32,17 @@ static json_t *trials_to_json(const struct estimate *e)
 
 json_t *estimate_to_json(const struct estimate *e)
 {
-    json_t *object = json_pack(
-        "{s:I, s:s, s:s, s:I, s:I, s:f, s:s, s:o, s:o, s:o, s:{s:o, s:o}, s:o, s:o}", "version",
-        (json_int_t)e->version, "verdict", estimate_verdict_name(e->verdict), "headline",
-        metrics[e->headline].id, "samples", (json_int_t)e->sample_count, "iterations_per_sample",
-        (json_int_t)e->iterations_per_sample, "confidence", e->confidence, "compare_by",
-        estimate_centre_name(e->compare_by), "ess", real_or_null(true, e->ess), "metrics",
-        metrics_to_json(e->metrics), "trials", trials_to_json(e), "variance", "iteration",
-        real_or_null(true, e->variance_iteration), "process",
-        real_or_null(true, e->variance_process), "needed_trials",
-        e->needed_trials ? json_integer((json_int_t)e->needed_trials) : json_null(), "findings",
-        findings_to_json(&e->findings));
+    json_t *object =
+        json_pack("{s:I, s:s, s:s, s:I, s:I, s:f, s:s, s:o, s:o, s:o, s:{s:o, s:o}, s:o, s:o}",
+                  "version", (json_int_t)e->version, "verdict", estimate_verdict_name(e->verdict),
+                  "headline", metrics[e->headline].id, "samples", (json_int_t)e->sample_count,
+                  "iterations_per_sample", (json_int_t)e->iterations_per_sample, "confidence",
+                  e->confidence, "compare_by", estimate_centre_name(e->compare_by), "ess",
+                  real_or_null(e->ess), "metrics", metrics_to_json(e->metrics), "trials",
+                  trials_to_json(e), "variance", "iteration", real_or_null(e->variance_iteration),
+                  "process", real_or_null(e->variance_process), "needed_trials",
+                  e->needed_trials ? json_integer((json_int_t)e->needed_trials) : json_null(),
+                  "findings", findings_to_json(&e->findings));
 
     if (object && e->energy_source)
         json_object_set_new(object, "energy_source", json_string(e->energy_source));

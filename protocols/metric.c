@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/core/member.h"
+
 #define TRIALS_FOR_B 5
 #define TRIALS_FOR_C 2 /* one trial's interval leaves out the differences between processes */
 #define WIDTH_A 0.01
@@ -86,11 +88,6 @@ const char *metric_grade_label(enum metric_grade grade)
 
 /* ---- codec ---- */
 
-static json_t *real_or_null(bool known, double value)
-{
-    return known && isfinite(value) ? json_real(value) : json_null();
-}
-
 json_t *metrics_to_json(const struct metric_value values[METRIC_COUNT])
 {
     json_t *object = json_object();
@@ -102,9 +99,9 @@ json_t *metrics_to_json(const struct metric_value values[METRIC_COUNT])
         if (!v->present)
             continue;
         entry = json_pack("{s:s, s:o, s:o, s:o, s:o}", "unit", v->unit, "value",
-                          real_or_null(v->has_value, v->value), "lo",
-                          real_or_null(v->has_interval, v->lo), "hi",
-                          real_or_null(v->has_interval, v->hi), "grade",
+                          real_or_null(v->has_value ? v->value : NAN), "lo",
+                          real_or_null(v->has_interval ? v->lo : NAN), "hi",
+                          real_or_null(v->has_interval ? v->hi : NAN), "grade",
                           v->grade ? json_string(metric_grade_name(v->grade)) : json_null());
         if (entry && !v->has_value && v->needed)
             json_object_set_new(entry, "needed", json_integer((json_int_t)v->needed));

@@ -144,10 +144,10 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option ab_options[] = {
-    {"a", KEY_PAIR_A, "SPEC", OPTION_REPEATS, "a setting of arm a; may be given several times", 0},
-    {"b", KEY_PAIR_B, "SPEC", OPTION_REPEATS, "a setting of arm b", 0},
+    {"a", KEY_PAIR_A, "SPEC", OPTION_REPEATS, "a setting of arm a; may be given several times"},
+    {"b", KEY_PAIR_B, "SPEC", OPTION_REPEATS, "a setting of arm b"},
     PAIR_OPTIONS,
-    {"explain", KEY_EXPLAIN, NULL, 0, "list every field with its class", 0},
+    {"explain", KEY_EXPLAIN, NULL, 0, "list every field with its class"},
     EXIT_STATUS_OPTION,
     {0}};
 
@@ -193,9 +193,9 @@ static int run_matrix(const struct command_line *line)
 
 static const struct argp_option matrix_options[] = {
     {"over", KEY_PAIR_OVER, "KEY=VALUE,...", OPTION_REPEATS,
-     "a setting and its values; the arms are all combinations, the first is the base", 0},
+     "a setting and its values; the arms are all combinations, the first is the base"},
     PAIR_OPTIONS,
-    {"explain", KEY_EXPLAIN, NULL, 0, "list every field with its class", 0},
+    {"explain", KEY_EXPLAIN, NULL, 0, "list every field with its class"},
     EXIT_STATUS_OPTION,
     {0}};
 

@@ -42,8 +42,8 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"reason", KEY_REASON, "TEXT", 0, "what is to be known of this result, and why", 0},
-    {"by", KEY_BY, "WHO", 0, "who says so (default: the user's name)", 0},
+    {"reason", KEY_REASON, "TEXT", 0, "what is to be known of this result, and why"},
+    {"by", KEY_BY, "WHO", 0, "who says so (default: the user's name)"},
     {0}};
 
 const struct command command_amend = {

@@ -385,19 +385,18 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"paired", KEY_PAIRED, NULL, 0, "the file holds pairs: series,pair,arm,value_ns", 0},
-    {"margin", KEY_MARGIN, "FRACTION", 0, "half-width of equivalence (default: 0.01)", 0},
-    {"confidence", KEY_CONFIDENCE, "FRACTION", 0, "of intervals (default: 0.95)", 0},
-    {"column", KEY_COLUMN, "NAME", 0, "column of the samples (default: sample_ns)", 0},
+    {"paired", KEY_PAIRED, NULL, 0, "the file holds pairs: series,pair,arm,value_ns"},
+    {"margin", KEY_MARGIN, "FRACTION", 0, "half-width of equivalence (default: 0.01)"},
+    {"confidence", KEY_CONFIDENCE, "FRACTION", 0, "of intervals (default: 0.95)"},
+    {"column", KEY_COLUMN, "NAME", 0, "column of the samples (default: sample_ns)"},
     {"unit", KEY_UNIT, "ns|us|ms|s", 0,
-     "of the samples (default: the ending of the column's name, as in time_ms)", 0},
+     "of the samples (default: the ending of the column's name, as in time_ms)"},
     {"trial-column", KEY_TRIAL, "NAME", 0,
-     "column that names the trial (default: trial; without one, all are of one trial)", 0},
+     "column that names the trial (default: trial; without one, all are of one trial)"},
     {"series-column", KEY_SERIES, "NAME", 0,
-     "column that names the series (default: series; without one, all are of one series)", 0},
-    {"baseline", KEY_BASELINE, "SERIES", 0, "compare every other series with this one, unpaired",
-     0},
-    {"warmup", KEY_WARMUP, "N", 0, "the first N samples of each trial are declared warmup", 0},
+     "column that names the series (default: series; without one, all are of one series)"},
+    {"baseline", KEY_BASELINE, "SERIES", 0, "compare every other series with this one, unpaired"},
+    {"warmup", KEY_WARMUP, "N", 0, "the first N samples of each trial are declared warmup"},
     {0}};
 
 const struct command command_analyze = {

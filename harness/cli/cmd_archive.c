@@ -66,9 +66,9 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"reason", KEY_REASON, "TEXT", 0, "why", 0},
-    {"by", KEY_BY, "WHO", 0, "who says so (default: the user's name)", 0},
-    {"undo", KEY_UNDO, NULL, 0, "list them again", 0},
+    {"reason", KEY_REASON, "TEXT", 0, "why"},
+    {"by", KEY_BY, "WHO", 0, "who says so (default: the user's name)"},
+    {"undo", KEY_UNDO, NULL, 0, "list them again"},
     {0}};
 
 const struct command command_archive = {

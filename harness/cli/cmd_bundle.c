@@ -133,20 +133,17 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"output", KEY_OUTPUT, "FILE", 0, "write the bundle here", 0},
+    {"output", KEY_OUTPUT, "FILE", 0, "write the bundle here"},
     {"withhold", KEY_WITHHOLD, "NAME", OPTION_REPEATS,
      "leave this out: a reading's name or pattern (host.name, 'device.*') or a member of a type of "
-     "record (campaign.command, stack.path); may be given several times",
-     0},
+     "record (campaign.command, stack.path); may be given several times"},
     {"since", KEY_SINCE, "SIZE:ROOT", OPTION_REPEATS,
      "prove that the log continues this head, which somebody kept; for checkpoints that is proved "
-     "in any case; may be given several times",
-     0},
+     "in any case; may be given several times"},
     {"show-confidential", KEY_CONFIDENTIAL, NULL, 0,
      "include costs and decisions that use prices marked confidential, which are otherwise "
-     "withheld",
-     0},
-    {"unsigned", KEY_UNSIGNED, NULL, 0, "do not sign, even where there is a key", 0},
+     "withheld"},
+    {"unsigned", KEY_UNSIGNED, NULL, 0, "do not sign, even where there is a key"},
     {0}};
 
 const struct command command_bundle = {

@@ -200,7 +200,7 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"comparisons", KEY_COMPARISONS, "N", 0, "comparisons of each workload (default: 10)", 0},
+    {"comparisons", KEY_COMPARISONS, "N", 0, "comparisons of each workload (default: 10)"},
     PAIR_OPTIONS,
     {0}};
 

@@ -252,20 +252,17 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"key", KEY_SIGN, "FILE", 0, "sign with this key (default: the one of `assay key show`)", 0},
-    {"unsigned", KEY_UNSIGNED, NULL, 0, "sign with no key", 0},
+    {"key", KEY_SIGN, "FILE", 0, "sign with this key (default: the one of `assay key show`)"},
+    {"unsigned", KEY_UNSIGNED, NULL, 0, "sign with no key"},
     {"witness", KEY_WITNESS, "FILE", 0,
-     "cosign the newest checkpoint with this key, as a witness, in place of a new checkpoint", 0},
+     "cosign the newest checkpoint with this key, as a witness, in place of a new checkpoint"},
     {"timestamp-token", KEY_TOKEN, "FILE", 0,
-     "keep this RFC 3161 token of the newest checkpoint's root", 0},
-    {"number", KEY_NUMBER, "N", 0, "the checkpoint to show, sign or stamp (default: the newest)",
-     0},
+     "keep this RFC 3161 token of the newest checkpoint's root"},
+    {"number", KEY_NUMBER, "N", 0, "the checkpoint to show, sign or stamp (default: the newest)"},
     {"since", KEY_SINCE, "SIZE", 0,
-     "export: with the proof that it continues the head of so many records, which a witness keeps",
-     0},
-    {"output", KEY_OUTPUT, "FILE", 0, "export: into this file, not to standard output", 0},
-    {"roster", KEY_ROSTER, "FILE", 0, "import: the public keys of the signers (see assay witness)",
-     0},
+     "export: with the proof that it continues the head of so many records, which a witness keeps"},
+    {"output", KEY_OUTPUT, "FILE", 0, "export: into this file, not to standard output"},
+    {"roster", KEY_ROSTER, "FILE", 0, "import: the public keys of the signers (see assay witness)"},
     {0}};
 
 const struct command command_checkpoint = {

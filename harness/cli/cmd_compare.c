@@ -97,13 +97,12 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"margin", KEY_MARGIN, "FRACTION", 0, "half-width of equivalence (default: 0.01)", 0},
+    {"margin", KEY_MARGIN, "FRACTION", 0, "half-width of equivalence (default: 0.01)"},
     BY_OPTION(KEY_BY),
     {"record", KEY_RECORD, NULL, 0,
      "store the outcome as evidence, in the log, where `assay verify` recomputes it and a dossier "
-     "lists it",
-     0},
-    {"explain", KEY_EXPLAIN, NULL, 0, "list every field with its class", 0},
+     "lists it"},
+    {"explain", KEY_EXPLAIN, NULL, 0, "list every field with its class"},
     EXIT_STATUS_OPTION,
     {0}};
 

@@ -224,15 +224,15 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"prices", KEY_PRICES, "FILE", 0, "the price sheet, CSV", 0},
+    {"prices", KEY_PRICES, "FILE", 0, "the price sheet, CSV"},
     {"item", KEY_ITEM, "ITEM", 0,
-     "the item of the sheet that is the results' device (default: the one with its name)", 0},
-    {"as-of", KEY_AS_OF, "DAY", 0, "the day on which prices must be valid (default: today)", 0},
-    {"discount", KEY_DISCOUNT, "RATE", 0, "interest a year; 0.05 is 5 % (default: 0)", 0},
-    {"pue", KEY_PUE, "RATIO", 0, "power of the building over that of its machines (default: 1)", 0},
+     "the item of the sheet that is the results' device (default: the one with its name)"},
+    {"as-of", KEY_AS_OF, "DAY", 0, "the day on which prices must be valid (default: today)"},
+    {"discount", KEY_DISCOUNT, "RATE", 0, "interest a year; 0.05 is 5 % (default: 0)"},
+    {"pue", KEY_PUE, "RATIO", 0, "power of the building over that of its machines (default: 1)"},
     {"utilisation", KEY_UTILISATION, "SHARE", 0,
-     "share of all hours in which the device does this work (default: 1)", 0},
-    {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing, and leave the file as it is", 0},
+     "share of all hours in which the device does this work (default: 1)"},
+    {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing, and leave the file as it is"},
     {0}};
 
 const struct command command_cost = {

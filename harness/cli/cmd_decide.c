@@ -213,7 +213,7 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing, and leave the file as it is", 0}, {0}};
+    {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing, and leave the file as it is"}, {0}};
 
 const struct command command_decide = {
     .name = "decide",

@@ -337,9 +337,9 @@ static int run(const struct command_line *line)
 
 static const struct argp_option options[] = {
     {"verbose", KEY_VERBOSE, NULL, 0,
-     "libraries tried, every reading of a device, and its precisions", 0},
-    {"names", KEY_NAMES, NULL, 0, "names only, one a line", 0},
-    {"all", KEY_ALL, NULL, 0, "also backends that only test assay itself", 0},
+     "libraries tried, every reading of a device, and its precisions"},
+    {"names", KEY_NAMES, NULL, 0, "names only, one a line"},
+    {"all", KEY_ALL, NULL, 0, "also backends that only test assay itself"},
     {0}};
 
 const struct command command_devices = {

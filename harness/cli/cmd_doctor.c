@@ -123,12 +123,10 @@ static int run(const struct command_line *line)
 static const struct argp_option options[] = {
     {"device", KEY_DEVICE, "DEVICE", OPTION_REPEATS,
      "look at these devices: cuda:0, cuda, or the start of a UUID; none: at the host alone "
-     "(default: every usable device)",
-     0},
+     "(default: every usable device)"},
     {"jitter", KEY_JITTER, "TIME", 0,
      "length of the test for jitter and steal time, which keeps one processor busy (default: 10s; "
-     "0s: no test)",
-     0},
+     "0s: no test)"},
     {0}};
 
 const struct command command_doctor = {

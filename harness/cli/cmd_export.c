@@ -176,18 +176,18 @@ static int run(const struct command_line *line)
 
 static const struct argp_option options[] = {
     {"output", KEY_OUTPUT, "FILE", 0,
-     "write here, completely or not at all (default: standard output)", 0},
-    {"workload", KEY_WORKLOAD, "WORKLOAD", 0, "only this workload", 0},
+     "write here, completely or not at all (default: standard output)"},
+    {"workload", KEY_WORKLOAD, "WORKLOAD", 0, "only this workload"},
     {"device", KEY_DEVICE, "DEVICE|TEXT", 0,
-     "only devices whose spec is, or whose name contains, this", 0},
-    {"protocol", KEY_PROTOCOL, "PROTOCOL", 0, "only this protocol", 0},
-    {"precision", KEY_PRECISION, "PRECISION", 0, "only this precision", 0},
-    {"limit", KEY_LIMIT, "N", 0, "at most this many, newest first (default: all)", 0},
-    {"archived", KEY_ARCHIVED, NULL, 0, "those of archived campaigns, too", 0},
+     "only devices whose spec is, or whose name contains, this"},
+    {"protocol", KEY_PROTOCOL, "PROTOCOL", 0, "only this protocol"},
+    {"precision", KEY_PRECISION, "PRECISION", 0, "only this precision"},
+    {"limit", KEY_LIMIT, "N", 0, "at most this many, newest first (default: all)"},
+    {"archived", KEY_ARCHIVED, NULL, 0, "those of archived campaigns, too"},
     {"without-times", KEY_NO_TIMES, NULL, 0,
-     "openmetrics: no time stamps, as node_exporter's textfile collector wants it", 0},
-    {"sign", KEY_SIGN, NULL, 0, "intoto: in a DSSE envelope signed with the default key", 0},
-    {"key", KEY_FILE, "FILE", 0, "intoto: the same with this key (`assay key new` makes one)", 0},
+     "openmetrics: no time stamps, as node_exporter's textfile collector wants it"},
+    {"sign", KEY_SIGN, NULL, 0, "intoto: in a DSSE envelope signed with the default key"},
+    {"key", KEY_FILE, "FILE", 0, "intoto: the same with this key (`assay key new` makes one)"},
     {0}};
 
 const struct command command_export = {

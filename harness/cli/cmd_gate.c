@@ -221,16 +221,15 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"margin", KEY_MARGIN, "FRACTION", 0, "slower by no more than this passes (default: 0.01)", 0},
+    {"margin", KEY_MARGIN, "FRACTION", 0, "slower by no more than this passes (default: 0.01)"},
     BY_OPTION(KEY_BY),
     {"allow-foreign-worker", KEY_ALLOW_FOREIGN_WORKER, NULL, 0,
      "judge what another program than assay's own worker measured and checked (ASSAY_WORKER, or a "
      "worker that hands nothing over), which is otherwise refused; the stored decision says that "
-     "it was allowed",
-     0},
-    {"markdown", KEY_MARKDOWN, "FILE", 0, "write a table for a pull request, too", 0},
-    {"junit", KEY_JUNIT, "FILE", 0, "write JUnit XML, too: a test case a comparison", 0},
-    {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing, and leave the file as it is", 0},
+     "it was allowed"},
+    {"markdown", KEY_MARKDOWN, "FILE", 0, "write a table for a pull request, too"},
+    {"junit", KEY_JUNIT, "FILE", 0, "write JUnit XML, too: a test case a comparison"},
+    {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing, and leave the file as it is"},
     {0}};
 
 const struct command command_gate = {

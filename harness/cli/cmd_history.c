@@ -298,11 +298,11 @@ static int run(const struct command_line *line)
 
 static const struct argp_option options[] = {
     {"device", KEY_DEVICE, "DEVICE|TEXT", 0,
-     "only devices whose spec is, or whose name contains, this", 0},
-    {"protocol", KEY_PROTOCOL, "PROTOCOL", 0, "only this protocol", 0},
-    {"since", KEY_SINCE, "DATE|AGE", 0, "only campaigns from then on", 0},
-    {"baseline", KEY_BASELINE, "NAME", 0, "record that RESULT is the baseline of this name", 0},
-    {"stale", KEY_STALE, NULL, 0, "only what was measured on a stack that has changed since", 0},
+     "only devices whose spec is, or whose name contains, this"},
+    {"protocol", KEY_PROTOCOL, "PROTOCOL", 0, "only this protocol"},
+    {"since", KEY_SINCE, "DATE|AGE", 0, "only campaigns from then on"},
+    {"baseline", KEY_BASELINE, "NAME", 0, "record that RESULT is the baseline of this name"},
+    {"stale", KEY_STALE, NULL, 0, "only what was measured on a stack that has changed since"},
     {0}};
 
 const struct command command_history = {

@@ -160,8 +160,7 @@ static const struct argp_option options[] = {
     {"format", KEY_FORMAT, "NAME", 0,
      "bundle, llama-bench-sqlite, llama-bench-json, llama-bench-jsonl, llama-bench-csv, "
      "mlperf-summary, hyperfine, google-benchmark, pytest-benchmark, fio, phoronix or superbench "
-     "(default: by the beginning of the file)",
-     0},
+     "(default: by the beginning of the file)"},
     {0}};
 
 const struct command command_import = {

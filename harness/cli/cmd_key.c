@@ -248,17 +248,14 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"file", KEY_FILE, "FILE", 0, "the key's file, in place of the default", 0},
+    {"file", KEY_FILE, "FILE", 0, "the key's file, in place of the default"},
     {"passphrase", KEY_PASSPHRASE, NULL, 0,
-     "new: protect it with a passphrase, from the terminal or the file ASSAY_KEY_PASSPHRASE_FILE",
-     0},
+     "new: protect it with a passphrase, from the terminal or the file ASSAY_KEY_PASSPHRASE_FILE"},
     {"signer", KEY_SIGNER, "COMMAND", 0,
      "new: no key is made; this command signs its standard input (Ed25519) and prints the "
-     "signature in base64, for keys in a hardware token or on another machine",
-     0},
+     "signature in base64, for keys in a hardware token or on another machine"},
     {"public", KEY_PUBLIC, "KEY|FILE", 0,
-     "new --signer: the public key it signs with, its 32 bytes in base64 or as `show` prints one",
-     0},
+     "new --signer: the public key it signs with, its 32 bytes in base64 or as `show` prints one"},
     {0}};
 
 const struct command command_key = {

@@ -127,7 +127,7 @@ static int run(const struct command_line *line)
 
 static const struct argp_option options[] = {{"names", KEY_NAMES, "suites|workloads|protocols",
                                               OPTION_ARG_OPTIONAL,
-                                              "names only, one a line (=TYPE: of these)", 0},
+                                              "names only, one a line (=TYPE: of these)"},
                                              {0}};
 
 const struct command command_list = {

@@ -233,20 +233,20 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"demand", KEY_DEMAND, "RATE", 0, "requests/s that all devices together must serve", 0},
-    {"trace", KEY_TRACE, "FILE", 0, "or take the demand from recorded arrivals (CSV)", 0},
-    {"column", KEY_COLUMN, "NAME", 0, "the trace's column of times (default: TIMESTAMP)", 0},
+    {"demand", KEY_DEMAND, "RATE", 0, "requests/s that all devices together must serve"},
+    {"trace", KEY_TRACE, "FILE", 0, "or take the demand from recorded arrivals (CSV)"},
+    {"column", KEY_COLUMN, "NAME", 0, "the trace's column of times (default: TIMESTAMP)"},
     {"span", KEY_SPAN, "DURATION", 0,
-     "count the trace's requests in spans of this length (default: 60s)", 0},
+     "count the trace's requests in spans of this length (default: 60s)"},
     {"quantile", KEY_QUANTILE, "SHARE", 0,
-     "share of the spans whose requests must be served within the limits (default: 0.99)", 0},
-    {"growth", KEY_GROWTH, "FACTOR", 0, "multiply the demand by this (default: 1)", 0},
-    {"confidence", KEY_CONFIDENCE, "SHARE", 0, "that the devices can serve it (default: 0.95)", 0},
+     "share of the spans whose requests must be served within the limits (default: 0.99)"},
+    {"growth", KEY_GROWTH, "FACTOR", 0, "multiply the demand by this (default: 1)"},
+    {"confidence", KEY_CONFIDENCE, "SHARE", 0, "that the devices can serve it (default: 0.95)"},
     {"availability", KEY_AVAILABILITY, "SHARE", 0,
-     "share of the time that a device works (default: 0.99)", 0},
+     "share of the time that a device works (default: 0.99)"},
     {"risk", KEY_RISK, "SHARE", 0,
-     "share of the time in which too few devices may work (default: 0.001)", 0},
-    {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing, and leave the file as it is", 0},
+     "share of the time in which too few devices may work (default: 0.001)"},
+    {"no-record", KEY_NO_RECORD, NULL, 0, "store nothing, and leave the file as it is"},
     {0}};
 
 const struct command command_plan = {

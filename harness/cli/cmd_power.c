@@ -342,20 +342,18 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"sd", KEY_SD, "FRACTION", 0, "standard deviation between processes, relative", 0},
-    {"pair-sd", KEY_PAIR_SD, "FRACTION", 0, "standard deviation of a pair's difference, relative",
-     0},
+    {"sd", KEY_SD, "FRACTION", 0, "standard deviation between processes, relative"},
+    {"pair-sd", KEY_PAIR_SD, "FRACTION", 0, "standard deviation of a pair's difference, relative"},
     {"margin", KEY_MARGIN, "FRACTION", 0,
      "precision or difference wanted (default: 0.01); of a server, of its capacity at the limits "
-     "(default: 0.03)",
-     0},
-    {"power", KEY_POWER, "FRACTION", 0, "probability of reaching or finding it (default: 0.8)", 0},
-    {"confidence", KEY_CONFIDENCE, "FRACTION", 0, "of intervals (default: 0.95)", 0},
+     "(default: 0.03)"},
+    {"power", KEY_POWER, "FRACTION", 0, "probability of reaching or finding it (default: 0.8)"},
+    {"confidence", KEY_CONFIDENCE, "FRACTION", 0, "of intervals (default: 0.95)"},
     {"capacity", KEY_CAPACITY, "RATE", 0,
-     "of a server: requests/s that it does offline (default: load.capacity)", 0},
+     "of a server: requests/s that it does offline (default: load.capacity)"},
     {"precision", KEY_PRECISION, "FRACTION", 0,
-     "of a server: half-width of a share's interval, relative to the share (default: 0.5)", 0},
-    {"trials", KEY_TRIALS, "COUNT", 0, "of a server (default: 5)", 0},
+     "of a server: half-width of a share's interval, relative to the share (default: 0.5)"},
+    {"trials", KEY_TRIALS, "COUNT", 0, "of a server (default: 5)"},
     {0}};
 
 const struct command command_power = {

@@ -180,9 +180,9 @@ static int run(const struct command_line *line)
 
 static const struct argp_option options[] = {
     {"html", KEY_HTML, "FILE", 0,
-     "write a self-contained page instead of the table (-: to standard output)", 0},
+     "write a self-contained page instead of the table (-: to standard output)"},
     {"dossier", KEY_DOSSIER, "FILE", 0,
-     "write the page that an auditor gets (-: to standard output)", 0},
+     "write the page that an auditor gets (-: to standard output)"},
     {0}};
 
 const struct command command_report = {

@@ -333,9 +333,9 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"device", KEY_DEVICE, "DEVICE", 0, "run it here instead of on the device recorded", 0},
-    {"margin", KEY_MARGIN, "FRACTION", 0, "agreement within this counts (default: 0.01)", 0},
-    {"explain", KEY_EXPLAIN, NULL, 0, "list every field with its class", 0},
+    {"device", KEY_DEVICE, "DEVICE", 0, "run it here instead of on the device recorded"},
+    {"margin", KEY_MARGIN, "FRACTION", 0, "agreement within this counts (default: 0.01)"},
+    {"explain", KEY_EXPLAIN, NULL, 0, "list every field with its class"},
     {0}};
 
 const struct command command_reproduce = {

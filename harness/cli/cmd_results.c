@@ -139,20 +139,19 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"workload", KEY_WORKLOAD, "WORKLOAD", 0, "only this workload", 0},
+    {"workload", KEY_WORKLOAD, "WORKLOAD", 0, "only this workload"},
     {"device", KEY_DEVICE, "DEVICE|TEXT", 0,
-     "only devices whose spec is, or whose name contains, this", 0},
-    {"protocol", KEY_PROTOCOL, "PROTOCOL", 0, "only this protocol", 0},
-    {"precision", KEY_PRECISION, "PRECISION", 0, "only this precision", 0},
-    {"limit", KEY_LIMIT, "N", 0, "at most this many, newest first (default: 50; 0: all)", 0},
+     "only devices whose spec is, or whose name contains, this"},
+    {"protocol", KEY_PROTOCOL, "PROTOCOL", 0, "only this protocol"},
+    {"precision", KEY_PRECISION, "PRECISION", 0, "only this precision"},
+    {"limit", KEY_LIMIT, "N", 0, "at most this many, newest first (default: 50; 0: all)"},
     {"since", KEY_SINCE, "DATE|AGE", 0,
-     "only campaigns from then on: 2026-11-20, 2026-11-20T15:52 (UTC), 7d, 12h", 0},
+     "only campaigns from then on: 2026-11-20, 2026-11-20T15:52 (UTC), 7d, 12h"},
     {"sort", KEY_SORT, "KEY", 0,
      "by created, workload, device, precision, batch, protocol, result (within its unit), grade or "
-     "verdict; -KEY: the largest first (default: newest campaign first)",
-     0},
-    {"archived", KEY_ARCHIVED, NULL, 0, "those of archived campaigns, too", 0},
-    {"ids", KEY_IDS, NULL, 0, "ids only, one a line", 0},
+     "verdict; -KEY: the largest first (default: newest campaign first)"},
+    {"archived", KEY_ARCHIVED, NULL, 0, "those of archived campaigns, too"},
+    {"ids", KEY_IDS, NULL, 0, "ids only, one a line"},
     {0}};
 
 const struct command command_results = {

@@ -124,7 +124,7 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"write", KEY_WRITE, "FOLDER", 0, "write every schema into this folder", 0}, {0}};
+    {"write", KEY_WRITE, "FOLDER", 0, "write every schema into this folder"}, {0}};
 
 const struct command command_schema = {
     .name = "schema",

@@ -170,16 +170,15 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"brief", KEY_BRIEF, NULL, 0, "system, configuration, result and findings in a dozen lines", 0},
-    {"series", KEY_SERIES, NULL, 0, "the raw samples of all its trials, as CSV", 0},
+    {"brief", KEY_BRIEF, NULL, 0, "system, configuration, result and findings in a dozen lines"},
+    {"series", KEY_SERIES, NULL, 0, "the raw samples of all its trials, as CSV"},
     {"readings", KEY_READINGS, NULL, 0,
      "every reading of the device and of a trial's surroundings, with its status, method and "
-     "source",
-     0},
+     "source"},
     {"dump", KEY_DUMP, "TOOL", 0,
-     "what lscpu, clinfo, nvidia-smi ... said of the machine before its campaign, verbatim", 0},
+     "what lscpu, clinfo, nvidia-smi ... said of the machine before its campaign, verbatim"},
     {"peaks", KEY_PEAKS, "FILE", 0,
-     "declared peaks, CSV (`assay decide --help`): which share of them the result reached", 0},
+     "declared peaks, CSV (`assay decide --help`): which share of them the result reached"},
     {0}};
 
 const struct command command_show = {

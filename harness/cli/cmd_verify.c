@@ -320,26 +320,22 @@ static int run(const struct command_line *line)
 
 static const struct argp_option options[] = {
     {"expect-head", KEY_HEAD, "ROOT", 0,
-     "the log must have had this head: ROOT or SIZE:ROOT, as `assay checkpoint` printed it", 0},
+     "the log must have had this head: ROOT or SIZE:ROOT, as `assay checkpoint` printed it"},
     {"key", KEY_PUBLIC, "PUBLIC|FILE", OPTION_REPEATS,
      "every campaign must be signed by this public key, or a file that holds it; may be given "
-     "several times: any of them",
-     0},
+     "several times: any of them"},
     {"roster", KEY_ROSTER, "FILE", 0,
      "the keys that you trust, as authors and witnesses, with dates (see assay witness): every "
-     "campaign must be signed by one of its authors while that key counted",
-     0},
+     "campaign must be signed by one of its authors while that key counted"},
     {"witnesses", KEY_WITNESSES, "K", 0,
      "every campaign's plan must have been cosigned before its first trial by K witnesses of the "
-     "roster",
-     0},
-    {"nonce", KEY_NONCE, "TEXT", 0, "every campaign must answer this nonce", 0},
+     "roster"},
+    {"nonce", KEY_NONCE, "TEXT", 0, "every campaign must answer this nonce"},
     {"tsa-ca", KEY_TSA, "FILE", 0,
      "certificates (PEM) of time-stamping authorities that you trust: every time stamp must be "
-     "signed by one of theirs, as `openssl ts -verify` judges at the stamped time",
-     0},
-    {"no-estimates", KEY_FAST, NULL, 0, "do not recompute estimates", 0},
-    {"threads", KEY_THREADS, "N", 0, "threads to use (default: one a processor)", 0},
+     "signed by one of theirs, as `openssl ts -verify` judges at the stamped time"},
+    {"no-estimates", KEY_FAST, NULL, 0, "do not recompute estimates"},
+    {"threads", KEY_THREADS, "N", 0, "threads to use (default: one a processor)"},
     {0}};
 
 const struct command command_verify = {

@@ -99,17 +99,14 @@ static int run(const struct command_line *line)
 }
 
 static const struct argp_option options[] = {
-    {"key", KEY_FILE, "FILE", 0, "the witness's key, which signs nothing else", 0},
-    {"state", KEY_STATE, "FILE", 0, "what this witness has seen, of every log; made when absent",
-     0},
+    {"key", KEY_FILE, "FILE", 0, "the witness's key, which signs nothing else"},
+    {"state", KEY_STATE, "FILE", 0, "what this witness has seen, of every log; made when absent"},
     {"log-key", KEY_LOG, "PUBLIC|FILE", OPTION_REPEATS,
      "cosign only what is signed by this public key of the log's owner; may be given several "
-     "times: any of them",
-     0},
+     "times: any of them"},
     {"kept", KEY_KEPT, NULL, 0,
      "print how many records the last head seen of the note's log has (0: none was seen); sign "
-     "nothing",
-     0},
+     "nothing"},
     {0}};
 
 const struct command command_witness = {

@@ -284,7 +284,7 @@ static int run_stack(const struct command_line *line)
 
 static const struct argp_option options[] = {
     {"find-links", KEY_FIND_LINKS, "FOLDER", 0,
-     "install: take the wheels from this folder, and download nothing", 0},
+     "install: take the wheels from this folder, and download nothing"},
     {0}};
 
 const struct command command_worker = {
