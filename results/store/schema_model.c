@@ -10,29 +10,59 @@
 
 #define NAME_MAX_SHOWN 80 /* bytes of a foreign name in a message */
 
+/* An empty database of the newest schema, as make_schema wrote it. */
+static int open_image(sqlite3 **ret)
+{
+    unsigned char *bytes = sqlite3_malloc64(schema_image_size);
+    const unsigned char *from = schema_image_bytes;
+    const int rc = bytes ? sqlite3_open(":memory:", ret) : SQLITE_NOMEM;
+
+    if (rc != SQLITE_OK) {
+        sqlite3_free(bytes);
+        return rc;
+    }
+    memset(bytes, 0, schema_image_size);
+    for (const struct schema_piece *piece = schema_image; piece->length > 0; piece++) {
+        memcpy(bytes + piece->at, from, piece->length);
+        from += piece->length;
+    }
+    return sqlite3_deserialize(*ret, "main", bytes, (sqlite3_int64)schema_image_size,
+                               (sqlite3_int64)schema_image_size, SQLITE_DESERIALIZE_FREEONCLOSE);
+}
+
+/* Its pages, into an empty database. */
+static int copy_image(sqlite3 *db)
+{
+    sqlite3 *image = NULL;
+    int rc = open_image(&image);
+    sqlite3_backup *backup =
+        rc == SQLITE_OK ? sqlite3_backup_init(db, "main", image, "main") : NULL;
+
+    if (backup) {
+        sqlite3_backup_step(backup, -1);
+        rc = sqlite3_backup_finish(backup);
+    } else if (rc == SQLITE_OK) {
+        rc = sqlite3_errcode(db);
+    }
+    sqlite3_close(image);
+    return rc;
+}
+
 enum status schema_model_create(const struct embed_file *scripts, int version, sqlite3 **ret,
                                 struct error *err)
 {
+    int newest;
+    const bool is_newest = scripts == store_migrations(&newest) && version == newest;
     sqlite3 *model = NULL;
     enum status status = STATUS_OK;
 
     if (sqlite3_open_v2(":memory:", &model,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
                         NULL) != SQLITE_OK ||
-        record_register(model) != SQLITE_OK ||
-        sqlite3_exec(model, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
+        record_register(model) != SQLITE_OK || (is_newest && copy_image(model) != SQLITE_OK))
         status = error_set(err, STATUS_NO_MEMORY, "out of memory");
-    for (int i = 0; i < version && status == STATUS_OK; i++) {
-        const int rc = sqlite3_exec(model, scripts[i].text, NULL, NULL, NULL);
-
-        if (rc != SQLITE_OK)
-            status = error_set(err, rc == SQLITE_NOMEM ? STATUS_NO_MEMORY : STATUS_INTERNAL,
-                               "schema version %d: %s", i + 1, sqlite3_errmsg(model));
-    }
-    if (status == STATUS_OK)
-        status = store_install_triggers(model, err);
-    if (status == STATUS_OK && sqlite3_exec(model, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+    if (status == STATUS_OK && !is_newest)
+        status = schema_script_run(model, scripts, version, err);
     if (status == STATUS_OK)
         *ret = model;
     else

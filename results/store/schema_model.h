@@ -14,8 +14,26 @@
 #include "harness/core/status.h"
 
 /*
- * An empty database in memory of schema version `version`, made by the first `version` scripts and
- * store_install_triggers; the caller closes it. NO_MEMORY, INTERNAL.
+ * Runs the first `version` scripts and store_install_triggers in an empty database. NO_MEMORY,
+ * INTERNAL.
+ */
+enum status schema_script_run(sqlite3 *db, const struct embed_file *scripts, int version,
+                              struct error *err);
+
+/*
+ * What they make of a file, which takes long: written by make_schema when assay is built, as the
+ * pieces of the file that are not zeros, one after the other. The last piece has length 0.
+ */
+struct schema_piece {
+    size_t at, length;
+};
+extern const struct schema_piece schema_image[];
+extern const unsigned char schema_image_bytes[];
+extern const size_t schema_image_size;
+
+/*
+ * An empty database in memory of schema version `version`, as schema_script_run makes it; the
+ * caller closes it. NO_MEMORY, INTERNAL.
  */
 enum status schema_model_create(const struct embed_file *scripts, int version, sqlite3 **ret,
                                 struct error *err);

@@ -13,16 +13,6 @@
 #include "harness/core/text.h"
 #include "results/store/schema_model.h"
 
-/* Generated from schema.sql by assay_embed(). */
-extern const struct embed_file store_schema[];
-extern const size_t store_schema_count;
-
-const struct embed_file *store_migrations(int *ret_count)
-{
-    *ret_count = (int)store_schema_count;
-    return store_schema;
-}
-
 /* Read anew each time, so that changes by another process are seen. */
 static enum status ask(struct store *store, const char *sql, int64_t *ret, struct error *err)
 {
@@ -111,49 +101,6 @@ static enum status identify(struct store *store, int newest, int64_t *ret_versio
     return STATUS_OK;
 }
 
-/* Refuses changes of what is stored. Names are those of the schema itself. */
-enum status store_install_triggers(sqlite3 *db, struct error *err)
-{
-    static const struct {
-        const char *suffix, *event, *end;
-    } kinds[] = {{"no_update", "UPDATE", "changed"}, {"no_delete", "DELETE", "deleted"}};
-    sqlite3_stmt *tables = NULL;
-    struct text sql;
-    int rc = sqlite3_prepare_v2(db,
-                                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT"
-                                " LIKE 'sqlite!_%' ESCAPE '!' ORDER BY rowid",
-                                -1, &tables, NULL);
-
-    text_init(&sql);
-    while (rc == SQLITE_OK && sqlite3_step(tables) == SQLITE_ROW) {
-        const char *table = (const char *)sqlite3_column_text(tables, 0);
-        /* What was withheld may come later, in another bundle. */
-        const char *filling = table && !strcmp(table, "content")
-                                  ? " WHEN OLD.body IS NOT NULL OR NEW.digest IS NOT OLD.digest"
-                                  : "";
-
-        for (size_t i = 0; table && i < 2; i++)
-            text_append_format(
-                &sql,
-                "DROP TRIGGER IF EXISTS %s_%s;\n"
-                "CREATE TRIGGER %s_%s BEFORE %s ON %s%s BEGIN\n"
-                "    SELECT RAISE(ABORT, '%s is evidence: rows are added, never %s');\n"
-                "END;\n",
-                table, kinds[i].suffix, table, kinds[i].suffix, kinds[i].event, table,
-                i == 0 ? filling : "", table, kinds[i].end);
-    }
-    sqlite3_finalize(tables);
-    if (rc == SQLITE_OK)
-        rc = text_ok(&sql) ? sqlite3_exec(db, sql.data, NULL, NULL, NULL) : SQLITE_NOMEM;
-    text_finish(&sql);
-    return rc == SQLITE_OK ? STATUS_OK
-                           : error_set(err,
-                                       (rc & 0xff) == SQLITE_NOMEM  ? STATUS_NO_MEMORY
-                                       : (rc & 0xff) == SQLITE_FULL ? STATUS_NO_SPACE
-                                                                    : STATUS_IO,
-                                       "preparing the schema: %s", sqlite3_errstr(rc));
-}
-
 /* The log's name and secret, drawn at random, and its first record. */
 static enum status begin_log(struct store *store, struct error *err)
 {
@@ -184,10 +131,18 @@ static enum status begin_log(struct store *store, struct error *err)
     return status;
 }
 
+static enum status stamp(struct store *store, int version, struct error *err)
+{
+    char settings[96];
+
+    snprintf(settings, sizeof(settings), "PRAGMA application_id=%d; PRAGMA user_version=%d",
+             STORE_APPLICATION_ID, version);
+    return run(store, settings, "preparing the schema", err);
+}
+
 static enum status migrate(struct store *store, const struct embed_file *migrations, int count,
                            struct error *err)
 {
-    char settings[96];
     int64_t version = 0;
     enum status status;
 
@@ -202,17 +157,51 @@ static enum status migrate(struct store *store, const struct embed_file *migrati
         status = store_install_triggers(store->db, err);
     if (status == STATUS_OK && version == 0)
         status = begin_log(store, err);
-    if (status == STATUS_OK && version < count) {
-        snprintf(settings, sizeof(settings), "PRAGMA application_id=%d; PRAGMA user_version=%d",
-                 STORE_APPLICATION_ID, count);
-        status = run(store, settings, "preparing the schema", err);
-    }
+    if (status == STATUS_OK && version < count)
+        status = stamp(store, count, err);
     if (status == STATUS_OK)
         status = run(store, "COMMIT", "preparing the schema", err);
     if (status == STATUS_OK && version < count && store->mode != STORE_READ)
         store->carried_from = (int)version;
     if (status != STATUS_OK && !sqlite3_get_autocommit(store->db))
         sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+    return status;
+}
+
+/*
+ * Copies the newest schema, with a log, into a file without a byte, where that still has none once
+ * it is locked; else nothing is changed.
+ */
+static enum status fill(struct store *store, struct error *err)
+{
+    int version, rc = SQLITE_OK;
+    const struct embed_file *scripts = store_migrations(&version);
+    struct store *made = calloc(1, sizeof(*made));
+    sqlite3_backup *backup = NULL;
+    struct stat st;
+    enum status status = made ? schema_model_create(scripts, version, &made->db, err)
+                              : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+
+    if (status == STATUS_OK) {
+        made->path = store->path;
+        status = begin_log(made, err);
+    }
+    if (status == STATUS_OK)
+        status = stamp(made, version, err);
+    if (status == STATUS_OK) {
+        backup = sqlite3_backup_init(store->db, "main", made->db, "main");
+        rc = backup ? sqlite3_backup_step(backup, 0) : sqlite3_errcode(store->db);
+        if (rc == SQLITE_OK && stat(store->path, &st) == 0 && st.st_size == 0)
+            rc = sqlite3_backup_step(backup, -1);
+        sqlite3_backup_finish(backup);
+        if (rc != SQLITE_OK && rc != SQLITE_DONE)
+            status = store_error(store, rc, "preparing the schema", err);
+    }
+    for (size_t i = 0; made && i < made->slot_count; i++)
+        sqlite3_finalize(made->slots[i].handle);
+    if (made)
+        sqlite3_close(made->db);
+    free(made);
     return status;
 }
 
@@ -265,5 +254,7 @@ enum status store_schema_prepare(struct store *store, const struct embed_file *m
                          store->path, store->path);
     if (store->mode == STORE_READ)
         return read_through_copy(store, migrations, count, err);
-    return migrate(store, migrations, count, err);
+    if (version == 0)
+        status = fill(store, err);
+    return status == STATUS_OK ? migrate(store, migrations, count, err) : status;
 }
