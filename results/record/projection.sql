@@ -7,11 +7,11 @@
 -- digest as 32 bytes, a member that a bundle left out the text '(withheld)', any other object or
 -- array its canonical JSON as TEXT; a member that is not there, or null, is NULL.
 --
--- A statement that goes through a member (FROM json_each(:NAME)) must make nothing of one that is
--- empty: it is not run then.
+-- A statement after "-- each NAME" runs for each element of the array or object :NAME, in their order:
+-- :_each is the element, :_key its name, or its position from 0, and :_each_NAME its member NAME.
 --
--- assay_hex(TEXT) gives the bytes of hex digits, assay_real(TEXT) the double nearest to a JSON
--- number, assay_sha256(TEXT) a digest; each gives NULL for anything else.
+-- assay_hex(TEXT) gives the bytes of hex digits, assay_sha256(TEXT) a digest; each gives NULL for
+-- anything else.
 
 --- declaration
 INSERT INTO declaration (record, kind, name, version, digest, origin)
@@ -25,23 +25,22 @@ SELECT :_record, :uid, :created_utc_ns, :plan,
        :protocol, :order_seed,
        :command,
        :tool_version, assay_hex(:tool_digest);
+-- each cells
 INSERT INTO cell (campaign, ordinal, workload, protocol, workload_name, protocol_name, kind,
                   precision, scenario, implementation, batch, seed, backend, device_index,
                   device_spec, flops, flops_formula, bytes, bytes_formula, items, item_name,
                   device_memory_bytes, working_set_bytes, headline, trials)
-SELECT (SELECT id FROM campaign WHERE record = :_record), key + 1, assay_hex(value ->> '$.workload.blob'),
-       assay_hex(value ->> '$.protocol.blob'), value ->> '$.workload_name',
-       value ->> '$.protocol_name', value ->> '$.kind', value ->> '$.precision',
-       value ->> '$.scenario', value ->> '$.implementation', value ->> '$.batch',
-       value ->> '$.seed', value ->> '$.backend', value ->> '$.device_index',
-       value ->> '$.device_spec', value ->> '$.flops', value ->> '$.flops_formula',
-       value ->> '$.bytes', value ->> '$.bytes_formula', value ->> '$.items',
-       value ->> '$.item_name', value ->> '$.device_memory_bytes',
-       value ->> '$.working_set_bytes', value ->> '$.headline', value ->> '$.trials'
-FROM json_each(:cells);
+SELECT id, :_key + 1, :_each_workload, :_each_protocol, :_each_workload_name,
+       :_each_protocol_name, :_each_kind, :_each_precision, :_each_scenario,
+       :_each_implementation, :_each_batch, :_each_seed, :_each_backend, :_each_device_index,
+       :_each_device_spec, :_each_flops, :_each_flops_formula, :_each_bytes,
+       :_each_bytes_formula, :_each_items, :_each_item_name, :_each_device_memory_bytes,
+       :_each_working_set_bytes, :_each_headline, :_each_trials
+FROM campaign WHERE record = :_record;
+-- each order
 INSERT INTO planned_trial (campaign, sequence, cell)
-SELECT g.id, key + 1, (SELECT id FROM cell c WHERE c.campaign = g.id AND c.ordinal = value)
-FROM json_each(:order) JOIN campaign g ON g.record = :_record;
+SELECT g.id, :_key + 1, (SELECT id FROM cell c WHERE c.campaign = g.id AND c.ordinal = :_each)
+FROM campaign g WHERE g.record = :_record;
 
 --- event
 INSERT INTO campaign_event (campaign, utc_ns, event, detail)
@@ -58,22 +57,17 @@ WHERE r.digest = :campaign AND c.ordinal = :cell;
 
 --- readings
 INSERT INTO reading_set (record) VALUES (:_record);
-WITH told (name, body) AS MATERIALIZED (
-    SELECT key, iif(json_type(value, '$.withheld') IS NULL, value,
-                    '{"reason":"withheld","status":"denied","value":null}')
-    FROM json_each(:readings)
-)
+-- each readings
 INSERT INTO reading (digest, name, body)
-SELECT assay_sha256(name || char(10) || body), name, body FROM told WHERE true
-ON CONFLICT DO NOTHING;
-WITH told (name, body) AS MATERIALIZED (
-    SELECT key, iif(json_type(value, '$.withheld') IS NULL, value,
-                    '{"reason":"withheld","status":"denied","value":null}')
-    FROM json_each(:readings)
-)
+SELECT assay_sha256(:_key || char(10) || body), :_key, body
+FROM (SELECT iif(:_each = '(withheld)', '{"reason":"withheld","status":"denied","value":null}',
+                 :_each) AS body)
+WHERE true ON CONFLICT DO NOTHING;
+-- each readings
 INSERT INTO reading_member (reading_set, reading)
-SELECT s.id, r.id FROM told t JOIN reading r ON r.digest = assay_sha256(t.name || char(10) || t.body)
-JOIN reading_set s ON s.record = :_record;
+SELECT s.id, r.id FROM reading_set s JOIN reading r ON r.digest = assay_sha256(:_key || char(10) ||
+    iif(:_each = '(withheld)', '{"reason":"withheld","status":"denied","value":null}', :_each))
+WHERE s.record = :_record;
 
 --- device
 INSERT INTO device (record, digest, backend, device_index, name, vendor, uuid, type, simulated,
@@ -89,20 +83,16 @@ FROM record r WHERE r.id = :_record;
 
 --- stack
 INSERT INTO stack (record) VALUES (:_record);
+-- each components
 INSERT INTO component (digest, path, kind, version, build_id, size, sha256, missing_reason, manager,
                        package, package_version)
-SELECT assay_sha256(value),
-       iif(json_type(value, '$.path') = 'object', '(withheld)', value ->> '$.path'),
-       value ->> '$.kind', value ->> '$.version', value ->> '$.build_id', value ->> '$.size',
-       assay_hex(value ->> '$.sha256'),
-       iif(json_type(value, '$.missing_reason') = 'object', '(withheld)',
-           value ->> '$.missing_reason'),
-       value ->> '$.manager', value ->> '$.package', value ->> '$.package_version'
-FROM json_each(:components) WHERE true ON CONFLICT DO NOTHING;
+VALUES (assay_sha256(:_each), :_each_path, :_each_kind, :_each_version, :_each_build_id,
+        :_each_size, assay_hex(:_each_sha256), :_each_missing_reason, :_each_manager,
+        :_each_package, :_each_package_version) ON CONFLICT DO NOTHING;
+-- each components
 INSERT INTO stack_member (stack, component)
-SELECT s.id, c.id FROM json_each(:components) m
-JOIN component c ON c.digest = assay_sha256(m.value) JOIN stack s ON s.record = :_record
-WHERE true ON CONFLICT DO NOTHING;
+SELECT s.id, c.id FROM stack s JOIN component c ON c.digest = assay_sha256(:_each)
+WHERE s.record = :_record ON CONFLICT DO NOTHING;
 
 --- trial_begin
 INSERT INTO trial (record, campaign, sequence, attempt, cell, started_utc_ns)
@@ -125,41 +115,38 @@ INSERT INTO trial_device (trial, device)
 SELECT e.trial, d.id FROM trial_end e
 JOIN record r ON r.digest = :device JOIN device d ON d.record = r.id
 WHERE e.record = :_record;
+-- each phases
 INSERT INTO phase (trial, name, begin_ns, end_ns)
-SELECT e.trial, value ->> '$.name', value ->> '$.begin_ns', value ->> '$.end_ns'
-FROM json_each(:phases) JOIN trial_end e ON e.record = :_record;
+SELECT trial, :_each_name, :_each_begin_ns, :_each_end_ns FROM trial_end WHERE record = :_record;
+-- each checks
 INSERT INTO verification (trial, phase, output, metric, error, error_text, tolerance, compared,
                           passed, reason)
-SELECT e.trial, value ->> '$.phase', value ->> '$.output', value ->> '$.metric',
-       assay_real(value -> '$.error'), iif(json_type(value, '$.error') = 'text',
-                                           value ->> '$.error', NULL),
-       assay_real(value -> '$.tolerance'), value ->> '$.compared', value ->> '$.passed',
-       value ->> '$.reason'
-FROM json_each(:checks) JOIN trial_end e ON e.record = :_record;
+SELECT trial, :_each_phase, :_each_output, :_each_metric,
+       iif(typeof(:_each_error) = 'text', NULL, :_each_error),
+       iif(typeof(:_each_error) = 'text', :_each_error, NULL), :_each_tolerance,
+       :_each_compared, :_each_passed, :_each_reason
+FROM trial_end WHERE record = :_record;
+-- each environment
 INSERT INTO environment (trial, at, readings)
-SELECT e.trial, key, s.id FROM json_each(:environment)
-JOIN record r ON r.digest = assay_hex(value ->> '$.record') JOIN reading_set s ON s.record = r.id
-JOIN trial_end e ON e.record = :_record;
+SELECT e.trial, :_key, s.id FROM trial_end e JOIN record r ON r.digest = :_each
+JOIN reading_set s ON s.record = r.id WHERE e.record = :_record;
+-- each stacks
 INSERT INTO trial_stack (trial, at, stack)
-SELECT e.trial, value ->> '$.at', s.id FROM json_each(:stacks)
-JOIN record r ON r.digest = assay_hex(value ->> '$.stack.record') JOIN stack s ON s.record = r.id
-JOIN trial_end e ON e.record = :_record WHERE true ON CONFLICT DO NOTHING;
+SELECT e.trial, :_each_at, s.id FROM trial_end e JOIN record r ON r.digest = :_each_stack
+JOIN stack s ON s.record = r.id WHERE e.record = :_record ON CONFLICT DO NOTHING;
+-- each artifacts
 INSERT INTO artifact (trial, content)
-SELECT e.trial, assay_hex(value ->> '$.blob')
-FROM json_each(:artifacts) JOIN trial_end e ON e.record = :_record
-WHERE true ON CONFLICT DO NOTHING;
+SELECT trial, :_each FROM trial_end WHERE record = :_record ON CONFLICT DO NOTHING;
+-- each telemetry
 INSERT INTO telemetry (trial, part, status, message, channels, interval_ns, ticks, late_ticks,
                        cpu_ns, reading_ns, readings_begin, readings_end, dump)
-SELECT e.trial, value ->> '$.part', value ->> '$.status',
-       iif(json_type(value, '$.message') = 'object', '(withheld)', value ->> '$.message'),
-       assay_hex(value ->> '$.channels.blob'), value ->> '$.interval_ns', value ->> '$.ticks',
-       value ->> '$.late_ticks', value ->> '$.cpu_ns', value ->> '$.reading_ns',
+SELECT trial, :_each_part, :_each_status, :_each_message, :_each_channels, :_each_interval_ns,
+       :_each_ticks, :_each_late_ticks, :_each_cpu_ns, :_each_reading_ns,
        (SELECT s.id FROM record x JOIN reading_set s ON s.record = x.id
-        WHERE x.digest = assay_hex(value ->> '$.begin.record')),
+        WHERE x.digest = :_each_begin),
        (SELECT s.id FROM record x JOIN reading_set s ON s.record = x.id
-        WHERE x.digest = assay_hex(value ->> '$.end.record')),
-       assay_hex(value ->> '$.dump.blob')
-FROM json_each(:telemetry) JOIN trial_end e ON e.record = :_record;
+        WHERE x.digest = :_each_end), :_each_dump
+FROM trial_end WHERE record = :_record;
 
 --- doctor
 INSERT INTO doctor (campaign, utc_ns, worst, body)
@@ -216,12 +203,11 @@ FROM record r JOIN campaign g ON g.record = r.id JOIN cell c ON c.campaign = g.i
 WHERE r.digest = :campaign AND c.ordinal = :cell;
 
 --- bundle
+-- each campaigns
 INSERT INTO bundle (campaign, record, imported_utc_ns, file, sha256, origin, size, root, note, proof)
-SELECT g.id, :_record, :imported_utc_ns,
-       :file,
-       assay_hex(:sha256), :origin, :size, assay_hex(:root),
-       :note, :proof
-FROM json_each(:campaigns) JOIN campaign g ON g.uid = value;
+SELECT id, :_record, :imported_utc_ns, :file, assay_hex(:sha256), :origin, :size,
+       assay_hex(:root), :note, :proof
+FROM campaign WHERE uid = :_each;
 
 --- checkpoint
 INSERT INTO checkpoint (record, log, size, root, utc_ns, kind, campaign, frontier)

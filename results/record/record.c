@@ -411,6 +411,58 @@ enum status record_scan(const struct record_type *type, const char *body, size_t
     return scan.status;
 }
 
+/* ---- elements of what was read ---- */
+
+/* The end of a string that begins here. */
+static const char *skip_string(const char *at)
+{
+    for (at++; *at != '"'; at++)
+        at += *at == '\\';
+    return at + 1;
+}
+
+static const char *skip_value(const char *at)
+{
+    int depth = 0;
+
+    do {
+        if (*at == '"') {
+            at = skip_string(at);
+            continue;
+        }
+        depth += (*at == '{' || *at == '[') - (*at == '}' || *at == ']');
+        at++;
+    } while (depth > 0 || (*at != ',' && *at != '}' && *at != ']'));
+    return at;
+}
+
+struct record_walk record_walk_begin(struct record_span value)
+{
+    const bool is_object = *value.bytes == '{';
+
+    return (struct record_walk){is_object || *value.bytes == '[' ? value.bytes : NULL, is_object};
+}
+
+bool record_walk_next(struct record_walk *walk, struct record_span *ret_name,
+                      struct record_span *ret_value)
+{
+    const char *at = walk->at;
+
+    if (!at || *at == '}' || *at == ']' || at[1] == '}' || at[1] == ']')
+        return false;
+    *ret_name = (struct record_span){0};
+    at++;
+    if (walk->is_object) {
+        const char *end = skip_string(at);
+
+        *ret_name = (struct record_span){at + 1, (size_t)(end - at) - 2};
+        at = end + 1;
+    }
+    walk->at = skip_value(at);
+    *ret_value = (struct record_span){at, (size_t)(walk->at - at)};
+    return true;
+}
+
 /* ---- digests ---- */
 
 struct digesting {

@@ -44,7 +44,12 @@ const struct record_type *record_type_find(const char *name);
 /* All types. */
 extern const struct record_type record_types[];
 extern const size_t record_types_count;
-/* The i-th statement that enters a record of this type in the tables; NULL: there are no more. */
+/*
+ * The i-th statement that enters a record of this type in the tables; NULL: there are no more.
+ * Where it runs for each element of a member, it begins with a line of RECORD_EACH and the member's
+ * name.
+ */
+#define RECORD_EACH "-- each "
 const char *record_projection(const struct record_type *type, size_t i);
 /* The functions that projection.sql calls; SQLite's code. */
 int record_register(sqlite3 *db);
@@ -95,6 +100,16 @@ struct record_visitor {
 #define RECORD_DEPTH_MAX 100
 enum status record_scan(const struct record_type *type, const char *body, size_t length,
                         const struct record_visitor *visitor, struct error *err);
+
+/* Goes through the elements of an object or array that record_scan has read; others have none. */
+struct record_walk {
+    const char *at; /* before the next; NULL: there are none */
+    bool is_object;
+};
+struct record_walk record_walk_begin(struct record_span value);
+/* `ret_name`: its name as it is written, without quotes; bytes NULL in an array. */
+bool record_walk_next(struct record_walk *walk, struct record_span *ret_name,
+                      struct record_span *ret_value);
 
 /* How many members that can be withheld are not, and are. */
 struct record_count {

@@ -56,7 +56,8 @@ const struct record_type *record_type_find(const char *name)
     return NULL;
 }
 
-/* Sections begin with "--- TYPE"; a statement ends with a semicolon at the end of a line. */
+/* Sections begin with "--- TYPE"; a statement, with "-- each" before it, ends with a semicolon at
+ * the end of a line. */
 static void cut_statements(void)
 {
     char *at = strdup(record_projections[0].text), *end;
@@ -72,7 +73,8 @@ static void cut_statements(void)
             for (type = 0; type < TYPES && strcmp(record_types[type].name, at + 4) != 0; type++)
                 ;
             count = 0;
-        } else if (*at != '-' && *at != '\n' && type < TYPES && count < STATEMENTS_MAX) {
+        } else if ((*at != '-' || !strncmp(at, RECORD_EACH, strlen(RECORD_EACH))) && *at != '\n' &&
+                   type < TYPES && count < STATEMENTS_MAX) {
             end = strstr(at, ";\n");
             if (!end)
                 return;
@@ -110,17 +112,6 @@ static void sql_hex(sqlite3_context *context, int count, sqlite3_value **values)
     sqlite3_free(bytes);
 }
 
-/* assay_real(TEXT): the nearest double of a JSON number, exactly; NULL for anything else. */
-static void sql_real(sqlite3_context *context, int count, sqlite3_value **values)
-{
-    const char *text = (const char *)sqlite3_value_text(values[0]);
-    double value;
-
-    (void)count;
-    if (text && text_parse_double(text, &value))
-        sqlite3_result_double(context, value);
-}
-
 /* assay_sha256(TEXT) as 32 bytes. */
 static void sql_sha256(sqlite3_context *context, int count, sqlite3_value **values)
 {
@@ -139,8 +130,7 @@ int record_register(sqlite3 *db)
     static const struct {
         const char *name;
         void (*function)(sqlite3_context *, int, sqlite3_value **);
-    } functions[] = {
-        {"assay_hex", sql_hex}, {"assay_real", sql_real}, {"assay_sha256", sql_sha256}};
+    } functions[] = {{"assay_hex", sql_hex}, {"assay_sha256", sql_sha256}};
     int rc = SQLITE_OK;
 
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]) && rc == SQLITE_OK; i++)

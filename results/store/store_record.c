@@ -302,28 +302,37 @@ static enum status insert_record(struct store *store, const struct record_row *r
 
 #define MEMBERS_MAX 40
 
-struct member {
-    struct record_span name, value;
+struct members {
+    struct member {
+        struct record_span name, value;
+    } items[MEMBERS_MAX];
+    size_t count;
 };
 
-/* A record that is entered: its row, and its members. */
+/* A record that is entered: its row, its members, and the element of one that a statement is for.
+ */
 struct relating {
     struct store *store;
     const struct record_row *row;
     int64_t record;
-    struct member members[MEMBERS_MAX];
-    size_t count;
+    struct members members, parts; /* parts: of the element */
+    struct member element;
+    int64_t position; /* of the element */
 };
 
-static enum status take_member(void *context, struct record_span name, struct record_span value,
-                               struct error *err)
+static enum status take_member(struct members *members, struct record_span name,
+                               struct record_span value, struct error *err)
 {
-    struct relating *relating = context;
-
-    if (relating->count == MEMBERS_MAX)
+    if (members->count == MEMBERS_MAX)
         return error_set(err, STATUS_CORRUPT, "has more than %d members", MEMBERS_MAX);
-    relating->members[relating->count++] = (struct member){name, value};
+    members->items[members->count++] = (struct member){name, value};
     return STATUS_OK;
+}
+
+static enum status take_top(void *context, struct record_span name, struct record_span value,
+                            struct error *err)
+{
+    return take_member(&((struct relating *)context)->members, name, value, err);
 }
 
 /* This record is about a campaign. */
@@ -375,49 +384,52 @@ static enum status relate(void *context, bool is_blob, const struct digest *dige
     return status;
 }
 
-static const struct record_span *find_member(const struct relating *relating, const char *name,
+static const struct record_span *find_member(const struct members *members, const char *name,
                                              size_t length)
 {
-    for (size_t i = 0; i < relating->count; i++)
-        if (relating->members[i].name.length == length &&
-            !memcmp(relating->members[i].name.bytes, name, length))
-            return &relating->members[i].value;
+    for (size_t i = 0; i < members->count; i++)
+        if (members->items[i].name.length == length &&
+            !memcmp(members->items[i].name.bytes, name, length))
+            return &members->items[i].value;
     return NULL;
 }
 
-/* Whether a statement goes through the elements of a member that has none. */
-static bool enters_nothing(const struct relating *relating, const char *sql)
+static int bind_key(sqlite3_stmt *handle, int parameter, const struct relating *relating)
 {
-    static const char each[] = "FROM json_each(:";
-    const char *name = strstr(sql, each);
-    const struct record_span *value;
+    struct record_span name = relating->element.name;
 
-    if (!name)
-        return false;
-    name += sizeof(each) - 1;
-    value = find_member(relating, name, strcspn(name, ")"));
-    return !value || (value->length == 2 && (*value->bytes == '[' || *value->bytes == '{'));
+    if (!name.bytes)
+        return sqlite3_bind_int64(handle, parameter, relating->position);
+    name = (struct record_span){name.bytes - 1, name.length + 2}; /* with its quotes */
+    return record_bind(handle, parameter, &name);
 }
 
 static int bind_member(sqlite3_stmt *handle, int parameter, const struct relating *relating)
 {
+    static const char part[] = "_each_";
     const char *name = sqlite3_bind_parameter_name(handle, parameter) + 1;
-    const struct record_span *value = find_member(relating, name, strlen(name));
+    const struct record_span *value;
 
     if (!strcmp(name, "_record"))
         return sqlite3_bind_int64(handle, parameter, relating->record);
+    if (!strcmp(name, "_key"))
+        return bind_key(handle, parameter, relating);
+    if (!strcmp(name, "_each"))
+        value = &relating->element.value;
+    else if (!strncmp(name, part, sizeof(part) - 1))
+        value = find_member(&relating->parts, name + sizeof(part) - 1,
+                            strlen(name) - (sizeof(part) - 1));
+    else
+        value = find_member(&relating->members, name, strlen(name));
     return value ? record_bind(handle, parameter, value) : SQLITE_OK; /* NULL */
 }
 
-static enum status run_projection(struct relating *relating, const char *sql, struct error *err)
+static enum status run_statement(struct relating *relating, const char *sql, struct error *err)
 {
     struct statement statement;
-    enum status status;
+    enum status status = statement_begin(relating->store, sql, &statement, err);
     int parameters;
 
-    if (enters_nothing(relating, sql))
-        return STATUS_OK;
-    status = statement_begin(relating->store, sql, &statement, err);
     if (status != STATUS_OK)
         return status;
     parameters = sqlite3_bind_parameter_count(statement.handle);
@@ -426,16 +438,47 @@ static enum status run_projection(struct relating *relating, const char *sql, st
     return statement_run(&statement, NULL, err);
 }
 
+/* For each element of a member, where the statement is of one. */
+static enum status run_projection(struct relating *relating, const char *sql, struct error *err)
+{
+    const char *name = sql + strlen(RECORD_EACH), *begin;
+    const struct record_span *value;
+    struct record_walk walk, parts;
+    struct record_span part, of_part;
+    enum status status = STATUS_OK;
+
+    if (strncmp(sql, RECORD_EACH, strlen(RECORD_EACH)) != 0)
+        return run_statement(relating, sql, err);
+    begin = name + strcspn(name, "\n");
+    value = find_member(&relating->members, name, (size_t)(begin - name));
+    walk = value ? record_walk_begin(*value) : (struct record_walk){0};
+    for (relating->position = 0;
+         status == STATUS_OK &&
+         record_walk_next(&walk, &relating->element.name, &relating->element.value);
+         relating->position++) {
+        relating->parts.count = 0;
+        parts = record_walk_begin(relating->element.value);
+        while (parts.is_object && status == STATUS_OK && record_walk_next(&parts, &part, &of_part))
+            status = take_member(&relating->parts, part, of_part, err);
+        if (status == STATUS_OK)
+            status = run_statement(relating, begin + 1, err);
+    }
+    return status;
+}
+
 enum status store_enter_record(struct store *store, const struct record_row *row, int64_t *ret,
                                struct error *err)
 {
-    struct relating relating = {.store = store, .row = row};
+    struct relating relating; /* members are set up to their count */
     const struct record_visitor visitor = {
-        .context = &relating, .top = take_member, .reference = relate};
+        .context = &relating, .top = take_top, .reference = relate};
     const char *sql;
     int64_t shown;
     enum status status = insert_record(store, row, &relating.record, err);
 
+    relating.store = store;
+    relating.row = row;
+    relating.members.count = 0;
     if (status == STATUS_OK && !strcmp(row->type->name, "campaign"))
         status = add_about(&relating, relating.record, err);
     if (status == STATUS_OK)

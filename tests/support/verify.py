@@ -102,17 +102,17 @@ def read(name):
 
 @functools.cache
 def projection():
-    """{type: [(statement, the names of its parameters)]}"""
+    """{type: [(statement, the member that it runs for each element of, the names of its parameters)]}"""
     found = {}
     for part in read("record/projection.sql").split("\n--- ")[1:]:
         name, _, text = part.partition("\n")
-        found[name] = [(s, set(re.findall(r":([a-z_0-9]+)", s))) for s in text.split(";\n") if s.strip()]
+        found[name] = [(s, (re.findall("(?m)^-- each (.+)", s) or [None])[0], set(re.findall(r":([a-z_0-9]+)", s)))
+                       for s in text.split(";\n") if s.strip()]
     return found
 
 
 def functions(db):
-    for name, function in (("assay_hex", verify_body.unhex), ("assay_real", verify_body.real),
-                           ("assay_sha256", digest_of)):
+    for name, function in (("assay_hex", verify_body.unhex), ("assay_sha256", digest_of)):
         db.create_function(name, 1, nothing(function), deterministic=True)
 
 
@@ -136,6 +136,14 @@ def bound(value):
     return verify_body.canonical(value) if isinstance(value, (dict, list)) else value
 
 
+def elements(value):
+    """An element for each run of a statement, as its parameters."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in pairs:
+        parts = item.items() if isinstance(item, dict) else ()
+        yield {"_key": key, "_each": bound(item), **{"_each_" + name: bound(part) for name, part in parts}}
+
+
 class Projection:
     """The tables as they follow from records."""
 
@@ -157,8 +165,9 @@ class Projection:
         self.db.executemany("INSERT INTO about VALUES (?, ?)", [(self.rows[d], number) for d in about])
         before = self.db.total_changes
         members = {"_record": number, **{name: bound(value) for name, value in body.items()}}
-        for statement, names in projection().get(record.type, ()):
-            self.db.execute(statement, {name: members.get(name) for name in names})
+        for statement, each, names in projection().get(record.type, ()):
+            for element in elements(body.get(each)) if each else ({},):
+                self.db.execute(statement, {name: {**members, **element}.get(name) for name in names})
         if record.type in projection() and record.type not in verify_body.SHARED and \
                 self.db.total_changes == before:
             raise ValueError("is of something that is not here")
