@@ -193,21 +193,6 @@ static bool is_plain(unsigned char c)
     return c >= 0x20 && c != '"' && c != '\\';
 }
 
-/*
- * How many of eight bytes, the first one lowest, come before one that a JSON string must escape. A
- * borrow can flag wrongly only bytes above such a byte.
- */
-static size_t plain_of_eight(uint64_t bytes)
-{
-    const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones << 7;
-    const uint64_t quotes = bytes ^ ones * '"', slashes = bytes ^ ones * '\\';
-    const uint64_t found = (((bytes - ones * 0x20) & ~bytes) | ((quotes - ones) & ~quotes) |
-                            ((slashes - ones) & ~slashes)) &
-                           highs;
-
-    return found ? (size_t)__builtin_ctzll(found) / 8 : 8;
-}
-
 static char *put_escape(char *at, unsigned char c)
 {
     static const char shorts[] = "\"\"\\\\\bb\ff\nn\rr\tt"; /* a byte, and its escape */
@@ -240,7 +225,7 @@ static char *put_escaped(char *at, const char *string, size_t length)
 
             memcpy(&bytes, string + i, 8);
             memcpy(at, &bytes, 8);
-            plain = plain_of_eight(le64toh(bytes));
+            plain = canonical_plain_of_eight(le64toh(bytes));
         } else {
             for (; i + plain < length && is_plain((unsigned char)string[i + plain]); plain++)
                 at[plain] = string[i + plain];

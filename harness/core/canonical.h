@@ -27,6 +27,21 @@ enum status canonical_digest(const json_t *value, struct digest *ret, struct err
 /* Appends one string as canonical JSON, quotes included; its bytes are taken as they are. */
 void canonical_append_string(struct text *text, const char *string, size_t length);
 
+/*
+ * How many of eight bytes, the first one lowest, come before one that a JSON string must escape. A
+ * borrow can flag wrongly only bytes above such a byte.
+ */
+static inline size_t canonical_plain_of_eight(uint64_t bytes)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones << 7;
+    const uint64_t quotes = bytes ^ ones * '"', slashes = bytes ^ ones * '\\';
+    const uint64_t found = (((bytes - ones * 0x20) & ~bytes) | ((quotes - ones) & ~quotes) |
+                            ((slashes - ones) & ~slashes)) &
+                           highs;
+
+    return found ? (size_t)__builtin_ctzll(found) / 8 : 8;
+}
+
 /* Shortest form of a finite double that reads back the same; at most 31 characters and NUL. */
 #define CANONICAL_REAL_SIZE 32
 const char *canonical_real(double value, char ret[CANONICAL_REAL_SIZE]);

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "harness/core/canonical.h"
+#include "harness/core/shortage.h"
 #include "protocols/conduct.h"
 #include "protocols/serving/request_log.h"
 #include "results/evidence/verify_internal.h"
@@ -27,7 +29,6 @@ enum {
     REQUESTS,
     WINDOW_FIRST,
     ITERATIONS,
-    FACTS,
     IS_SERVER,
     CAMPAIGN,
     ORDINAL,
@@ -38,7 +39,7 @@ enum {
 #define TRIALS                                                                                     \
     "SELECT e.trial, e.samples, e.status = 'ok', c.protocol, p.body,"                              \
     " w.body ->> '$.load.arrivals.requests',"                                                      \
-    " e.window_first, e.iterations_per_sample, e.facts, c.scenario LIKE 'server@%',"               \
+    " e.window_first, e.iterations_per_sample, c.scenario LIKE 'server@%',"                        \
     " c.campaign, c.ordinal, c.kind = 'endpoint', r.body FROM trial_end e LEFT JOIN record r ON"   \
     " r.id = e.record LEFT JOIN trial t ON t.id = e.trial LEFT JOIN cell c ON c.id = t.cell LEFT " \
     "JOIN content p ON p.digest ="                                                                 \
@@ -64,6 +65,8 @@ struct reader {
     char planned[DIGEST_HEX_SIZE], own[DIGEST_HEX_SIZE];
     struct protocol protocol; /* whose digest is `digest` */
     struct digest digest;
+    struct record_span *list; /* heap: of the current trial's series, by its record */
+    size_t count, capacity;
 };
 
 /* The series of a trial, as the record names it and as it is stored. */
@@ -75,14 +78,15 @@ struct reading_series {
 
 /* A trial whose series are read. */
 struct reading_trial {
-    const struct reader *reader;
+    struct reader *reader; /* from whose list those that were seen are taken out */
     struct verify_worker *worker;
     int64_t id;
-    json_t *list; /* of its series, by its record; NULL: none. Those that were seen are taken out */
-    bool is_ok;   /* by its record */
-    int64_t told; /* samples by its record; -1: it says none */
-    int64_t walls; /* samples of wall_ns */
-    double spent;  /* ns of samples and gaps */
+    bool is_record;           /* has one that can be read */
+    struct record_span facts; /* in it; bytes NULL: none */
+    bool is_ok;               /* by its record */
+    int64_t told;             /* samples by its record; -1: it says none */
+    int64_t walls;            /* samples of wall_ns */
+    double spent;             /* ns of samples and gaps */
     int64_t window_first;
     int64_t columns[REQUEST_COLUMNS]; /* values of each column of a server's log; 0: not there */
     struct conduct conduct;
@@ -123,13 +127,41 @@ static bool is_foreign(const struct reading_trial *trial)
     return found;
 }
 
-/* A series is at its end: is it what the record says? Takes it out of the record's list. */
+/* Takes a series out of the record's list. */
+static void find_entry(struct reading_trial *trial, const struct reading_series *series,
+                       const struct digest *digest)
+{
+    struct record_span *entry = trial->reader->list, *end = entry + trial->reader->count;
+    char hex[DIGEST_HEX_SIZE];
+    struct text told;
+    size_t named;
+
+    text_init(&told);
+    text_append(&told, "{\"name\":");
+    canonical_append_string(&told, series->name, strlen(series->name));
+    named = told.length;
+    text_append_format(&told, ",\"samples\":%" PRId64 ",\"sha256\":\"%s\"}", series->samples,
+                       digest_hex(digest, hex));
+    while (entry < end && (entry->length <= named || memcmp(entry->bytes, told.data, named) != 0 ||
+                           entry->bytes[named] != ','))
+        entry++;
+    if (!text_ok(&told))
+        shortage_note();
+    else if (entry == end)
+        wrong_series(trial, series->name, 0, VERIFY_CONTENT, "is in no record: somebody added it");
+    else if (entry->length != told.length || memcmp(entry->bytes, told.data, told.length) != 0)
+        wrong_series(trial, series->name, 0, VERIFY_CONTENT,
+                     "is not the one that its record names");
+    if (entry < end)
+        entry->length = 0;
+    text_finish(&told);
+}
+
+/* A series is at its end: is it what the record says? */
 static void end_series(struct reading_trial *trial, struct reading_series *series)
 {
-    struct digest digest = digest_final(&series->state);
-    char hex[DIGEST_HEX_SIZE], key[24];
-    json_t *entry;
-    size_t i;
+    const struct digest digest = digest_final(&series->state);
+    char key[24];
 
     if (trial->is_ok && series->samples != trial->told && !is_telemetry(series->name) &&
         !request_is_column(series->name) && !is_foreign(trial)) {
@@ -140,25 +172,10 @@ static void end_series(struct reading_trial *trial, struct reading_series *serie
     }
     if (!strcmp(series->name, "wall_ns"))
         trial->walls = series->samples;
-    for (i = 0; i < REQUEST_COLUMNS; i++)
+    for (size_t i = 0; i < REQUEST_COLUMNS; i++)
         if (!strcmp(series->name, request_columns[i]))
             trial->columns[i] = series->samples;
-    digest_hex(&digest, hex);
-    json_array_foreach(trial->list, i, entry)
-    {
-        const char *name = json_string_value(json_object_get(entry, "name"));
-        const char *told = json_string_value(json_object_get(entry, "sha256"));
-
-        if (!name || strcmp(name, series->name) != 0)
-            continue;
-        if (!told || strcmp(told, hex) != 0 ||
-            json_integer_value(json_object_get(entry, "samples")) != series->samples)
-            wrong_series(trial, series->name, 0, VERIFY_CONTENT,
-                         "is not the one that its record names");
-        json_array_remove(trial->list, i);
-        return;
-    }
-    wrong_series(trial, series->name, 0, VERIFY_CONTENT, "is in no record: somebody added it");
+    find_entry(trial, series, &digest);
 }
 
 /* The chunk in which the window begins; the first gap of the window is the wait before it. */
@@ -239,6 +256,18 @@ static void take_chunk(struct reading_trial *trial, sqlite3_stmt *row,
     digest_update(&series->state, digest.bytes, DIGEST_SIZE);
 }
 
+static void report_missing(const struct reading_trial *trial, struct record_span entry)
+{
+    json_t *json =
+        entry.length > 0 ? json_loadb(entry.bytes, entry.length, JSON_DECODE_ANY, NULL) : NULL;
+    const char *name = json_string_value(json_object_get(json, "name"));
+
+    if (entry.length > 0)
+        wrong_series(trial, name ? name : "", 0, VERIFY_CONTENT,
+                     "is missing, although its record names it");
+    json_decref(json);
+}
+
 /* What its series come to, against what its end says. */
 static void end_series_of(const struct reading_trial *trial)
 {
@@ -246,17 +275,10 @@ static void end_series_of(const struct reading_trial *trial)
     const double between = (double)conduct->window.end_ns - (double)conduct->warmup.begin_ns;
     struct verify_findings *findings = &trial->worker->findings;
     char key[24];
-    json_t *entry;
-    size_t i;
 
     snprintf(key, sizeof(key), "%lld", (long long)trial->id);
-    json_array_foreach(trial->list, i, entry)
-    {
-        const char *name = json_string_value(json_object_get(entry, "name"));
-
-        wrong_series(trial, name ? name : "", 0, VERIFY_CONTENT,
-                     "is missing, although its record names it");
-    }
+    for (size_t i = 0; i < trial->reader->count; i++)
+        report_missing(trial, trial->reader->list[i]);
     if (trial->is_ok && trial->told >= 0 && trial->walls != trial->told)
         verify_findings_add(findings, VERIFY_WRONG, VERIFY_COMPLETE, "trial_end", key,
                             "states %" PRId64 " samples, %" PRId64 " are stored", trial->told,
@@ -410,16 +432,29 @@ static bool take_protocol(struct reader *reader)
     return read;
 }
 
+/* A member of an object; bytes NULL: there is none. */
+static struct record_span member_of(struct record_span object, const char *name)
+{
+    struct record_walk walk = object.bytes ? record_walk_begin(object) : (struct record_walk){0};
+    struct record_span at, value;
+
+    while (walk.is_object && record_walk_next(&walk, &at, &value))
+        if (at.length == strlen(name) && !memcmp(at.bytes, name, at.length))
+            return value;
+    return (struct record_span){0};
+}
+
 static void judge_conduct(struct reader *reader, struct reading_trial *trial)
 {
     struct conduct *conduct = &trial->conduct;
-    json_t *facts = json_loads(text_at(reader->trials, FACTS), 0, NULL);
-    const bool seen = conduct_from_json(json_object_get(facts, "conduct"), conduct);
-    const bool withheld = json_object_get(facts, "withheld") != NULL;
+    const struct record_span told = member_of(trial->facts, "conduct");
+    json_t *json = told.bytes ? json_loadb(told.bytes, told.length, JSON_DECODE_ANY, NULL) : NULL;
+    const bool seen = conduct_from_json(json, conduct);
+    const bool withheld = member_of(trial->facts, "withheld").bytes || !trial->is_record;
     struct error err = ERROR_INIT;
     char key[32];
 
-    json_decref(facts);
+    json_decref(json);
     conduct->iterations_per_sample = sqlite3_column_int64(reader->trials, ITERATIONS);
     take_plan(reader, conduct);
     if (withheld || !take_protocol(reader) || conduct->iterations_per_sample < 1)
@@ -445,25 +480,46 @@ static void judge_conduct(struct reader *reader, struct reading_trial *trial)
                         "it is ok, and was not measured as its protocol says: %s", err.message);
 }
 
-static enum status keep_series(void *context, struct record_span name, struct record_span value,
+static enum status keep_member(void *context, struct record_span name, struct record_span value,
                                struct error *err)
 {
-    (void)err;
-    if (name.length == strlen("series") && !memcmp(name.bytes, "series", name.length))
-        *(struct record_span *)context = value;
+    struct reading_trial *trial = context;
+    struct reader *reader = trial->reader;
+    struct record_walk walk = record_walk_begin(value);
+    struct record_span entry;
+
+    if (name.length == strlen("facts") && !memcmp(name.bytes, "facts", name.length))
+        trial->facts = value;
+    if (name.length != strlen("series") || memcmp(name.bytes, "series", name.length) != 0)
+        return STATUS_OK;
+    while (record_walk_next(&walk, &name, &entry)) {
+        if (reader->count == reader->capacity) {
+            const size_t capacity = reader->capacity ? 2 * reader->capacity : 64;
+            struct record_span *grown = realloc(reader->list, capacity * sizeof(*grown));
+
+            if (!grown) {
+                shortage_note();
+                return error_set(err, STATUS_NO_MEMORY, "out of memory");
+            }
+            reader->list = grown;
+            reader->capacity = capacity;
+        }
+        reader->list[reader->count++] = entry;
+    }
     return STATUS_OK;
 }
 
-/* The list of its series in its record; NULL: none. */
-static json_t *take_list(struct reader *reader)
+/* What its record says of its series, and facts. */
+static void take_record(struct reading_trial *trial, sqlite3_stmt *row)
 {
-    sqlite3_stmt *row = reader->trials;
-    struct record_span list = {0};
-    const struct record_visitor visitor = {.context = &list, .top = keep_series};
+    const struct record_visitor visitor = {.context = trial, .top = keep_member};
 
-    record_scan(record_type_find("trial"), text_at(row, RECORD),
-                (size_t)sqlite3_column_bytes(row, RECORD), &visitor, NULL);
-    return list.bytes ? json_loadb(list.bytes, list.length, 0, NULL) : NULL;
+    trial->reader->count = 0;
+    trial->is_record =
+        record_scan(record_type_find("trial"), text_at(row, RECORD),
+                    (size_t)sqlite3_column_bytes(row, RECORD), &visitor, NULL) == STATUS_OK;
+    if (!trial->is_record)
+        trial->facts = (struct record_span){0};
 }
 
 static void check_trial(struct reader *reader)
@@ -474,7 +530,6 @@ static void check_trial(struct reader *reader)
     struct reading_trial trial = {.reader = reader,
                                   .worker = reader->worker,
                                   .id = sqlite3_column_int64(end, TRIAL),
-                                  .list = take_list(reader),
                                   .told = sqlite3_column_type(end, SAMPLES) == SQLITE_NULL
                                               ? -1
                                               : sqlite3_column_int64(end, SAMPLES),
@@ -482,6 +537,7 @@ static void check_trial(struct reader *reader)
                                   .window_first = sqlite3_column_int64(end, WINDOW_FIRST),
                                   .conduct = conduct_new()};
 
+    take_record(&trial, end);
     sqlite3_bind_int64(row, 1, trial.id);
     while (!verify_stopped(reader->worker->verify) && sqlite3_step(row) == SQLITE_ROW) {
         if (strcmp(series.name, text_at(row, 0)) != 0 || !series.name[0]) {
@@ -503,7 +559,6 @@ static void check_trial(struct reader *reader)
         check_phases(reader, &trial, phase_count);
         judge_conduct(reader, &trial);
     }
-    json_decref(trial.list);
 }
 
 static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
@@ -531,6 +586,7 @@ static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
                             "cannot be read: %s", sqlite3_errmsg(worker->db));
     protocol_finish(&reader.protocol);
     json_decref(reader.plan);
+    free(reader.list);
     for (size_t i = 0; i < count; i++)
         sqlite3_finalize(*statements[i].ret);
 }

@@ -1,5 +1,7 @@
 #include "results/record/record.h"
 
+#include <endian.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +26,7 @@ struct scan {
     } parts[PATH_PARTS_MAX];
     int depth;
     bool has_type;
+    bool can_commit; /* a member can be withheld that is, or is in, the member of depth 1 */
 };
 
 static bool fail(struct scan *scan, const char *why)
@@ -82,8 +85,17 @@ static bool take_string(struct scan *scan, struct record_span *ret)
         return fail(scan, "a string is expected");
     ret->bytes = scan->at;
     while (scan->at < scan->end && *scan->at != '"') {
-        const unsigned char c = (unsigned char)*scan->at++;
+        unsigned char c = (unsigned char)*scan->at;
+        uint64_t bytes;
 
+        if (scan->end - scan->at >= 8 && c != '\\') {
+            memcpy(&bytes, scan->at, 8);
+            scan->at += canonical_plain_of_eight(le64toh(bytes));
+            if (scan->at == scan->end || *scan->at == '"')
+                break;
+            c = (unsigned char)*scan->at;
+        }
+        scan->at++;
         if (c < 0x20 || (c == '\\' && !take_escape(scan)))
             return fail(scan, "a string is not in canonical form");
     }
@@ -182,7 +194,7 @@ static bool is_committed(const struct scan *scan)
 {
     const char *pattern = scan->type->committed;
 
-    if (scan->depth == 0 || scan->depth > PATH_PARTS_MAX)
+    if (!scan->can_commit || scan->depth == 0 || scan->depth > PATH_PARTS_MAX)
         return false;
     while (*pattern) {
         const char *end = pattern + strcspn(pattern, " ");
@@ -190,6 +202,21 @@ static bool is_committed(const struct scan *scan)
         if (pattern_fits(scan, pattern, end))
             return true;
         pattern = *end ? end + 1 : end;
+    }
+    return false;
+}
+
+/* Whether a pattern begins with the name at depth 1: most members are in none, which is quickly
+ * seen. */
+static bool begins_pattern(const struct scan *scan)
+{
+    const char *pattern = scan->type && scan->visitor->member ? scan->type->committed : "";
+
+    while (*pattern) {
+        if (part_fits(scan, 0, pattern, strcspn(pattern, "/ ")))
+            return true;
+        pattern += strcspn(pattern, " ");
+        pattern += *pattern == ' ';
     }
     return false;
 }
@@ -298,6 +325,12 @@ static int compare_names(const struct record_span *a, const struct record_span *
     struct record_span left = *a, right = *b;
     int x, y;
 
+    for (size_t i = 0; i < a->length && i < b->length; i++) {
+        if (a->bytes[i] == '\\' || b->bytes[i] == '\\')
+            break;
+        if (a->bytes[i] != b->bytes[i])
+            return (unsigned char)a->bytes[i] - (unsigned char)b->bytes[i];
+    }
     do {
         x = next_byte(&left);
         y = next_byte(&right);
@@ -311,6 +344,8 @@ static void set_part(struct scan *scan, const struct record_span *name, size_t p
         scan->parts[scan->depth - 1].name = name ? *name : (struct record_span){0};
         scan->parts[scan->depth - 1].position = position;
     }
+    if (scan->depth == 1)
+        scan->can_commit = begins_pattern(scan);
 }
 
 static bool check_type(struct scan *scan, const struct record_span *name,
