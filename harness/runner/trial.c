@@ -14,6 +14,7 @@
 #include "harness/runner/handover.h"
 #include "harness/runner/message.h"
 #include "harness/runner/serving_plan.h"
+#include "harness/runner/silence.h"
 #include "harness/runner/spot_schedule.h"
 #include "harness/runner/trial_declared.h"
 #include "harness/runner/trial_judge.h"
@@ -381,13 +382,18 @@ static enum status handle(struct watch *watch, const struct message *message, st
 /*
  * Ends it first, so that its last output, which says where it was blocked, is part of the reason.
  */
-static void stop_silent(struct watch *watch)
+static void stop_silent(struct watch *watch, const struct silence *silence)
 {
+    char waited[80] = "";
+
     process_stop(&watch->worker.process, STOP_GRACE_NS, &watch->exit);
     watch->reaped = true;
+    if (silence->waited_ns >= SECOND_NS)
+        snprintf(waited, sizeof(waited), ", besides %.0f s in which it waited for a processor",
+                 (double)silence->waited_ns / 1e9);
     fail(watch, STATUS_TIMEOUT,
-         "no word from the worker for %.0f s, the protocol's `trial_timeout`",
-         (double)silence_ns(watch) / 1e9);
+         "no word from the worker for %.0f s, the protocol's `trial_timeout`%s",
+         (double)silence_ns(watch) / 1e9, waited);
 }
 
 static int64_t next_tick_ns(const struct watch *watch)
@@ -404,8 +410,9 @@ static int64_t next_tick_ns(const struct watch *watch)
  */
 static enum status listen_to_worker(struct watch *watch, struct error *err)
 {
-    int64_t heard_ns = clock_monotonic_ns();
+    struct silence silence;
 
+    silence_broken(&silence, clock_monotonic_ns());
     while (watch->status == STATUS_OK && !watch->ended) {
         struct error read_error = ERROR_INIT;
         struct message message;
@@ -431,8 +438,10 @@ static enum status listen_to_worker(struct watch *watch, struct error *err)
                 return STATUS_OK;
             if (watch->request->progress)
                 progress_tick(watch->request->progress);
-            if (clock_monotonic_ns() - heard_ns > silence_ns(watch))
-                stop_silent(watch);
+            if (silence_counted(&silence, clock_monotonic_ns(),
+                                silence_queued(watch->worker.process.pid),
+                                silence_ns(watch)) > silence_ns(watch))
+                stop_silent(watch, &silence);
             continue;
         }
         if (status == STATUS_NOT_FOUND)
@@ -441,15 +450,15 @@ static enum status listen_to_worker(struct watch *watch, struct error *err)
             fail(watch, status, "%s", read_error.message);
             continue;
         }
-        heard_ns = clock_monotonic_ns();
+        silence_broken(&silence, clock_monotonic_ns());
         status = message_parse(line, length, &message, &read_error);
         if (status != STATUS_OK) {
             fail(watch, status, "%s", read_error.message);
             continue;
         }
         status = handle(watch, &message, err);
-        heard_ns =
-            clock_monotonic_ns(); /* comparing outputs took time, which was not the worker's */
+        /* comparing outputs took time, which was not the worker's */
+        silence_broken(&silence, clock_monotonic_ns());
         message_finish(&message);
         if (status != STATUS_OK)
             return status;

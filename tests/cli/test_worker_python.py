@@ -71,7 +71,7 @@ class Protocol(CliTest):
         self.assertEqual(call.status, 1, call.out)
         for status, message in self.query("SELECT status, message FROM trial_end"):
             self.assertEqual(status, "timeout", message)
-            self.assertIn("no word from the worker for 3 s, the protocol's `trial_timeout` (after hello)", message)
+            self.assertRegex(message, "no word from the worker for 3 s, the protocol's `trial_timeout`.* \\(after hello\\)")
 
     def test_other_work(self):
         call = self.assay("run", "triad", "--device", "null:0", "--precision", "fp32", "--protocol", self.fast(),

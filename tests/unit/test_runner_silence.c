@@ -1,0 +1,118 @@
+/* Silence of a process, without the time in which it could not run. */
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness/core/clock.h"
+#include "harness/runner/silence.h"
+
+#define S INT64_C(1000000000)
+
+static void test_idle_process_is_silent(void **state)
+{
+    struct silence silence;
+
+    (void)state;
+    silence_broken(&silence, 100 * S);
+    assert_int_equal(silence_counted(&silence, 101 * S, 5 * S, 60 * S), 1 * S);
+    assert_int_equal(silence_counted(&silence, 161 * S, 5 * S, 60 * S), 61 * S);
+    silence_broken(&silence, 161 * S);
+    assert_int_equal(silence_counted(&silence, 162 * S, 5 * S, 60 * S), 1 * S);
+}
+
+static void test_time_in_queues_does_not_count(void **state)
+{
+    struct silence silence;
+    int64_t now = 0, queued = 7 * S, counted = 0;
+
+    (void)state;
+    silence_broken(&silence, now);
+    silence_counted(&silence, now, queued, 10 * S);
+    /* Two threads wait in turn: 1.6 s of 2; both at once: never more than the time that passed. */
+    for (int i = 0; i < 10; i++)
+        counted = silence_counted(&silence, now += 2 * S, queued += 8 * S / 5, 10 * S);
+    assert_int_equal(counted, 4 * S);
+    for (int i = 0; i < 10; i++)
+        counted = silence_counted(&silence, now += 2 * S, queued += 4 * S, 10 * S);
+    assert_int_equal(counted, 4 * S);
+    assert_int_equal(silence.waited_ns, 36 * S);
+}
+
+static void test_no_silence_is_endless(void **state)
+{
+    struct silence silence;
+    int64_t now = 0, queued = 0, counted = 0;
+
+    (void)state;
+    silence_broken(&silence, now);
+    while (counted <= 10 * S && now < 10000 * S)
+        counted = silence_counted(&silence, now += S, queued += S, 10 * S);
+    assert_in_range(now, 100 * S, 102 * S);
+}
+
+static void test_unknown_queues(void **state)
+{
+    struct silence silence;
+
+    (void)state;
+    silence_broken(&silence, 0);
+    assert_int_equal(silence_counted(&silence, 10 * S, -1, 60 * S), 10 * S);
+    assert_int_equal(silence_counted(&silence, 20 * S, 100 * S, 60 * S), 20 * S);
+    assert_int_equal(silence_counted(&silence, 30 * S, 90 * S, 60 * S),
+                     30 * S); /* a thread ended */
+    assert_int_equal(silence_counted(&silence, 40 * S, -1, 60 * S), 40 * S);
+}
+
+static void spin(int64_t until_ns)
+{
+    while (clock_monotonic_ns() < until_ns)
+        ;
+}
+
+/* Both on one processor: one of the two is always in its queue. */
+static void test_queue_of_a_process(void **state)
+{
+    cpu_set_t before, one;
+    int64_t queued;
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+    CPU_ZERO(&one);
+    for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &before))
+            CPU_SET(i, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+    pid = fork();
+    if (pid == 0) {
+        spin(INT64_MAX);
+        _exit(0);
+    }
+    spin(clock_monotonic_ns() + S / 2);
+    queued = silence_queued(pid);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    sched_setaffinity(0, sizeof(before), &before);
+    if (access("/proc/self/schedstat", R_OK) == 0)
+        assert_true(queued > 0);
+    assert_int_equal(silence_queued(pid), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_idle_process_is_silent),
+        cmocka_unit_test(test_time_in_queues_does_not_count),
+        cmocka_unit_test(test_no_silence_is_endless),
+        cmocka_unit_test(test_unknown_queues),
+        cmocka_unit_test(test_queue_of_a_process),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
