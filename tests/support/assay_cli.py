@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import copy
 import fcntl
 import functools
 import json
@@ -272,6 +273,14 @@ class CliTest(unittest.TestCase):
             self.assertEqual(set(re.findall("^wrong: ([a-z]+: [a-z]+) ", done.stdout, re.M)), {"comparison: comparison"},
                              (place, done.stdout + done.stderr))
             os.remove(forged)
+
+    def apart(self, name):
+        """The same test with a folder and a database of its own, for what runs at the same time."""
+        one = copy.copy(self)
+        one.folder = os.path.join(self.folder, name)
+        os.mkdir(one.folder)
+        one.new_db()
+        return one
 
     def new_db(self):
         """From now on another database, for loops."""
