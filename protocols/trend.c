@@ -52,12 +52,11 @@ struct bench {
     const double *x;
     size_t count, order_max;
     double least_variance, caution;
-    double *left;     /* count: residuals */
-    double *white;    /* count */
-    double *work;     /* AUTOREGRESSION_WORK count */
-    double *lanes;    /* AUTOREGRESSION_LANES count: residuals of several descriptions */
-    size_t *change;   /* count */
-    size_t *previous; /* count */
+    double *left;   /* count: residuals */
+    double *white;  /* count */
+    double *work;   /* AUTOREGRESSION_WORK count */
+    double *lanes;  /* AUTOREGRESSION_LANES count: residuals of several descriptions */
+    size_t *change; /* count */
     struct autoregression model;
     struct steps_try tries[TRIES_MAX];
     size_t try_count;
@@ -443,17 +442,23 @@ static enum status try_steps(struct bench *bench, size_t changes, struct trend *
 }
 
 /*
- * Whether what follows from the steps in bench->change is known: what a round does depends on them
- * alone, and a trend that was tried is no better the second time.
+ * The try that tells what follows from the steps in bench->change: what a round does depends on
+ * them alone, and a trend that was tried is no better the second time. NULL: there was none.
  */
-static bool was_tried(struct bench *bench, size_t changes, bool single, int rounds)
+static const struct steps_try *find_try(const struct bench *bench, size_t changes, bool single,
+                                        int rounds)
+{
+    for (const struct steps_try *one = bench->tries; one < bench->tries + bench->try_count; one++)
+        if (one->single == single && one->rounds >= rounds && one->changes == changes &&
+            memcmp(one->change, bench->change, changes * sizeof(*bench->change)) == 0)
+            return one;
+    return NULL;
+}
+
+static void keep_try(struct bench *bench, size_t changes, bool single, int rounds)
 {
     struct steps_try *next = &bench->tries[bench->try_count];
 
-    for (const struct steps_try *one = bench->tries; one < next; one++)
-        if (one->single == single && one->rounds >= rounds && one->changes == changes &&
-            memcmp(one->change, bench->change, changes * sizeof(*bench->change)) == 0)
-            return true;
     if (changes <= TRY_CHANGES && bench->try_count < TRIES_MAX) {
         next->single = single;
         next->rounds = rounds;
@@ -461,7 +466,6 @@ static bool was_tried(struct bench *bench, size_t changes, bool single, int roun
         memcpy(next->change, bench->change, changes * sizeof(*bench->change));
         bench->try_count++;
     }
-    return false;
 }
 
 static size_t set_windows(struct bench *bench, size_t windows)
@@ -481,16 +485,16 @@ static enum status describe_steps_from(struct bench *bench, size_t windows,
                                        const struct autoregression *start, bool single,
                                        struct trend *best, struct error *err)
 {
-    size_t changes = set_windows(bench, windows), before;
+    size_t changes = set_windows(bench, windows);
+    const struct steps_try *known;
     enum status status;
     int round;
 
     use_model(bench, start);
     for (round = 0; round < ROUNDS_MAX; round++) {
-        if (was_tried(bench, changes, single, ROUNDS_MAX - round))
+        if (find_try(bench, changes, single, ROUNDS_MAX - round))
             break;
-        before = changes;
-        memcpy(bench->previous, bench->change, changes * sizeof(*bench->change));
+        keep_try(bench, changes, single, ROUNDS_MAX - round);
         if (single) {
             changes = 1;
             bench->change[0] = bench->count / 2;
@@ -503,12 +507,14 @@ static enum status describe_steps_from(struct bench *bench, size_t windows,
                 return status;
         }
         relocate(bench, changes);
+        /* The same fit would follow, and what followed from it; that of windows was none of steps.
+         */
+        known = find_try(bench, changes, single, ROUNDS_MAX - round - 1);
+        if (known && (changes == 0 || known->rounds < ROUNDS_MAX))
+            break;
         status = try_steps(bench, changes, best, err);
         if (status)
             return status;
-        if (changes == before &&
-            memcmp(bench->previous, bench->change, changes * sizeof(*bench->change)) == 0)
-            break;
     }
     return STATUS_OK;
 }
@@ -542,7 +548,7 @@ enum status trend_describe(const double *x, size_t count, double least_variance,
     enum status status = STATUS_OK;
     double *memory =
         malloc((2 + AUTOREGRESSION_LANES + AUTOREGRESSION_WORK) * count * sizeof(*memory));
-    size_t *changes = malloc(2 * count * sizeof(*changes));
+    size_t *changes = malloc(count * sizeof(*changes));
 
     if (!memory || !changes) {
         status = error_set(err, STATUS_NO_MEMORY, "no memory to describe %zu points", count);
@@ -559,7 +565,6 @@ enum status trend_describe(const double *x, size_t count, double least_variance,
     bench.lanes = memory + 2 * count;
     bench.work = bench.lanes + AUTOREGRESSION_LANES * count;
     bench.change = changes;
-    bench.previous = changes + count;
     describe_constant(&bench, &best);
     /* What is left of a description is no more correlated than the series itself. */
     if (bench.model.order + ORDER_SPARE < bench.order_max)

@@ -2,6 +2,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stddef.h>
 
 #include "protocols/stats/special.h"
 
@@ -115,6 +116,10 @@ static double student_slope(double t, double df, double unused)
 
 double student_quantile(double p, double df)
 {
+    /* The last ones, since a few degrees of freedom are asked for over and over. */
+    static _Thread_local struct {
+        double p, df, t;
+    } known[64], *last;
     struct solver solver = {student_value, student_slope, df, 0};
     double q, t;
 
@@ -124,9 +129,15 @@ double student_quantile(double p, double df)
         return p == 0 ? -INFINITY : INFINITY;
     if (p == 0.5)
         return 0;
+    last = &known[(size_t)fmod(df, 64)];
+    if (last->p == p && last->df == df)
+        return last->t;
     q = p < 0.5 ? p : 1.0 - p;
     t = solve(&solver, -q, -normal_quantile(q), 0, INFINITY);
-    return p < 0.5 ? -t : t;
+    last->p = p;
+    last->df = df;
+    last->t = p < 0.5 ? -t : t;
+    return last->t;
 }
 
 double beta_cdf(double x, double a, double b)
