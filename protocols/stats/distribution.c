@@ -3,6 +3,8 @@
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "protocols/stats/special.h"
 
@@ -76,7 +78,7 @@ struct solver {
     double a, b;
 };
 
-static double solve(const struct solver *solver, double target, double x, double lo, double hi)
+static double search(const struct solver *solver, double target, double x, double lo, double hi)
 {
     int i;
 
@@ -101,6 +103,34 @@ static double solve(const struct solver *solver, double target, double x, double
     return x;
 }
 
+/* From the bits of both, since most are small whole or half numbers. */
+static size_t place_of(double a, double b)
+{
+    uint64_t x, y;
+
+    memcpy(&x, &a, sizeof(x));
+    memcpy(&y, &b, sizeof(y));
+    return (size_t)((x + 31 * y) * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+}
+
+/* The last solutions are kept: the same few degrees of freedom are asked for over and over. */
+static double solve(const struct solver *solver, double target, double x, double lo, double hi)
+{
+    static _Thread_local struct {
+        struct solver solver;
+        double target, x;
+    } known[64], *last;
+
+    last = &known[place_of(solver->a, solver->b)];
+    if (last->solver.value != solver->value || last->solver.a != solver->a ||
+        last->solver.b != solver->b || last->target != target) {
+        last->solver = *solver;
+        last->target = target;
+        last->x = search(solver, target, x, lo, hi);
+    }
+    return last->x;
+}
+
 /* As functions that increase, for solve(): minus the upper tail. */
 static double student_value(double t, double df, double unused)
 {
@@ -116,10 +146,6 @@ static double student_slope(double t, double df, double unused)
 
 double student_quantile(double p, double df)
 {
-    /* The last ones, since a few degrees of freedom are asked for over and over. */
-    static _Thread_local struct {
-        double p, df, t;
-    } known[64], *last;
     struct solver solver = {student_value, student_slope, df, 0};
     double q, t;
 
@@ -129,15 +155,9 @@ double student_quantile(double p, double df)
         return p == 0 ? -INFINITY : INFINITY;
     if (p == 0.5)
         return 0;
-    last = &known[(size_t)fmod(df, 64)];
-    if (last->p == p && last->df == df)
-        return last->t;
     q = p < 0.5 ? p : 1.0 - p;
     t = solve(&solver, -q, -normal_quantile(q), 0, INFINITY);
-    last->p = p;
-    last->df = df;
-    last->t = p < 0.5 ? -t : t;
-    return last->t;
+    return p < 0.5 ? -t : t;
 }
 
 double beta_cdf(double x, double a, double b)
