@@ -37,9 +37,10 @@
     o += o_offset + GROUP_Z * o_batch + GROUP_Y * o_head;                                          \
     blocks += blocks_offset + GROUP_Z * pages;
 
-/* Where row s of keys or values begins. */
+/* Where row s of keys or values begins; positions are below 2^31, and so divided in 32 bits. */
 #define KEY_ROW(array, s)                                                                          \
-    ((array) + (form & PAGED ? (u64)blocks[(s) / page] * array##_batch + (s) % page * array##_row  \
+    ((array) + (form & PAGED ? (u64)blocks[(u32)(s) / (u32)page] * array##_batch +                 \
+                                   (u32)(s) % (u32)page * array##_row                              \
                              : (s)*array##_row))
 
 /* Keys that query t takes part in. */
@@ -51,6 +52,39 @@ INLINE u64 attention_count(u64 known, u64 length, u64 t, u32 form)
 /* A query a group: few of them, or several lanes. */
 #if LANES == 1
 #define STEP 64
+
+/*
+ * Rows of keys and values are widened first, in a loop of their own: compilers find no vectors in
+ * one that converts and adds.
+ */
+INLINE void attention_widen(const GLOBAL ELEMENT(TYPE_A) * row, LOCAL f32 *ret)
+{
+    for (u32 i = 0; i < HEAD; i++)
+        ret[i] = GET(TYPE_A, row, i);
+}
+
+/* The product of two rows of HEAD in WAYS sums, whatever a vector is. */
+INLINE void attention_dot(const LOCAL f32 *x, const LOCAL f32 *y, LOCAL f32 *ret)
+{
+    vector sum[WAYS / VECTOR];
+
+    UNROLL_VECTORS
+    for (u32 w = 0; w < WAYS / VECTOR; w++)
+        VECTOR_ZERO(sum[w]);
+    for (u32 i = 0; i < HEAD; i += WAYS) {
+        UNROLL_VECTORS
+        for (u32 w = 0; w < WAYS / VECTOR; w++) {
+            vector a, b;
+
+            VECTOR_LOAD(a, LOCAL, x + i + w * VECTOR);
+            VECTOR_LOAD(b, LOCAL, y + i + w * VECTOR);
+            VECTOR_FMA_EACH(sum[w], a, b);
+        }
+    }
+    UNROLL_VECTORS
+    for (u32 w = 0; w < WAYS / VECTOR; w++)
+        VECTOR_STORE(sum[w], LOCAL, ret + w * VECTOR);
+}
 #else
 #define STEP LANES
 #endif
@@ -60,6 +94,10 @@ KERNEL(attention_row, ATTENTION_PARAMETERS)
     LOCAL_ARRAY(f32, query, HEAD);
     LOCAL_ARRAY(f32, weight, STEP);
     LOCAL_ARRAY(f32, out, HEAD);
+#if LANES == 1
+    LOCAL_ARRAY(f32, wide, HEAD);
+    LOCAL_ARRAY(f32, ways, WAYS);
+#endif
     GROUP_SCRATCH;
 
     ATTENTION_START
@@ -78,15 +116,17 @@ KERNEL(attention_row, ATTENTION_PARAMETERS)
 
             for (u64 s = LANE; s < some; s += LANES) {
                 const GLOBAL ELEMENT(TYPE_A) *row = KEY_ROW(k, first + s);
-                f32 ways[WAYS], score = 0.0f;
+                f32 score = 0.0f;
 
-                for (u32 e = 0; e < WAYS; e++)
-                    ways[e] = 0.0f;
-                for (u32 i = 0; i < HEAD; i += WAYS)
-                    for (u32 e = 0; e < WAYS; e++)
-                        ways[e] = F_FMA(query[i + e], GET(TYPE_A, row, i + e), ways[e]);
+#if LANES == 1
+                attention_widen(row, wide);
+                attention_dot(query, wide, ways);
                 for (u32 e = 0; e < WAYS; e++)
                     score += ways[e];
+#else
+                for (u32 i = 0; i < HEAD; i++)
+                    score = F_FMA(query[i], GET(TYPE_A, row, i), score);
+#endif
                 weight[s] = score;
                 most = F_MAX(most, score);
             }
@@ -107,8 +147,14 @@ KERNEL(attention_row, ATTENTION_PARAMETERS)
                 const GLOBAL ELEMENT(TYPE_A) *row = KEY_ROW(v, first + s);
                 const f32 w = weight[s];
 
+#if LANES == 1
+                attention_widen(row, wide);
+                for (u32 i = 0; i < HEAD; i++)
+                    out[i] = F_FMA(w, wide[i], out[i]);
+#else
                 for (u64 i = LANE; i < HEAD; i += LANES)
                     out[i] = F_FMA(w, GET(TYPE_A, row, i), out[i]);
+#endif
             }
             BARRIER();
         }

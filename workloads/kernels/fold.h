@@ -8,6 +8,14 @@
 #define WAYS 1
 #endif
 
+/* gcc would unroll the chains before it looks for vectors, and finds none in a fold that selects.
+ */
+#if LANES == 1 && defined(__GNUC__) && !defined(__clang__)
+#define FOLD_ROLLED UNROLL_N(1)
+#else
+#define FOLD_ROLLED
+#endif
+
 /*
  * Folds `term`, an expression in u64 i, into `ret`, which every lane gets. `group_fold` is the
  * collective that belongs to `fold`; the kernel has GROUP_SCRATCH.
@@ -19,12 +27,14 @@
                                                                                                    \
         for (u32 w_ = 0; w_ < WAYS; w_++)                                                          \
             part_[w_] = (start);                                                                   \
-        for (u64 b_ = LANE * WAYS; b_ < whole_; b_ += LANES * WAYS)                                \
+        for (u64 b_ = LANE * WAYS; b_ < whole_; b_ += LANES * WAYS) {                              \
+            FOLD_ROLLED                                                                            \
             for (u32 w_ = 0; w_ < WAYS; w_++) {                                                    \
                 const u64 i = b_ + w_;                                                             \
                                                                                                    \
                 part_[w_] = fold(part_[w_], (term));                                               \
             }                                                                                      \
+        }                                                                                          \
         for (u64 i = whole_ + LANE; i < (n); i += LANES)                                           \
             tail_ = fold(tail_, (term));                                                           \
         for (u32 w_ = 0; w_ < WAYS; w_++)                                                          \
@@ -32,6 +42,12 @@
         (ret) = group_fold(tail_);                                                                 \
     } while (0)
 
+/* Of a number and anything: what is no number is left out, as by F_MAX, in one instruction. */
+INLINE f32 fold_max(f32 a, f32 b)
+{
+    return b > a ? b : a;
+}
+
 #define FOLD_ADD(a, b) ((a) + (b))
 #define SUM_OVER(ret, n, term) FOLD_OVER(ret, n, 0.0f, FOLD_ADD, GROUP_SUM, term)
-#define MAX_OVER(ret, n, term) FOLD_OVER(ret, n, -3.402823466e38f, F_MAX, GROUP_MAX, term)
+#define MAX_OVER(ret, n, term) FOLD_OVER(ret, n, -3.402823466e38f, fold_max, GROUP_MAX, term)

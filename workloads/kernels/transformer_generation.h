@@ -62,7 +62,7 @@ KERNEL(generation_gather, const GLOBAL storage *RESTRICT x, const GLOBAL i32 *st
                                                                                                    \
         logits += o * stride;                                                                      \
         MAX_OVER(top, classes, load(logits, i));                                                   \
-        MAX_OVER(index, classes, load(logits, i) == top ? -(f32)i : -3.0e38f);                     \
+        MAX_OVER(index, classes, load(logits, i) == top ? -(f32)(i32)i : -3.0e38f);                \
         if (LANE == 0)                                                                             \
             tokens[at] = index > -2.0e7f ? (i32)-index : 0;                                        \
         logits -= o * stride;                                                                      \

@@ -71,7 +71,10 @@
 
 #if LANES == 1
 
-/* REG_V counts 64 bytes; a vector may be a part of that. */
+/*
+ * REG_V counts 64 bytes; a vector may be a part of that. VECTOR_FMA adds a number times a vector to
+ * x, VECTOR_FMA_EACH the products of two vectors' elements.
+ */
 #ifdef ASSAY_VECTOR_BYTES
 #define VECTOR_BYTES ASSAY_VECTOR_BYTES
 #else
@@ -109,6 +112,7 @@ typedef vector __attribute__((aligned(NUMBER_BYTES))) vector_in_memory;
 #else
 #define VECTOR_FMA(x, s, y) (x) = fma((vector)(s), (y), (x))
 #endif
+#define VECTOR_FMA_EACH(x, a, y) VECTOR_FMA(x, a, y)
 #elif defined(ASSAY_VECTOR_BYTES)
 typedef NUMBER vector __attribute__((vector_size(VECTOR_BYTES)));
 typedef NUMBER vector_in_memory
@@ -127,6 +131,7 @@ typedef NUMBER vector_in_memory
 #else
 #define VECTOR_FMA(x, s, y) ASSAY_VECTOR_FMA_F32(x, (s) - (vector){ZERO}, y)
 #endif
+#define VECTOR_FMA_EACH(x, a, y) VECTOR_FMA(x, a, y)
 /* gcc vectorizes loops before it unrolls those that are only marked UNROLL: here vectors are there.
  */
 #define UNROLL_VECTORS UNROLL_N(16)
@@ -145,6 +150,7 @@ typedef struct {
 #define VECTOR_LOAD(x, space, p) VECTOR_EACH(x).e[e_] = (p)[e_]
 #define VECTOR_STORE(x, space, p) VECTOR_EACH(p)[e_] = (x).e[e_]
 #define VECTOR_FMA(x, s, y) VECTOR_EACH(x).e[e_] = NUMBER_FMA((s), (y).e[e_], (x).e[e_])
+#define VECTOR_FMA_EACH(x, a, y) VECTOR_EACH(x).e[e_] = NUMBER_FMA((a).e[e_], (y).e[e_], (x).e[e_])
 #endif
 #ifndef UNROLL_VECTORS
 #define UNROLL_VECTORS UNROLL
