@@ -10,7 +10,6 @@
 #include "harness/core/denormals.h"
 
 #define PAGE ((uint64_t)4096)
-#define HUGE_PAGE ((uint64_t)2 << 20)
 
 struct cpu_event {
     struct event base;
@@ -35,7 +34,7 @@ static void end_flush(struct device *base)
 static enum status buffer_alloc(struct device *base, uint64_t bytes, enum buffer_flags flags,
                                 struct buffer **ret, struct error *err)
 {
-    const uint64_t align = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : PAGE;
+    const uint64_t align = bytes >= 2 * CPU_HUGE_PAGE ? CPU_HUGE_PAGE : PAGE;
     const uint64_t available = cpu_memory_available();
     struct cpu_buffer *buffer;
 
@@ -55,7 +54,7 @@ static enum status buffer_alloc(struct device *base, uint64_t bytes, enum buffer
         return error_set(err, STATUS_DEVICE_MEMORY, "no memory for a buffer of %" PRIu64 " bytes",
                          bytes);
     }
-    if (align == HUGE_PAGE)
+    if (align == CPU_HUGE_PAGE)
         madvise(buffer->bytes, bytes, MADV_HUGEPAGE); /* where it is not had, small pages do */
     /* Now, so that no timing includes the first touch. */
     cpu_threads_touch(buffer->bytes, bytes, cpu_device(base)->threads);

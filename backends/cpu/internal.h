@@ -18,6 +18,9 @@ struct cpu_state {
     char *dnnl_reason; /* why not, when it has not */
 };
 
+/* Memory that is asked for in multiples of this is also asked for in pages of it (madvise). */
+#define CPU_HUGE_PAGE ((uint64_t)2 << 20)
+
 struct cpu_device {
     struct device base;
     struct cpu_state *state;
@@ -25,6 +28,7 @@ struct cpu_device {
     bool compile_anew; /* take no kernel from the cache */
     bool flush_denormals;
     struct cpu_packed *packed; /* packed.c: copies that GEMMs hold */
+    struct cpu_block *blocks;  /* packed.c: the memory that they lie in */
     bool pool_flushes; /* a primitive has set that on the pool's threads, and nothing undone it */
 };
 
