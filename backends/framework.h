@@ -20,16 +20,18 @@ struct device;
 struct framework;
 
 #define FRAMEWORK_WORD_MAX 64
-#define FRAMEWORK_ARRAYS_MAX 64 /* inputs, and outputs */
+#define FRAMEWORK_ARRAYS_MAX 256 /* inputs, and outputs */
+#define FRAMEWORK_MODELS_MAX 2
 #define FRAMEWORK_RANK_MAX 8
 
-/* One array of the model: its name there, its shape, and the buffer that it lies in. */
+/* One array of the model: its name there, its shape, and where it lies. */
 struct framework_array {
     const char *name;
     enum dtype type; /* f64, f32, bf16, i32 or i64 */
     size_t rank;
     int64_t shape[FRAMEWORK_RANK_MAX];
     struct buffer *buffer; /* of a cpu device */
+    uint64_t offset;       /* bytes, into the buffer */
 };
 
 /* How a model is run. */
@@ -61,16 +63,23 @@ struct framework_info {
 enum status framework_open(const char *interface, const char *library, struct framework **ret,
                            struct error *err);
 /*
- * Compiles the model, once, and binds the arrays: their buffers stay as long as the framework.
- * DEVICE with the framework's own words; UNSUPPORTED: a buffer of another backend, or the precision
- * that it reports afterwards is not the one that it was told.
+ * Compiles a model and binds its arrays, whose buffers stay as long as the framework. Models are
+ * numbered from 0 in the order in which they are prepared, at most FRAMEWORK_MODELS_MAX, all with
+ * the threads of the first, which they share; each has its own copy of its weights. DEVICE with the
+ * framework's own words; UNSUPPORTED: a buffer of another backend, or the precision that it reports
+ * afterwards is not the one that it was told.
  */
 enum status framework_prepare(struct framework *framework, const struct framework_model *model,
                               struct error *err);
 /* Threads that the device uses for its own kernels, where it is a processor; else 1. */
 uint32_t framework_threads(const struct device *device);
-/* Reads the inputs' buffers, fills the outputs'. */
-enum status framework_run(struct framework *framework, struct error *err);
+/*
+ * The bytes of a buffer, for work between two runs; whoever calls waited for what was enqueued on
+ * it. UNSUPPORTED: a buffer of another backend.
+ */
+enum status framework_memory(const struct buffer *buffer, void **ret, struct error *err);
+/* Reads the inputs' buffers, fills the outputs', of a model by its number. */
+enum status framework_run(struct framework *framework, size_t model, struct error *err);
 void framework_describe(const struct framework *framework, struct framework_info *ret);
 void framework_close(struct framework *framework); /* takes NULL */
 

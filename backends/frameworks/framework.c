@@ -49,26 +49,35 @@ size_t framework_array_bytes(const struct framework_array *array)
     return bytes;
 }
 
-/* The memory of an array. */
-static enum status find_memory(const struct framework_array *array, void **ret, struct error *err)
+enum status framework_memory(const struct buffer *buffer, void **ret, struct error *err)
 {
-    const struct buffer *buffer = array->buffer;
-    uint64_t room;
-
     if (buffer->device->backend->ops != &cpu_backend_ops)
         return error_set(err, STATUS_UNSUPPORTED,
                          "frameworks run in this processor's memory: choose the device cpu:0");
+    *ret = ((const struct cpu_buffer *)buffer)->bytes;
+    return STATUS_OK;
+}
+
+/* The memory of an array. */
+static enum status find_memory(const struct framework_array *array, void **ret, struct error *err)
+{
+    const uint64_t bytes = array->buffer->bytes;
+    uint64_t room;
+    enum status status = framework_memory(array->buffer, ret, err);
+
+    if (status != STATUS_OK)
+        return status;
     if (array->type != DTYPE_F64 && array->type != DTYPE_F32 && array->type != DTYPE_BF16 &&
         array->type != DTYPE_I32 && array->type != DTYPE_I64)
         return error_set(err, STATUS_UNSUPPORTED,
                          "%s is in %s: frameworks take f64, f32, bf16, i32 and i64", array->name,
                          dtype_name(array->type));
-    room = buffer->bytes / (dtype_bits(array->type) / 8);
+    room = array->offset > bytes ? 0 : (bytes - array->offset) / (dtype_bits(array->type) / 8);
     for (size_t i = 0; i < array->rank && array->rank <= FRAMEWORK_RANK_MAX; i++)
         room = array->shape[i] < 1 ? 0 : room / (uint64_t)array->shape[i];
     if (room < 1 || array->rank > FRAMEWORK_RANK_MAX)
         return error_set(err, STATUS_INVALID, "%s exceeds its buffer", array->name);
-    *ret = ((struct cpu_buffer *)buffer)->bytes;
+    *ret = (char *)*ret + array->offset;
     return STATUS_OK;
 }
 
@@ -85,6 +94,8 @@ enum status framework_prepare(struct framework *framework, const struct framewor
     struct framework_memory memory;
     enum status status = STATUS_OK;
 
+    if (framework->model_count == FRAMEWORK_MODELS_MAX)
+        return error_set(err, STATUS_INTERNAL, "more than %d models", FRAMEWORK_MODELS_MAX);
     if (model->input_count > FRAMEWORK_ARRAYS_MAX || model->output_count > FRAMEWORK_ARRAYS_MAX)
         return error_set(err, STATUS_INVALID, "a model has at most %d inputs and as many outputs",
                          FRAMEWORK_ARRAYS_MAX);
@@ -101,6 +112,7 @@ enum status framework_prepare(struct framework *framework, const struct framewor
                       "%s %s was told to compute in %s and reports %s: it has that on other "
                       "processors",
                       info->name, info->version, element_name(model->precision), info->precision);
+    framework->model_count += status == STATUS_OK;
     return status;
 }
 
@@ -110,9 +122,9 @@ uint32_t framework_threads(const struct device *device)
                                                     : 1;
 }
 
-enum status framework_run(struct framework *framework, struct error *err)
+enum status framework_run(struct framework *framework, size_t model, struct error *err)
 {
-    return framework->ops->run(framework, err);
+    return framework->ops->run(framework, model, err);
 }
 
 void framework_describe(const struct framework *framework, struct framework_info *ret)

@@ -10,6 +10,7 @@ struct framework {
     const struct framework_ops *ops;
     struct dynlib library;
     struct framework_info info;
+    size_t model_count; /* prepared ones */
 };
 
 /* The memory of a model's arrays, in their order. */
@@ -26,9 +27,10 @@ struct framework_ops {
     size_t size; /* of the implementation's struct, which comes zeroed */
     /* Its functions, and the version. */
     enum status (*open)(struct framework *framework, const char *const *sonames, struct error *err);
+    /* The model of number framework->model_count. */
     enum status (*prepare)(struct framework *framework, const struct framework_model *model,
                            const struct framework_memory *memory, struct error *err);
-    enum status (*run)(struct framework *framework, struct error *err);
+    enum status (*run)(struct framework *framework, size_t model, struct error *err);
     void (*finish)(
         struct framework *framework); /* what open and prepare made, as far as they got */
 };

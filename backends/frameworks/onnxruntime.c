@@ -15,14 +15,19 @@ struct bound {
     size_t count;
 };
 
+struct prepared {
+    struct ort_session *session;
+    struct bound inputs, outputs;
+};
+
 struct onnxruntime {
     struct framework base;
     const struct ort_api *api;
+    struct ort_threads *threads;
     struct ort_env *env;
     struct ort_options *options;
     struct ort_memory *memory;
-    struct ort_session *session;
-    struct bound inputs, outputs;
+    struct prepared models[FRAMEWORK_MODELS_MAX];
 };
 
 static struct onnxruntime *self_of(struct framework *framework)
@@ -90,13 +95,44 @@ static enum status bind(const struct onnxruntime *self, const struct framework_a
     return status;
 }
 
+/* What all models share: with a pool of threads each, those of one would spin beside the other's.
+ */
+static enum status begin(struct onnxruntime *self, int threads, struct error *err)
+{
+    const struct ort_api *api = self->api;
+    enum status status =
+        check(self, "CreateThreadingOptions", api->create_threads(&self->threads), err);
+
+    if (status == STATUS_OK)
+        status = check(self, "SetGlobalIntraOpNumThreads",
+                       api->set_threads_within(self->threads, threads), err);
+    if (status == STATUS_OK)
+        status = check(self, "SetGlobalInterOpNumThreads",
+                       api->set_threads_between(self->threads, 1), err);
+    if (status == STATUS_OK)
+        status = check(self, "CreateEnvWithGlobalThreadPools",
+                       api->create_env(ORT_LOG_WARNING, "assay", self->threads, &self->env), err);
+    if (status == STATUS_OK)
+        status = check(self, "CreateSessionOptions", api->create_options(&self->options), err);
+    if (status == STATUS_OK)
+        status = check(self, "DisablePerSessionThreads", api->share_threads(self->options), err);
+    if (status == STATUS_OK)
+        status = check(self, "SetSessionGraphOptimizationLevel",
+                       api->set_optimisation(self->options, ORT_OPTIMISE_ALL), err);
+    if (status == STATUS_OK)
+        status =
+            check(self, "CreateCpuMemoryInfo",
+                  api->create_memory(ORT_ARENA_ALLOCATOR, ORT_MEMORY_DEFAULT, &self->memory), err);
+    self->base.info.threads = (uint32_t)threads;
+    return status;
+}
+
 static enum status prepare(struct framework *framework, const struct framework_model *model,
                            const struct framework_memory *memory, struct error *err)
 {
     struct onnxruntime *self = self_of(framework);
-    const struct ort_api *api = self->api;
-    const int threads = (int)model->threads;
-    enum status status;
+    struct prepared *made = &self->models[framework->model_count];
+    enum status status = STATUS_OK;
 
     if (model->outputs[0].type != precision_dtype(model->precision) ||
         (model->precision != PRECISION_FP64 && model->precision != PRECISION_FP32))
@@ -104,46 +140,39 @@ static enum status prepare(struct framework *framework, const struct framework_m
                          "ONNX Runtime computes a model in the types that it is written in, on "
                          "processors in fp64 and fp32: not in %s one whose results are in %s",
                          precision_name(model->precision), dtype_name(model->outputs[0].type));
-    status = check(self, "CreateEnv", api->create_env(ORT_LOG_WARNING, "assay", &self->env), err);
-    if (status == STATUS_OK)
-        status = check(self, "CreateSessionOptions", api->create_options(&self->options), err);
-    if (status == STATUS_OK)
-        status = check(self, "SetIntraOpNumThreads",
-                       api->set_threads_within(self->options, threads), err);
-    if (status == STATUS_OK)
-        status =
-            check(self, "SetInterOpNumThreads", api->set_threads_between(self->options, 1), err);
-    if (status == STATUS_OK)
-        status = check(self, "SetSessionGraphOptimizationLevel",
-                       api->set_optimisation(self->options, ORT_OPTIMISE_ALL), err);
+    if (framework->model_count == 0)
+        status = begin(self, (int)model->threads, err);
     if (status == STATUS_OK)
         status = check(self, "CreateSessionFromArray",
-                       api->create_session(self->env, model->onnx, model->length, self->options,
-                                           &self->session),
+                       self->api->create_session(self->env, model->onnx, model->length,
+                                                 self->options, &made->session),
                        err);
     if (status == STATUS_OK)
-        status =
-            check(self, "CreateCpuMemoryInfo",
-                  api->create_memory(ORT_ARENA_ALLOCATOR, ORT_MEMORY_DEFAULT, &self->memory), err);
-    if (status == STATUS_OK)
-        status = bind(self, model->inputs, model->input_count, memory->inputs, &self->inputs, err);
+        status = bind(self, model->inputs, model->input_count, memory->inputs, &made->inputs, err);
     if (status == STATUS_OK)
         status =
-            bind(self, model->outputs, model->output_count, memory->outputs, &self->outputs, err);
-    framework->info.threads = model->threads;
+            bind(self, model->outputs, model->output_count, memory->outputs, &made->outputs, err);
     return status;
 }
 
-static enum status run(struct framework *framework, struct error *err)
+static enum status run(struct framework *framework, size_t model, struct error *err)
 {
     struct onnxruntime *self = self_of(framework);
-    struct bound *in = &self->inputs, *out = &self->outputs;
+    struct prepared *made = &self->models[model];
+    struct bound *in = &made->inputs, *out = &made->outputs;
 
     return check(self, "Run",
-                 self->api->run(self->session, NULL, in->names,
+                 self->api->run(made->session, NULL, in->names,
                                 (const struct ort_value *const *)in->values, in->count, out->names,
                                 out->count, out->values),
                  err);
+}
+
+static void release(const struct ort_api *api, const struct bound *bound)
+{
+    for (size_t i = 0; i < bound->count; i++)
+        if (bound->values[i])
+            api->release_value(bound->values[i]);
 }
 
 static void finish(struct framework *framework)
@@ -153,20 +182,20 @@ static void finish(struct framework *framework)
 
     if (!api)
         return;
-    for (size_t i = 0; i < self->outputs.count; i++)
-        if (self->outputs.values[i])
-            api->release_value(self->outputs.values[i]);
-    for (size_t i = 0; i < self->inputs.count; i++)
-        if (self->inputs.values[i])
-            api->release_value(self->inputs.values[i]);
+    for (size_t i = 0; i < FRAMEWORK_MODELS_MAX; i++) {
+        release(api, &self->models[i].outputs);
+        release(api, &self->models[i].inputs);
+        if (self->models[i].session)
+            api->release_session(self->models[i].session);
+    }
     if (self->memory)
         api->release_memory(self->memory);
-    if (self->session)
-        api->release_session(self->session);
     if (self->options)
         api->release_options(self->options);
     if (self->env)
         api->release_env(self->env);
+    if (self->threads)
+        api->release_threads(self->threads);
 }
 
 const struct framework_ops framework_onnxruntime = {

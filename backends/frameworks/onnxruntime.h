@@ -22,14 +22,14 @@ struct ort_status;
 struct ort_env;
 struct ort_session;
 struct ort_options;
+struct ort_threads;
 struct ort_memory;
 struct ort_value;
 
 struct ort_api {
     void *before_get_error_message[2];
     const char *(*get_error_message)(const struct ort_status *);
-    struct ort_status *(*create_env)(int level, const char *id, struct ort_env **);
-    void *before_create_session[4];
+    void *before_create_session[5];
     struct ort_status *(*create_session)(const struct ort_env *, const void *model, size_t length,
                                          const struct ort_options *, struct ort_session **);
     struct ort_status *(*run)(struct ort_session *, const void *options, const char *const *names,
@@ -39,9 +39,7 @@ struct ort_api {
     struct ort_status *(*create_options)(struct ort_options **);
     void *before_set_optimisation[12];
     struct ort_status *(*set_optimisation)(struct ort_options *, int level);
-    struct ort_status *(*set_threads_within)(struct ort_options *, int);
-    struct ort_status *(*set_threads_between)(struct ort_options *, int);
-    void *before_create_tensor[23];
+    void *before_create_tensor[25];
     struct ort_status *(*create_tensor)(const struct ort_memory *, void *data, size_t bytes,
                                         const int64_t *shape, size_t rank, int type,
                                         struct ort_value **);
@@ -55,6 +53,15 @@ struct ort_api {
     void (*release_value)(struct ort_value *);
     void *before_release_options[3];
     void (*release_options)(struct ort_options *);
+    void *before_create_env[18];
+    struct ort_status *(*create_env)(int level, const char *id, const struct ort_threads *,
+                                     struct ort_env **); /* CreateEnvWithGlobalThreadPools */
+    struct ort_status *(*share_threads)(struct ort_options *);
+    struct ort_status *(*create_threads)(struct ort_threads **);
+    void (*release_threads)(struct ort_threads *);
+    void *before_set_threads_within[24];
+    struct ort_status *(*set_threads_within)(struct ort_threads *, int);
+    struct ort_status *(*set_threads_between)(struct ort_threads *, int);
 };
 
 struct ort_base {

@@ -68,12 +68,17 @@ static const struct dynlib_symbol symbols[] = {
     DYNLIB_REQUIRED(struct functions, ov_model_free),
 };
 
+struct prepared {
+    void *model, *compiled, *request;
+    void *tensors[2 * FRAMEWORK_ARRAYS_MAX]; /* inputs, then outputs */
+    size_t count;
+};
+
 struct openvino {
     struct framework base;
     struct functions api;
-    void *core, *model, *compiled, *request;
-    void *tensors[2 * FRAMEWORK_ARRAYS_MAX]; /* inputs, then outputs */
-    size_t count;
+    void *core;
+    struct prepared models[FRAMEWORK_MODELS_MAX];
 };
 
 static struct openvino *self_of(struct framework *framework)
@@ -118,19 +123,20 @@ static enum status open_library(struct framework *framework, const char *const *
 }
 
 /* What the compiled model says of itself; "" where it has no such property. */
-static void ask(const struct openvino *self, const char *key, char ret[FRAMEWORK_WORD_MAX])
+static void ask(const struct openvino *self, const void *compiled, const char *key,
+                char ret[FRAMEWORK_WORD_MAX])
 {
     char *value = NULL;
 
     ret[0] = '\0';
-    if (self->api.ov_compiled_model_get_property(self->compiled, key, &value) != 0 || !value)
+    if (self->api.ov_compiled_model_get_property(compiled, key, &value) != 0 || !value)
         return;
     snprintf(ret, FRAMEWORK_WORD_MAX, "%s", value);
     self->api.ov_free(value);
 }
 
 static enum status compile(struct openvino *self, const struct framework_model *model,
-                           struct error *err)
+                           struct prepared *made, struct error *err)
 {
     static const char device[] = "CPU", hint[] = "PERFORMANCE_HINT", latency[] = "LATENCY";
     static const char streams[] = "NUM_STREAMS", threads[] = "INFERENCE_NUM_THREADS";
@@ -143,22 +149,22 @@ static enum status compile(struct openvino *self, const struct framework_model *
     snprintf(number, sizeof(number), "%u", model->threads);
     answer =
         model->own_precision
-            ? self->api.ov_core_compile_model(self->core, self->model, device, 6, &self->compiled,
+            ? self->api.ov_core_compile_model(self->core, made->model, device, 6, &made->compiled,
                                               hint, latency, streams, "1", threads, number)
-            : self->api.ov_core_compile_model(self->core, self->model, device, 8, &self->compiled,
+            : self->api.ov_core_compile_model(self->core, made->model, device, 8, &made->compiled,
                                               hint, latency, streams, "1", threads, number,
                                               precision, type);
     status = check(self, "ov_core_compile_model", answer, err);
     if (status != STATUS_OK)
         return status;
-    ask(self, precision, self->base.info.precision);
-    ask(self, threads, said);
+    ask(self, made->compiled, precision, self->base.info.precision);
+    ask(self, made->compiled, threads, said);
     self->base.info.threads = (uint32_t)strtoul(said, NULL, 10);
     return STATUS_OK;
 }
 
 static enum status bind(struct openvino *self, const struct framework_array *array, void *memory,
-                        struct error *err)
+                        struct prepared *made, struct error *err)
 {
     const int type = array->type == DTYPE_BF16  ? OV_BF16
                      : array->type == DTYPE_F32 ? OV_F32
@@ -177,9 +183,9 @@ static enum status bind(struct openvino *self, const struct framework_array *arr
     self->api.ov_shape_free(&shape);
     if (status != STATUS_OK)
         return status;
-    self->tensors[self->count++] = tensor;
+    made->tensors[made->count++] = tensor;
     return check(self, array->name,
-                 self->api.ov_infer_request_set_tensor(self->request, array->name, tensor), err);
+                 self->api.ov_infer_request_set_tensor(made->request, array->name, tensor), err);
 }
 
 static enum status prepare(struct framework *framework, const struct framework_model *model,
@@ -187,30 +193,31 @@ static enum status prepare(struct framework *framework, const struct framework_m
 {
     struct openvino *self = self_of(framework);
     const struct functions *api = &self->api;
+    struct prepared *made = &self->models[framework->model_count];
     enum status status = check(self, "ov_core_read_model_from_memory_buffer",
                                api->ov_core_read_model_from_memory_buffer(
-                                   self->core, model->onnx, model->length, NULL, &self->model),
+                                   self->core, model->onnx, model->length, NULL, &made->model),
                                err);
 
     if (status == STATUS_OK)
-        status = compile(self, model, err);
+        status = compile(self, model, made, err);
     if (status == STATUS_OK)
         status =
             check(self, "ov_compiled_model_create_infer_request",
-                  api->ov_compiled_model_create_infer_request(self->compiled, &self->request), err);
+                  api->ov_compiled_model_create_infer_request(made->compiled, &made->request), err);
     for (size_t i = 0; i < model->input_count && status == STATUS_OK; i++)
-        status = bind(self, &model->inputs[i], memory->inputs[i], err);
+        status = bind(self, &model->inputs[i], memory->inputs[i], made, err);
     for (size_t i = 0; i < model->output_count && status == STATUS_OK; i++)
-        status = bind(self, &model->outputs[i], memory->outputs[i], err);
+        status = bind(self, &model->outputs[i], memory->outputs[i], made, err);
     return status;
 }
 
-static enum status run(struct framework *framework, struct error *err)
+static enum status run(struct framework *framework, size_t model, struct error *err)
 {
     struct openvino *self = self_of(framework);
 
-    return check(self, "ov_infer_request_infer", self->api.ov_infer_request_infer(self->request),
-                 err);
+    return check(self, "ov_infer_request_infer",
+                 self->api.ov_infer_request_infer(self->models[model].request), err);
 }
 
 static void finish(struct framework *framework)
@@ -218,14 +225,18 @@ static void finish(struct framework *framework)
     struct openvino *self = self_of(framework);
     const struct functions *api = &self->api;
 
-    for (size_t i = 0; i < self->count; i++)
-        api->ov_tensor_free(self->tensors[i]);
-    if (self->request)
-        api->ov_infer_request_free(self->request);
-    if (self->compiled)
-        api->ov_compiled_model_free(self->compiled);
-    if (self->model)
-        api->ov_model_free(self->model);
+    for (size_t i = 0; i < FRAMEWORK_MODELS_MAX; i++) {
+        const struct prepared *made = &self->models[i];
+
+        for (size_t t = 0; t < made->count; t++)
+            api->ov_tensor_free(made->tensors[t]);
+        if (made->request)
+            api->ov_infer_request_free(made->request);
+        if (made->compiled)
+            api->ov_compiled_model_free(made->compiled);
+        if (made->model)
+            api->ov_model_free(made->model);
+    }
     if (self->core)
         api->ov_core_free(self->core);
 }

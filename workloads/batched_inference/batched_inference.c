@@ -242,7 +242,7 @@ enum status inference_run(struct inference_instance *instance, const int32_t *in
     if (status == STATUS_OK)
         status = gpt2_instance_mark(gpt2, INFERENCE_UPLOAD, err);
     if (status == STATUS_OK)
-        status = gpt2->model->plan.bare ? framework_run(gpt2->base.work.framework, err)
+        status = gpt2->model->plan.bare ? framework_run(gpt2->base.work.framework, 0, err)
                                         : gpt2_device_forward(gpt2->model, 0, err);
     if (status == STATUS_OK)
         status = gpt2_instance_mark(gpt2, INFERENCE_FORWARD, err);

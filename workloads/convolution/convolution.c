@@ -43,7 +43,7 @@ static enum status run_all(struct convolution_instance *instance, struct error *
     enum status status = STATUS_OK;
 
     if (instance->base.work.framework)
-        return framework_run(instance->base.work.framework, err);
+        return framework_run(instance->base.work.framework, 0, err);
     for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++) {
         const struct convolution_layer *layer = &instance->layers[i];
         const union operands operands = {

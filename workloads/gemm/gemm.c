@@ -51,7 +51,7 @@ static enum status run_all(struct gemm_instance *instance, struct error *err)
     enum status status = STATUS_OK;
 
     if (instance->base.work.framework)
-        return framework_run(instance->base.work.framework, err);
+        return framework_run(instance->base.work.framework, 0, err);
     for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++)
         status = run_layer(instance, &instance->layers[i], err);
     return status;

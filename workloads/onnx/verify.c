@@ -19,7 +19,7 @@ static enum status no_memory(struct error *err)
 
 enum status onnx_iterate(struct workload_instance *base, struct error *err)
 {
-    const enum status status = framework_run(base->work.framework, err);
+    const enum status status = framework_run(base->work.framework, 0, err);
 
     ((struct onnx_instance *)base)->iterations += status == STATUS_OK;
     return status;

@@ -318,12 +318,12 @@ static void free_model(struct model *model)
 
 /* ---- ONNX Runtime: functions by their number in struct OrtApi ---- */
 
-static void *create_nothing(int level, const char *id, void **ret)
+static void *create_env(int level, const char *id, const void *threads, void **ret)
 {
     (void)level;
     (void)id;
     *ret = ret;
-    return NULL;
+    return threads ? NULL : (void *)"no threads";
 }
 
 static void *create_session(const void *env, const void *model, size_t length, const void *options,
@@ -335,7 +335,12 @@ static void *create_session(const void *env, const void *model, size_t length, c
     return NULL;
 }
 
-static void *create_options(void **ret)
+static void *share_threads(void *options)
+{
+    return options ? NULL : (void *)"no options";
+}
+
+static void *create_nothing(void **ret)
 {
     *ret = ret;
     return NULL;
@@ -399,19 +404,20 @@ static const char *message_of(const void *status)
     return status;
 }
 
-static const void *table[131];
+static const void *table[149];
 
 static const void *get_api(uint32_t version)
 {
     table[2] = (const void *)message_of;
-    table[3] = (const void *)create_nothing;
     table[8] = (const void *)create_session;
     table[9] = (const void *)run_session;
-    table[10] = (const void *)create_options;
-    table[23] = table[24] = table[25] = (const void *)set_number;
+    table[10] = table[121] = (const void *)create_nothing;
+    table[23] = table[147] = table[148] = (const void *)set_number;
+    table[119] = (const void *)create_env;
+    table[120] = (const void *)share_threads;
     table[49] = (const void *)create_tensor;
     table[69] = (const void *)create_memory;
-    table[92] = table[93] = table[94] = table[100] = (const void *)release_nothing;
+    table[92] = table[93] = table[94] = table[100] = table[122] = (const void *)release_nothing;
     table[95] = (const void *)release_session;
     table[96] = (const void *)free;
     return version <= 13 ? table : NULL;
