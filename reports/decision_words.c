@@ -304,7 +304,7 @@ static void append_subject(struct text *out, const json_t *body, const json_t *c
                            (long long)json_integer_value(json_object_get(change, "line")),
                            member_text(row, "item"), member_text(row, "kind"));
     } else if (!strcmp(what, "metric")) {
-        text_append_format(out, "the %s of %s",
+        text_append_format(out, "the %s of %s, and its interval,",
                            metric < METRIC_COUNT ? metrics[metric].label
                                                  : member_text(change, "metric"),
                            member_text(change, "option"));
