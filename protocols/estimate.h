@@ -24,7 +24,8 @@
  * trials; intervals at least a tick wide; trials needed with assurance; families of comparisons. 6:
  * ramps, power laws and long memory among the descriptions; `undetermined`; heavy tails by rank.
  * 7: findings of clocks, of preloaded libraries and of files without a package; numbers as in 6.
- * 8: good tokens, intervals of good requests and tokens, energy of good work of servers.
+ * 8: good tokens, intervals of good requests and tokens, energy of good work of servers. What is
+ * said of servers alone has a version of its own since (SERVING_VERSION, `serving.version`).
  */
 #define ESTIMATE_VERSION 8
 
@@ -113,6 +114,11 @@ struct estimate_trial {
     struct estimate_interval mean_ns;
     double median_ns; /* of the same part; NAN: unknown, or bimodal (one of the two levels) */
     double ess;       /* effective sample size of that part */
+    /*
+     * Of a server with limits: requests after the warmup; those outside the limits; those of which
+     * nobody can tell. `requests` 0: not known.
+     */
+    int64_t requests, missed, undecided;
 };
 
 struct estimate {

@@ -25,6 +25,11 @@ static json_t *trials_to_json(const struct estimate *e)
 
         if (t->sequence)
             json_object_set_new(trial, "sequence", json_integer((json_int_t)t->sequence));
+        if (t->requests) {
+            json_object_set_new(trial, "requests", json_integer((json_int_t)t->requests));
+            json_object_set_new(trial, "missed", json_integer((json_int_t)t->missed));
+            json_object_set_new(trial, "undecided", json_integer((json_int_t)t->undecided));
+        }
         json_array_append_new(array, trial);
     }
     return array;
@@ -85,6 +90,9 @@ static void read_trial(const json_t *json, struct estimate_trial *ret)
     ret->mean_ns = read_mean(json);
     ret->median_ns = member_number(json, "median_ns");
     ret->ess = member_number(json, "ess");
+    ret->requests = read_count(json, "requests");
+    ret->missed = read_count(json, "missed");
+    ret->undecided = read_count(json, "undecided");
 }
 
 static bool read_lists(const json_t *json, struct estimate *e)
@@ -163,13 +171,16 @@ static json_t *trial_schema(void)
 {
     return json_pack(
         "{s:s, s:b, s:[s,s,s,s], s:{s:{s:s, s:s}, s:{s:s, s:i}, s:o, s:{s:[s,s], s:i}, s:o, s:o, "
-        "s:o, s:o, s:o}}",
+        "s:o, s:o, s:o, s:{s:s, s:s}, s:{s:s, s:s}, s:{s:s, s:s}}}",
         "type", "object", "additionalProperties", 0, "required", "number", "verdict", "mean_ns",
         "ess", "properties", "sequence", "type", "integer", "description",
         "place in the campaign's order", "number", "type", "integer", "minimum", 1, "verdict",
         verdicts_schema(), "steady_from", "type", "integer", "null", "minimum", 0, "mean_ns",
         number_or_null(), "mean_lo_ns", number_or_null(), "mean_hi_ns", number_or_null(),
-        "median_ns", number_or_null(), "ess", number_or_null());
+        "median_ns", number_or_null(), "ess", number_or_null(), "requests", "type", "integer",
+        "description", "of a server: after the warmup", "missed", "type", "integer", "description",
+        "requests outside the limits", "undecided", "type", "integer", "description",
+        "requests of which nobody can tell");
 }
 
 json_t *estimate_schema(void)

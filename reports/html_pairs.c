@@ -195,7 +195,11 @@ static void append_shares(struct text *out, const struct served_change *change)
         text_append(out, isnan(shares[i]) ? "unknown"
                                           : number_format_digits(100 * shares[i], 3, number));
     }
-    text_append(out, "; the intervals of both, taken for independent.</p>\n");
+    if (change->pairs > 0)
+        text_append_format(out, ", by the differences of %zu pairs with the same arrivals.</p>\n",
+                           change->pairs);
+    else
+        text_append(out, "; the intervals of both, taken for independent.</p>\n");
 }
 
 static void append_certainty(struct text *out, const struct stored_comparison *comparison)

@@ -11,11 +11,12 @@ static void append_figure(struct text *out, enum compare_figure figure,
                           const struct served_figure *f)
 {
     const double scale = figure == COMPARE_ATTAINMENT ? 100 : 1;
-    const double value = !isnan(f->value) ? f->value : !isnan(f->lo) ? f->lo : f->hi;
+    const bool open = figure == COMPARE_CAPACITY && (isnan(f->lo) || isnan(f->hi));
+    const double value = !open ? f->value : isnan(f->hi) ? f->lo : f->hi;
     char number[NUMBER_SIZE];
 
-    if (isnan(f->value))
-        text_append(out, isnan(f->lo) ? "at most " : "at least ");
+    if (open)
+        text_append(out, isnan(f->hi) ? "at least " : "at most ");
     text_append_format(out, "%s %s", number_format_digits(scale * value, 4, number),
                        figure == COMPARE_ATTAINMENT ? "%" : "/s");
 }
@@ -194,8 +195,12 @@ void comparison_view_append_served(struct text *out, const struct stored_compari
                                      : "neither shown to be lower, nor not to be,",
                        100 * change->margin, unit);
     comparison_view_append_change(out, comparison);
-    text_append(out, comparison->paired ? "\n  the intervals of both arms, taken for independent\n"
-                                        : "\n  not paired: drift between the two is not "
-                                          "controlled\n");
+    if (change->pairs > 0)
+        text_append_format(out, "\n  by the differences of %zu pairs with the same arrivals\n",
+                           change->pairs);
+    else
+        text_append(out, comparison->paired
+                             ? "\n  the intervals of both arms, taken for independent\n"
+                             : "\n  not paired: drift between the two is not controlled\n");
     append_figures(out, comparison, arms);
 }

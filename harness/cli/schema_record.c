@@ -340,6 +340,7 @@ static const struct member served_members[] = {
     MEMBER("confidence", shape_number),
     OR_NULL("p_worse", shape_number),
     OR_NULL("p_worse_family", shape_number),
+    {"pairs", &shape_integer, MEMBER_OPTIONAL, "that the change of attainment rests on"},
     {0}};
 static const struct shape served = SHAPE_OBJECT_OF(served_members);
 #define COMPARED_MEMBERS                                                                           \

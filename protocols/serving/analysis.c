@@ -91,7 +91,7 @@ static enum status find_percentiles(const struct analysis *a, enum serving_metri
 {
     size_t count = collect_values(a, metric);
     struct exceedance e;
-    enum status status = exceedance_init(a->values, a->ends, a->count, &e, err);
+    enum status status = exceedance_init(a->values, a->ends, a->count, a->trace, &e, err);
 
     for (size_t q = 0; q < SERVING_PERCENTILES && status == STATUS_OK; q++) {
         struct percentile_result *p = &a->result->percentiles[metric][q];
@@ -100,8 +100,7 @@ static enum status find_percentiles(const struct analysis *a, enum serving_metri
         *p = (struct percentile_result){PERCENTILE_NONE, NAN, NAN, NAN, 0};
         if (count == 0)
             continue;
-        exceedance_quantile(&e, tail, t_quantile(a, exceedance_batches(&e)), &p->value, &p->lo,
-                            &p->hi);
+        exceedance_quantile(&e, tail, t_quantile(a, e.batches), &p->value, &p->lo, &p->hi);
         p->value = or_nan(p->value);
         p->state = isfinite(p->hi) ? PERCENTILE_GIVEN : PERCENTILE_OPEN;
         p->hi = or_nan(p->hi);
@@ -143,37 +142,25 @@ static void collect_scores(const struct analysis *a, bool most)
     }
 }
 
-/* Share that misses and its interval, from the scores; for a trace by t over the trials' shares. */
+/* Share that misses and its interval, from the scores. */
 static enum status share_missed(const struct analysis *a, bool most, double *ret_share,
                                 double *ret_lo, double *ret_hi, struct error *err)
 {
     struct slo_result *slo = &a->result->slo;
-    double squares = 0, half, dispersion;
     struct exceedance e;
+    double dispersion;
     enum status status;
-    size_t from = 0;
 
     collect_scores(a, most);
-    status = exceedance_init(a->values, a->ends, a->count, &e, err);
+    status = exceedance_init(a->values, a->ends, a->count, a->trace, &e, err);
     if (status != STATUS_OK)
         return status;
     dispersion = exceedance_dispersion(&e, 1, ret_share);
     slo->dispersion = fmax(slo->dispersion, dispersion);
     if (e.count > 0)
-        exceedance_interval(*ret_share, fmax((double)e.count / dispersion, 1),
-                            t_quantile(a, exceedance_batches(&e)), ret_lo, ret_hi);
-    for (size_t r = 0; r < a->count && a->trace; r++) {
-        double missed = 0, n = (double)(a->ends[r] - from);
-
-        for (; from < a->ends[r]; from++)
-            missed += a->values[from] > 1;
-        squares += (missed / n - *ret_share) * (missed / n - *ret_share);
-    }
-    if (a->trace && a->count > 1) {
-        half = t_quantile(a, a->count) * sqrt(squares / (double)(a->count - 1) / (double)a->count);
-        *ret_lo = fmax(*ret_share - half, 0);
-        *ret_hi = fmin(*ret_share + half, 1);
-    }
+        exceedance_interval(
+            *ret_share, exceedance_effective((double)e.count, dispersion, e.batches, a->confidence),
+            a->confidence, ret_lo, ret_hi);
     exceedance_finish(&e);
     return STATUS_OK;
 }
@@ -197,7 +184,7 @@ static int64_t early_stopping(double count, double tail)
 /* More requests than so far, that the interval excludes the limit if the share stays as it is. */
 static uint64_t requests_to_decide(const struct analysis *a, double missed, double tail)
 {
-    double apart = fmax(fabs(missed - tail), tail / 10), t = t_quantile(a, 20);
+    double apart = fmax(fabs(missed - tail), tail / 10), t = t_quantile(a, EXCEEDANCE_BATCHES);
 
     return (uint64_t)fmin(t * t * a->result->slo.dispersion * tail * (1 - tail) / (apart * apart),
                           1e15);
@@ -212,7 +199,9 @@ static void judge_limits(const struct analysis *a, double tail)
     double lo, hi;
 
     slo->verdict = SLO_INCONCLUSIVE;
-    exceedance_interval(slo->failures, n, t_quantile(a, 20), &lo, &hi);
+    exceedance_interval(slo->failures,
+                        exceedance_effective(n, 1, EXCEEDANCE_BATCHES, a->confidence),
+                        a->confidence, &lo, &hi);
     if (result->load.verdict != LOAD_DELIVERED) {
         slo->reason = SLO_REASON_LOAD;
     } else if (result->queue.verdict == QUEUE_GROWING) {
@@ -334,12 +323,40 @@ static enum status run(struct analysis *a, struct error *err)
     return status;
 }
 
+/* Without the memory for values. */
+static struct analysis begin(const struct serving_trial *trials, size_t count,
+                             const struct serving_options *options, struct serving_result *result)
+{
+    const bool trace = options->arrivals->process == ARRIVAL_TRACE;
+
+    return (struct analysis){
+        trials,
+        count,
+        options,
+        result,
+        options->confidence > 0 ? options->confidence : 0.95,
+        trace ? NAN : serving_relaxation_s(options->arrivals, options->rate, &options->subject),
+        trace,
+        NULL,
+        NULL};
+}
+
+struct serving_totals serving_trial_totals(const struct serving_trial *trial,
+                                           const struct serving_options *options)
+{
+    const struct analysis a = begin(trial, 1, options, NULL);
+    struct serving_totals totals = {0};
+
+    serving_totals_add(trial, &options->limits, warmup_ns(&a, trial), &totals);
+    return totals;
+}
+
 enum status serving_analyze(const struct serving_trial *trials, size_t count,
                             const struct serving_options *options, struct serving_result *ret,
                             struct error *err)
 {
     struct serving_result result = {.version = SERVING_VERSION, .trials = count};
-    struct analysis a = {trials, count, options, &result};
+    struct analysis a = begin(trials, count, options, &result);
     enum status status = check(trials, count, options, err);
     size_t all = 0;
 
@@ -347,10 +364,6 @@ enum status serving_analyze(const struct serving_trial *trials, size_t count,
         return status;
     for (size_t r = 0; r < count; r++)
         all += trials[r].schedule->count;
-    a.trace = options->arrivals->process == ARRIVAL_TRACE;
-    a.confidence = options->confidence > 0 ? options->confidence : 0.95;
-    a.relaxation_s =
-        a.trace ? NAN : serving_relaxation_s(options->arrivals, options->rate, &options->subject);
     result.rate = arrivals_mean_rate(options->arrivals, options->rate);
     result.confidence = a.confidence;
     a.values = malloc(all * sizeof(*a.values));

@@ -15,7 +15,11 @@
 #include "protocols/serving/plan.h"
 #include "protocols/serving/serving_metrics.h"
 
-#define SERVING_VERSION 1
+/*
+ * 2: exact binomial intervals of shares, where few or nearly all requests miss as well; traces by
+ * the same rule, a trial a batch.
+ */
+#define SERVING_VERSION 2
 #define SERVING_TRIALS_MAX 1024
 
 /* X(constant, id) of each verdict; ids are stored. */
@@ -191,6 +195,10 @@ struct serving_options {
 enum status serving_analyze(const struct serving_trial *trials, size_t count,
                             const struct serving_options *options, struct serving_result *ret,
                             struct error *err);
+
+/* What serving_analyze counts of a trial: its requests after the warmup. */
+struct serving_totals serving_trial_totals(const struct serving_trial *trial,
+                                           const struct serving_options *options);
 
 /* The stored form; NULL when memory is out. NaN is null. */
 json_t *serving_result_to_json(const struct serving_result *result);

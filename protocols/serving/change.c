@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "protocols/serving/exceedance.h"
 #include "protocols/stats/distribution.h"
 
 static bool is_known(const struct served_figure *f)
@@ -27,11 +28,13 @@ static struct served_figure subtract(const struct served_figure *a, const struct
 
 /*
  * By the distance of the margin's edge in standard errors, which the upper half of the interval
- * has. Without a value only on which side of the edge the upper end lies is known.
+ * has; `df` of Student's t, INFINITY for a normal one. Without a value only on which side of the
+ * edge the upper end lies is known.
  */
-static double worse(const struct served_figure *change, double edge, double confidence)
+static double worse(const struct served_figure *change, double edge, double confidence, double df)
 {
-    const double z = normal_quantile(0.5 + confidence / 2), half = change->hi - change->value;
+    const double p = 0.5 + confidence / 2, half = change->hi - change->value;
+    const double off = (change->value - edge) / half;
 
     if (isnan(change->hi))
         return NAN;
@@ -39,7 +42,8 @@ static double worse(const struct served_figure *change, double edge, double conf
         return change->hi < edge ? 0.5 * (1 - confidence) : 1;
     if (half <= 0)
         return change->value < edge ? 0 : 1;
-    return normal_cdf(z * (change->value - edge) / half);
+    return isinf(df) ? normal_cdf(normal_quantile(p) * off)
+                     : student_cdf(student_quantile(p, df) * off, df);
 }
 
 struct served_change served_change_make(enum compare_figure figure, const struct served_figure *a,
@@ -56,10 +60,67 @@ struct served_change served_change_make(enum compare_figure figure, const struct
                                  .confidence = options->confidence,
                                  .p_worse_family = NAN};
 
-    made.p_worse = worse(&made.change, edge, options->confidence);
+    made.p_worse = worse(&made.change, edge, options->confidence, INFINITY);
     if (relative)
         made.change = (struct served_figure){exp(made.change.value), exp(made.change.lo),
                                              exp(made.change.hi)};
+    return made;
+}
+
+/* The share missed of a less that of b, with b's undecided requests missed, or a's. */
+static double difference(const struct served_pair *pair, bool b_missed)
+{
+    const struct served_share *a = &pair->a, *b = &pair->b;
+
+    return (a->missed + (b_missed ? 0 : a->undecided)) / a->requests -
+           (b->missed + (b_missed ? b->undecided : 0)) / b->requests;
+}
+
+static struct served_figure over_pairs(const struct served_pair *pairs, size_t count, bool b_missed,
+                                       double dispersion, double confidence)
+{
+    const double n = (double)count, t = student_quantile(0.5 + confidence / 2, n - 1);
+    double squares = 0, requests = 0, both, variance, effective, half;
+    struct served_figure up = {0}, down = {0}, change;
+
+    for (size_t k = 0; k < count; k++) {
+        const double d = difference(&pairs[k], b_missed);
+
+        up.value += fmax(d, 0) / n;
+        down.value += fmax(-d, 0) / n;
+        squares += d * d;
+        requests += (pairs[k].a.requests + pairs[k].b.requests) / 2;
+    }
+    change.value = up.value - down.value;
+    variance = fmax(squares - n * change.value * change.value, 0) / (n * (n - 1));
+    both = up.value + down.value;
+    effective =
+        both > 0
+            ? requests / fmax(variance * requests / (both - change.value * change.value), 1)
+            : exceedance_effective(requests, fmax(dispersion, 1), EXCEEDANCE_BATCHES, confidence);
+    exceedance_interval(up.value, effective, confidence, &up.lo, &up.hi);
+    exceedance_interval(down.value, effective, confidence, &down.lo, &down.hi);
+    change = subtract(&down, &up);
+    half = t * sqrt(variance);
+    change.lo = fmax(fmin(change.lo, change.value - half), -1);
+    change.hi = fmin(fmax(change.hi, change.value + half), 1);
+    return change;
+}
+
+struct served_change served_change_paired(const struct served_figure *a,
+                                          const struct served_figure *b,
+                                          const struct served_pair *pairs, size_t count,
+                                          double dispersion, const struct compare_options *options)
+{
+    const struct served_figure least =
+        over_pairs(pairs, count, true, dispersion, options->confidence);
+    const struct served_figure most =
+        over_pairs(pairs, count, false, dispersion, options->confidence);
+    struct served_change made = served_change_make(COMPARE_ATTAINMENT, a, b, options);
+
+    made.change = (struct served_figure){(least.value + most.value) / 2, least.lo, most.hi};
+    made.pairs = count;
+    made.p_worse = worse(&made.change, -options->margin, options->confidence, (double)(count - 1));
     return made;
 }
 
@@ -108,8 +169,12 @@ static json_t *figure_json(const struct served_figure *f)
 
 json_t *served_change_to_json(const struct served_change *c)
 {
-    return json_pack("{s:o, s:o, s:o, s:f, s:f, s:o, s:o}", "a", figure_json(&c->a), "b",
-                     figure_json(&c->b), "change", figure_json(&c->change), "margin", c->margin,
-                     "confidence", c->confidence, "p_worse", real_or_null(c->p_worse),
-                     "p_worse_family", real_or_null(c->p_worse_family));
+    json_t *object = json_pack(
+        "{s:o, s:o, s:o, s:f, s:f, s:o, s:o}", "a", figure_json(&c->a), "b", figure_json(&c->b),
+        "change", figure_json(&c->change), "margin", c->margin, "confidence", c->confidence,
+        "p_worse", real_or_null(c->p_worse), "p_worse_family", real_or_null(c->p_worse_family));
+
+    if (object && c->pairs > 0)
+        json_object_set_new(object, "pairs", json_integer((json_int_t)c->pairs));
+    return object;
 }

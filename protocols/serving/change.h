@@ -7,9 +7,19 @@
  * ("Construction of confidence limits about effect measures", Statistics in Medicine 27 (2008)):
  *     lo = change - sqrt((b - b.lo)^2 + (a.hi - a)^2), hi = change + sqrt((b.hi - b)^2 + (a -
  *     a.lo)^2)
- * of attainment on b - a, of capacity on log b - log a. Both are taken for independent; arms that
- * had the same arrivals differ by less. Where one has no value (a capacity of "at least"), the ends
- * themselves are subtracted, b.lo - a.hi and b.hi - a.lo, which is never narrower.
+ * of attainment on b - a, of capacity on log b - log a. Both are taken for independent. Where one
+ * has no value (a capacity of "at least"), the ends themselves are subtracted, b.lo - a.hi and b.hi
+ * - a.lo, which is never narrower.
+ *
+ * Arms that were measured in pairs had the same arrivals, and attainment is compared pair by pair:
+ * Student's t on the differences b - a. Where few of the requests differ it has too little to go
+ * by, and none where no pair does; so each end is at least as far as so few say. With up and down
+ * the means of the parts of the differences above and below 0, in n requests of all pairs, the
+ * change up
+ * - down has the variance of n / D independent requests, D at least 1; the intervals of up and down
+ * are the exact ones of shares of so many (protocols/serving/exceedance.h), put together as above.
+ * Where no pair differs, D is the larger one of both arms' misses: K pairs without a miss show no
+ * more than so many requests do.
  */
 #ifndef ASSAY_PROTOCOLS_SERVING_CHANGE_H
 #define ASSAY_PROTOCOLS_SERVING_CHANGE_H
@@ -25,6 +35,15 @@ struct served_figure {
     double value, lo, hi;
 };
 
+/* Of the requests of a trial after its warmup. */
+struct served_share {
+    double requests, missed, undecided; /* missed for certain; nobody can tell */
+};
+
+struct served_pair {
+    struct served_share a, b;
+};
+
 struct served_change {
     struct served_figure a, b;
     /* Attainment: b - a. Capacity: b / a. An end that is not known is NaN. */
@@ -36,6 +55,7 @@ struct served_change {
     double margin, confidence;
     double p_worse; /* one-sided, of b being lower by no more than the margin; NaN: unknown */
     double p_worse_family; /* adjusted by Holm; NaN: judged alone */
+    size_t pairs;          /* that the change rests on; 0: on the intervals of a and b */
 };
 
 /*
@@ -46,6 +66,16 @@ struct served_change served_change_make(enum compare_figure figure, const struct
                                         const struct served_figure *b,
                                         const struct compare_options *options);
 
+/*
+ * The change of attainment over `count` >= 2 pairs, with its p by Student's t on `count` - 1.
+ * `dispersion` is the larger one of both arms' (slo_result). Undecided requests count against
+ * either end.
+ */
+struct served_change served_change_paired(const struct served_figure *a,
+                                          const struct served_figure *b,
+                                          const struct served_pair *pairs, size_t count,
+                                          double dispersion, const struct compare_options *options);
+
 /* 1: b is no lower than the margin allows; -1: it is surely lower; 0: neither is shown. */
 int served_change_verdict(enum compare_figure figure, const struct served_change *change);
 /* "not_worse", "worse", "inconclusive". */
@@ -55,7 +85,8 @@ const char *served_change_verdict_name(int verdict);
 enum status served_change_family(struct served_change *const *list, size_t count,
                                  struct error *err);
 
-/* New object {a, b, change, margin, confidence, p_worse, p_worse_family}; NaN is null. */
+/* New object {a, b, change, margin, confidence, p_worse, p_worse_family}, and `pairs` where the
+ * change rests on them; NaN is null. */
 json_t *served_change_to_json(const struct served_change *change);
 
 #endif

@@ -4,11 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "protocols/stats/distribution.h"
 #include "protocols/stats/order.h"
 
-enum status exceedance_init(const double *values, const size_t *ends, size_t trials,
+/*
+ * Between whole trials the levels with no more above. In those with more the level of a trial as a
+ * whole shows, and few trials say little of each; that with 0.1 % alone knows too little of
+ * clusters (tests/calibration/SERVING.md).
+ */
+#define WHOLE_TAIL 0.01
+
+enum status exceedance_init(const double *values, const size_t *ends, size_t trials, bool whole,
                             struct exceedance *ret, struct error *err)
 {
+    const size_t each = trials && !whole ? (EXCEEDANCE_BATCHES + trials / 2) / trials : 1;
     size_t count = trials ? ends[trials - 1] : 0;
     double *sorted = malloc(count * sizeof(*sorted) + 1);
 
@@ -17,7 +26,8 @@ enum status exceedance_init(const double *values, const size_t *ends, size_t tri
     if (count > 0)
         memcpy(sorted, values, count * sizeof(*sorted));
     order_sort_real(sorted, count);
-    *ret = (struct exceedance){values, ends, trials, count, sorted};
+    *ret = (struct exceedance){values, ends, trials, count, whole, trials * (each > 0 ? each : 1),
+                               sorted};
     return STATUS_OK;
 }
 
@@ -25,18 +35,6 @@ void exceedance_finish(struct exceedance *e)
 {
     free(e->sorted);
     e->sorted = NULL;
-}
-
-static size_t batches_of_trial(const struct exceedance *e)
-{
-    size_t batches = (EXCEEDANCE_BATCHES + e->trials / 2) / e->trials;
-
-    return batches > 0 ? batches : 1;
-}
-
-size_t exceedance_batches(const struct exceedance *e)
-{
-    return batches_of_trial(e) * e->trials;
 }
 
 /* Index of the first sorted value above `level`. */
@@ -58,7 +56,7 @@ static size_t first_above(const struct exceedance *e, double level)
 /* Batch means at one level; 0 where all or none lie above. */
 static double dispersion_at(const struct exceedance *e, double level, double share)
 {
-    size_t batches = batches_of_trial(e), from = 0, used = 0;
+    size_t batches = e->batches / e->trials, from = 0, used = 0;
     double squares = 0;
 
     if (!(share > 0 && share < 1))
@@ -91,11 +89,12 @@ double exceedance_dispersion(const struct exceedance *e, double level, double *r
     double largest = fmax(1, dispersion_at(e, level, share));
 
     *ret_share = share;
-    for (size_t i = 0; i < sizeof(tails) / sizeof(*tails) && tails[i] > share; i++) {
-        size_t index = (size_t)((1 - tails[i]) * (double)e->count);
-        double other;
+    for (size_t i = 0; i < sizeof(tails) / sizeof(*tails) && tails[i] > fmin(share, 1 - share);
+         i++) {
+        double above = share > 0.5 ? 1 - tails[i] : tails[i], other;
+        size_t index = (size_t)((1 - above) * (double)e->count);
 
-        if (index >= e->count || isinf(e->sorted[index]))
+        if (index >= e->count || isinf(e->sorted[index]) || (e->whole && tails[i] > WHOLE_TAIL))
             continue;
         other = (double)(e->count - first_above(e, e->sorted[index])) / (double)e->count;
         largest = fmax(largest, dispersion_at(e, e->sorted[index], other));
@@ -103,13 +102,24 @@ double exceedance_dispersion(const struct exceedance *e, double level, double *r
     return largest;
 }
 
-void exceedance_interval(double share, double effective, double t, double *ret_lo, double *ret_hi)
+double exceedance_effective(double requests, double dispersion, size_t batches, double confidence)
 {
-    double square = t * t / effective, middle = (share + square / 2) / (1 + square);
-    double half = sqrt(share * (1 - share) * square + square * square / 4) / (1 + square);
+    const double p = 0.5 + confidence / 2;
+    const double few = normal_quantile(p) / student_quantile(p, (double)batches - 1);
 
-    *ret_lo = share > 0 ? fmax(middle - half, 0) : 0;
-    *ret_hi = share < 1 ? fmin(middle + half, 1) : 1;
+    return batches > 1 ? fmax(requests / dispersion, 1) * few * few : NAN;
+}
+
+void exceedance_interval(double share, double effective, double confidence, double *ret_lo,
+                         double *ret_hi)
+{
+    const double p = 0.5 + confidence / 2, above = share * effective;
+
+    *ret_lo = *ret_hi = NAN;
+    if (isnan(effective))
+        return;
+    *ret_lo = share > 0 ? beta_quantile(1 - p, above, effective - above + 1) : 0;
+    *ret_hi = share < 1 ? beta_quantile(p, above + 1, effective - above) : 1;
 }
 
 void exceedance_quantile(const struct exceedance *e, double tail, double t, double *ret_value,

@@ -13,8 +13,9 @@
 /* Result of a trial, by its place in the order. */
 struct arm {
     bool is_b, present;
-    double time_ns;     /* mean or median; NAN: none */
-    const char *reason; /* why there is none; borrowed */
+    double time_ns;            /* mean or median; NAN: none */
+    const char *reason;        /* why there is none; borrowed */
+    struct served_share share; /* of a server; 0 requests: not known */
 };
 
 static enum status no_memory(struct error *err)
@@ -47,20 +48,21 @@ double pairs_trial_time(const struct estimate *estimate, size_t index)
     return trial->mean_ns.has_value ? trial->mean_ns.value : NAN;
 }
 
-/* Time of this planned trial, or NAN and the reason. */
-static double time_of_trial(const struct estimate *estimate, int64_t sequence,
-                            const char **ret_reason)
+/* What a good trial gave: its time, or NAN and the reason; and its requests. */
+static void read_trial(const struct estimate *estimate, int64_t sequence, struct arm *arm)
 {
     for (size_t i = 0; estimate && i < estimate->trial_count; i++) {
-        double time = pairs_trial_time(estimate, i);
+        const struct estimate_trial *trial = &estimate->trials[i];
 
-        if (estimate->trials[i].sequence != sequence)
+        if (trial->sequence != sequence)
             continue;
-        if (isnan(time))
-            *ret_reason = estimate_verdict_label(estimate->trials[i].verdict);
-        return time;
+        arm->time_ns = pairs_trial_time(estimate, i);
+        if (isnan(arm->time_ns))
+            arm->reason = estimate_verdict_label(trial->verdict);
+        arm->share = (struct served_share){(double)trial->requests, (double)trial->missed,
+                                           (double)trial->undecided};
+        return;
     }
-    return NAN;
 }
 
 static int64_t ordinal_at(const json_t *order, size_t i)
@@ -102,8 +104,7 @@ static void fill_arms(const json_t *record, const struct estimate *estimate, con
         arm->reason = json_string_value(json_object_get(trial, "status"));
         arm->time_ns = NAN;
         if (arm->reason && !strcmp(arm->reason, "ok"))
-            arm->time_ns = time_of_trial(
-                estimate, json_integer_value(json_object_get(trial, "sequence")), &arm->reason);
+            read_trial(estimate, json_integer_value(json_object_get(trial, "sequence")), arm);
     }
 }
 
@@ -124,10 +125,15 @@ static enum status join(const struct arm *arms, size_t count, struct pairs *pair
     pairs->planned = count / 2;
     pairs->a = calloc(pairs->planned + 1, sizeof(double));
     pairs->b = calloc(pairs->planned + 1, sizeof(double));
+    pairs->served = calloc(pairs->planned + 1, sizeof(*pairs->served));
     for (size_t k = 0; pairs->a && pairs->b && k < pairs->planned; k++) {
         const struct arm *first = &arms[2 * k], *second = &arms[2 * k + 1];
         const struct arm *bad = !first->present || isnan(first->time_ns) ? first : second;
 
+        if (pairs->served && first->share.requests > 0 && second->share.requests > 0)
+            pairs->served[pairs->served_count++] =
+                first->is_b ? (struct served_pair){second->share, first->share}
+                            : (struct served_pair){first->share, second->share};
         if (bad->present && !isnan(bad->time_ns)) {
             pairs->a[pairs->count] = first->is_b ? second->time_ns : first->time_ns;
             pairs->b[pairs->count++] = first->is_b ? first->time_ns : second->time_ns;
@@ -140,7 +146,7 @@ static enum status join(const struct arm *arms, size_t count, struct pairs *pair
             text_append(&dropped, "not run");
     }
     pairs->dropped = text_steal(&dropped);
-    return pairs->a && pairs->b && pairs->dropped ? STATUS_OK : no_memory(err);
+    return pairs->a && pairs->b && pairs->served && pairs->dropped ? STATUS_OK : no_memory(err);
 }
 
 /* In a plan of arms every cell has what its arm sets, be it nothing. */
@@ -250,6 +256,7 @@ void pairs_finish(struct pairs *pairs)
         return;
     free(pairs->a);
     free(pairs->b);
+    free(pairs->served);
     free(pairs->dropped);
     memset(pairs, 0, sizeof(*pairs));
 }

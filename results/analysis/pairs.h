@@ -15,6 +15,7 @@
 
 #include "harness/core/status.h"
 #include "protocols/estimate.h"
+#include "protocols/serving/change.h"
 #include "results/store/store.h"
 
 struct pairs {
@@ -24,6 +25,9 @@ struct pairs {
     enum estimate_centre centre; /* mean or median of a trial's steady part: the protocol's clause
                                     analysis.compare_by */
     size_t count;
+    struct served_pair *served; /* heap: of servers with limits, the requests of both trials; those
+                                   pairs count whose trials both ended "ok" */
+    size_t served_count;
     size_t planned; /* pairs planned; those that do not count are planned - count */
     char *dropped;  /* heap: why, "pair 3: a drift; pair 7: b crashed", "" when none is */
 };

@@ -274,6 +274,13 @@ static enum status analyse(const struct served *served, const struct served_cell
         status = serving_analyze(served->trials, served->count, &options, &result, err);
     if (status != STATUS_OK)
         return status;
+    for (size_t i = 0; i < served->count && declared->limits.attain > 0; i++) {
+        const struct serving_totals totals = serving_trial_totals(&served->trials[i], &options);
+
+        e->trials[i].requests = (int64_t)totals.requests;
+        e->trials[i].missed = (int64_t)(totals.requests - totals.met - totals.undecided);
+        e->trials[i].undecided = (int64_t)totals.undecided;
+    }
     set_metrics(&result, e);
     add_endpoint_findings(json_object_get(cell->workload, "endpoint"), &e->findings);
     add_findings(&result, &declared->limits, &e->findings);

@@ -91,7 +91,9 @@ enum status serving_capacity_of(struct store *store, const json_t *record,
     return status;
 }
 
-static enum status attainment_of(const json_t *record, struct served_figure *ret, struct error *err)
+/* `dispersion` becomes at least its own, and infinite where its backlog grows. */
+static enum status attainment_of(const json_t *record, struct served_figure *ret,
+                                 double *dispersion, struct error *err)
 {
     struct serving_result result;
     const json_t *serving = json_object_get(json_object_get(record, "estimate"), "serving");
@@ -104,25 +106,29 @@ static enum status attainment_of(const json_t *record, struct served_figure *ret
     if (status != STATUS_OK)
         return status;
     *ret = (struct served_figure){result.slo.attainment, result.slo.lo, result.slo.hi};
-    if (result.slo.reason == SLO_REASON_GROWING)
+    *dispersion = fmax(*dispersion, result.slo.dispersion);
+    if (result.slo.reason == SLO_REASON_GROWING) {
         *ret = (struct served_figure){0, 0, 0};
-    else if (result.slo.verdict == SLO_INCONCLUSIVE && result.slo.reason != SLO_REASON_SHARE)
+        *dispersion = INFINITY;
+    } else if (result.slo.verdict == SLO_INCONCLUSIVE && result.slo.reason != SLO_REASON_SHARE) {
         return error_set(err, STATUS_INVALID,
                          "%s has no interval of its attainment: its load was not delivered, or its "
                          "windows are shorter than planned for (assay show)",
                          member_text(record, "id"));
+    }
     return STATUS_OK;
 }
 
 static enum status figure_of(struct store *store, int64_t cell, enum compare_figure figure,
-                             struct served_figure *ret, int64_t *ret_first, struct error *err)
+                             struct served_figure *ret, double *dispersion, int64_t *ret_first,
+                             struct error *err)
 {
     struct capacity_result capacity;
     json_t *record = NULL;
     enum status status = store_cell_json(store, cell, &record, err);
 
     if (status == STATUS_OK && figure == COMPARE_ATTAINMENT)
-        status = attainment_of(record, ret, err);
+        status = attainment_of(record, ret, dispersion, err);
     else if (status == STATUS_OK)
         status = serving_capacity_of(store, record, &capacity, ret_first, err);
     if (status == STATUS_OK && figure == COMPARE_CAPACITY) {
@@ -137,16 +143,21 @@ static enum status figure_of(struct store *store, int64_t cell, enum compare_fig
 }
 
 enum status serving_change_of(struct store *store, const int64_t cells[2],
+                              const struct served_pair *pairs, size_t count,
                               const struct compare_options *options, struct served_change *ret,
                               int64_t ret_servers[2], struct error *err)
 {
+    const enum compare_figure figure = options->figure;
     struct served_figure a, b;
-    enum status status = figure_of(store, cells[0], options->figure, &a, &ret_servers[0], err);
+    double dispersion = 1;
+    enum status status = figure_of(store, cells[0], figure, &a, &dispersion, &ret_servers[0], err);
 
     if (status == STATUS_OK)
-        status = figure_of(store, cells[1], options->figure, &b, &ret_servers[1], err);
-    if (status == STATUS_OK)
-        *ret = served_change_make(options->figure, &a, &b, options);
+        status = figure_of(store, cells[1], figure, &b, &dispersion, &ret_servers[1], err);
+    if (status == STATUS_OK && figure == COMPARE_ATTAINMENT && count > 1 && isfinite(dispersion))
+        *ret = served_change_paired(&a, &b, pairs, count, dispersion, options);
+    else if (status == STATUS_OK)
+        *ret = served_change_make(figure, &a, &b, options);
     if (status == STATUS_OK && isnan(ret->change.lo) && isnan(ret->change.hi))
         status = error_set(err, STATUS_INVALID,
                            "both are within the limits at every rate, or both at none: declare %s "

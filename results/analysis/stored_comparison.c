@@ -47,7 +47,8 @@ static void compare_served(struct store *store, const struct compare_options *as
 
     options.figure = comparison->figure;
     comparison->has_numbers =
-        serving_change_of(store, comparison->cells, &options, &comparison->change,
+        serving_change_of(store, comparison->cells, comparison->pairs.served,
+                          comparison->pairs.served_count, &options, &comparison->change,
                           comparison->servers, &comparison->why) == STATUS_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "harness/core/canonical.h"
 #include "protocols/comparability.h"
 #include "protocols/estimate.h"
+#include "protocols/serving/analysis.h"
 #include "results/analysis/analysis.h"
 #include "results/analysis/recompute.h"
 #include "results/evidence/verify_internal.h"
@@ -183,6 +184,19 @@ static void tell_other_version(struct verify_findings *findings, const char *key
     json_decref(stored);
 }
 
+/* Of a server: the version of its analysis, which counts by itself; 0: it is of none. */
+static int64_t serving_version(sqlite3_stmt *row)
+{
+    json_t *json = NULL;
+    int64_t version = 0;
+
+    if (canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "estimate", &json,
+                        NULL) == STATUS_OK)
+        version = json_integer_value(json_object_get(json_object_get(json, "serving"), "version"));
+    json_decref(json);
+    return version;
+}
+
 /* Whether the cell has a trial whose facts are withheld, and with them what clocks said. */
 static bool has_withheld_facts(sqlite3 *db, int64_t cell)
 {
@@ -256,6 +270,12 @@ static void check_estimate(struct verify_worker *worker, sqlite3_stmt *row)
                             "its verdict is not the one in its body");
     if (sqlite3_column_int64(row, 2) != ESTIMATE_VERSION)
         tell_other_version(findings, key, row, again);
+    else if (likeness == DIFFERENT && serving_version(row) > 0 &&
+             serving_version(row) != SERVING_VERSION)
+        verify_findings_add(findings, VERIFY_NOTE, VERIFY_ESTIMATE, "estimate", key,
+                            "was made by another version of the analysis of servers: %" PRId64
+                            ", and this is %d",
+                            serving_version(row), SERVING_VERSION);
     else if (likeness == DIFFERENT && status == STATUS_UNAVAILABLE)
         verify_findings_add(findings, VERIFY_NOTE, VERIFY_ESTIMATE, "estimate", key,
                             "cannot be recomputed: %s", err.message);

@@ -7,6 +7,7 @@ import unittest
 import xml.etree.ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import forge  # noqa: E402
 from assay_cli import CliTest  # noqa: E402
 
 VERIFIER = os.path.join(os.path.dirname(__file__), "..", "support", "verify.py")
@@ -105,6 +106,38 @@ class ServingGate(CliTest):
         self.assertIn("9 comparisons recomputed", call.out)
         done = subprocess.run([sys.executable, VERIFIER, self.db], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_arms_compare_pair_by_pair(self):
+        served = self.write("served.yaml", SERVER.replace("rates: [50, 100]", "rates: [50]"))
+        for _ in range(10):  # on a busy machine a trial may be invalid
+            self.new_db()
+            call = self.assay("ab", served, "--protocol", self.write("few.yaml", PROTOCOL), "--device", "null:0", "--a",
+                              "env:ASSAY_TEST_ARM=a", "--b", "env:ASSAY_TEST_ARM=b", "--pairs", "5", "--db", self.db,
+                              "--json")
+            if call.status == 0:
+                break
+        self.assertEqual(call.status, 0, call.err)
+        made = call.json()
+        change = made["served"]["change"]
+        self.assertEqual((made["by"], made["served"]["pairs"]), ("attainment", 5))
+        self.assertLess(change["lo"], change["value"])
+        self.assertGreater(change["hi"], change["value"])
+        campaign = made["a"].split("/")[0]
+        self.assertIn("by the differences of 5 pairs with the same arrivals",
+                      self.assay("compare", campaign, "--db", self.db).out)
+        call = self.assay("verify", self.db)
+        self.assertEqual(call.status, 0, call.out)
+        self.assertIn("1 comparisons recomputed", call.out)
+        done = subprocess.run([sys.executable, VERIFIER, self.db], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        # A change without a width, as two intervals without one would make it, is found by both verifiers.
+        with forge.Forgery(self.db) as forgery:
+            self.assertEqual(forgery.edit("comparison", lambda body: body["body"]["served"]["change"].update(
+                lo=body["body"]["served"]["change"]["value"])), 1)
+            forgery.rewrite()
+        self.assertIn("does not follow from what is stored", self.assay("verify", self.db).out)
+        done = subprocess.run([sys.executable, VERIFIER, self.db], capture_output=True, text=True, check=False)
+        self.assertIn("its change is not that of its results", done.stdout)
 
     def compare(self, quick, slow):
         """Not by the time of a request, whatever was asked for: of one rate, of two campaigns, and in the page."""

@@ -9,6 +9,7 @@ import json
 import re
 
 import verify_decisions
+import verify_served
 
 NUL = re.compile(r"(?<!\\)(\\\\)*\\u0000")
 NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?(e[+-]?[0-9]+)?")
@@ -205,9 +206,10 @@ def verdicts(verifier):
             continue
         if verdict not in possible(kind, body):
             verifier.wrong("comparison", "comparison", number, "its verdict is not the one in its body")
-        if kind in verify_decisions.KINDS and version == verify_decisions.VERSION:
+        judge = verify_decisions if kind in verify_decisions.KINDS else verify_served
+        if version in judge.VERSIONS and (kind in verify_decisions.KINDS or "served" in body):
             look = look or verify_decisions.Results(verifier)
-            figures = verify_decisions.wrong(kind, body, look)
+            figures = judge.wrong(kind, body, look)
             if figures:
                 verifier.wrong("comparison", "comparison", number, figures)
         if [body.get("a"), body.get("b")] != [ids.get(a), ids.get(b)]:

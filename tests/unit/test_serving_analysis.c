@@ -240,12 +240,13 @@ static void test_reasons(void **state)
     finish(&f);
 }
 
-/* Of a trace the share itself counts, with the spread between trials alone. */
+/* Of a trace the share itself counts, with the spread between trials; a trial is one batch. */
 static void test_trace(void **state)
 {
     struct fixture f;
     struct trace trace = {NULL, 2000, {{0}}};
     const struct arrivals arrivals = {.process = ARRIVAL_TRACE, .trace = &trace, .scale = 1};
+    double missed, lo, hi;
 
     (void)state;
     init(&f, 500, 2000);
@@ -263,8 +264,24 @@ static void test_trace(void **state)
     assert_true(isnan(f.result.load.p_gaps));
     assert_int_equal(f.result.queue.verdict, QUEUE_UNDETERMINED);
     assert_int_equal(f.result.totals.requests, 4 * 2000);
-    assert_true(f.result.slo.lo == f.result.slo.hi); /* trials that are all alike */
-    assert_int_equal(f.result.slo.verdict, f.result.slo.lo >= 0.99 ? SLO_MEETS : SLO_MISSES);
+    /* Trials that are all alike tell no less than independent requests, and no more. */
+    missed = 1 - f.result.slo.attainment;
+    exceedance_interval(missed, exceedance_effective(4 * 2000, 1, TRIALS, 0.95), 0.95, &lo, &hi);
+    assert_true(missed > 0 && f.result.slo.dispersion == 1);
+    assert_true(f.result.slo.lo == 1 - hi && f.result.slo.hi == 1 - lo);
+    assert_int_equal(f.result.slo.verdict, lo > 0.01 ? SLO_MISSES : SLO_INCONCLUSIVE);
+    /* None missed, or all: no end is known to be there. */
+    f.options.limits.ns[SERVING_E2E] = 10000000000;
+    analyze(&f);
+    exceedance_interval(0, exceedance_effective(4 * 2000, 1, TRIALS, 0.95), 0.95, &lo, &hi);
+    assert_true(f.result.slo.attainment == 1 && f.result.slo.hi == 1);
+    assert_true(f.result.slo.lo == 1 - hi && hi > 3.7 / (4 * 2000) && hi < 0.01);
+    assert_int_equal(f.result.slo.verdict, SLO_MEETS);
+    f.options.limits.ns[SERVING_E2E] = 1;
+    analyze(&f);
+    assert_true(f.result.slo.attainment == 0 && f.result.slo.lo == 0);
+    assert_true(fabs(f.result.slo.hi - hi) < 1e-12);
+    assert_int_equal(f.result.slo.verdict, SLO_MISSES);
     assert_int_equal(serving_analyze(f.trials, 2, &f.options, &f.result, NULL), STATUS_OK);
     assert_int_equal(f.result.slo.reason, SLO_REASON_TRIALS);
     finish(&f);
@@ -364,26 +381,43 @@ static void test_exceedance(void **state)
     double lo, hi, share, value;
 
     (void)state;
-    /* Wilson's interval of 10 in 100 (Brown, Cai, DasGupta, Statistical Science 16 (2001)). */
-    exceedance_interval(0.1, 100, 1.959964, &lo, &hi);
-    assert_true(fabs(lo - 0.05523) < 1e-5 && fabs(hi - 0.17437) < 1e-5);
-    exceedance_interval(0, 100, 1.959964, &lo, &hi);
-    assert_true(lo == 0 && fabs(hi - 0.036994) < 1e-5);
+    /* Clopper and Pearson's of 10 in 100: 4.90 to 17.62 % (Fisher and Yates, table VIII1). */
+    exceedance_interval(0.1, 100, 0.95, &lo, &hi);
+    assert_true(fabs(lo - 0.049005) < 1e-5 && fabs(hi - 0.176223) < 1e-5);
+    exceedance_interval(0, 100, 0.95, &lo, &hi);
+    assert_true(lo == 0 && fabs(hi - (1 - pow(0.025, 0.01))) < 1e-12);
+    exceedance_interval(1, 100, 0.95, &lo, &hi);
+    assert_true(fabs(lo - pow(0.025, 0.01)) < 1e-12 && hi == 1);
+    /* Less than one miss: not much below it is excluded. */
+    exceedance_interval(0.0001, 50, 0.95, &lo, &hi);
+    assert_true(lo >= 0 && lo < 1e-9 && hi > 0.07 && hi < 0.1);
+    /* Of five batches fewer by t = 2.776; of one batch nothing is known. */
+    assert_true(fabs(exceedance_effective(1000, 10, 5, 0.95) - 100 * pow(1.959964 / 2.776445, 2)) <
+                1e-4);
+    exceedance_interval(0.5, exceedance_effective(1000, 10, 1, 0.95), 0.95, &lo, &hi);
+    assert_true(isnan(lo) && isnan(hi));
     /* Blocks of 200 above, 200 below: in 20 batches of 200 each share is 0 or 1, so that
      * D = 200 * 20 / 19. */
     for (int i = 0; i < COUNT; i++)
         values[i] = i / 200 % 2 ? 2 + i * 1e-6 : i * 1e-6;
-    assert_int_equal(exceedance_init(values, ends, 2, &e, NULL), STATUS_OK);
-    assert_int_equal(exceedance_batches(&e), 20);
+    assert_int_equal(exceedance_init(values, ends, 2, false, &e, NULL), STATUS_OK);
+    assert_int_equal(e.batches, 20);
     assert_true(fabs(exceedance_dispersion(&e, 1, &share) - 200 * 20.0 / 19) < 1e-6);
     assert_true(share == 0.5);
     /* A level that none exceeds takes the dispersion of those below. */
     assert_true(exceedance_dispersion(&e, 9, &share) >= 200 && share == 0);
+    /* And one that all exceed that of those above. */
+    assert_true(exceedance_dispersion(&e, -1, &share) >= 200 && share == 1);
+    exceedance_finish(&e);
+    /* Whole trials are alike. */
+    assert_int_equal(exceedance_init(values, ends, 2, true, &e, NULL), STATUS_OK);
+    assert_int_equal(e.batches, 2);
+    assert_true(exceedance_dispersion(&e, 1, &share) == 1);
     exceedance_finish(&e);
     /* Independent values: D is about 1, and ranks are those of the binomial. */
     for (int i = 0; i < COUNT; i++)
         values[i] = random_unit(random_at(4, 4, (uint64_t)i));
-    assert_int_equal(exceedance_init(values, ends, 2, &e, NULL), STATUS_OK);
+    assert_int_equal(exceedance_init(values, ends, 2, false, &e, NULL), STATUS_OK);
     assert_true(exceedance_dispersion(&e, 0.5, &share) < 2.2);
     exceedance_quantile(&e, 0.1, 1.959964, &value, &lo, &hi);
     assert_true(fabs(value - 0.9) < 0.02 && lo < 0.9 && hi > 0.9 && hi - lo < 0.03);

@@ -9,12 +9,14 @@
 
 #include "protocols/serving/exceedance.h"
 
+/* JASA 22 (1927). */
 static struct served_figure wilson(double share, double n)
 {
-    struct served_figure f = {.value = share};
+    const double square = 1.959963984540054 * 1.959963984540054 / n;
+    const double half = sqrt(share * (1 - share) * square + square * square / 4) / (1 + square);
+    const double middle = (share + square / 2) / (1 + square);
 
-    exceedance_interval(share, n, 1.959963984540054, &f.lo, &f.hi);
-    return f;
+    return (struct served_figure){share, middle - half, middle + half};
 }
 
 static struct compare_options options_of(double margin)
@@ -91,6 +93,97 @@ static void test_capacity_is_a_ratio(void **state)
     assert_int_equal(served_change_verdict(COMPARE_CAPACITY, &c), 0);
 }
 
+static struct served_pair pair_of(double a_missed, double b_missed)
+{
+    return (struct served_pair){{1000, a_missed, 0}, {1000, b_missed, 0}};
+}
+
+static struct served_change change_of(const struct served_pair *pairs, size_t count,
+                                      double dispersion, double margin)
+{
+    const struct served_figure unknown = {NAN, NAN, NAN};
+    const struct compare_options options = options_of(margin);
+
+    return served_change_paired(&unknown, &unknown, pairs, count, dispersion, &options);
+}
+
+/* Where many pairs differ, Student's t on the differences: here 80, -10, 60, -5, 65, 38 too many.
+ */
+static void test_pairs_are_students(void **state)
+{
+    const struct served_pair pairs[] = {pair_of(500, 580), pair_of(460, 450), pair_of(520, 580),
+                                        pair_of(480, 475), pair_of(510, 575)};
+    const double half = 2.776445 * sqrt(1782.5 / 5) / 1000;
+    struct served_change c = change_of(pairs, 5, NAN, 0.01);
+
+    (void)state;
+    assert_int_equal(c.pairs, 5);
+    assert_true(fabs(c.change.value + 0.038) < 1e-12);
+    assert_true(c.change.lo <= -0.038 - half + 1e-9 && c.change.lo > -0.038 - 2 * half);
+    assert_true(c.change.hi >= -0.038 + half - 1e-9 && c.change.hi < -0.038 + 1.5 * half);
+    assert_true(c.change.lo < 0 && c.change.hi > 0);
+    /* With p of Student's t: 0.025 where the upper end is the margin. */
+    c = change_of(pairs, 5, NAN, -c.change.hi);
+    assert_true(fabs(c.p_worse - 0.025) < 1e-9);
+}
+
+/* Few that differ, or none, show no more than so many requests. */
+static void test_pairs_with_few_misses(void **state)
+{
+    struct served_pair pairs[5];
+    struct served_change c;
+    double lo, hi, none, unused, n;
+
+    (void)state;
+    for (int k = 0; k < 5; k++)
+        pairs[k] = pair_of(0, 0);
+    for (int size = 1; size <= 50; size += 49) { /* as if clusters of one, and of 50 */
+        c = change_of(pairs, 5, size, 0.01);
+        exceedance_interval(0, exceedance_effective(5000, size, EXCEEDANCE_BATCHES, 0.95), 0.95,
+                            &unused, &none);
+        assert_true(none > 3.6 * size / 5000);
+        assert_true(c.change.value == 0 && fabs(c.change.hi - none) < 1e-12);
+        assert_true(fabs(c.change.lo + none) < 1e-12);
+        assert_int_equal(served_change_verdict(COMPARE_ATTAINMENT, &c), size == 1);
+    }
+    /* One excursion of 20 requests in 5000 is one event in 250. */
+    pairs[2] = pair_of(0, 20);
+    c = change_of(pairs, 5, 1, 0.01);
+    n = 250 * (1 - 0.004);
+    exceedance_interval(0.004, n, 0.95, &lo, &hi);
+    exceedance_interval(0, n, 0.95, &unused, &none);
+    assert_true(fabs(c.change.value + 0.004) < 1e-12);
+    assert_true(fabs(c.change.lo - (-0.004 - (hi - 0.004))) < 1e-12 && hi > 5.5 / 250);
+    assert_true(fabs(c.change.hi - (-0.004 + hypot(0.004 - lo, none))) < 1e-12);
+    /* All differ by the same: there is no spread, but the requests are counted. */
+    for (int k = 0; k < 5; k++)
+        pairs[k] = pair_of(1, 0);
+    c = change_of(pairs, 5, 1, 0.01);
+    exceedance_interval(0.001, 5000, 0.95, &lo, &hi);
+    exceedance_interval(0, 5000, 0.95, &unused, &none);
+    assert_true(fabs(c.change.lo - (0.001 - hypot(0.001 - lo, none))) < 1e-12);
+    assert_true(c.change.hi >= hi - 1e-12);
+    for (int k = 0; k < 5; k++)
+        pairs[k] = pair_of(1000, 0);
+    c = change_of(pairs, 5, 1, 0.01);
+    assert_true(c.change.value == 1 && c.change.hi == 1 && c.change.lo < 1 && c.change.lo > 0.99);
+}
+
+/* Undecided requests count against either end. */
+static void test_undecided_requests_of_pairs(void **state)
+{
+    struct served_pair pairs[] = {pair_of(10, 11), pair_of(12, 10), pair_of(9, 10)};
+    const struct served_change before = change_of(pairs, 3, 1, 0.01);
+    struct served_change c;
+
+    (void)state;
+    pairs[0].b.undecided = pairs[1].b.undecided = pairs[2].b.undecided = 30;
+    c = change_of(pairs, 3, 1, 0.01);
+    assert_true(fabs(c.change.hi - before.change.hi) < 1e-12);
+    assert_true(c.change.lo < before.change.lo - 0.02);
+    assert_true(fabs(c.change.value - (before.change.value - 0.015)) < 1e-12);
+}
+
 static void test_family_needs_more(void **state)
 {
     const struct served_figure a = {0.99, 0.985, 0.993}, b = {0.97, 0.96, 0.978};
@@ -112,6 +205,9 @@ int main(void)
         cmocka_unit_test(test_difference_of_shares),
         cmocka_unit_test(test_margin_decides),
         cmocka_unit_test(test_capacity_is_a_ratio),
+        cmocka_unit_test(test_pairs_are_students),
+        cmocka_unit_test(test_pairs_with_few_misses),
+        cmocka_unit_test(test_undecided_requests_of_pairs),
         cmocka_unit_test(test_family_needs_more),
     };
 
