@@ -248,8 +248,8 @@ static void append_attainment(struct text *out, struct server *s, size_t number)
         .x = axis_of_rates(),
         .y = plot_axis_new("% of the requests", (struct number_unit){0.01, "%"}, false),
         .curves = curves,
-        .count = isfinite(c->value) ? 3 : 2};
-    char words[96];
+        .count = c->state == CAPACITY_INCONCLUSIVE ? 2 : 3};
+    struct text words;
 
     for (size_t i = 0; i < s->count; ++i) {
         const struct slo_result *slo = &s->results[i].slo;
@@ -267,12 +267,22 @@ static void append_attainment(struct text *out, struct server *s, size_t number)
     curves[0].count = s->count;
     wanted[0] = plot_point_at(s->results[0].rate, s->limits.attain);
     wanted[1] = plot_point_at(s->results[s->count - 1].rate, s->limits.attain);
-    carried = plot_point_at(c->value, s->limits.attain);
-    carried.x_lo = c->lo;
-    carried.x_hi = c->hi;
-    snprintf(words, sizeof(words), "carries %.3g requests/s, %.3g to %.3g", c->value, c->lo, c->hi);
-    carried.title = words;
+    /* Where one side is open, the other end alone. */
+    carried = plot_point_at(c->state == CAPACITY_WITHIN     ? c->value
+                            : c->state == CAPACITY_AT_LEAST ? c->lo
+                                                            : c->hi,
+                            s->limits.attain);
+    carried.x_lo = c->state == CAPACITY_WITHIN ? c->lo : NAN;
+    carried.x_hi = c->state == CAPACITY_WITHIN ? c->hi : NAN;
+    carried.hollow = c->state != CAPACITY_WITHIN;
+    carried.label = c->state == CAPACITY_AT_LEAST  ? "at least"
+                    : c->state == CAPACITY_AT_MOST ? "at most"
+                                                   : NULL;
+    text_init(&words);
+    serving_capacity_words(&words, c, s->results[0].rate, s->results[s->count - 1].rate);
+    carried.title = text_ok(&words) ? words.data : NULL;
     figure(out, &plot, "capacity", number);
+    text_finish(&words);
 }
 
 /*
@@ -376,7 +386,8 @@ void html_serving_pictures(struct text *out, const struct view *view)
         append_latency(out, s, number);
         text_append(out, "</div>\n<p class=\"soft\"><small>Hollow: without an interval, for the "
                          "reason that the result gives. Capacity: where the share crosses the "
-                         "declared one, with its interval. Knee: of the rates measured the one "
+                         "declared one, with its interval; hollow, it is that or more (less): "
+                         "its other side is open. Knee: of the rates measured the one "
                          "with the largest rate / median latency. Results ");
         for (size_t k = 0; k < s->count; ++k) {
             text_append(out, k ? ", <a href=\"#" : "<a href=\"#");

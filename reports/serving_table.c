@@ -139,10 +139,27 @@ static void append_verdict(struct text *out, const struct view_cell *cell)
     }
 }
 
-/*
- * "carries 93 to 110 requests/s within the limits": over the rates of a table, in ascending order.
- * Nothing where too little is known.
- */
+void serving_capacity_words(struct text *out, const struct capacity_result *c, double lowest,
+                            double highest)
+{
+    if (c->state == CAPACITY_WITHIN)
+        text_append_format(out, "It carries %.3g to %.3g requests/s within the limits.", c->lo,
+                           c->hi);
+    else if (c->state == CAPACITY_AT_LEAST)
+        text_append_format(out, "It carries at least %.3g requests/s within the limits; ", c->lo);
+    else if (c->state == CAPACITY_AT_MOST)
+        text_append_format(out, "It carries at most %.3g requests/s within the limits; ", c->hi);
+    if (c->state == CAPACITY_AT_LEAST && c->met >= highest)
+        text_append(out, "no rate was high enough to miss them.");
+    else if (c->state == CAPACITY_AT_LEAST)
+        text_append_format(out, "at up to %.6g/s they are not shown to be missed.", highest);
+    else if (c->state == CAPACITY_AT_MOST && c->missed <= lowest)
+        text_append(out, "no rate was low enough to keep them.");
+    else if (c->state == CAPACITY_AT_MOST)
+        text_append_format(out, "from %.6g/s on they are not shown to be kept.", lowest);
+}
+
+/* Over the rates of a table, in ascending order. */
 static void append_capacity(struct text *out, const struct view *view, size_t index,
                             const char *before_it, const char *after_it)
 {
@@ -173,15 +190,7 @@ static void append_capacity(struct text *out, const struct view *view, size_t in
     if (capacity.state == CAPACITY_INCONCLUSIVE)
         return;
     text_append(out, before_it);
-    if (capacity.state == CAPACITY_WITHIN)
-        text_append_format(out, "It carries %.3g to %.3g requests/s within the limits.",
-                           capacity.lo, capacity.hi);
-    else if (capacity.state == CAPACITY_AT_LEAST)
-        text_append_format(out, "It carries at least %.3g requests/s within the limits.",
-                           capacity.lo);
-    else
-        text_append_format(out, "It carries at most %.3g requests/s within the limits.",
-                           capacity.hi);
+    serving_capacity_words(out, &capacity, results[0].rate, results[count - 1].rate);
     text_append(out, after_it);
 }
 

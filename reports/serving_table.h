@@ -3,11 +3,19 @@
 #define ASSAY_REPORTS_SERVING_TABLE_H
 
 #include "harness/core/text.h"
+#include "protocols/serving/analysis.h"
 #include "reports/view.h"
 
 /* True for a server's cell; `ret_rate` (may be NULL): "8/s". */
 #define SERVING_RATE_SIZE 40
 bool serving_is_cell(const struct view_cell *cell, char ret_rate[SERVING_RATE_SIZE]);
+
+/*
+ * "It carries 93 to 110 requests/s within the limits."; where one side is open, what is known and
+ * what of the rates `lowest` to `highest` leaves it open. Nothing where the rates tell nothing.
+ */
+void serving_capacity_words(struct text *out, const struct capacity_result *capacity, double lowest,
+                            double highest);
 
 /* Nothing where the view has no server. */
 void serving_table_text(struct text *out, const struct view *view);
