@@ -24,6 +24,12 @@ static void measure(const struct settings *settings, struct table *table)
         measure_serving_loads(settings, held_out, 3, table);
     if (quick || strstr("faults", settings->only))
         measure_serving_faults(settings, quick ? 1 : QUEUE_KIND_COUNT, table);
+    if (quick || strstr("rare", settings->only))
+        measure_serving_rare(settings, loads, quick ? 1 : 2, table);
+    if (quick || strstr("traces", settings->only))
+        measure_serving_traces(settings, table);
+    if (quick || strstr("pairs", settings->only))
+        measure_serving_pairs(settings, loads, quick ? 1 : 2, table);
     if (strstr("capacity", settings->only))
         measure_serving_capacity(settings, table);
 }
@@ -60,7 +66,7 @@ int main(int argc, char **argv)
     }
     if (settings.series == 0 || optind < argc) {
         fputs("usage: calibration_serving [--seed N] [--series N] [--parts DIR] [--strict] "
-              "[--only loads|held-out|faults|capacity|short]\n",
+              "[--only loads|held-out|faults|rare|traces|pairs|capacity|short]\n",
               stderr);
         return 2;
     }

@@ -14,6 +14,20 @@ void measure_serving_loads(const struct settings *settings, const double *loads,
  */
 void measure_serving_faults(const struct settings *settings, size_t servers, struct table *table);
 
+/*
+ * Limits that 0, 0.01, 0.1, 99.9 or all % of the requests miss, in windows as planned for 1 %; at
+ * the first of the loads in windows four times as long, too.
+ */
+void measure_serving_rare(const struct settings *settings, const double *loads, size_t count,
+                          struct table *table);
+
+/* Trials of one trace, whose truth is the share missed in a thousand other trials of it. */
+void measure_serving_traces(const struct settings *settings, struct table *table);
+
+/* Attainment of two servers that had the same arrivals, in ten pairs; at the first load in five. */
+void measure_serving_pairs(const struct settings *settings, const double *loads, size_t count,
+                           struct table *table);
+
 /* Capacity over a grid of rates. */
 void measure_serving_capacity(const struct settings *settings, struct table *table);
 

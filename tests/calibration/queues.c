@@ -47,7 +47,7 @@ static double draw_service(enum queue_kind kind, struct random *random)
 
 static double slowed(const struct queue_fault *fault, size_t i, size_t count)
 {
-    return i >= count / 2 ? 1 + fault->slower : 1;
+    return (1 + fault->longer) * (i >= count / 2 ? 1 + fault->slower : 1);
 }
 
 static void serve_singly(enum queue_kind kind, const struct schedule *s,

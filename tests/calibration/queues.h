@@ -24,6 +24,7 @@ struct queue_fault {
     double slower; /* from half of the requests on, services take 1 + slower times as long */
     double stall;  /* the server stops for good after this share of the window; 0: never */
     double lag_s, lag_share; /* so many requests are sent so late, one after the other */
+    double longer;           /* all services take 1 + longer times as long */
 };
 
 /*
