@@ -6,7 +6,9 @@
 M/M/1 and M/D/1: the mean and p90 of the time from the scheduled moment, and the share of requests within the
 exact p90, which is 0.9. Each row is one campaign of five trials, as long as the plan asks for (100 relaxation
 times). What the machine adds is in the figures: `late` and a mean above theory are its doing where processors are
-taken away. Exit status 1: a row's interval does not cover, and its load was delivered.
+taken away. A campaign is a row; after them, of each case, the campaigns whose load was delivered and how many of the
+intervals that they gave cover. Exit status 1: of all of these intervals so few cover that a share of 93.5 % explains it
+in less than one of a thousand cases.
 """
 
 import argparse
@@ -22,6 +24,8 @@ from decimal import Decimal, getcontext
 ASSAY = os.path.abspath(os.environ.get("ASSAY", "assay"))
 TRIALS = 5
 SHARE = 0.9
+PROMISED = 0.935
+QUEUES = {"exponential": "M/M/1", "deterministic": "M/D/1"}
 WORKLOAD = """workload: queue
 version: 1
 kind: synthetic
@@ -103,8 +107,8 @@ def row(found):
     said = [words[covers(measured, p90)], words[covers(slo, SHARE)]]
     spread = lambda i, unit: "-" if i["lo"] is None or i["hi"] is None else \
         f"{i['lo'] / unit:.3g} to {i['hi'] / unit:.3g}"  # noqa: E731
-    queue = {"exponential": "M/M/1", "deterministic": "M/D/1"}[found["law"]]
-    print(f"| {queue}, load {found['load']:g}, {TRIALS} x {found['requests']} requests | {found['mean'][0] / 1e6:.3f} |"
+    print(f"| {QUEUES[found['law']]}, load {found['load']:g}, {TRIALS} x {found['requests']} requests |"
+          f" {found['mean'][0] / 1e6:.3f} |"
           f" {found['mean'][1] / 1e6:.3f} | {p90 / 1e6:.3f} | {measured['value'] / 1e6:.3f} ({spread(measured, 1e6)})"
           f" {said[0]} | {slo['attainment']:.4f} ({spread(slo, 1)}) {said[1]} | {found['delivered']},"
           f" {found['queue']} | {found['lag'] / 1e3:.3g} |", flush=True)
@@ -112,12 +116,15 @@ def row(found):
 
 
 def count(rows):
-    """Of the campaigns whose load was delivered: how many intervals cover, of those that were given."""
+    """(covered, given) of p90 and attainment, of the campaigns whose load was delivered; and their number."""
     delivered = [said for verdict, said in rows if verdict == "delivered"]
     given = [[one[i] for one in delivered if one[i] != "refused"] for i in range(2)]
-    return "; ".join(f"{label} {sum(one == 'covers' for one in words)} of {len(words)}"
-                     for label, words in zip(("p90 covered in", "attainment in"), given)) + \
-        f"; load delivered in {len(delivered)} of {len(rows)}"
+    return [(sum(one == "covers" for one in words), len(words)) for words in given], len(delivered)
+
+
+def explained(covered, given):
+    """Whether so few of the intervals are chance, if 93.5 % cover."""
+    return sum(math.comb(given, k) * PROMISED ** k * (1 - PROMISED) ** (given - k) for k in range(covered + 1)) > 0.001
 
 
 def main():
@@ -129,7 +136,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=1, help="campaigns of each row, with arrivals of their own")
     options = parser.parse_args()
     getcontext().prec = 80
-    counts, good = [], True
+    counts = []
     print("| case | mean by theory, ms | measured | p90 by theory, ms | measured | within the exact p90 | verdicts |"
           " lag p99.9, us |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
@@ -137,10 +144,14 @@ def main():
             for load in options.loads.split(","):
                 rows = [row(measure(law, float(load), round(options.service * 1e6), folder, options.relaxations,
                                     str(number))) for number in range(options.repeats)]
-                good &= not any(delivered == "delivered" and "**does not cover**" in said for delivered, said in rows)
-                counts.append(f"{law}, load {load}: {count(rows)}")
-    print("", *counts, sep="\n")
-    return 0 if good else 1
+                counts.append((f"{QUEUES[law]}, load {load}", len(rows), *count(rows)))
+    counts.append(("all of these", sum(one[1] for one in counts),
+                   [tuple(sum(one[2][i][k] for one in counts) for k in range(2)) for i in range(2)],
+                   sum(one[3] for one in counts)))
+    print("\n| case | campaigns | load delivered | attainment covers | p90 covers |\n| --- | --- | --- | --- | --- |")
+    for case, campaigns, (p90, attainment), delivered in counts:
+        print(f"| {case} | {campaigns} | {delivered} | {attainment[0]} of {attainment[1]} | {p90[0]} of {p90[1]} |")
+    return 0 if all(explained(*one) for one in counts[-1][2]) else 1
 
 
 if __name__ == "__main__":
