@@ -125,19 +125,9 @@ def model():
     return db
 
 
-def bound(value):
-    """A member as a statement of projection.sql is given it."""
-    if isinstance(value, dict) and len(value) == 1:
-        (name, digest), = value.items()
-        if name in ("record", "blob", "withheld") and re.fullmatch("[0-9a-f]{64}", str(digest)):
-            return "(withheld)" if name == "withheld" else bytes.fromhex(digest)
-    if isinstance(value, verify_body.Number):
-        return int(value) if re.fullmatch("-?[0-9]+", value) else float(value)
-    return verify_body.canonical(value) if isinstance(value, (dict, list)) else value
-
-
 def elements(value):
     """An element for each run of a statement, as its parameters."""
+    bound = verify_body.bound
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in pairs:
         parts = item.items() if isinstance(item, dict) else ()
@@ -153,8 +143,7 @@ class Projection:
     def add(self, number, record):
         """Enters a record as row `number`; ValueError: it is none that can be here."""
         about = {record.digest} if record.type == "campaign" else set()
-        body = verify_body.spelled(record.body)
-        for name, digest in verify_body.references(body):
+        for name, digest in verify_body.refers_to(record.body):
             if name == "record":
                 if digest not in self.rows:
                     raise ValueError("refers to a record that is not here before it")
@@ -164,10 +153,10 @@ class Projection:
                         (number, record.log, record.leaf, record.type, record.digest))
         self.db.executemany("INSERT INTO about VALUES (?, ?)", [(self.rows[d], number) for d in about])
         before = self.db.total_changes
-        members = {"_record": number, **{name: bound(value) for name, value in body.items()}}
+        given, body = {"_record": number, **verify_body.given(record.body)}, verify_body.spelled(record.body)
         for statement, each, names in projection().get(record.type, ()):
             for element in elements(body.get(each)) if each else ({},):
-                self.db.execute(statement, {name: {**members, **element}.get(name) for name in names})
+                self.db.execute(statement, {name: {**given, **element}.get(name) for name in names})
         if record.type in projection() and record.type not in verify_body.SHARED and \
                 self.db.total_changes == before:
             raise ValueError("is of something that is not here")
@@ -350,7 +339,7 @@ class Verifier:
                     self.wrong("row", "record", record.key, "what came with it was something else")
                 came = [] if record.log == 1 else came
                 came += [(record.body, record.salt)] * (record.log != 1)
-                for name, digest in verify_body.references(verify_body.spelled(record.body)):
+                for name, digest in verify_body.refers_to(record.body):
                     if name == "blob":
                         self.wanted[digest] = self.wanted.get(digest) or record.log == 1
             except (sqlite3.Error, ValueError, RecursionError, AttributeError) as error:
