@@ -313,17 +313,19 @@ struct named {
     struct record_span type, uid;
 };
 
-static enum status name_record(void *context, struct record_span name, struct record_span value,
-                               struct error *err)
+static struct named name_record(struct record_span record)
 {
-    struct named *named = context;
+    struct record_walk walk = record_walk_begin(record);
+    struct record_span name, value;
+    struct named named = {0};
 
-    (void)err;
-    if (name.length == 4 && !memcmp(name.bytes, "type", 4))
-        named->type = value;
-    if (name.length == 3 && !memcmp(name.bytes, "uid", 3))
-        named->uid = value;
-    return STATUS_OK;
+    while (walk.is_object && record_walk_next(&walk, &name, &value)) {
+        if (name.length == 4 && !memcmp(name.bytes, "type", 4))
+            named.type = value;
+        if (name.length == 3 && !memcmp(name.bytes, "uid", 3))
+            named.uid = value;
+    }
+    return named;
 }
 
 static const struct record_type *type_of(struct record_span type)
@@ -340,8 +342,7 @@ static enum status take_record(struct importer *importer, const struct bundle_he
 {
     const json_t *number = json_object_get(line->json, "leaf");
     const int64_t leaf = json_integer_value(number);
-    struct named named = {0};
-    const struct record_visitor visitor = {.context = &named, .top = name_record};
+    const struct named named = name_record((struct record_span){line->record, line->record_length});
     const struct record_type *type;
     enum status status = STATUS_OK;
 
@@ -350,7 +351,6 @@ static enum status take_record(struct importer *importer, const struct bundle_he
         return bad_line(importer, line, err, "is not a line that bundles have");
     if (leaf <= importer->last_leaf || leaf >= head->size)
         return bad_line(importer, line, err, "its record is not in the order of the log");
-    record_scan(NULL, line->record, line->record_length, &visitor, NULL);
     type = type_of(named.type);
     if (!type)
         return bad_line(importer, line, err,

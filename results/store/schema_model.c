@@ -10,8 +10,7 @@
 
 #define NAME_MAX_SHOWN 80 /* bytes of a foreign name in a message */
 
-/* An empty database of the newest schema, as make_schema wrote it. */
-static int open_image(sqlite3 **ret)
+int schema_image_open(sqlite3 **ret)
 {
     unsigned char *bytes = sqlite3_malloc64(schema_image_size);
     const unsigned char *from = schema_image_bytes;
@@ -27,14 +26,15 @@ static int open_image(sqlite3 **ret)
         from += piece->length;
     }
     return sqlite3_deserialize(*ret, "main", bytes, (sqlite3_int64)schema_image_size,
-                               (sqlite3_int64)schema_image_size, SQLITE_DESERIALIZE_FREEONCLOSE);
+                               (sqlite3_int64)schema_image_size,
+                               SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE);
 }
 
 /* Its pages, into an empty database. */
 static int copy_image(sqlite3 *db)
 {
     sqlite3 *image = NULL;
-    int rc = open_image(&image);
+    int rc = schema_image_open(&image);
     sqlite3_backup *backup =
         rc == SQLITE_OK ? sqlite3_backup_init(db, "main", image, "main") : NULL;
 

@@ -32,6 +32,12 @@ extern const unsigned char schema_image_bytes[];
 extern const size_t schema_image_size;
 
 /*
+ * An empty database of the newest schema in memory, which is slower than others there where much is
+ * entered. SQLite's result code; the caller closes it, whatever that is.
+ */
+int schema_image_open(sqlite3 **ret);
+
+/*
  * An empty database in memory of schema version `version`, as schema_script_run makes it; the
  * caller closes it. NO_MEMORY, INTERNAL.
  */

@@ -174,14 +174,15 @@ static enum status migrate(struct store *store, const struct embed_file *migrati
  */
 static enum status fill(struct store *store, struct error *err)
 {
-    int version, rc = SQLITE_OK;
-    const struct embed_file *scripts = store_migrations(&version);
     struct store *made = calloc(1, sizeof(*made));
+    int version, rc = made ? schema_image_open(&made->db) : SQLITE_NOMEM;
     sqlite3_backup *backup = NULL;
     struct stat st;
-    enum status status = made ? schema_model_create(scripts, version, &made->db, err)
-                              : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    enum status status = STATUS_OK;
 
+    store_migrations(&version);
+    if (rc != SQLITE_OK)
+        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
     if (status == STATUS_OK) {
         made->path = store->path;
         status = begin_log(made, err);
