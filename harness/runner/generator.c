@@ -16,9 +16,14 @@
 #define LEAD_NS INT64_C(5000000) /* from generator_begin to the window's start */
 #define READY_NS INT64_C(10000000000)
 #define POLL_NS INT64_C(200000) /* between looks at a state that is not timed */
-#define SPIN_NS INT64_C(60000)  /* before a request's time, spent in watching the clock */
-#define SPIN_SHARED_NS INT64_C(20000)
-#define NAP_NS INT64_C(10000000) /* longest sleep: a pause may end meanwhile */
+/*
+ * Before a request's time, spent in watching the clock: a third of the mean gap within these
+ * bounds. An idle processor wakes late, in a virtual machine now and then by hundreds of us.
+ */
+#define SPIN_LEAST_NS INT64_C(60000)
+#define SPIN_MOST_NS INT64_C(1000000)
+#define SPIN_SHARED_NS INT64_C(20000) /* of a processor that others want */
+#define NAP_NS INT64_C(10000000)      /* longest sleep: a pause may end meanwhile */
 
 enum state { STATE_START, STATE_BEGIN, STATE_READY, STATE_DONE };
 
@@ -29,6 +34,7 @@ struct shared {
     LINE _Atomic int state;
     int processor;                /* -1: none of its own */
     int64_t start_ns;             /* CLOCK_MONOTONIC of the window's zero */
+    int64_t spin_ns;              /* valid once READY */
     bool fifo, locked;            /* what the kernel granted; valid once READY */
     LINE _Atomic uint64_t pauses; /* odd: the clock stands still */
     _Atomic int64_t paused_ns;    /* of the pauses that are over */
@@ -67,7 +73,7 @@ static int64_t running_now(const struct shared *shared)
         int64_t now;
 
         if (pauses & 1) {
-            clock_sleep_until_ns(clock_monotonic_ns() + SPIN_NS);
+            clock_sleep_until_ns(clock_monotonic_ns() + SPIN_LEAST_NS);
             continue;
         }
         now = clock_monotonic_ns() - shared->start_ns -
@@ -80,7 +86,7 @@ static int64_t running_now(const struct shared *shared)
 
 static int64_t wait_until(const struct shared *shared, int64_t at_ns)
 {
-    const int64_t spin_ns = shared->processor >= 0 ? SPIN_NS : SPIN_SHARED_NS;
+    const int64_t spin_ns = shared->spin_ns;
 
     for (;;) {
         const int64_t now = running_now(shared), left = at_ns - now;
@@ -129,11 +135,17 @@ static void set_up(const struct generator *generator)
         if (sched_setaffinity(0, sizeof(set), &set) != 0)
             shared->processor = -1;
     }
+    shared->spin_ns = mean_gap_ns / 3 < SPIN_LEAST_NS  ? SPIN_LEAST_NS
+                      : mean_gap_ns / 3 > SPIN_MOST_NS ? SPIN_MOST_NS
+                                                       : mean_gap_ns / 3;
+    if (shared->processor < 0)
+        shared->spin_ns = SPIN_SHARED_NS;
     /*
      * Past other programs, where that is allowed and where it sleeps for most of the time: one that
      * runs without a rest is stopped for 50 ms each second (sched_rt_runtime_us).
      */
-    shared->fifo = mean_gap_ns >= 3 * SPIN_NS && sched_setscheduler(0, SCHED_FIFO, &first) == 0;
+    shared->fifo =
+        mean_gap_ns >= 3 * SPIN_LEAST_NS && sched_setscheduler(0, SCHED_FIFO, &first) == 0;
 }
 
 static _Noreturn void run_process(struct generator *generator, pid_t parent)
