@@ -80,7 +80,7 @@ static void test_full_ring(void **state)
 /* Nothing is sent while the clock stands still, and all of the rest afterwards. */
 static void test_pause(void **state)
 {
-    struct schedule schedule = planned(1000000);
+    struct schedule schedule = planned(10000000);
     struct generator *generator = started(&schedule, COUNT);
     uint32_t before;
     int64_t at_ns;
