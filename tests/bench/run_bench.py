@@ -52,7 +52,8 @@ def run(command, **kwargs):
 
 
 def verdict(name, met, text):
-    print(f"{name:<8} {'met   ' if met else 'MISSED'} {text}", flush=True)
+    """`met` None: it cannot be shown here."""
+    print(f"{name:<8} {'met   ' if met else 'UNSHOWN' if met is None else 'MISSED'} {text}", flush=True)
     return met
 
 
@@ -324,16 +325,22 @@ def generator(options):
 
 
 def send(options, label, is_goal):
-    met = True
-    for rate, seconds in ((1, 20), (10, 20), (100, 20), (1000, 20), (5000, 20)):
-        words = run([options.tools / "bench_generator", rate, seconds]).split()
+    """False: a goal is missed; None: a bare clock there is late by more than the goal, which says nothing of ours."""
+    verdicts = []
+    for rate, seconds in ((1, 40), (10, 20), (100, 20), (1000, 20), (5000, 20)):
+        words = run([options.tools / "bench_generator", rate, seconds, 10]).split()
         lag, added, bare = ([int(word) / 1000 for word in words[first:first + 4]] for first in (2, 6, 10))
-        met &= verdict(label, not is_goal or (lag[2] <= 20 and added[0] <= 1),
-                       f"{rate}/s: late by {lag[0]:.2f}, {lag[1]:.2f}, {lag[2]:.2f}, {lag[3]:.1f} us (p50, p99, p99.9, "
-                       f"maximum; goal: p99.9 at most 20), adds {added[0]:.2f} us (p50; goal: at most 1), "
-                       f"p99.9 {added[2]:.2f}; a bare reading of the clock there: {bare[0]:.2f}, {bare[1]:.2f}, "
-                       f"{bare[2]:.2f}, {bare[3]:.1f}; processor {words[14]}, {words[15]}")
-    return met
+        met = None if lag[2] > 20 and bare[2] > 20 else lag[2] <= 20
+        met = met if added[0] <= 1 else False
+        verdicts.append(met if is_goal else True)
+        why = "" if verdicts[-1] is not None else " (the goal cannot be shown on this machine: the bare clock is later than 20 us)"
+        verdict(label, verdicts[-1],
+                f"{rate}/s: late by {lag[0]:.2f}, {lag[1]:.2f}, {lag[2]:.2f}, {lag[3]:.1f} us (p50, p99, p99.9, "
+                f"maximum; goal: p99.9 at most 20), adds {added[0]:.2f} us (p50; goal: at most 1), "
+                f"p99.9 {added[2]:.2f}; a bare reading of the clock there, in turns: {bare[0]:.2f}, {bare[1]:.2f}, "
+                f"{bare[2]:.2f}, {bare[3]:.1f}{why}; processor {words[14]}, {words[15]}; taken by the hypervisor: "
+                f"{words[16]} ms while sending, {words[17]} ms while reading the clock")
+    return False if False in verdicts else None if None in verdicts else True
 
 
 def memory(options):
@@ -562,7 +569,7 @@ def main():
     options = parser.parse_args()
     print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.2f} at the start")
     met = [measures[name](options) for name in options.names or measures]
-    return 0 if all(met) else 1
+    return 1 if False in met else 2 if None in met else 0
 
 
 if __name__ == "__main__":
