@@ -28,6 +28,19 @@ model: {layers: 2, heads: 2, width: 32, context: 16, vocabulary: 96, mlp_ratio: 
 sequence_length: 16
 data: {source: markov, successors: 4}
 """
+# 11 positions, in blocks that make room for one more than the model embeds.
+TOKENS = """workload: tokens
+version: 1
+kind: generation
+description: a little transformer makes tokens
+precisions: [fp32, bf16, int8]
+batches: [1, 3]
+scenario: %s
+model: {layers: 2, heads: 2, width: 32, context: 11, vocabulary: 96, mlp_ratio: 4}
+generation: {prompt: 5, output: 6, page: 4, measure: %s}
+data: {source: markov, successors: 4}
+verify: {sequences: 3}
+"""
 HEAD = """workload: {0}
 version: 1
 kind: {1}
@@ -118,6 +131,65 @@ class Frameworks(CliTest):
                 if precision == "bf16":
                     self.assertGreater(error, 1e-3)
 
+    def test_tokens(self):
+        """Of requests, prefills and steps, in closed loops, each compared with fp64 before, in and after the window."""
+        self.FAST = CliTest.FAST + "spot_checks: {count: 1, least: 1, time: 10ms}\n"
+        for measure, scenario in (("request", "single_stream"), ("prefill", "offline"), ("decode", "offline")):
+            self.model = self.write("tokens.yaml", TOKENS % (scenario, measure))
+            for name, precisions in (("onnxruntime", {"fp32"}), ("openvino", {"fp32", "bf16"})):
+                call = self.measure(name)
+                if WHEELS and "reports f32" in call.err:
+                    self.skipTest("this processor has no bf16")
+                self.assertEqual(call.status, 0, call.err)
+                self.assertEqual({row["precision"] for row in call.json()["results"]}, precisions)
+                self.assertEqual(self.assay("verify", self.db).status, 0)
+                for facts, in self.query("SELECT facts ->> '$.framework.name' FROM trial_end"):
+                    self.assertEqual(facts, name)
+                checks = self.query("SELECT DISTINCT phase, output FROM verification")
+                for phase in ("verify_before", "spot_check", "verify_after"):
+                    self.assertIn((phase, "tokens.greedy"), checks)
+                for precision, error in self.query(
+                        "SELECT c.precision, max(v.error) FROM verification v JOIN trial t ON t.id = v.trial JOIN cell c"
+                        " ON c.id = t.cell WHERE v.output = 'logits.last' GROUP BY 1"):
+                    self.assertLess(error, 1e-5 if precision == "fp32" else 0.1)
+                    if precision == "bf16":
+                        self.assertGreater(error, 1e-3)
+
+    def test_tokens_that_are_wrong(self):
+        """Logits of another precision, or of a step that was not made, have their reason."""
+        self.FAST = CliTest.FAST.replace("trials: 2", "trials: 1")
+        for measure in ("request", "decode"):
+            self.model = self.write("tokens.yaml", TOKENS % ("single_stream", measure))
+            call = self.measure("openvino", "--precision", "fp32", mode=",mode=own_precision")
+            if not WHEELS or call.status != 0:
+                self.assertEqual(call.status, 1, call.err)
+                self.ended("check_failed", "logits.")
+            if WHEELS:
+                continue
+            for name, told, status, word in (
+                    ("onnxruntime", "wrong", "check_failed", "logits."),
+                    ("onnxruntime", "skips", "check_failed", "logits."),
+                    ("openvino", "skips", "check_failed", "logits."),
+                    ("openvino", "tires", "check_failed", "logits."),
+                    ("openvino", "narrow", "check_failed", "logits."),
+                    ("openvino", "bf16", "unsupported", "was told to compute in f32 and reports bf16"),
+                    ("onnxruntime", "fails", "device", "told to fail")):
+                with self.subTest(measure=measure, told=told):
+                    self.assertEqual(self.measure(name, "--precision", "fp32", "--batch", "3", STAND_IN=told).status, 1)
+                    self.ended(status, word)
+                    passed = self.query("SELECT min(passed) FROM verification WHERE phase = 'verify_before'")
+                    self.assertEqual(told == "tires", passed == [(1,)], told)
+
+    def test_tokens_that_are_not_made(self):
+        """A server's requests join and leave between steps, which the models here have no shape for."""
+        self.model = self.write("tokens.yaml", TOKENS % ("single_stream", "request"))
+        self.assertIn("runs none of it in that precision", self.measure("openvino", "--precision", "int8").err)
+        self.new_db()
+        call = self.assay("run", "gpt2_tiny_generation_server", "--worker", self.names["onnxruntime"], "--precision",
+                          "fp32", "--protocol", "serving_look", "--db", self.db)
+        self.assertEqual(call.status, 1, call.out)
+        self.ended("unsupported", "frameworks make tokens in closed loops")
+
     def take(self, name):
         """The model is now that of LAYERS; its kind, and what its outputs are called."""
         kind, output, text = LAYERS[name]
@@ -188,8 +260,10 @@ class Frameworks(CliTest):
 
     def test_arms(self):
         """Frameworks against each other and against assay: put down to the worker, each package by name."""
-        for a, b in (("onnxruntime", "openvino"), ("assay", "openvino")):
-            call = self.assay("ab", self.model, "--a", f"worker={self.names.get(a, a)}", "--b",
+        tokens = self.write("tokens.yaml", TOKENS % ("single_stream", "request"))
+        for model, a, b in ((self.model, "onnxruntime", "openvino"), (self.model, "assay", "openvino"),
+                            (tokens, "assay", "openvino")):
+            call = self.assay("ab", model, "--a", f"worker={self.names.get(a, a)}", "--b",
                               f"worker={self.names[b]}", "--batch", "1", "--precision", "fp32", "--device", "cpu",
                               "--pairs", "5", "--protocol", self.write("evidence.yaml", self.EVIDENCE), "--db",
                               self.db, "--json")

@@ -68,6 +68,10 @@ int32_t *inference_batch(const struct inference_instance *instance, uint64_t ind
 /* framework.c: a framework runs the model */
 /* The model with tokens and logits alone, and the framework prepared on them. */
 enum status inference_take_framework(struct inference_instance *instance, struct error *err);
+/* Writes a model and prepares the case's framework on it; `wanted` lacks the model alone. */
+struct gpt2_onnx;
+enum status inference_prepare(struct inference_instance *instance, const struct gpt2_onnx *model,
+                              struct framework_model *wanted, struct error *err);
 
 /* int8.c */
 /* Calibrates and fills inputs, input_scales and weight_noise. */

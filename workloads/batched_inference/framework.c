@@ -1,48 +1,52 @@
 /* The model run by a framework: same tokens, weights and checks, none of our operations. */
-#include <stdlib.h>
-
 #include "workloads/batched_inference/batched_inference.h"
 #include "workloads/models/gpt2_onnx.h"
 
-/* The reference takes the weights before rounding, and so does the framework. */
-static enum status write_model(struct inference_instance *instance, struct text *ret,
-                               struct error *err)
+enum status inference_prepare(struct inference_instance *instance, const struct gpt2_onnx *model,
+                              struct framework_model *wanted, struct error *err)
 {
-    const struct gpt2_device_plan *plan = &instance->gpt2.model->plan;
+    struct text onnx;
+    enum status status;
 
-    instance->weights = malloc(gpt2_array_length(&plan->shape) * sizeof(*instance->weights));
-    if (!instance->weights)
-        return error_set(err, STATUS_NO_MEMORY, "batched_inference: out of memory");
-    gpt2_initialise(&plan->shape, instance->gpt2.base.work.seed, instance->weights);
-    return gpt2_onnx_write(&plan->shape, instance->weights, plan->sequences, plan->length, ret,
-                           err);
+    text_init(&onnx);
+    status = gpt2_onnx_write(model, &onnx, err);
+    wanted->onnx = onnx.data;
+    wanted->length = onnx.length;
+    if (status == STATUS_OK)
+        status = framework_prepare(instance->gpt2.base.work.framework, wanted, err);
+    text_finish(&onnx);
+    return status;
 }
 
 enum status inference_take_framework(struct inference_instance *instance, struct error *err)
 {
     const struct gpt2_device *model = instance->gpt2.model;
-    const int64_t sequences = (int64_t)model->plan.sequences, length = (int64_t)model->plan.length;
+    const struct gpt2_device_plan *plan = &model->plan;
+    const int64_t sequences = (int64_t)plan->sequences, length = (int64_t)plan->length;
     const struct framework_array tokens = {
-        GPT2_ONNX_TOKENS, DTYPE_I32, 2, {sequences, length}, model->buffers[GPT2_TOKENS]};
+        .name = GPT2_ONNX_TOKENS,
+        .type = DTYPE_I32,
+        .rank = 2,
+        .shape = {sequences, length},
+        .buffer = model->buffers[GPT2_TOKENS],
+    };
     const struct framework_array logits = {
-        GPT2_ONNX_LOGITS,
-        DTYPE_F32,
-        2,
-        {sequences * length, (int64_t)model->plan.shape.vocabulary},
-        model->buffers[GPT2_LOGITS]};
+        .name = GPT2_ONNX_LOGITS,
+        .type = DTYPE_F32,
+        .rank = 2,
+        .shape = {sequences * length, (int64_t)plan->shape.vocabulary},
+        .buffer = model->buffers[GPT2_LOGITS],
+    };
+    struct gpt2_onnx onnx = {.shape = &plan->shape,
+                             .pass = GPT2_ONNX_WHOLE,
+                             .sequences = plan->sequences,
+                             .length = plan->length};
     struct framework_model wanted = workload_framework_model(&instance->gpt2.base);
-    struct text onnx;
-    enum status status;
+    enum status status = inference_take_weights(instance, err);
 
-    text_init(&onnx);
-    status = write_model(instance, &onnx, err);
-    wanted.onnx = onnx.data;
-    wanted.length = onnx.length;
+    onnx.parameters = instance->weights;
     wanted.inputs = &tokens;
     wanted.outputs = &logits;
     wanted.input_count = wanted.output_count = 1;
-    if (status == STATUS_OK)
-        status = framework_prepare(instance->gpt2.base.work.framework, &wanted, err);
-    text_finish(&onnx);
-    return status;
+    return status == STATUS_OK ? inference_prepare(instance, &onnx, &wanted, err) : status;
 }

@@ -38,6 +38,7 @@ static void finish(struct workload_instance *base)
     free(inference->weight_noise);
     free(inference->pool);
     generation_server_destroy(instance->server);
+    generation_framework_destroy(instance->framework);
     free(instance->left);
     free(instance->blocks);
     free(instance->parts);
@@ -107,15 +108,24 @@ static enum status init(struct workload_instance *base, struct error *err)
     plan.padded = instance->parameters->is_server && work->implementation == IMPLEMENTATION_VENDOR;
     inference->parameters = &instance->parameters->inference;
     gpt2_instance_init(&inference->gpt2, &stages_of[instance->parameters->measure]);
-    status = ops_create(base->device, work, plan.storage, &inference->gpt2.ops, err);
+    plan.bare = work->framework != NULL;
+    if (plan.bare && (instance->parameters->is_server || plan.quantised))
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "frameworks make tokens in closed loops and in floating point: choose a "
+                         "workload whose scenario is single_stream or offline, and another "
+                         "precision than int8");
+    status = plan.bare ? STATUS_OK
+                       : ops_create(base->device, work, plan.storage, &inference->gpt2.ops, err);
     if (status == STATUS_OK && plan.quantised)
         status = inference_calibrate(inference, err);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && !plan.bare)
         status = gpt2_device_fuse(&plan, inference->gpt2.ops, err);
     plan.input_scales = inference->input_scales;
     if (status == STATUS_OK)
         status = gpt2_device_create(&plan, inference->gpt2.ops, base->device, work->seed,
                                     &inference->gpt2.model, err);
+    if (status == STATUS_OK && plan.bare)
+        status = generation_take_framework(instance, err);
     if (status == STATUS_OK)
         status = fill_pool(instance, err);
     if (status == STATUS_OK)
@@ -138,6 +148,10 @@ static enum status set_step(struct generation_instance *instance, uint64_t first
     struct gpt2_device *model = generation_model(instance);
 
     instance->served = 0;
+    if (instance->framework) {
+        generation_framework_set(instance, first, count, output);
+        return STATUS_OK;
+    }
     for (uint64_t s = 0; s < instance->count; s++)
         instance->parts[s] = (struct gpt2_part){instance->first + s, first, count, output};
     return gpt2_device_set_step(model, instance->parts, instance->count, instance->blocks, err);
@@ -161,7 +175,8 @@ enum status generation_set_decode(struct generation_instance *instance, uint64_t
 
 enum status generation_run(struct generation_instance *instance, struct error *err)
 {
-    return gpt2_device_forward(generation_model(instance), 0, err);
+    return instance->framework ? generation_framework_run(instance, err)
+                               : gpt2_device_forward(generation_model(instance), 0, err);
 }
 
 static enum status prefill(struct generation_instance *instance, struct error *err)
@@ -273,18 +288,24 @@ static json_t *facts(struct workload_instance *base)
     const struct generation_instance *instance = (struct generation_instance *)base;
     const struct inference_instance *inference = &instance->inference;
     const struct gpt2_device_plan *plan = &inference->gpt2.model->plan;
+    const json_int_t bytes = (json_int_t)inference->gpt2.model->buffers[GPT2_CACHE]->bytes;
     json_t *ret = gpt2_instance_facts(base);
 
     if (!ret)
         return NULL;
-    json_object_set_new(ret, "recipe", gpt2_recipe_json(base->work.precision, plan));
+    if (instance->framework)
+        json_object_set_new(ret, "framework", workload_framework_json(&base->work));
+    else
+        json_object_set_new(ret, "recipe", gpt2_recipe_json(base->work.precision, plan));
     if (inference->inputs)
         json_object_set_new(ret, "int8", inference_int8_json(inference));
     json_object_set_new(ret, "data", gpt2_source_json(inference->source));
     json_object_set_new(ret, "cache",
-                        json_pack("{s:I, s:I, s:I}", "page", (json_int_t)plan->page, "blocks",
-                                  (json_int_t)plan->blocks, "bytes",
-                                  (json_int_t)inference->gpt2.model->buffers[GPT2_CACHE]->bytes));
+                        instance->framework
+                            ? json_pack("{s:I, s:I}", "positions",
+                                        (json_int_t)(plan->page * plan->pages), "bytes", bytes)
+                            : json_pack("{s:I, s:I, s:I}", "page", (json_int_t)plan->page, "blocks",
+                                        (json_int_t)plan->blocks, "bytes", bytes));
     if (inference->top1_positions > 0)
         json_object_set_new(
             ret, "top1",
@@ -306,6 +327,7 @@ const struct workload_kind workload_generation = {
     .iterate = generation_iterate,
     .serve = generation_serve,
     .serves_tokens = true,
+    .runs_frameworks = true,
     .admit = generation_admit,
     .stages = gpt2_instance_stages,
     .verify = generation_verify,

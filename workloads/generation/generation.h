@@ -31,6 +31,7 @@ struct generation_text {
 };
 
 struct generation_server;
+struct generation_framework;
 
 struct generation_instance {
     struct inference_instance inference; /* pool: INFERENCE_POOL times prompts of (batch, prompt) */
@@ -43,8 +44,9 @@ struct generation_instance {
      * have, with blocks of its own, so that no request notices a check.
      */
     uint64_t first, count;
-    struct generation_server *server; /* NULL: none */
-    struct generation_text *left;     /* (slots of requests), of a server */
+    struct generation_server *server;       /* NULL: none */
+    struct generation_framework *framework; /* that runs the passes; NULL: our own operations do */
+    struct generation_text *left;           /* (slots of requests), of a server */
     uint64_t served; /* parts of requests in the latest step; 0: it was none of theirs */
 };
 
@@ -85,6 +87,24 @@ enum status generation_replay(struct generation_instance *instance, uint64_t out
 /* Outputs of an iteration's last state: all of them, or the first. */
 uint64_t generation_outputs(const struct generation_parameters *parameters);
 enum status generation_iterate(struct workload_instance *base, struct error *err);
+
+/* framework.c: closed loops */
+/* The models of prefill and step, with the case's framework prepared on them. */
+enum status generation_take_framework(struct generation_instance *instance, struct error *err);
+void generation_framework_destroy(struct generation_framework *framework); /* takes NULL */
+/*
+ * Sets the pass over `count` tokens of each sequence from position `first` on, the whole prompt or
+ * one behind it, which gives the token behind position `output`.
+ */
+void generation_framework_set(struct generation_instance *instance, uint64_t first, uint64_t count,
+                              uint64_t output);
+enum status generation_framework_run(struct generation_instance *instance, struct error *err);
+/* NaN in drawn places, of every layer, of the keys and values that a step is going to write. */
+enum status generation_framework_poison(struct generation_instance *instance, struct random *random,
+                                        struct error *err);
+/* Counts those of the latest pass, if it was a step, that are no finite numbers. */
+enum status generation_framework_live(const struct generation_instance *instance,
+                                      struct workload_check *check, struct error *err);
 
 /* server.c */
 enum status generation_server_create(struct generation_instance *instance, struct error *err);

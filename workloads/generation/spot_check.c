@@ -38,7 +38,10 @@ static enum status retire(void *observer, enum gpt2_buffer buffer, struct error 
     return gpt2_poison_drawn(generation_model(spot->instance), buffer, &spot->random, err);
 }
 
-/* Drawn places of the keys and values of positions [first, end). */
+/*
+ * Drawn places of the keys and values of positions [first, end). A framework's prefill writes the
+ * whole cache, wherever they are there, and its step what is put into the cache afterwards.
+ */
 static enum status poison_cache(struct spot *spot, uint64_t first, uint64_t end, struct error *err)
 {
     const struct gpt2_device *model = generation_model(spot->instance);
@@ -46,6 +49,8 @@ static enum status poison_cache(struct spot *spot, uint64_t first, uint64_t end,
     const uint64_t row = 2 * plan->shape.width, count = row < SPAN ? row : SPAN;
     enum status status = STATUS_OK;
 
+    if (spot->instance->framework && first > 0)
+        return generation_framework_poison(spot->instance, &spot->random, err);
     for (uint64_t i = 0; i < PLACES * plan->shape.layers && status == STATUS_OK; i++) {
         const uint64_t slot =
             spot->instance->first + random_next_below(&spot->random, spot->instance->count);
@@ -88,6 +93,8 @@ static enum status run_over_nan(struct spot *spot, struct error *err)
             spot->live.error += !isfinite(got[j]);
         spot->live.compared += count;
     }
+    if (status == STATUS_OK && spot->instance->framework)
+        status = generation_framework_live(spot->instance, &spot->live, err);
     return status;
 }
 

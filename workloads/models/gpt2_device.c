@@ -110,7 +110,7 @@ uint64_t gpt2_device_bytes(const struct gpt2_device_plan *plan, uint64_t ret[GPT
     unsigned __int128 sum = 0;
 
     for (size_t i = 0; i < GPT2_BUFFERS; i++) {
-        const bool kept_bare = i == GPT2_TOKENS || i == GPT2_LOGITS;
+        const bool kept_bare = i == GPT2_TOKENS || i == GPT2_LOGITS || i == GPT2_CACHE;
         const unsigned __int128 bytes =
             plan->bare && !kept_bare
                 ? 0

@@ -83,7 +83,8 @@ struct gpt2_device_plan {
     bool dense_logits;
     /*
      * A framework runs the model, with weights of its own: there are tokens and f32 logits alone,
-     * and no operation of ours. Never when training or quantised.
+     * with a cache its memory, too, which then lies as the framework's arrays do, and no operation
+     * of ours. Never when training or quantised.
      */
     bool bare;
     const float *input_scales; /* one a site of gpt2_int8.h; must outlive the model */
