@@ -138,6 +138,16 @@ class ServingGate(CliTest):
         self.assertIn("does not follow from what is stored", self.assay("verify", self.db).out)
         done = subprocess.run([sys.executable, VERIFIER, self.db], capture_output=True, text=True, check=False)
         self.assertIn("its change is not that of its results", done.stdout)
+        # What an earlier analysis of servers made is a note.
+        with forge.Forgery(self.db) as forgery:
+            forgery.edit("comparison", lambda body: body["body"]["served"]["change"].update(lo=change["lo"]))
+            self.assertEqual(forgery.edit("estimate", lambda body: body["body"]["serving"].update(version=1)), 2)
+            forgery.rewrite()
+        call = self.assay("verify", self.db)
+        self.assertEqual(call.status, 0, call.out)
+        self.assertIn("was made by another version of the analysis of servers: 1, and this is 2", call.out)
+        done = subprocess.run([sys.executable, VERIFIER, self.db], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def compare(self, quick, slow):
         """Not by the time of a request, whatever was asked for: of one rate, of two campaigns, and in the page."""
