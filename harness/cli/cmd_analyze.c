@@ -25,21 +25,6 @@ enum {
     KEY_BASELINE
 };
 
-static enum status read_fraction(const struct command_line *line, int key, const char *name,
-                                 double *value, struct error *err)
-{
-    const char *word = command_value(line, key);
-    double parsed;
-
-    if (!word)
-        return STATUS_OK;
-    if (!text_parse_double(word, &parsed) || parsed <= 0 || parsed >= 1)
-        return error_set(err, STATUS_INVALID, "--%s %s: write a number between 0 and 1, such as %g",
-                         name, word, *value);
-    *value = parsed;
-    return STATUS_OK;
-}
-
 /* ---- samples ---- */
 
 struct series_text {
@@ -347,11 +332,11 @@ static enum status analyze(const struct command_line *line, FILE *file, const ch
     const char *warmup = command_value(line, KEY_WARMUP);
     int64_t first = 0;
     enum status status =
-        read_fraction(line, KEY_CONFIDENCE, "confidence", &options.confidence, err);
+        command_fraction(line, KEY_CONFIDENCE, "confidence", &options.confidence, err);
 
     compare.confidence = options.confidence;
     if (status == STATUS_OK)
-        status = read_fraction(line, KEY_MARGIN, "margin", &compare.margin, err);
+        status = command_fraction(line, KEY_MARGIN, "margin", &compare.margin, err);
     if (status != STATUS_OK)
         return status;
     options.margin = compare.margin;

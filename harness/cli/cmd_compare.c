@@ -80,10 +80,10 @@ static int compare(const struct command_line *line, struct store *store, void *c
 
 static int run(const struct command_line *line)
 {
-    struct compare_options options;
+    struct compare_options options = compare_options_default();
     struct error err = ERROR_INIT;
 
-    if (comparison_margin(command_value(line, KEY_MARGIN), &options, &err) != STATUS_OK ||
+    if (command_fraction(line, KEY_MARGIN, "margin", &options.margin, &err) != STATUS_OK ||
         comparison_by(command_value(line, KEY_BY), &options, &err) != STATUS_OK)
         return command_fail(&err);
     if (line->argument_count == 1 && strchr(line->arguments[0], '/')) {

@@ -205,10 +205,10 @@ static int pass_or_fail(const struct command_line *line, struct store *store, vo
 
 static int run(const struct command_line *line)
 {
-    struct compare_options options;
+    struct compare_options options = compare_options_default();
     struct error err = ERROR_INIT;
 
-    if (comparison_margin(command_value(line, KEY_MARGIN), &options, &err) != STATUS_OK ||
+    if (command_fraction(line, KEY_MARGIN, "margin", &options.margin, &err) != STATUS_OK ||
         comparison_by(command_value(line, KEY_BY), &options, &err) != STATUS_OK)
         return command_fail(&err);
     for (size_t i = 0; i < FORMATS; i++) {

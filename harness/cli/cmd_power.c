@@ -35,22 +35,6 @@ struct question {
     double margin, power, confidence;
 };
 
-static enum status read_number(const struct command_line *line, int key, const char *name,
-                               double *value, struct error *err)
-{
-    const char *word = command_value(line, key);
-    double parsed;
-
-    if (!word)
-        return STATUS_OK;
-    if (!text_parse_double(word, &parsed) || parsed <= 0 || parsed >= 1)
-        return error_set(err, STATUS_INVALID,
-                         "--%s %s: write a number between 0 and 1; 0.005 is half a per cent", name,
-                         word);
-    *value = parsed;
-    return STATUS_OK;
-}
-
 static double sd_of_logs(const double *values, size_t count)
 {
     double mean = 0, sum = 0;
@@ -136,15 +120,15 @@ static enum status read_question(const struct command_line *line, struct questio
         question->process_df = COMPARE_KNOWN;
     if (command_has(line, KEY_PAIR_SD))
         question->pair_df = COMPARE_KNOWN;
-    status = read_number(line, KEY_SD, "sd", &question->process_sd, err);
+    status = command_fraction(line, KEY_SD, "sd", &question->process_sd, err);
     if (status == STATUS_OK)
-        status = read_number(line, KEY_PAIR_SD, "pair-sd", &question->pair_sd, err);
+        status = command_fraction(line, KEY_PAIR_SD, "pair-sd", &question->pair_sd, err);
     if (status == STATUS_OK)
-        status = read_number(line, KEY_MARGIN, "margin", &question->margin, err);
+        status = command_fraction(line, KEY_MARGIN, "margin", &question->margin, err);
     if (status == STATUS_OK)
-        status = read_number(line, KEY_POWER, "power", &question->power, err);
+        status = command_fraction(line, KEY_POWER, "power", &question->power, err);
     if (status == STATUS_OK)
-        status = read_number(line, KEY_CONFIDENCE, "confidence", &question->confidence, err);
+        status = command_fraction(line, KEY_CONFIDENCE, "confidence", &question->confidence, err);
     if (status == STATUS_OK && question->confidence <= 0.5)
         return error_set(err, STATUS_INVALID,
                          "--confidence %s: write a number between 0.5 and 1; 0.95 is usual",
@@ -243,22 +227,17 @@ static int run_serving(const struct command_line *line)
 {
     struct serving_power_options options = {0};
     const char *capacity = command_value(line, KEY_CAPACITY);
-    const char *precision = command_value(line, KEY_PRECISION);
     const char *trials = command_value(line, KEY_TRIALS);
     struct error err = ERROR_INIT;
-    enum status status = read_number(line, KEY_MARGIN, "margin", &options.margin, &err);
+    enum status status = command_fraction(line, KEY_MARGIN, "margin", &options.margin, &err);
 
+    if (status == STATUS_OK)
+        status = command_fraction(line, KEY_PRECISION, "precision", &options.precision, &err);
     if (status != STATUS_OK)
         return command_fail(&err);
     if (capacity && (!text_parse_double(capacity, &options.capacity) || !(options.capacity > 0)))
         status = error_set(&err, STATUS_INVALID,
                            "--capacity %s: write requests per second, such as 120", capacity);
-    else if (precision && (!text_parse_double(precision, &options.precision) ||
-                           !(options.precision > 0 && options.precision < 1)))
-        status = error_set(&err, STATUS_INVALID,
-                           "--precision %s: write a number between 0 and 1; 0.2 knows a share of "
-                           "1 %% to 0.8 to 1.2 %%",
-                           precision);
     else if (trials && (!text_parse_i64(trials, &options.trials) || options.trials < 1 ||
                         options.trials > 1024))
         status =
@@ -272,7 +251,7 @@ static int run_contract(const struct command_line *line)
 {
     double sd = NAN;
     struct error err = ERROR_INIT;
-    enum status status = read_number(line, KEY_SD, "sd", &sd, &err);
+    enum status status = command_fraction(line, KEY_SD, "sd", &sd, &err);
 
     if (status == STATUS_OK && isnan(sd))
         status = error_set(&err, STATUS_INVALID,

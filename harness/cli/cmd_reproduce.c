@@ -324,10 +324,10 @@ static int reproduce(const struct command_line *line, struct store *store, void 
 
 static int run(const struct command_line *line)
 {
-    struct compare_options options;
+    struct compare_options options = compare_options_default();
     struct error err = ERROR_INIT;
 
-    if (comparison_margin(command_value(line, KEY_MARGIN), &options, &err) != STATUS_OK)
+    if (command_fraction(line, KEY_MARGIN, "margin", &options.margin, &err) != STATUS_OK)
         return command_fail(&err);
     return with_store(line, STORE_WRITE, reproduce, &options);
 }

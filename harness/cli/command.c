@@ -368,6 +368,22 @@ int command_interrupted(const char *format, ...)
     return ASSAY_EXIT_INTERRUPTED;
 }
 
+enum status command_fraction(const struct command_line *line, int key, const char *name,
+                             double *value, struct error *err)
+{
+    const char *word = command_value(line, key);
+    double parsed;
+
+    if (!word)
+        return STATUS_OK;
+    if (!text_parse_double(word, &parsed) || parsed <= 0 || parsed >= 1)
+        return error_set(err, STATUS_INVALID,
+                         "--%s %s: write a number between 0 and 1, such as 0.01, which is 1 %%",
+                         name, word);
+    *value = parsed;
+    return STATUS_OK;
+}
+
 const char *command_author(const struct command_line *line, int key)
 {
     const char *author = command_value(line, key);

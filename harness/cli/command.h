@@ -109,6 +109,13 @@ const char *command_value(const struct command_line *line, int key);
 bool command_has(const struct command_line *line, int key);
 const char *command_value_at(const struct command_line *line, int key, size_t n);
 
+/*
+ * Reads an option's number between 0 and 1, both left out, into `value`, which stays as it is where
+ * the option is not given. INVALID says what to write.
+ */
+enum status command_fraction(const struct command_line *line, int key, const char *name,
+                             double *value, struct error *err);
+
 /* The database: --db, else ASSAY_DB, else assay.db in this folder. */
 const char *command_database(const struct command_line *line);
 

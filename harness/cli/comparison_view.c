@@ -16,15 +16,6 @@
 /* More runs than these are named by families; --json has each. */
 #define RUNS_LISTED 5
 
-enum status comparison_margin(const char *word, struct compare_options *ret, struct error *err)
-{
-    *ret = compare_options_default();
-    if (word && (!text_parse_double(word, &ret->margin) || ret->margin <= 0 || ret->margin >= 1))
-        return error_set(err, STATUS_INVALID,
-                         "--margin %s: write a number between 0 and 1, such as 0.01", word);
-    return STATUS_OK;
-}
-
 enum status comparison_by(const char *word, struct compare_options *options, struct error *err)
 {
     if (word)

@@ -29,10 +29,6 @@ enum { KEY_EXIT_STATUS = 0x300 };
     "numbers; 4 and above: the command "                                                           \
     "itself failed. `assay gate` also allows a slowdown within its margin."
 
-/* Reads --margin, NULL where it is not given; the rest is the default. INVALID says what to write.
- */
-enum status comparison_margin(const char *word, struct compare_options *ret, struct error *err);
-
 /* Reads --by into the options, NULL where it is not given. INVALID for no such figure. */
 enum status comparison_by(const char *word, struct compare_options *options, struct error *err);
 #define BY_OPTION(key)                                                                             \

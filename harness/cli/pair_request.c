@@ -145,7 +145,8 @@ static enum status read_numbers(const struct command_line *line, struct pair_req
     if (pairs && (!text_parse_i64(pairs, &count) || count < 5 || count > 10000))
         return error_set(err, STATUS_INVALID, "--pairs %s: write a whole number from 5 to 10000",
                          pairs);
-    status = comparison_margin(command_value(line, KEY_PAIR_MARGIN), &request->compare, err);
+    request->compare = compare_options_default();
+    status = command_fraction(line, KEY_PAIR_MARGIN, "margin", &request->compare.margin, err);
     if (status != STATUS_OK)
         return status;
     status = cell_lists_read(line, KEY_PAIR_PRECISION, KEY_PAIR_BATCH, &request->lists, err);

@@ -150,6 +150,8 @@ class Serving(CliTest):
         call = self.assay(*plan, "--trace", trace, "--column", "at", "--span", "1s")
         self.assertEqual(call.status, 0, call.err)
         self.assertEqual(call.json()["request"]["demand"], 99)
+        call = self.assay(*plan, "--trace", trace, "--column", "at", "--span", "1s", "--quantile", "0.5", "--no-record")
+        self.assertEqual(call.json()["request"]["demand"], 50)
         self.assertEqual(self.query("SELECT kind, a, b FROM comparison"), [("plan", 1, None)] * 3)
         self.assert_verified()
         for words, message in ((("--demand", "0"), "--demand 0: write"), ((), "either --demand"),
