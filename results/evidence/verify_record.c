@@ -74,7 +74,6 @@ static void check_record(struct verify_worker *worker, sqlite3_stmt *row)
     char key[24];
     enum status status = STATUS_CORRUPT;
 
-    snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
     worker->done++;
     if (!type || (size_t)sqlite3_column_bytes(row, 1) != strlen(type->name))
         error_set(&err, status, "is of a type that this assay does not know: %.40s",
@@ -95,8 +94,8 @@ static void check_record(struct verify_worker *worker, sqlite3_stmt *row)
         status = error_set(&err, STATUS_CORRUPT, "has other salts than it needs (%s)", type->name);
     json_decref(each);
     if (status != STATUS_OK)
-        verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_RECORD, "record", key, "%s",
-                            err.message);
+        verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_RECORD, "record",
+                            key_of(row, key), "%s", err.message);
 }
 
 static void check_part(struct verify_worker *worker, int64_t first, int64_t end)

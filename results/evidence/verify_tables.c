@@ -164,9 +164,9 @@ static enum status enter_all(struct verify *verify, struct store *store, struct 
                 *err = why;
             break;
         }
-        snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
         if (status != STATUS_OK && reported++ < VERIFY_FINDINGS_MAX)
-            verify_report(verify, VERIFY_WRONG, VERIFY_ROW, "record", key, "%s", why.message);
+            verify_report(verify, VERIFY_WRONG, VERIFY_ROW, "record", key_of(row, key), "%s",
+                          why.message);
         status = STATUS_OK;
     }
     sqlite3_finalize(row);
