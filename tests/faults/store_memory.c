@@ -184,7 +184,7 @@ static void test_while_opening(void **state)
     (void)state;
     scenario_opened = NULL;
     loop(false, stride(293, 97));
-    loop(true, stride(719, 307));
+    loop(true, stride(503, 211));
 }
 
 static void test_while_writing(void **state)
