@@ -152,11 +152,11 @@ void serving_capacity_words(struct text *out, const struct capacity_result *c, d
     if (c->state == CAPACITY_AT_LEAST && c->met >= highest)
         text_append(out, "no rate was high enough to miss them.");
     else if (c->state == CAPACITY_AT_LEAST)
-        text_append_format(out, "at up to %.6g/s they are not shown to be missed.", highest);
+        text_append_format(out, "at rates up to %.6g/s they are not shown to be missed.", highest);
     else if (c->state == CAPACITY_AT_MOST && c->missed <= lowest)
         text_append(out, "no rate was low enough to keep them.");
     else if (c->state == CAPACITY_AT_MOST)
-        text_append_format(out, "from %.6g/s on they are not shown to be kept.", lowest);
+        text_append_format(out, "at rates down to %.6g/s they are not shown to be kept.", lowest);
 }
 
 /* Over the rates of a table, in ascending order. */

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 #include <cmocka.h>
 
 #include "reports/plot.h"
+#include "reports/serving_table.h"
 
 static const struct number_unit GIGA = {1e9, "GB/s"}, NONE = {1, ""};
 
@@ -199,6 +201,39 @@ static void points_stay_inside_and_labels_apart(void **state)
     text_finish(&out);
 }
 
+/* Of rates from 10 to 40/s. */
+static void assert_capacity(struct capacity_result capacity, const char *wanted)
+{
+    struct text out;
+
+    text_init(&out);
+    serving_capacity_words(&out, &capacity, 10, 40);
+    assert_string_equal(out.data ? out.data : "", wanted);
+    text_finish(&out);
+}
+
+static void words_say_which_rates_leave_a_capacity_open(void **state)
+{
+    (void)state;
+    assert_capacity((struct capacity_result){CAPACITY_WITHIN, 25, 22.25, 28, 20, 30},
+                    "It carries 22.2 to 28 requests/s within the limits.");
+    assert_capacity((struct capacity_result){CAPACITY_AT_LEAST, NAN, 40, NAN, 40, NAN},
+                    "It carries at least 40 requests/s within the limits; no rate was high enough "
+                    "to miss them.");
+    assert_capacity(
+        (struct capacity_result){CAPACITY_AT_LEAST, 35, 32, NAN, 30, NAN},
+        "It carries at least 32 requests/s within the limits; at rates up to 40/s they are "
+        "not shown to be missed.");
+    assert_capacity((struct capacity_result){CAPACITY_AT_MOST, NAN, NAN, 10, NAN, 10},
+                    "It carries at most 10 requests/s within the limits; no rate was low enough "
+                    "to keep them.");
+    assert_capacity(
+        (struct capacity_result){CAPACITY_AT_MOST, 12, NAN, 17, NAN, 20},
+        "It carries at most 17 requests/s within the limits; at rates down to 10/s they are "
+        "not shown to be kept.");
+    assert_capacity((struct capacity_result){CAPACITY_INCONCLUSIVE, NAN, NAN, NAN, NAN, NAN}, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +242,7 @@ int main(void)
         cmocka_unit_test(rows_show_values_intervals_and_reasons),
         cmocka_unit_test(a_wide_interval_does_not_hide_the_others),
         cmocka_unit_test(points_stay_inside_and_labels_apart),
+        cmocka_unit_test(words_say_which_rates_leave_a_capacity_open),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
