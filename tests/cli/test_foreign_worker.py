@@ -170,15 +170,15 @@ class ForeignWorker(CliTest):
                     pass
 
     def interrupted(self, **environment):
-        """A campaign of 40 trials that was stopped after some of them."""
-        protocol = self.write("slow.yaml", CliTest.FAST.replace("trials: 2", "trials: 40"))
+        """A campaign of 10 trials that was stopped after some of them."""
+        protocol = self.write("slow.yaml", CliTest.FAST.replace("trials: 2", "trials: 10"))
         self.new_db()
         process = self.start("run", "synthetic", "--device", "null:0", "--protocol", protocol,
                              "--db", self.db, "--quiet", **environment)
         wait_until(lambda: os.path.exists(self.db) and self.trials() >= 1, process)
         process.send_signal(signal.SIGINT)
         process.communicate()
-        if self.trials() == 40:
+        if self.trials() == 10:
             self.skipTest("the campaign ended before it was interrupted")
 
     def resume(self, **environment):
