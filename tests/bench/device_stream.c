@@ -2,7 +2,7 @@
  * The other arm of bench: a declared workload on a device, through the very code that `assay run`
  * measures with, in blocks as openmp_stream does.
  *
- * usage: device_stream DEVICE WORKLOAD ITERATIONS SAMPLES|turns [vendor]
+ * usage: device_stream DEVICE WORKLOAD ITERATIONS SAMPLES|turns [vendor [BATCH PRECISION]]
  * Prints one line a sample: nanoseconds of an iteration, from a block of ITERATIONS. With `turns`
  * a sample is taken for each line that comes on stdin, after an iteration that does not count. The
  * outputs are verified before and after; a failed check is an error. A simulated device computes
@@ -85,7 +85,13 @@ static enum status run(char **argv, struct error *err)
                                   .implementation =
                                       argv[5] ? IMPLEMENTATION_VENDOR : IMPLEMENTATION_PORTABLE,
                                   .seed = 1};
-    status = backend_device_open(backend, index, &options, &device, err);
+    if (argv[5] && argv[6]) {
+        work.batch = atoi(argv[6]);
+        if (!precision_from_name(argv[7], &work.precision))
+            status = error_set(err, STATUS_INVALID, "no precision \"%s\"", argv[7]);
+    }
+    if (!status)
+        status = backend_device_open(backend, index, &options, &device, err);
     if (!status)
         status = workload_instance_create(&work, device, &instance, err);
     if (!status)
@@ -101,9 +107,11 @@ int main(int argc, char **argv)
     struct error err = ERROR_INIT;
     enum status status;
 
-    if (argc < 5 || argc > 6 || (argc == 6 && strcmp(argv[5], "vendor") != 0) ||
+    if (argc < 5 || argc > 8 || argc == 7 || (argc > 5 && strcmp(argv[5], "vendor") != 0) ||
         atol(argv[3]) <= 0 || (atol(argv[4]) <= 0 && strcmp(argv[4], "turns") != 0)) {
-        fprintf(stderr, "usage: device_stream DEVICE WORKLOAD ITERATIONS SAMPLES|turns [vendor]\n");
+        fprintf(stderr,
+                "usage: device_stream DEVICE WORKLOAD ITERATIONS SAMPLES|turns [vendor [BATCH "
+                "PRECISION]]\n");
         return 2;
     }
     status = run(argv, &err);
