@@ -75,7 +75,8 @@ class ServingGate(CliTest):
             served = one["served"]
             self.assertLess(served["change"]["hi"], -0.1)
             self.assertAlmostEqual(served["change"]["value"], served["b"]["value"] - served["a"]["value"])
-            self.assertIn(f"| **worse** | served fp32 batch 1, {rate}/s | attainment 100.0 % -&#62; ", text)
+            # On a busy machine the baseline misses a few, too.
+            self.assertRegex(text, rf"\| \*\*worse\*\* \| served fp32 batch 1, {rate}/s \| attainment [0-9.]+ % -&#62; ")
         self.assertEqual([[part.tag for part in case] for case in cases.iter("testcase")], [["failure"]] * 2)
 
         # All rates of a server are one capacity.
