@@ -81,7 +81,7 @@ enum finding_severity {
       "look for interruptions")                                                                    \
     /* of the cell */                                                                              \
     X(NO_INTERVAL, "no_interval", WARNING, NUMBERS(NULL),                                   \
-      "no confidence interval: the samples do not carry one",                                      \
+      "no confidence interval: the samples do not allow one",                                      \
       "measure longer, or run more trials")                                                        \
     X(ONE_TRIAL, "one_trial", WARNING, NUMBERS("needed"),                                   \
       "one trial: the interval leaves out differences between processes, often the larger part",   \
@@ -184,8 +184,8 @@ enum finding_severity {
       "the requests did not come as declared",                                                     \
       "look at the lag of the requests, and run again")                                            \
     X(QUEUE_GROWING, "queue_growing", WARNING, NUMBERS("growth"),                                  \
-      "the queue grew by {growth:g} requests for each that arrived: the server does not carry "    \
-      "this rate, and no latency of it has a level",                                               \
+      "the queue grew by {growth:g} requests for each that arrived: the server does not keep up "  \
+      "with this rate, and no latency of it has a level",                                          \
       "lower the rate")                                                                            \
     X(LIMITS_MET, "limits_met", INFO, NUMBERS("attained", "demanded", "needed"),                   \
       "the limits are met: {attained:%} of the requests kept them, {demanded:%} shall",            \

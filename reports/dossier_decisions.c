@@ -235,7 +235,7 @@ static const struct decision_kind {
      "not worse, and a gate passes, when the whole interval of b - a lies above minus %s; worse "
      "when it lies below; else inconclusive",
      NULL},
-    {"capacity", NULL, "Does ", " carry as high a rate within the limits as ",
+    {"capacity", NULL, "Does ", " serve as high a rate within the limits as ",
      ", or one lower by no more than %s?",
      "not worse, and a gate passes, when the whole interval of b/a lies above 1 less %s; worse "
      "when it lies below; else inconclusive",

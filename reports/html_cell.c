@@ -209,7 +209,7 @@ static void append_figures(struct text *out, const struct view_cell *cell)
     }
     if (isfinite(estimate->ess))
         append_figure(out, "effective samples", number_format_count((int64_t)estimate->ess, value),
-                      "independent samples that carry as much");
+                      "independent samples that tell as much");
     text_append(out, "</dl>\n");
 }
 

@@ -143,12 +143,12 @@ void serving_capacity_words(struct text *out, const struct capacity_result *c, d
                             double highest)
 {
     if (c->state == CAPACITY_WITHIN)
-        text_append_format(out, "It carries %.3g to %.3g requests/s within the limits.", c->lo,
+        text_append_format(out, "It serves %.3g to %.3g requests/s within the limits.", c->lo,
                            c->hi);
     else if (c->state == CAPACITY_AT_LEAST)
-        text_append_format(out, "It carries at least %.3g requests/s within the limits; ", c->lo);
+        text_append_format(out, "It serves at least %.3g requests/s within the limits; ", c->lo);
     else if (c->state == CAPACITY_AT_MOST)
-        text_append_format(out, "It carries at most %.3g requests/s within the limits; ", c->hi);
+        text_append_format(out, "It serves at most %.3g requests/s within the limits; ", c->hi);
     if (c->state == CAPACITY_AT_LEAST && c->met >= highest)
         text_append(out, "no rate was high enough to miss them.");
     else if (c->state == CAPACITY_AT_LEAST)

@@ -11,7 +11,7 @@
 bool serving_is_cell(const struct view_cell *cell, char ret_rate[SERVING_RATE_SIZE]);
 
 /*
- * "It carries 93 to 110 requests/s within the limits."; where one side is open, what is known and
+ * "It serves 93 to 110 requests/s within the limits."; where one side is open, what is known and
  * what of the rates `lowest` to `highest` leaves it open. Nothing where the rates tell nothing.
  */
 void serving_capacity_words(struct text *out, const struct capacity_result *capacity, double lowest,

@@ -159,7 +159,7 @@ static int show(const struct command_line *line, json_t *plan)
     if (number(request, "growth") != 1)
         text_append_format(&out, ", times %g for growth", number(request, "growth"));
     text_append(&out, ", within the limits of what was measured:\n\n");
-    append_count(&out, plan, "devices", "to carry it");
+    append_count(&out, plan, "devices", "to serve it");
     append_count(&out, plan, "spares", "spare, for those that are out");
     append_count(&out, plan, "total", "in all");
     text_append_format(&out,

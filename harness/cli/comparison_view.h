@@ -35,7 +35,7 @@ enum status comparison_by(const char *word, struct compare_options *options, str
     {                                                                                              \
         "by", (key), "FIGURE", 0,                                                                  \
             "time (default), or of servers attainment (their default), the share of requests "     \
-            "within the limits at each rate, or capacity, the rate that is carried within them",   \
+            "within the limits at each rate, or capacity, the highest rate served within them",    \
             0                                                                                      \
     }
 

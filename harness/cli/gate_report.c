@@ -83,7 +83,7 @@ void gate_report_markdown(struct text *out, const struct gate_report *report)
         [COMPARE_ATTAINMENT] =
             "of the candidate (b) as large a share of requests is within the limits as of the "
             "baseline (a), or a smaller one",
-        [COMPARE_CAPACITY] = "the candidate (b) carries as many requests within the limits as the "
+        [COMPARE_CAPACITY] = "the candidate (b) serves as many requests within the limits as the "
                              "baseline (a), or fewer",
         [COMPARE_FIGURE_COUNT] =
             "the candidate (b) is as fast as the baseline (a), and of servers as large a share of "

@@ -177,7 +177,7 @@ class Serving(CliTest):
                 spares += 1
                 n, up = devices + spares, fractions.Fraction(works)
                 enough = sum(math.comb(n, k) * (1 - up) ** k * up ** (n - k) for k in range(spares + 1))
-            printed = [int(n) for n in re.findall(r"^ +([0-9]+)  (?:to carry|spare|in all)", call.out, re.M)]
+            printed = [int(n) for n in re.findall(r"^ +([0-9]+)  (?:to serve|spare|in all)", call.out, re.M)]
             self.assertEqual(printed, [devices, spares, devices + spares], call.out)
             plans.append((devices, devices + spares, float(works), float(risk)))
         # The promise on fleets: in 10^4 draws each, too few devices work no oftener than the risk allows.

@@ -99,7 +99,7 @@ class ServingGate(CliTest):
         with open(page, encoding="utf-8") as file:
             html = file.read()
         self.assertIn("as many requests within the limits as of", html)
-        self.assertIn("carry as high a rate within the limits as", html)
+        self.assertIn("serve as high a rate within the limits as", html)
 
         self.compare(quick, slow)
         call = self.assay("verify", self.db)

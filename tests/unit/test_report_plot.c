@@ -216,20 +216,20 @@ static void words_say_which_rates_leave_a_capacity_open(void **state)
 {
     (void)state;
     assert_capacity((struct capacity_result){CAPACITY_WITHIN, 25, 22.25, 28, 20, 30},
-                    "It carries 22.2 to 28 requests/s within the limits.");
+                    "It serves 22.2 to 28 requests/s within the limits.");
     assert_capacity((struct capacity_result){CAPACITY_AT_LEAST, NAN, 40, NAN, 40, NAN},
-                    "It carries at least 40 requests/s within the limits; no rate was high enough "
+                    "It serves at least 40 requests/s within the limits; no rate was high enough "
                     "to miss them.");
     assert_capacity(
         (struct capacity_result){CAPACITY_AT_LEAST, 35, 32, NAN, 30, NAN},
-        "It carries at least 32 requests/s within the limits; at rates up to 40/s they are "
+        "It serves at least 32 requests/s within the limits; at rates up to 40/s they are "
         "not shown to be missed.");
     assert_capacity((struct capacity_result){CAPACITY_AT_MOST, NAN, NAN, 10, NAN, 10},
-                    "It carries at most 10 requests/s within the limits; no rate was low enough "
+                    "It serves at most 10 requests/s within the limits; no rate was low enough "
                     "to keep them.");
     assert_capacity(
         (struct capacity_result){CAPACITY_AT_MOST, 12, NAN, 17, NAN, 20},
-        "It carries at most 17 requests/s within the limits; at rates down to 10/s they are "
+        "It serves at most 17 requests/s within the limits; at rates down to 10/s they are "
         "not shown to be kept.");
     assert_capacity((struct capacity_result){CAPACITY_INCONCLUSIVE, NAN, NAN, NAN, NAN, NAN}, "");
 }
