@@ -308,26 +308,6 @@ static enum status enter(struct importer *importer, const struct bundle_line *li
     return status;
 }
 
-/* What must be known of a record before it is entered. */
-struct named {
-    struct record_span type, uid;
-};
-
-static struct named name_record(struct record_span record)
-{
-    struct record_walk walk = record_walk_begin(record);
-    struct record_span name, value;
-    struct named named = {0};
-
-    while (walk.is_object && record_walk_next(&walk, &name, &value)) {
-        if (name.length == 4 && !memcmp(name.bytes, "type", 4))
-            named.type = value;
-        if (name.length == 3 && !memcmp(name.bytes, "uid", 3))
-            named.uid = value;
-    }
-    return named;
-}
-
 static const struct record_type *type_of(struct record_span type)
 {
     char name[32] = "";
@@ -342,7 +322,7 @@ static enum status take_record(struct importer *importer, const struct bundle_he
 {
     const json_t *number = json_object_get(line->json, "leaf");
     const int64_t leaf = json_integer_value(number);
-    const struct named named = name_record((struct record_span){line->record, line->record_length});
+    const struct record_span record = {line->record, line->record_length};
     const struct record_type *type;
     enum status status = STATUS_OK;
 
@@ -351,13 +331,13 @@ static enum status take_record(struct importer *importer, const struct bundle_he
         return bad_line(importer, line, err, "is not a line that bundles have");
     if (leaf <= importer->last_leaf || leaf >= head->size)
         return bad_line(importer, line, err, "its record is not in the order of the log");
-    type = type_of(named.type);
+    type = type_of(record_find(record, "type"));
     if (!type)
         return bad_line(importer, line, err,
                         "is a record of a type that this assay does not know; a newer one may");
     importer->last_leaf = leaf;
     if (!strcmp(type->name, "campaign"))
-        status = check_listed(importer, head, line, named.uid, err);
+        status = check_listed(importer, head, line, record_find(record, "uid"), err);
     return status == STATUS_OK ? enter(importer, line, type, leaf, err) : status;
 }
 

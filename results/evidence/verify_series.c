@@ -56,7 +56,6 @@ enum {
     " g.plan WHERE g.id = ?1"
 #define FOREIGN "SELECT 1 WHERE " FOREIGN_WORKER_RAN("?1")
 
-/* What a part of the trials is read with. */
 struct reader {
     struct verify_worker *worker;
     sqlite3_stmt *trials, *chunks, *phases, *checks, *foreign, *plans;
@@ -66,7 +65,7 @@ struct reader {
     struct protocol protocol; /* whose digest is `digest` */
     struct digest digest;
     struct record_span *list; /* heap: of the current trial's series, by its record */
-    size_t count, capacity;
+    size_t count;
 };
 
 /* The series of a trial, as the record names it and as it is stored. */
@@ -82,7 +81,7 @@ struct reading_trial {
     struct verify_worker *worker;
     int64_t id;
     bool is_record;           /* has one that can be read */
-    struct record_span facts; /* in it; bytes NULL: none */
+    struct record_span facts; /* in it; length 0: none */
     bool is_ok;               /* by its record */
     int64_t told;             /* samples by its record; -1: it says none */
     int64_t walls;            /* samples of wall_ns */
@@ -93,11 +92,10 @@ struct reading_trial {
 };
 
 /* `first` begins the chunk. */
-static void wrong_series(const struct reading_trial *trial, const char *name, int64_t first,
-                         enum verify_check check, const char *format, ...)
-    __attribute__((format(printf, 5, 6)));
-static void wrong_series(const struct reading_trial *trial, const char *name, int64_t first,
-                         enum verify_check check, const char *format, ...)
+__attribute__((format(printf, 5, 6))) static void wrong_series(const struct reading_trial *trial,
+                                                               const char *name, int64_t first,
+                                                               enum verify_check check,
+                                                               const char *format, ...)
 {
     char key[160], what[256];
     va_list args;
@@ -128,9 +126,9 @@ static bool is_foreign(const struct reading_trial *trial)
 }
 
 /* Takes a series out of the record's list. */
-static void find_entry(struct reading_trial *trial, const struct reading_series *series,
-                       const struct digest *digest)
+static void find_entry(struct reading_trial *trial, struct reading_series *series)
 {
+    const struct digest digest = digest_final(&series->state);
     struct record_span *entry = trial->reader->list, *end = entry + trial->reader->count;
     char hex[DIGEST_HEX_SIZE];
     struct text told;
@@ -139,19 +137,18 @@ static void find_entry(struct reading_trial *trial, const struct reading_series 
     text_init(&told);
     text_append(&told, "{\"name\":");
     canonical_append_string(&told, series->name, strlen(series->name));
+    text_append_char(&told, ',');
     named = told.length;
-    text_append_format(&told, ",\"samples\":%" PRId64 ",\"sha256\":\"%s\"}", series->samples,
-                       digest_hex(digest, hex));
-    while (entry < end && (entry->length <= named || memcmp(entry->bytes, told.data, named) != 0 ||
-                           entry->bytes[named] != ','))
+    text_append_format(&told, "\"samples\":%" PRId64 ",\"sha256\":\"%s\"}", series->samples,
+                       digest_hex(&digest, hex));
+    while (text_ok(&told) && entry < end &&
+           (entry->length <= named || memcmp(entry->bytes, told.data, named) != 0))
         entry++;
-    if (!text_ok(&told))
-        shortage_note();
-    else if (entry == end)
-        wrong_series(trial, series->name, 0, VERIFY_CONTENT, "is in no record: somebody added it");
-    else if (entry->length != told.length || memcmp(entry->bytes, told.data, told.length) != 0)
-        wrong_series(trial, series->name, 0, VERIFY_CONTENT,
-                     "is not the one that its record names");
+    if (text_ok(&told) && (entry == end || entry->length != told.length ||
+                           memcmp(entry->bytes, told.data, told.length) != 0))
+        wrong_series(trial, series->name, 0, VERIFY_CONTENT, "%s",
+                     entry == end ? "is in no record: somebody added it"
+                                  : "is not the one that its record names");
     if (entry < end)
         entry->length = 0;
     text_finish(&told);
@@ -160,7 +157,6 @@ static void find_entry(struct reading_trial *trial, const struct reading_series 
 /* A series is at its end: is it what the record says? */
 static void end_series(struct reading_trial *trial, struct reading_series *series)
 {
-    const struct digest digest = digest_final(&series->state);
     char key[24];
 
     if (trial->is_ok && series->samples != trial->told && !is_telemetry(series->name) &&
@@ -175,7 +171,7 @@ static void end_series(struct reading_trial *trial, struct reading_series *serie
     for (size_t i = 0; i < REQUEST_COLUMNS; i++)
         if (!strcmp(series->name, request_columns[i]))
             trial->columns[i] = series->samples;
-    find_entry(trial, series, &digest);
+    find_entry(trial, series);
 }
 
 /* The chunk in which the window begins; the first gap of the window is the wait before it. */
@@ -256,18 +252,6 @@ static void take_chunk(struct reading_trial *trial, sqlite3_stmt *row,
     digest_update(&series->state, digest.bytes, DIGEST_SIZE);
 }
 
-static void report_missing(const struct reading_trial *trial, struct record_span entry)
-{
-    json_t *json =
-        entry.length > 0 ? json_loadb(entry.bytes, entry.length, JSON_DECODE_ANY, NULL) : NULL;
-    const char *name = json_string_value(json_object_get(json, "name"));
-
-    if (entry.length > 0)
-        wrong_series(trial, name ? name : "", 0, VERIFY_CONTENT,
-                     "is missing, although its record names it");
-    json_decref(json);
-}
-
 /* What its series come to, against what its end says. */
 static void end_series_of(const struct reading_trial *trial)
 {
@@ -277,8 +261,16 @@ static void end_series_of(const struct reading_trial *trial)
     char key[24];
 
     snprintf(key, sizeof(key), "%lld", (long long)trial->id);
-    for (size_t i = 0; i < trial->reader->count; i++)
-        report_missing(trial, trial->reader->list[i]);
+    for (size_t i = 0; i < trial->reader->count; i++) {
+        const struct record_span name = record_find(trial->reader->list[i], "name");
+        char shown[128] = "";
+
+        if (name.length > 2)
+            snprintf(shown, sizeof(shown), "%.*s", (int)name.length - 2, name.bytes + 1);
+        if (trial->reader->list[i].length > 0)
+            wrong_series(trial, shown, 0, VERIFY_CONTENT,
+                         "is missing, although its record names it");
+    }
     if (trial->is_ok && trial->told >= 0 && trial->walls != trial->told)
         verify_findings_add(findings, VERIFY_WRONG, VERIFY_COMPLETE, "trial_end", key,
                             "states %" PRId64 " samples, %" PRId64 " are stored", trial->told,
@@ -432,25 +424,13 @@ static bool take_protocol(struct reader *reader)
     return read;
 }
 
-/* A member of an object; bytes NULL: there is none. */
-static struct record_span member_of(struct record_span object, const char *name)
-{
-    struct record_walk walk = object.bytes ? record_walk_begin(object) : (struct record_walk){0};
-    struct record_span at, value;
-
-    while (walk.is_object && record_walk_next(&walk, &at, &value))
-        if (at.length == strlen(name) && !memcmp(at.bytes, name, at.length))
-            return value;
-    return (struct record_span){0};
-}
-
 static void judge_conduct(struct reader *reader, struct reading_trial *trial)
 {
     struct conduct *conduct = &trial->conduct;
-    const struct record_span told = member_of(trial->facts, "conduct");
-    json_t *json = told.bytes ? json_loadb(told.bytes, told.length, JSON_DECODE_ANY, NULL) : NULL;
+    const struct record_span told = record_find(trial->facts, "conduct");
+    json_t *json = json_loadb(told.bytes, told.length, JSON_DECODE_ANY, NULL);
     const bool seen = conduct_from_json(json, conduct);
-    const bool withheld = member_of(trial->facts, "withheld").bytes || !trial->is_record;
+    const bool withheld = record_find(trial->facts, "withheld").length > 0 || !trial->is_record;
     struct error err = ERROR_INIT;
     char key[32];
 
@@ -480,46 +460,33 @@ static void judge_conduct(struct reader *reader, struct reading_trial *trial)
                         "it is ok, and was not measured as its protocol says: %s", err.message);
 }
 
+static void take_list(struct reader *reader, struct record_span series)
+{
+    struct record_walk walk = record_walk_begin(series), again = walk;
+    struct record_span name, entry, *grown;
+    size_t count = 1;
+
+    while (record_walk_next(&walk, &name, &entry))
+        count++;
+    grown = realloc(reader->list, count * sizeof(*grown));
+    if (!grown)
+        shortage_note();
+    reader->list = grown ? grown : reader->list;
+    while (grown && record_walk_next(&again, &name, &grown[reader->count]))
+        reader->count++;
+}
+
 static enum status keep_member(void *context, struct record_span name, struct record_span value,
                                struct error *err)
 {
     struct reading_trial *trial = context;
-    struct reader *reader = trial->reader;
-    struct record_walk walk = record_walk_begin(value);
-    struct record_span entry;
 
+    (void)err;
     if (name.length == strlen("facts") && !memcmp(name.bytes, "facts", name.length))
         trial->facts = value;
-    if (name.length != strlen("series") || memcmp(name.bytes, "series", name.length) != 0)
-        return STATUS_OK;
-    while (record_walk_next(&walk, &name, &entry)) {
-        if (reader->count == reader->capacity) {
-            const size_t capacity = reader->capacity ? 2 * reader->capacity : 64;
-            struct record_span *grown = realloc(reader->list, capacity * sizeof(*grown));
-
-            if (!grown) {
-                shortage_note();
-                return error_set(err, STATUS_NO_MEMORY, "out of memory");
-            }
-            reader->list = grown;
-            reader->capacity = capacity;
-        }
-        reader->list[reader->count++] = entry;
-    }
+    if (name.length == strlen("series") && !memcmp(name.bytes, "series", name.length))
+        take_list(trial->reader, value);
     return STATUS_OK;
-}
-
-/* What its record says of its series, and facts. */
-static void take_record(struct reading_trial *trial, sqlite3_stmt *row)
-{
-    const struct record_visitor visitor = {.context = trial, .top = keep_member};
-
-    trial->reader->count = 0;
-    trial->is_record =
-        record_scan(record_type_find("trial"), text_at(row, RECORD),
-                    (size_t)sqlite3_column_bytes(row, RECORD), &visitor, NULL) == STATUS_OK;
-    if (!trial->is_record)
-        trial->facts = (struct record_span){0};
 }
 
 static void check_trial(struct reader *reader)
@@ -528,6 +495,7 @@ static void check_trial(struct reader *reader)
     struct reading_series series = {.name = ""};
     size_t phase_count;
     struct reading_trial trial = {.reader = reader,
+                                  .facts = {"", 0},
                                   .worker = reader->worker,
                                   .id = sqlite3_column_int64(end, TRIAL),
                                   .told = sqlite3_column_type(end, SAMPLES) == SQLITE_NULL
@@ -536,8 +504,12 @@ static void check_trial(struct reader *reader)
                                   .is_ok = sqlite3_column_int(end, IS_OK) != 0,
                                   .window_first = sqlite3_column_int64(end, WINDOW_FIRST),
                                   .conduct = conduct_new()};
+    const struct record_visitor visitor = {.context = &trial, .top = keep_member};
 
-    take_record(&trial, end);
+    reader->count = 0;
+    trial.is_record =
+        record_scan(record_type_find("trial"), text_at(end, RECORD),
+                    (size_t)sqlite3_column_bytes(end, RECORD), &visitor, NULL) == STATUS_OK;
     sqlite3_bind_int64(row, 1, trial.id);
     while (!verify_stopped(reader->worker->verify) && sqlite3_step(row) == SQLITE_ROW) {
         if (strcmp(series.name, text_at(row, 0)) != 0 || !series.name[0]) {

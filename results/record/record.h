@@ -111,6 +111,9 @@ struct record_walk record_walk_begin(struct record_span value);
 bool record_walk_next(struct record_walk *walk, struct record_span *ret_name,
                       struct record_span *ret_value);
 
+/* A member of an object that record_scan has read; length 0: there is none. */
+struct record_span record_find(struct record_span object, const char *name);
+
 /* How many members that can be withheld are not, and are. */
 struct record_count {
     size_t open, withheld;

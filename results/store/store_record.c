@@ -396,12 +396,11 @@ static const struct record_span *find_member(const struct members *members, cons
 
 static int bind_key(sqlite3_stmt *handle, int parameter, const struct relating *relating)
 {
-    struct record_span name = relating->element.name;
+    const struct record_span name = relating->element.name; /* without its quotes */
 
     if (!name.bytes)
         return sqlite3_bind_int64(handle, parameter, relating->position);
-    name = (struct record_span){name.bytes - 1, name.length + 2}; /* with its quotes */
-    return record_bind(handle, parameter, &name);
+    return record_bind(handle, parameter, &(struct record_span){name.bytes - 1, name.length + 2});
 }
 
 static int bind_member(sqlite3_stmt *handle, int parameter, const struct relating *relating)

@@ -125,15 +125,6 @@ def model():
     return db
 
 
-def elements(value):
-    """An element for each run of a statement, as its parameters."""
-    bound = verify_body.bound
-    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in pairs:
-        parts = item.items() if isinstance(item, dict) else ()
-        yield {"_key": key, "_each": bound(item), **{"_each_" + name: bound(part) for name, part in parts}}
-
-
 class Projection:
     """The tables as they follow from records."""
 
@@ -155,7 +146,7 @@ class Projection:
         before = self.db.total_changes
         given, body = {"_record": number, **verify_body.given(record.body)}, verify_body.spelled(record.body)
         for statement, each, names in projection().get(record.type, ()):
-            for element in elements(body.get(each)) if each else ({},):
+            for element in verify_body.elements(body.get(each)) if each else ({},):
                 self.db.execute(statement, {name: {**given, **element}.get(name) for name in names})
         if record.type in projection() and record.type not in verify_body.SHARED and \
                 self.db.total_changes == before:

@@ -90,6 +90,28 @@ def canonical(value, depth=0):
     return json.dumps(value)
 
 
+# ---- members as statements of projection.sql are given them
+
+
+def bound(value):
+    """A member as a statement of projection.sql is given it."""
+    if isinstance(value, dict) and len(value) == 1:
+        (name, digest), = value.items()
+        if name in ("record", "blob", "withheld") and re.fullmatch("[0-9a-f]{64}", str(digest)):
+            return "(withheld)" if name == "withheld" else bytes.fromhex(digest)
+    if isinstance(value, Number):
+        return int(value) if re.fullmatch("-?[0-9]+", value) else float(value)
+    return canonical(value) if isinstance(value, (dict, list)) else value
+
+
+def elements(value):
+    """An element for each run of a statement, as its parameters."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in pairs:
+        parts = item.items() if isinstance(item, dict) else ()
+        yield {"_key": key, "_each": bound(item), **{"_each_" + name: bound(part) for name, part in parts}}
+
+
 # ---- records
 
 
