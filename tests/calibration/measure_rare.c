@@ -48,8 +48,9 @@ void measure_serving_rare(const struct settings *settings, const double *loads, 
                     struct serving_result *results;
                     char where[96];
 
-                    /* A service without a density near 0 has no such share. */
-                    if (shares[k] == 0.999 && kind != QUEUE_MM1 && kind != QUEUE_MMC)
+                    /* A service without a density near 0 has no such share; with one, not all. */
+                    if (shares[k] > 0.5 &&
+                        (shares[k] < 1) != (kind == QUEUE_MM1 || kind == QUEUE_MMC))
                         continue;
                     c.limit_s = shares[k] == 0   ? 100
                                 : shares[k] == 1 ? 1e-8
