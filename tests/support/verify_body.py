@@ -192,17 +192,6 @@ def references(value):
         yield from references(item)
 
 
-def bound(value):
-    """A member as a statement of projection.sql is given it."""
-    if isinstance(value, dict) and len(value) == 1:
-        (name, digest), = value.items()
-        if name in ("record", "blob", "withheld") and re.fullmatch("[0-9a-f]{64}", str(digest)):
-            return "(withheld)" if name == "withheld" else bytes.fromhex(digest)
-    if isinstance(value, Number):
-        return int(value) if re.fullmatch("-?[0-9]+", value) else float(value)
-    return canonical(value) if isinstance(value, (dict, list)) else value
-
-
 @functools.lru_cache(maxsize=1 << 14)  # as digest
 def refers_to(body):
     """The references of a record's body."""
