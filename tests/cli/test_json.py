@@ -26,7 +26,7 @@ gemm: {shapes: [{m: 200000, n: 200000, k: 200000}]}
 """
 
 
-# A server whose limit nothing misses.
+# A server whose limit nothing misses; half of them may, so that few requests show it, late ones beside each other too.
 SERVED = """workload: served
 version: 1
 kind: synthetic
@@ -36,7 +36,7 @@ synthetic: {launches: 1, elements: 64}
 service: {base: 200us, distribution: deterministic}
 load: {arrivals: {process: poisson}, rates: [80]}
 batching: {policy: deadline, max_batch: 4, queue: 64}
-slo: {e2e: 20s, attain: 0.9}
+slo: {e2e: 20s, attain: 0.5}
 """
 FEW = """extends: serving_look
 name: few
