@@ -172,13 +172,13 @@ static void loop(bool lasting, long stride)
 static void test_each_fails(void **state)
 {
     (void)state;
-    loop(false, getenv("ASSAY_TEST_ALL_CALLS") ? 61 : 997);
+    loop(false, getenv("ASSAY_TEST_ALL_CALLS") ? 61 : 499);
 }
 
 static void test_all_fail_from_one_on(void **state)
 {
     (void)state;
-    loop(true, getenv("ASSAY_TEST_ALL_CALLS") ? 131 : 1499);
+    loop(true, getenv("ASSAY_TEST_ALL_CALLS") ? 131 : 619);
 }
 
 int main(void)
