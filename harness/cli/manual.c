@@ -42,11 +42,11 @@ static const struct {
 };
 
 /* roff: a backslash and a leading dot or quote mean something else. */
-static void append_roff(struct text *out, const char *string)
+static void append_roff_part(struct text *out, const char *string, size_t length)
 {
     bool line_start = true;
 
-    for (; *string; string++) {
+    for (const char *end = string + length; string < end; string++) {
         if (line_start && (*string == '.' || *string == '\''))
             text_append(out, "\\&");
         if (*string == '\\')
@@ -59,6 +59,11 @@ static void append_roff(struct text *out, const char *string)
     }
 }
 
+static void append_roff(struct text *out, const char *string)
+{
+    append_roff_part(out, string, strlen(string));
+}
+
 /* Paragraphs are separated by empty lines; lines that begin with a blank are examples. */
 static void append_roff_text(struct text *out, const char *string)
 {
@@ -67,13 +72,8 @@ static void append_roff_text(struct text *out, const char *string)
     while (*string) {
         const char *end = strchr(string, '\n');
         size_t length = end ? (size_t)(end - string) : strlen(string);
-        char line[512];
         bool indented = string[0] == ' ';
 
-        if (length >= sizeof(line))
-            length = sizeof(line) - 1;
-        memcpy(line, string, length);
-        line[length] = '\0';
         if (indented != example) {
             text_append(out, indented ? ".PP\n.nf\n" : ".fi\n");
             example = indented;
@@ -81,7 +81,7 @@ static void append_roff_text(struct text *out, const char *string)
         if (length == 0)
             text_append(out, ".PP\n");
         else {
-            append_roff(out, line);
+            append_roff_part(out, string, length);
             text_append_char(out, '\n');
         }
         string += length + (end ? 1 : 0);
