@@ -209,7 +209,7 @@ const struct command command_calibrate = {
     .arguments = "[WORKLOAD]...",
     .summary = "Compare workloads with themselves: how often does this machine show a difference?",
     .text = "Each comparison is a paired campaign of a against a. Of 40, about 2 must differ by "
-            "chance; many more mean that something on this machine favours one arm. Beside it "
+            "chance; many more mean that this machine is biased towards one arm. Beside it "
             "stands what the same trials would show if one arm had run after the other. Stored "
             "with the clock's resolution and the cost of a sample.",
     .options = options,

@@ -9,6 +9,11 @@ void silence_broken(struct silence *silence, int64_t now_ns)
     *silence = (struct silence){.since_ns = now_ns, .looked_ns = now_ns, .queued_ns = -1};
 }
 
+bool silence_is_long(const struct silence *silence, int64_t now_ns, int64_t limit_ns)
+{
+    return now_ns - silence->since_ns > limit_ns / 10;
+}
+
 int64_t silence_counted(struct silence *silence, int64_t now_ns, int64_t queued_ns,
                         int64_t limit_ns)
 {

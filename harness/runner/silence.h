@@ -8,6 +8,7 @@
 #ifndef ASSAY_RUNNER_SILENCE_H
 #define ASSAY_RUNNER_SILENCE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -20,12 +21,18 @@ struct silence {
     int64_t waited_ns; /* of the silence, how long a thread of it was in a queue */
 };
 
+/*
+ * Whether the queues are to be looked at: not in the first tenth of the limit, so that a worker
+ * which measures is not read meanwhile.
+ */
+bool silence_is_long(const struct silence *silence, int64_t now_ns, int64_t limit_ns);
+
 /* It said something at this moment. */
 void silence_broken(struct silence *silence, int64_t now_ns);
 
 /*
- * Takes what silence_queued gives at this moment, and returns how much of the silence counts
- * against this limit. Between two calls at most the time between them is taken off.
+ * Takes what silence_queued gives at this moment (-1: not looked at), and returns how much of the
+ * silence counts against this limit. Between two calls at most the time between them is taken off.
  */
 int64_t silence_counted(struct silence *silence, int64_t now_ns, int64_t queued_ns,
                         int64_t limit_ns);

@@ -404,6 +404,15 @@ static int64_t next_tick_ns(const struct watch *watch)
     return spot_ns < tick_ns ? spot_ns : tick_ns;
 }
 
+static bool is_silent_too_long(const struct watch *watch, struct silence *silence)
+{
+    const int64_t now_ns = clock_monotonic_ns(), limit_ns = silence_ns(watch);
+    const int64_t queued_ns =
+        silence_is_long(silence, now_ns, limit_ns) ? silence_queued(watch->worker.process.pid) : -1;
+
+    return silence_counted(silence, now_ns, queued_ns, limit_ns) > limit_ns;
+}
+
 /*
  * Reads until the worker ends, violates the protocol, or is silent too long. Messages that are
  * there already go into one transaction; it is committed before waiting.
@@ -438,9 +447,7 @@ static enum status listen_to_worker(struct watch *watch, struct error *err)
                 return STATUS_OK;
             if (watch->request->progress)
                 progress_tick(watch->request->progress);
-            if (silence_counted(&silence, clock_monotonic_ns(),
-                                silence_queued(watch->worker.process.pid),
-                                silence_ns(watch)) > silence_ns(watch))
+            if (is_silent_too_long(watch, &silence))
                 stop_silent(watch, &silence);
             continue;
         }

@@ -30,7 +30,7 @@ struct trial_series {
     int64_t total_before, first_within;
 };
 
-/* Files that a worker has mapped or told of. */
+/* Files that a worker has mapped or reported. */
 struct trial_files {
     struct maps_list list;
     struct store_component *components; /* the same, described; heap; NULL: not yet */

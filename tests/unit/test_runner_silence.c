@@ -20,6 +20,8 @@ static void test_idle_process_is_silent(void **state)
 
     (void)state;
     silence_broken(&silence, 100 * S);
+    assert_false(silence_is_long(&silence, 106 * S, 60 * S));
+    assert_true(silence_is_long(&silence, 107 * S, 60 * S));
     assert_int_equal(silence_counted(&silence, 101 * S, 5 * S, 60 * S), 1 * S);
     assert_int_equal(silence_counted(&silence, 161 * S, 5 * S, 60 * S), 61 * S);
     silence_broken(&silence, 161 * S);

@@ -87,6 +87,14 @@ static const char *recall(struct layer *layer, int which, char input[GPT2_TENSOR
     return widened;
 }
 
+/* What values are weighted by, of the products of queries and keys. */
+static void put_softmax(struct layer *layer)
+{
+    node(layer, "Mul", "%products scale", "%scaled", NULL);
+    node(layer, "Add", "%scaled mask", "%scores", NULL);
+    node(layer, "Softmax", "%scores", "%weights", last_axis);
+}
+
 /* Queries, keys and values of one token lie as (sequences, heads, 1, size) already. */
 static void put_step_attention(struct layer *layer)
 {
@@ -110,9 +118,7 @@ static void put_step_attention(struct layer *layer)
     node(layer, "Reshape", "%k_rows shape.keys", "%k", NULL);
     node(layer, "MatMul", "%q %k", "%products_own", NULL);
     node(layer, "Concat", "%products_past %products_own", "%products", last_axis);
-    node(layer, "Mul", "%products scale", "%scaled", NULL);
-    node(layer, "Add", "%scaled mask", "%scores", NULL);
-    node(layer, "Softmax", "%scores", "%weights", last_axis);
+    put_softmax(layer);
     node(layer, "Split", "%weights shape.parts", "%weights_past %weights_own", last_axis);
     snprintf(inputs, sizeof(inputs), "%%weights_past %s", recall(layer, 1, input));
     node(layer, "MatMul", inputs, "%values_past", NULL);
@@ -137,9 +143,7 @@ static void put_attention(struct layer *layer)
         node(layer, "Transpose", "%k_split", "%k", to_keys);
     }
     node(layer, "MatMul", "%q %k", "%products", NULL);
-    node(layer, "Mul", "%products scale", "%scaled", NULL);
-    node(layer, "Add", "%scaled mask", "%scores", NULL);
-    node(layer, "Softmax", "%scores", "%weights", last_axis);
+    put_softmax(layer);
     node(layer, "MatMul", "%weights %v", "%values", NULL);
     node(layer, "Transpose", "%values", "%values_split", to_heads);
 }
