@@ -33,7 +33,14 @@ enum status cuda_lt_fail(const struct cublaslt_api *api, const char *function, u
     return error_set(err, status, "%s: %s (%u)", function, cublaslt_status_name(api, code), code);
 }
 
-/* What an algorithm's numerical flags may name for a precision, of each of three things. */
+/*
+ * What an algorithm's numerical flags may name for a precision, of each of three things.
+ * cuBLASLt 13.1 reports 16F operands on Hopper for algorithms of bf16 and fp8, too (H100, 0x10202),
+ * so there the flag does not tell them apart. bf16 by fp16 would lose the exponents that the
+ * conformance suite checks
+ * ("range of exponents"); e4m3 and e5m2 are exact in fp16, so nothing but speed shows what they run
+ * in.
+ */
 struct numerics {
     uint64_t input, operation, sum;
 };
@@ -48,9 +55,10 @@ static struct numerics numerics_of(enum precision precision)
         return (struct numerics){LT_NUMERICAL_INPUT_64F, fma | LT_NUMERICAL_DMMA,
                                  LT_NUMERICAL_SUM_64F};
     case PRECISION_TF32:
-        return (struct numerics){LT_NUMERICAL_INPUT_TF32, LT_NUMERICAL_HMMA, LT_NUMERICAL_SUM_32F};
+        return (struct numerics){LT_NUMERICAL_INPUT_TF32, half, LT_NUMERICAL_SUM_32F};
     case PRECISION_BF16:
-        return (struct numerics){LT_NUMERICAL_INPUT_16BF, half, LT_NUMERICAL_SUM_32F};
+        return (struct numerics){(uint64_t)LT_NUMERICAL_INPUT_16BF | LT_NUMERICAL_INPUT_16F, half,
+                                 LT_NUMERICAL_SUM_32F};
     case PRECISION_FP16:
         return (struct numerics){LT_NUMERICAL_INPUT_16F, half, LT_NUMERICAL_SUM_32F};
     case PRECISION_INT8:
@@ -58,7 +66,8 @@ static struct numerics numerics_of(enum precision precision)
                                  LT_NUMERICAL_SUM_32I};
     case PRECISION_FP8_E4M3:
     case PRECISION_FP8_E5M2:
-        return (struct numerics){(uint64_t)LT_NUMERICAL_INPUT_E4M3 | LT_NUMERICAL_INPUT_E5M2,
+        return (struct numerics){(uint64_t)LT_NUMERICAL_INPUT_E4M3 | LT_NUMERICAL_INPUT_E5M2 |
+                                     LT_NUMERICAL_INPUT_16F,
                                  fma | tensor, LT_NUMERICAL_SUM_32F};
     case PRECISION_FP4: /* there is no flag for 4-bit operands, which only tensor units take */
         return (struct numerics){LT_NUMERICAL_INPUT, tensor, LT_NUMERICAL_SUM_32F};
@@ -109,6 +118,9 @@ static bool does_precision(const struct gemm_shape *shape, uint64_t flags)
     if (shape->precision == PRECISION_FP32 &&
         (flags & (LT_NUMERICAL_TENSOR | (LT_NUMERICAL_INPUT & ~wanted.input))) != 0)
         return false;
+    if (shape->precision == PRECISION_TF32 &&
+        (flags & (LT_NUMERICAL_OPERATION | LT_NUMERICAL_INPUT)) == LT_NUMERICAL_FMA)
+        return false; /* of f32, for all that it says */
     return agrees(flags, LT_NUMERICAL_INPUT, wanted.input) &&
            agrees(flags, LT_NUMERICAL_OPERATION, wanted.operation) &&
            agrees(flags, LT_NUMERICAL_SUM, wanted.sum);
@@ -116,7 +128,12 @@ static bool does_precision(const struct gemm_shape *shape, uint64_t flags)
 
 static bool tells_input(const struct gemm_shape *shape, uint64_t flags)
 {
-    return shape->precision == PRECISION_FP4 || (flags & LT_NUMERICAL_INPUT) != 0;
+    const bool fp8 =
+        shape->precision == PRECISION_FP8_E4M3 || shape->precision == PRECISION_FP8_E5M2;
+
+    return shape->precision == PRECISION_FP4 ||
+           (flags & LT_NUMERICAL_INPUT &
+            (fp8 ? ~(uint64_t)LT_NUMERICAL_INPUT_16F : ~UINT64_C(0))) != 0;
 }
 
 /*
@@ -214,6 +231,20 @@ static enum status ask(struct cuda_device *device, struct cuda_gemm *gemm,
 }
 
 /*
+ * cuBLAS documents f32 operands with f32 results alone. Asked for bf16 ones, 13.1 lists algorithms
+ * on Hopper whose split sums then write 4 bytes an element into the result's 2 (H100,
+ * compute-sanitizer).
+ */
+static enum status check_result_type(const struct gemm_shape *shape, struct error *err)
+{
+    if (shape->a.type != DTYPE_F32 || shape->c.type == DTYPE_F32)
+        return STATUS_OK;
+    return error_set(err, STATUS_UNSUPPORTED,
+                     "cuBLASLt documents products of f32 with results in f32 alone, not in %s",
+                     dtype_name(shape->c.type));
+}
+
+/*
  * cuBLAS documents these multiples of 4 for cublasLtMatmul in int8 with matrices in plain order,
  * and not that it refuses others.
  */
@@ -241,6 +272,8 @@ enum status cuda_gemm_list(struct cuda_device *device, struct cuda_gemm *gemm,
     LT_PREFERENCE preference = NULL;
     enum status status = check_int8(shape, alignment, err);
 
+    if (status == STATUS_OK)
+        status = check_result_type(shape, err);
     if (status != STATUS_OK)
         return status;
     LT_MAKE(preference, cublasLtMatmulPreferenceCreate, &preference);

@@ -1,5 +1,6 @@
 #include "backends/opencl/internal.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,29 @@ static struct digest prelude_digest(void)
     return digest_bytes(opencl_prelude[0].text, opencl_prelude[0].length);
 }
 
+/*
+ * Appends the kernels' text with "KERNEL(name, parameters)" as "KERNEL(name)( parameters)", since
+ * OpenCL C has no macros of any number of arguments: NVIDIA's compiler refuses them in every
+ * version of the language. Lines stay where they are.
+ */
+static void append_kernels(struct text *ret, const char *text)
+{
+    static const char head[] = "KERNEL(";
+    const char *at;
+
+    while ((at = strstr(text, head)) != NULL) {
+        const char *name = at + strlen(head), *end = name + strcspn(name, ",)");
+        const bool inside = at > text && (isalnum((unsigned char)at[-1]) || at[-1] == '_');
+
+        if (*end == '\0')
+            break;
+        text_append_bytes(ret, text, (size_t)(end - text));
+        text_append(ret, inside ? "" : *end == ',' ? ")(" : ")(void");
+        text = end + (!inside && *end == ',');
+    }
+    text_append(ret, text);
+}
+
 /* Defines, prelude, text. #line makes the compiler name each by its own file and lines. */
 static void build_text(const struct module_source *source, struct text *ret,
                        struct opencl_log_map *ret_map)
@@ -53,7 +77,7 @@ static void build_text(const struct module_source *source, struct text *ret,
     ret_map->text_line = 1;
     for (c = ret->data; *c != '\0'; c++)
         ret_map->text_line += *c == '\n';
-    text_append(ret, source->text);
+    append_kernels(ret, source->text);
     text_append(ret, "\n");
 }
 

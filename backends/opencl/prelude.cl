@@ -20,8 +20,8 @@ typedef float f32;
 typedef double f64;
 #endif
 
-#define KERNEL(name, ...)                                                                          \
-    __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void name(__VA_ARGS__)
+/* module.c writes "KERNEL(name, parameters)" as "KERNEL(name)( parameters)". */
+#define KERNEL(name) __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void name
 #define INLINE static inline __attribute__((always_inline))
 #define GLOBAL __global
 #define LOCAL __local

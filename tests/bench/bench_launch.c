@@ -1,15 +1,18 @@
 /*
  * What our launch path adds to the driver's: an empty kernel with four arguments, launched through
- * device_kernel_launch and by bare calls of OpenCL, in turns on one device.
+ * device_kernel_launch and by bare calls of OpenCL or CUDA, in turns on one device.
  *
  * usage: bench_launch PAIRS [DEVICE]
  * Prints one line a pair: nanoseconds per launch through us, and by bare calls. A block is 2000
- * launches and one wait. With a DEVICE (cpu:0) there are no bare calls: one number a line.
+ * launches and one wait. The DEVICE is opencl:0 where none is named; on cpu:0 there are no bare
+ * calls: one number a line.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backends/backend.h"
+#include "backends/cuda/driver.h"
 #include "backends/opencl/api.h"
 #include "harness/core/clock.h"
 
@@ -76,6 +79,50 @@ static double bare_block(struct bare *bare)
     return (double)(clock_monotonic_ns() - begin_ns) / LAUNCHES;
 }
 
+/* An empty kernel as PTX, which the driver compiles, in the context that our own device left
+ * current. */
+static const char bare_ptx[] =
+    ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry nothing("
+    ".param .u64 a, .param .u64 b, .param .f32 s, .param .u64 n)\n"
+    "{\nret;\n}\n";
+
+struct bare_cuda {
+    struct cuda_driver_api api;
+    struct CUfunc_st *function;
+    struct CUstream_st *stream;
+};
+
+static int bare_cuda_init(struct bare_cuda *bare)
+{
+    struct dynlib lib = {0};
+    struct error err = ERROR_INIT;
+    struct CUmod_st *module = NULL;
+
+    return cuda_driver_open(&lib, &bare->api, &err) == STATUS_OK &&
+                   bare->api.cuModuleLoadDataEx(&module, bare_ptx, 0, NULL, NULL) == 0 &&
+                   bare->api.cuModuleGetFunction(&bare->function, module, "nothing") == 0 &&
+                   bare->api.cuStreamCreate(&bare->stream, CUDA_STREAM_NON_BLOCKING) == 0
+               ? 0
+               : -1;
+}
+
+static double bare_cuda_block(struct bare_cuda *bare)
+{
+    unsigned long long a = 0;
+    float s = 1;
+    uint64_t n = 0;
+    void *parameters[] = {&a, &a, &s, &n};
+    int64_t begin_ns = clock_monotonic_ns();
+
+    for (int i = 0; i < LAUNCHES; i++) {
+        n = (uint64_t)i;
+        bare->api.cuLaunchKernel(bare->function, 2, 1, 1, 1, 1, 1, 0, bare->stream, parameters,
+                                 NULL);
+    }
+    bare->api.cuStreamSynchronize(bare->stream);
+    return (double)(clock_monotonic_ns() - begin_ns) / LAUNCHES;
+}
+
 static double our_block(struct device *device, struct module *module, struct buffer *buffer,
                         struct error *err)
 {
@@ -102,20 +149,23 @@ int main(int argc, char **argv)
     const struct module_source source = {.file = "nothing.h", .text = ours_text, .lanes = 1};
     const struct device_options options = {.profile = true};
     const long pairs = argc == 2 || argc == 3 ? atol(argv[1]) : 0;
-    const bool alone = argc == 3;
+    const char *spec = argc == 3 ? argv[2] : "opencl:0";
+    const bool cuda = strncmp(spec, "cuda", 4) == 0,
+               alone = strncmp(spec, "opencl", 6) != 0 && !cuda;
     struct error err = ERROR_INIT;
     struct backend *backend = NULL;
     struct device *device = NULL;
     struct module *module = NULL;
     struct buffer *buffer = NULL;
     struct bare bare;
+    struct bare_cuda on_cuda;
     uint32_t index = 0;
 
     if (pairs <= 0) {
         fprintf(stderr, "usage: bench_launch PAIRS [DEVICE]\n");
         return 2;
     }
-    if (backend_resolve(alone ? argv[2] : "opencl:0", &backend, &index, &err) != STATUS_OK ||
+    if (backend_resolve(spec, &backend, &index, &err) != STATUS_OK ||
         backend_device_open(backend, index, &options, &device, &err) != STATUS_OK ||
         device_module_load(device, &source, &module, &err) != STATUS_OK ||
         device_buffer_alloc(device, 64, BUFFER_READ_WRITE, &buffer, &err) != STATUS_OK) {
@@ -127,19 +177,22 @@ int main(int argc, char **argv)
         printf("%.1f\n", our_block(device, module, buffer, &err));
     if (alone)
         return 0;
-    if (bare_init(&bare) != 0) {
-        fprintf(stderr, "bench_launch: a bare OpenCL call failed\n");
+    if ((cuda ? bare_cuda_init(&on_cuda) : bare_init(&bare)) != 0) {
+        fprintf(stderr, "bench_launch: a bare call of %s failed\n", cuda ? "CUDA" : "OpenCL");
         return 1;
     }
-    bare_block(&bare);
+    if (cuda)
+        bare_cuda_block(&on_cuda);
+    else
+        bare_block(&bare);
     for (long p = 0; p < pairs; p++) {
         double ours, direct;
 
         if (p % 2 == 0) {
             ours = our_block(device, module, buffer, &err);
-            direct = bare_block(&bare);
+            direct = cuda ? bare_cuda_block(&on_cuda) : bare_block(&bare);
         } else {
-            direct = bare_block(&bare);
+            direct = cuda ? bare_cuda_block(&on_cuda) : bare_block(&bare);
             ours = our_block(device, module, buffer, &err);
         }
         if (ours < 0) {

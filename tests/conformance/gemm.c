@@ -515,6 +515,40 @@ static void test_algorithms(void **state)
     print_message("  %u algorithms\n", selected);
 }
 
+/* What has f32's exponents is multiplied with them, not through f16's, by every algorithm listed.
+ */
+static void test_range(void **state)
+{
+    static const enum precision wide[] = {PRECISION_FP32, PRECISION_TF32, PRECISION_BF16};
+    struct conformance *c = *state;
+
+    if (!device_has_operation(c->device, OPERATION_GEMM))
+        skip();
+    for (size_t p = 0; p < sizeof(wide) / sizeof(wide[0]); p++) {
+        const struct gemm_shape shape = plain_shape(wide[p], 64, 96, 80, 0);
+        struct operation *gemm = NULL;
+        struct operation_info info;
+        struct task task;
+
+        if (create_gemm(c->device, &shape, &gemm, NULL) != STATUS_OK)
+            continue;
+        expect_ok(c, operation_describe(gemm, &info, &c->err));
+        task = make_task(c, &shape, false, aligned);
+        for (uint64_t i = task.a.offset; i < task.a.offset + shape.m * shape.k; i++)
+            array_put(&task.a, i, ldexp(task.a.values[i], 60));
+        for (uint64_t i = task.b.offset; i < task.b.offset + shape.k * shape.n; i++)
+            array_put(&task.b, i, ldexp(task.b.values[i], -60));
+        array_upload(c, &task.a);
+        array_upload(c, &task.b);
+        for (uint32_t i = 0; i < info.algorithms; i++) {
+            expect_ok(c, operation_select(gemm, i, &c->err));
+            check_task(c, &task, gemm);
+        }
+        free_task(&task);
+        operation_destroy(gemm);
+    }
+}
+
 static void test_refused(void **state)
 {
     struct conformance *c = *state;
@@ -553,4 +587,5 @@ CONFORMANCE_AREA(conformance_gemm, {"every precision is answered", test_support,
                  {"NaN and infinity", test_special_values, true},
                  {"again and again", test_again, true},
                  {"each algorithm that is listed", test_algorithms, true},
+                 {"range of exponents", test_range, true},
                  {"what cannot be is refused", test_refused, true});

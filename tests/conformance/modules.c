@@ -60,7 +60,8 @@ static void test_compile_errors(void **state)
     check_refused(c, "undeclared_at_once x;\n", "conformance/inline.h:1", 0);
     check_refused(c, "\n\n\nKERNEL(a, GLOBAL u32 *p)\n{\n    p[0] = nothing;\n}\n",
                   "conformance/inline.h:6", 0);
-    check_refused(c, "KERNEL(a, GLOBAL u32 *p)\n{\n    p[0] = 1\n}\n", "conformance/inline.h:3", 3);
+    check_refused(c, "KERNEL(a, GLOBAL u32 *p)\n{\n    p[0] = 1 +;\n}\n", "conformance/inline.h:3",
+                  3);
     check_refused(c, "KERNEL(a, GLOBAL u32 *p)\n{\n    p->x = 1;\n}\n", "conformance/inline.h:3",
                   1);
     check_refused(c, "/* two\n lines */\n#error stop here\n", "conformance/inline.h:3", 0);

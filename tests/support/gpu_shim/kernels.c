@@ -33,6 +33,10 @@ struct core_module {
 char *core_program_text(const char *program)
 {
     static const char prelude[] = "#line 1 \"" GPU_PRELUDE_FILE "\"\n";
+    /* The text is NVRTC's, whose KERNEL has all parameters; PoCL's compiler takes such macros. */
+    static const char heads[] = "#undef KERNEL\n#define KERNEL(name, ...) __kernel "
+                                "__attribute__((reqd_work_group_size(LANES, 1, 1))) void "
+                                "name(__VA_ARGS__)\n";
     const char *begin = strstr(program, prelude);
     const char *end = begin != NULL ? strstr(begin, GPU_PRELUDE_END "\n") : NULL;
     size_t head, size;
@@ -42,11 +46,11 @@ char *core_program_text(const char *program)
         return NULL;
     end += strlen(GPU_PRELUDE_END "\n");
     head = (size_t)(begin - program);
-    size = head + shim_opencl_prelude[0].length + strlen(end) + 64;
+    size = head + shim_opencl_prelude[0].length + strlen(heads) + strlen(end) + 64;
     text = malloc(size);
     if (text != NULL)
-        snprintf(text, size, "%.*s#line 1 \"backends/opencl/prelude.cl\"\n%s\n%s", (int)head,
-                 program, shim_opencl_prelude[0].text, end);
+        snprintf(text, size, "%.*s#line 1 \"backends/opencl/prelude.cl\"\n%s\n%s%s", (int)head,
+                 program, shim_opencl_prelude[0].text, heads, end);
     return text;
 }
 

@@ -32,10 +32,16 @@ static const struct expectation reported[] = {
     {PRECISION_FP8_E4M3, "400202,c00202", 2, SUPPORT_NATIVE, "0x400202"},
     {PRECISION_FP8_E5M2, "c00202,800202", 2, SUPPORT_NATIVE, "0xc00202"},
     {PRECISION_INT8, "200804,200804", 2, SUPPORT_NATIVE, "0x200804"},
+    /* As cuBLASLt 13.1 reports bf16 and fp8 on an H100. */
+    {PRECISION_BF16, "10202,10202", 2, SUPPORT_NATIVE, "0x10202"},
+    {PRECISION_FP8_E4M3, "10202,20202", 1, SUPPORT_UNKNOWN, "0x10202 " INPUT_NOT_REPORTED},
+    {PRECISION_FP8_E5M2, "10202,10202", 2, SUPPORT_UNKNOWN, "0x10202 " INPUT_NOT_REPORTED},
     /* By multiply-adds, none of which is used together with other units. */
     {PRECISION_BF16, "20201,20201", 2, SUPPORT_EMULATED, "0x20201"},
     {PRECISION_BF16, "20201,20202", 1, SUPPORT_NATIVE, "0x20202"},
     {PRECISION_INT8, "200801,200801", 2, SUPPORT_EMULATED, "0x200801"},
+    {PRECISION_TF32, "40201,40201", 2, SUPPORT_EMULATED, "0x40201"},
+    {PRECISION_TF32, "40201,40202", 1, SUPPORT_NATIVE, "0x40202"},
 };
 
 static const struct expectation silent[] = {
@@ -77,10 +83,10 @@ static const struct expectation others[] = {
     /* Others by wider or narrower operands. */
     {PRECISION_TF32, "80201,201", 0, SUPPORT_UNKNOWN, "do not compute in tf32"},
     {PRECISION_TF32, "20202,10202", 0, SUPPORT_UNKNOWN, "do not compute in tf32"},
-    {PRECISION_BF16, "80201,10202", 0, SUPPORT_UNKNOWN, "do not compute in bf16"},
+    {PRECISION_BF16, "80201,40202", 0, SUPPORT_UNKNOWN, "do not compute in bf16"},
     {PRECISION_FP16, "80201,20202", 0, SUPPORT_UNKNOWN, "do not compute in fp16"},
     {PRECISION_FP64, "80201,40202", 0, SUPPORT_UNKNOWN, "do not compute in fp64"},
-    {PRECISION_FP8_E4M3, "10202,20202", 0, SUPPORT_UNKNOWN, "do not compute in fp8_e4m3"},
+    {PRECISION_FP8_E4M3, "80201,20202", 0, SUPPORT_UNKNOWN, "do not compute in fp8_e4m3"},
     {PRECISION_INT8, "10202,400202", 0, SUPPORT_UNKNOWN, "do not compute in int8"},
     /* By another kind of unit, or sums narrower than requested. */
     {PRECISION_INT8, "802,2", 0, SUPPORT_UNKNOWN, "do not compute in int8"},
