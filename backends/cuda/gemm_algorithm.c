@@ -137,14 +137,21 @@ static bool tells_input(const struct gemm_shape *shape, uint64_t flags)
 }
 
 /*
- * fp32 and fp64 are native in plain multiply-adds, the narrow types in the tensor units. Unknown
- * where the library does not say by which, or of which operands.
+ * fp32 and fp64 are native in plain multiply-adds, the narrow types in the tensor units, which a
+ * product with a vector does not need: the library has plain multiply-adds alone for that. tf32
+ * exists in tensor units only, so what says that it takes such operands runs there (13.1 on an H100
+ * reports multiply-adds of them, 0x40201, at seven times fp32's rate). Unknown where the library
+ * does not say by which, or of which operands.
  */
 static enum support support_of(const struct gemm_shape *shape, uint64_t flags)
 {
-    const bool wide = shape->precision == PRECISION_FP32 || shape->precision == PRECISION_FP64;
+    const bool plain = shape->precision == PRECISION_FP32 || shape->precision == PRECISION_FP64 ||
+                       shape->m == 1 || shape->n == 1;
 
-    if ((flags & LT_NUMERICAL_OPERATION) == LT_NUMERICAL_FMA && !wide)
+    if (shape->precision == PRECISION_TF32 && (flags & LT_NUMERICAL_INPUT_TF32) != 0 &&
+        (flags & LT_NUMERICAL_OPERATION) != 0)
+        return SUPPORT_NATIVE;
+    if ((flags & LT_NUMERICAL_OPERATION) == LT_NUMERICAL_FMA && !plain)
         return SUPPORT_EMULATED;
     return (flags & LT_NUMERICAL_OPERATION) != 0 && tells_input(shape, flags) ? SUPPORT_NATIVE
                                                                               : SUPPORT_UNKNOWN;

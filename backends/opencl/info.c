@@ -165,6 +165,16 @@ static const struct question device_questions[] = {
         "cl_amd_device_attribute_query"),
 };
 
+static uint64_t integer_of(const struct reading_list *list, const char *name)
+{
+    const struct reading *reading = reading_find(list, name);
+
+    return reading != NULL && reading->status == READING_MEASURED &&
+                   reading->type == READING_INTEGER
+               ? (uint64_t)reading->integer
+               : 0;
+}
+
 static void append_hex(struct text *text, const unsigned char *bytes, size_t size)
 {
     size_t i;
@@ -232,6 +242,9 @@ static enum status answer(const struct opencl_object *object, const struct quest
         break;
     case UUID:
         status = opencl_query_value(object, question->parameter, uuid, sizeof(uuid), err);
+        /* As CUDA, NVML and nvidia-smi write it, so that both stacks name one device alike. */
+        if (status == STATUS_OK && integer_of(list, "device.vendor_id") == OPENCL_VENDOR_NVIDIA)
+            text_append(&text, "GPU-");
         if (status == STATUS_OK)
             append_hex(&text, uuid, sizeof(uuid));
         break;
@@ -330,16 +343,6 @@ static void add_pci(const struct opencl_object *object, const char *extensions,
     snprintf(address, sizeof(address), "%04x:%02x:%02x.%x", pci.domain, pci.bus, pci.device,
              pci.function);
     reading_add_text(list, name, address, source);
-}
-
-static uint64_t integer_of(const struct reading_list *list, const char *name)
-{
-    const struct reading *reading = reading_find(list, name);
-
-    return reading != NULL && reading->status == READING_MEASURED &&
-                   reading->type == READING_INTEGER
-               ? (uint64_t)reading->integer
-               : 0;
 }
 
 /* Heap copy; `fallback` when there is no such text. */

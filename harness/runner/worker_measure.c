@@ -111,6 +111,55 @@ static enum status run_block(struct worker *worker, int64_t iterations, struct e
     return status;
 }
 
+/* The best of a few blocks; one that is long enough by far, such as a step of seconds, is not
+ * repeated. */
+static enum status time_block(struct worker *worker, int64_t block, int64_t *ret_ns,
+                              struct error *err)
+{
+    *ret_ns = INT64_MAX;
+    for (int i = 0; i < 3; i++) {
+        const int64_t start = clock_monotonic_ns();
+        const enum status status = run_block(worker, block, err);
+        const int64_t elapsed = clock_monotonic_ns() - start;
+
+        if (status != STATUS_OK)
+            return status;
+        if (elapsed < *ret_ns)
+            *ret_ns = elapsed < 1 ? 1 : elapsed;
+        if (elapsed > 10 * worker->protocol.min_sample_ns)
+            break;
+    }
+    return STATUS_OK;
+}
+
+/*
+ * A GPU has nothing to do from a sample's end until the first launch of the next arrives there:
+ * some 10 us, a twentieth of a sample of 200 us. What a block takes beyond its iterations follows
+ * from two sizes of block, and the block grows until that is at most WAIT_PART of a sample, or a
+ * sample WAIT_LONGEST times the protocol's least.
+ */
+#define WAIT_PART 0.005
+#define WAIT_LONGEST 50
+static enum status lengthen(struct worker *worker, int64_t *block, struct error *err)
+{
+    const double longest = (double)WAIT_LONGEST * (double)worker->protocol.min_sample_ns;
+    int64_t once, twice;
+    enum status status = time_block(worker, *block, &once, err);
+    double each, wait, wanted;
+
+    if (status != STATUS_OK || (double)once * 2 > longest)
+        return status;
+    status = time_block(worker, *block * 2, &twice, err);
+    each = (double)(twice - once) / (double)*block;
+    wait = 2.0 * (double)once - (double)twice;
+    if (status != STATUS_OK || each <= 0 || wait <= 0)
+        return status;
+    wanted = wait / WAIT_PART < longest ? wait / WAIT_PART : longest;
+    if (wanted > each * (double)*block)
+        *block = (int64_t)(wanted / each) + 1;
+    return STATUS_OK;
+}
+
 /*
  * Finds how many iterations make a sample of at least min_sample_ns, unless that was chosen before.
  * The block is doubled until it is long enough, then fixed: all samples of the trial have the same
@@ -120,6 +169,7 @@ enum status worker_calibrate(struct worker *worker, struct error *err)
 {
     const int64_t wanted = worker->protocol.min_sample_ns;
     int64_t begin_ns = clock_monotonic_ns();
+    enum status status = STATUS_OK;
     int64_t block = 1;
 
     if (worker->work.scenario == SCENARIO_SERVER)
@@ -127,27 +177,20 @@ enum status worker_calibrate(struct worker *worker, struct error *err)
     if (worker->choices || worker->work.scenario == SCENARIO_SERVER)
         return worker_send_phase(worker, "calibrate", begin_ns, err); /* the block is given */
     for (;;) {
-        int64_t best = INT64_MAX;
+        int64_t best;
 
-        for (int i = 0; i < 3; i++) {
-            int64_t start = clock_monotonic_ns();
-            enum status status = run_block(worker, block, err);
-            int64_t elapsed = clock_monotonic_ns() - start;
-
-            if (status != STATUS_OK)
-                return status;
-            if (elapsed < best)
-                best = elapsed;
-            if (elapsed > 10 * wanted)
-                break; /* long enough by far: do not repeat a step of seconds */
-        }
+        status = time_block(worker, block, &best, err);
+        if (status != STATUS_OK)
+            return status;
         if (best >= wanted || block > (INT64_C(1) << 30))
             break;
-        if (best < 1)
-            best = 1;
         /* Aim a quarter above, so that the fastest sample still is long enough. */
         block = best * 2 > wanted ? block * 2 : block * (wanted + wanted / 4) / best + 1;
     }
+    if (worker->device->info.type == DEVICE_GPU && worker->work.scenario != SCENARIO_SINGLE_STREAM)
+        status = lengthen(worker, &block, err);
+    if (status != STATUS_OK)
+        return status;
     worker->block = block;
     return worker_send_phase(worker, "calibrate", begin_ns, err);
 }

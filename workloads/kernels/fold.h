@@ -8,6 +8,16 @@
 #define WAYS 1
 #endif
 
+/*
+ * Before a loop over elements: many lanes have the loads of so many steps on their way at once. NVRTC
+ * unrolls none of these loops by itself. A single lane's is the compiler's to vectorize.
+ */
+#if LANES == 1
+#define IN_FLIGHT(steps)
+#else
+#define IN_FLIGHT(steps) UNROLL_N(steps)
+#endif
+
 /* gcc would unroll the chains before it looks for vectors, and finds none in a fold that selects.
  */
 #if LANES == 1 && defined(__GNUC__) && !defined(__clang__)
@@ -27,6 +37,7 @@
                                                                                                    \
         for (u32 w_ = 0; w_ < WAYS; w_++)                                                          \
             part_[w_] = (start);                                                                   \
+        IN_FLIGHT(4)                                                                               \
         for (u64 b_ = LANE * WAYS; b_ < whole_; b_ += LANES * WAYS) {                              \
             FOLD_ROLLED                                                                            \
             for (u32 w_ = 0; w_ < WAYS; w_++) {                                                    \

@@ -2,14 +2,14 @@
  * y = x / 2 (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3): GELU's tanh form (Hendrycks and
  * Gimpel 2016, section 2), written as x / (1 + e^-2u), which is the same.
  */
+INLINE f32 gelu(f32 v)
+{
+    const f32 cubic = F_FMA(0.044715f * v * v, v, v);
+
+    return v / (1.0f + exp_f32(-1.59576912f * cubic));
+}
+
 KERNEL(memory_gelu, const GLOBAL storage *RESTRICT x, GLOBAL storage *RESTRICT y, u64 n)
 {
-    const u64 end = CHUNK_END(n);
-
-    for (u64 i = CHUNK_BEGIN(n) + LANE; i < end; i += LANES) {
-        const f32 v = LOAD(x, i);
-        const f32 cubic = F_FMA(0.044715f * v * v, v, v);
-
-        STORE(y, i, v / (1.0f + exp_f32(-1.59576912f * cubic)));
-    }
+    STREAM_OVER(n, y, gelu(LOAD(x, i)));
 }

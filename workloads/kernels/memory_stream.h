@@ -5,37 +5,25 @@
  */
 KERNEL(stream_copy, const GLOBAL storage *RESTRICT a, GLOBAL storage *RESTRICT c, u64 n)
 {
-    const u64 end = CHUNK_END(n);
-
-    for (u64 i = CHUNK_BEGIN(n) + LANE; i < end; i += LANES)
-        STORE(c, i, LOAD(a, i));
+    STREAM_OVER(n, c, LOAD(a, i));
 }
 
 KERNEL(stream_scale, const GLOBAL storage *RESTRICT c, GLOBAL storage *RESTRICT b, number scalar,
        u64 n)
 {
-    const u64 end = CHUNK_END(n);
-
-    for (u64 i = CHUNK_BEGIN(n) + LANE; i < end; i += LANES)
-        STORE(b, i, scalar * LOAD(c, i));
+    STREAM_OVER(n, b, scalar * LOAD(c, i));
 }
 
 KERNEL(stream_add, const GLOBAL storage *RESTRICT a, const GLOBAL storage *RESTRICT b,
        GLOBAL storage *RESTRICT c, u64 n)
 {
-    const u64 end = CHUNK_END(n);
-
-    for (u64 i = CHUNK_BEGIN(n) + LANE; i < end; i += LANES)
-        STORE(c, i, LOAD(a, i) + LOAD(b, i));
+    STREAM_OVER(n, c, LOAD(a, i) + LOAD(b, i));
 }
 
 KERNEL(stream_triad, const GLOBAL storage *RESTRICT b, const GLOBAL storage *RESTRICT c,
        GLOBAL storage *RESTRICT a, number scalar, u64 n)
 {
-    const u64 end = CHUNK_END(n);
-
-    for (u64 i = CHUNK_BEGIN(n) + LANE; i < end; i += LANES)
-        STORE(a, i, LOAD(b, i) + scalar * LOAD(c, i));
+    STREAM_OVER(n, a, LOAD(b, i) + scalar * LOAD(c, i));
 }
 
 /* One partial sum a group; stream_dot_finish adds them up. */

@@ -29,6 +29,43 @@ typedef f32 number;
 /* Part of n elements that whole steps cover; the rest goes element by element, LANES apart. */
 #define STRIPE_WHOLE(n) ((n) / STRIPE_SPAN * STRIPE_SPAN)
 
+/*
+ * Writes `term`, an expression in u64 i, to element i of `out` for a group's share of n. Many lanes take a
+ * step at once, all its loads before its stores: one load a lane in flight does not fill the memory of a
+ * large GPU (an H100 moved 2.3 of 3.0 TB/s so). A single lane's loop is the compiler's to vectorize.
+ */
+#if LANES == 1
+#define STREAM_OVER(n, out, term)                                                                  \
+    do {                                                                                           \
+        const u64 end_ = CHUNK_END(n);                                                             \
+                                                                                                   \
+        for (u64 i = CHUNK_BEGIN(n); i < end_; i++)                                                \
+            STORE(out, i, (term));                                                                 \
+    } while (0)
+#else
+#define STREAM_OVER(n, out, term)                                                                  \
+    do {                                                                                           \
+        const u64 begin_ = CHUNK_BEGIN(n), end_ = CHUNK_END(n);                                    \
+        const u64 whole_ = begin_ + STRIPE_WHOLE(end_ - begin_);                                   \
+                                                                                                   \
+        for (u64 at_ = begin_; at_ < whole_; at_ += STRIPE_SPAN) {                                 \
+            number value_[STRIPES];                                                                \
+                                                                                                   \
+            UNROLL                                                                                 \
+            for (u32 j_ = 0; j_ < STRIPES; ++j_) {                                                 \
+                const u64 i = STRIPE(at_, j_);                                                     \
+                                                                                                   \
+                value_[j_] = (term);                                                               \
+            }                                                                                      \
+            UNROLL                                                                                 \
+            for (u32 j_ = 0; j_ < STRIPES; ++j_)                                                   \
+                STORE(out, STRIPE(at_, j_), value_[j_]);                                           \
+        }                                                                                          \
+        for (u64 i = whole_ + LANE; i < end_; i += LANES)                                          \
+            STORE(out, i, (term));                                                                 \
+    } while (0)
+#endif
+
 /* The greater of two; unlike fmax, one vector instruction on every CPU. */
 #define F_GREATER(a, b) ((a) > (b) ? (a) : (b))
 

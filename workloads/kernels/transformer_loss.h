@@ -39,6 +39,7 @@ KERNEL(cross_entropy_backward, GLOBAL storage *logits, const GLOBAL i32 *indices
         const f32 hit = exp_f32_to_88(LOAD(row, target) - t) * scale - scale;
 
         BARRIER();
+        IN_FLIGHT(4)
         for (u64 i = LANE; i < classes; i += LANES)
             STORE(row, i, exp_f32_to_88(LOAD(row, i) - t) * scale);
         BARRIER();

@@ -23,6 +23,7 @@ KERNEL(norm_forward, const GLOBAL storage *x, const GLOBAL storage *gain,
         m = sum / (f32)width;
         SUM_OVER(square, width, (LOAD(in, i) - m) * (LOAD(in, i) - m));
         s = 1.0f / F_SQRT(square / (f32)width + epsilon);
+        IN_FLIGHT(4)
         for (u64 i = LANE; i < width; i += LANES)
             STORE(out, i, F_FMA((LOAD(in, i) - m) * s, LOAD(gain, i), LOAD(bias, i)));
         if (LANE == 0) {
@@ -53,6 +54,7 @@ KERNEL(norm_backward, const GLOBAL storage *x, const GLOBAL storage *gain, const
         SUM_OVER(product, width, LOAD(up, i) * LOAD(gain, i) * ((LOAD(in, i) - m) * s));
         sum /= (f32)width;
         product /= (f32)width;
+        IN_FLIGHT(4)
         for (u64 i = LANE; i < width; i += LANES)
             STORE(out, i,
                   (add ? LOAD(out, i) : 0.0f) +
@@ -62,62 +64,99 @@ KERNEL(norm_backward, const GLOBAL storage *x, const GLOBAL storage *gain, const
 
 /*
  * Sums over rows. A group takes a block of neighbouring columns (LANES * COLUMNS of them) and goes
- * down the rows, so each column is one chain in order.
+ * down the rows, so each column is one chain in order. A single lane has all rows; many lanes, of
+ * which the blocks alone would keep few busy, have one of `slices` of the rows: their sums go to
+ * `partial`, and slices_sum adds them up in order.
  */
 #if LANES == 1
 #define COLUMNS 64
+#define COLUMN_COUNT(count) (count)
 #else
 #define COLUMNS 1
+#define COLUMN_COUNT(count) 1
 #endif
 #define BLOCK (LANES * COLUMNS)
+#define BLOCKS(width) (((width) + BLOCK - 1) / BLOCK)
 
-/* dgain = sum of dy unit, dbias = sum of dy. */
+/* dgain = sum of dy unit, dbias = sum of dy; partial: (slices, 2, width). */
 KERNEL(norm_backward_parameters, const GLOBAL storage *x, const GLOBAL f32 *mean,
-       const GLOBAL f32 *rstd, const GLOBAL storage *dy, GLOBAL storage *dparameters, u64 x_offset,
-       u64 mean_offset, u64 rstd_offset, u64 gain_offset, u64 bias_offset, u64 rows, u64 width)
+       const GLOBAL f32 *rstd, const GLOBAL storage *dy, GLOBAL storage *dparameters,
+       GLOBAL f32 *partial, u64 x_offset, u64 mean_offset, u64 rstd_offset, u64 gain_offset,
+       u64 bias_offset, u64 rows, u64 width, u64 slices)
 {
-    for (u64 c0 = GROUP * BLOCK; c0 < width; c0 += GROUPS * BLOCK) {
+    for (u64 task = GROUP; task < BLOCKS(width) * slices; task += GROUPS) {
         f32 g[COLUMNS], b[COLUMNS];
-        const u64 first = c0 + LANE * COLUMNS;
+        const u64 slice = task % slices, end = rows * (slice + 1) / slices;
+        const u64 first = task / slices * BLOCK + LANE * COLUMNS;
         const u64 count = first >= width ? 0 : width - first < COLUMNS ? width - first : COLUMNS;
 
+        if (count == 0)
+            continue;
         for (u32 j = 0; j < COLUMNS; j++)
             g[j] = b[j] = 0.0f;
-        for (u64 r = 0; r < rows; r++) {
+        IN_FLIGHT(8)
+        for (u64 r = rows * slice / slices; r < end; r++) {
             const GLOBAL storage *in = x + x_offset + r * width + first;
             const GLOBAL storage *up = dy + r * width + first;
             const f32 m = mean[mean_offset + r], s = rstd[rstd_offset + r];
 
-            for (u32 j = 0; j < count; j++) {
+            for (u32 j = 0; j < COLUMN_COUNT(count); j++) {
                 g[j] += LOAD(up, j) * ((LOAD(in, j) - m) * s);
                 b[j] += LOAD(up, j);
             }
         }
-        for (u32 j = 0; j < count; j++) {
-            STORE(dparameters, gain_offset + first + j, g[j]);
-            STORE(dparameters, bias_offset + first + j, b[j]);
+        for (u32 j = 0; j < COLUMN_COUNT(count); j++) {
+            if (slices > 1) {
+                partial[2 * slice * width + first + j] = g[j];
+                partial[(2 * slice + 1) * width + first + j] = b[j];
+            } else {
+                STORE(dparameters, gain_offset + first + j, g[j]);
+                STORE(dparameters, bias_offset + first + j, b[j]);
+            }
         }
     }
 }
 
-/* out[c] = sum over rows of dy[r, c]: a bias's gradient. */
-KERNEL(column_sum, const GLOBAL storage *dy, GLOBAL storage *out, u64 dy_offset, u64 out_offset,
-       u64 rows, u64 width)
+/* out[c] = sum over rows of dy[r, c]: a bias's gradient; partial: (slices, width). */
+KERNEL(column_sum, const GLOBAL storage *dy, GLOBAL storage *out, GLOBAL f32 *partial,
+       u64 dy_offset, u64 out_offset, u64 rows, u64 width, u64 slices)
 {
-    for (u64 c0 = GROUP * BLOCK; c0 < width; c0 += GROUPS * BLOCK) {
+    for (u64 task = GROUP; task < BLOCKS(width) * slices; task += GROUPS) {
         f32 b[COLUMNS];
-        const u64 first = c0 + LANE * COLUMNS;
+        const u64 slice = task % slices, end = rows * (slice + 1) / slices;
+        const u64 first = task / slices * BLOCK + LANE * COLUMNS;
         const u64 count = first >= width ? 0 : width - first < COLUMNS ? width - first : COLUMNS;
 
+        if (count == 0)
+            continue;
         for (u32 j = 0; j < COLUMNS; j++)
             b[j] = 0.0f;
-        for (u64 r = 0; r < rows; r++) {
+        IN_FLIGHT(8)
+        for (u64 r = rows * slice / slices; r < end; r++) {
             const GLOBAL storage *up = dy + dy_offset + r * width + first;
 
-            for (u32 j = 0; j < count; j++)
+            for (u32 j = 0; j < COLUMN_COUNT(count); j++)
                 b[j] += LOAD(up, j);
         }
-        for (u32 j = 0; j < count; j++)
-            STORE(out, out_offset + first + j, b[j]);
+        for (u32 j = 0; j < COLUMN_COUNT(count); j++)
+            if (slices > 1)
+                partial[slice * width + first + j] = b[j];
+            else
+                STORE(out, out_offset + first + j, b[j]);
+    }
+}
+
+/* The sums of all slices, partial: (slices, sums, width): those of the first to `first`, the second to
+ * `second`. */
+KERNEL(slices_sum, const GLOBAL f32 *RESTRICT partial, GLOBAL storage *out, u64 first, u64 second,
+       u64 slices, u64 sums, u64 width)
+{
+    for (u64 c = GROUP * LANES + LANE; c < sums * width; c += GROUPS * LANES) {
+        f32 sum = 0.0f;
+
+        IN_FLIGHT(8)
+        for (u64 slice = 0; slice < slices; slice++)
+            sum += partial[slice * sums * width + c];
+        STORE(out, c < width ? first + c : second + (c - width), sum);
     }
 }

@@ -16,8 +16,10 @@ struct ops {
     enum dtype storage; /* of all that kernels other than the GEMM read and write */
     struct module *modules[OPS_MODULES];
     uint32_t lanes[OPS_MODULES];
-    uint32_t groups_max; /* of kernels that stride over rows or chunks */
-    json_t *candidates;  /* what was tried, with its time */
+    uint32_t groups_max;    /* of kernels that stride over rows or chunks */
+    json_t *candidates;     /* what was tried, with its time */
+    struct buffer *partial; /* sums over slices of rows (op_norm.c); NULL: none yet */
+    uint64_t partial_bytes;
 };
 
 /* Compiles one module for so many lanes; its operands are in `storage`. */

@@ -3,12 +3,50 @@
 #include "workloads/models/gpt2.h"
 
 #define COLUMNS 64 /* of a single lane, kernels/transformer_norm.h */
+#define SLICES_MAX 64
+#define SLICE_ROWS 16 /* at least */
 
 static uint64_t column_groups(const struct ops *ops, uint64_t width)
 {
     uint64_t block = ops->lanes[OPS_ROWS] == 1 ? COLUMNS : ops->lanes[OPS_ROWS];
 
     return (width + block - 1) / block;
+}
+
+/* Into how many parts the rows are cut whose columns are added up, with memory for their sums. */
+static enum status cut_rows(struct ops *ops, uint64_t rows, uint64_t sums, uint64_t *ret,
+                            struct error *err)
+{
+    const uint64_t parts = rows / SLICE_ROWS < SLICES_MAX ? rows / SLICE_ROWS : SLICES_MAX;
+    const uint64_t bytes = parts * sums * sizeof(float);
+    enum status status = STATUS_OK;
+
+    *ret = ops->lanes[OPS_ROWS] == 1 || parts == 0 ? 1 : parts;
+    if (*ret == 1 || bytes <= ops->partial_bytes)
+        return STATUS_OK;
+    if (ops->partial) /* kernels that use it may be under way */
+        status = device_synchronize(ops->device, err);
+    device_buffer_free(ops->partial);
+    ops->partial = NULL;
+    ops->partial_bytes = 0;
+    if (status == STATUS_OK)
+        status = device_buffer_alloc(ops->device, bytes, BUFFER_READ_WRITE, &ops->partial, err);
+    if (status == STATUS_OK)
+        ops->partial_bytes = bytes;
+    return status;
+}
+
+static enum status add_slices(struct ops *ops, struct buffer *out, uint64_t first, uint64_t second,
+                              uint64_t slices, uint64_t sums, uint64_t width, struct error *err)
+{
+    const struct kernel_arg args[] = {
+        arg_buffer(ops->partial), arg_buffer(out), arg_u64(first), arg_u64(second),
+        arg_u64(slices),          arg_u64(sums),   arg_u64(width),
+    };
+
+    return slices > 1 ? OPS_LAUNCH(ops, OPS_ROWS, "slices_sum", column_groups(ops, sums * width),
+                                   args, err)
+                      : STATUS_OK;
 }
 
 enum status op_norm_forward(struct ops *ops, const struct op_norm *norm, struct operand y,
@@ -44,29 +82,53 @@ enum status op_norm_backward(struct ops *ops, const struct op_norm *norm, struct
         arg_u64(norm->width),
         arg_u32(add ? 1 : 0),
     };
-    const struct kernel_arg columns[] = {
-        arg_buffer(norm->x.buffer),    arg_buffer(norm->mean.buffer),
-        arg_buffer(norm->rstd.buffer), arg_buffer(dy),
-        arg_buffer(gradients),         arg_u64(norm->x.offset),
-        arg_u64(norm->mean.offset),    arg_u64(norm->rstd.offset),
-        arg_u64(norm->gain.offset),    arg_u64(norm->bias.offset),
-        arg_u64(norm->rows),           arg_u64(norm->width),
-    };
+    uint64_t slices = 1;
     enum status status = OPS_LAUNCH(ops, OPS_ROWS, "norm_backward", norm->rows, rows, err);
 
     if (status == STATUS_OK)
+        status = cut_rows(ops, norm->rows, 2 * norm->width, &slices, err);
+    if (status == STATUS_OK) {
+        const struct kernel_arg columns[] = {
+            arg_buffer(norm->x.buffer),    arg_buffer(norm->mean.buffer),
+            arg_buffer(norm->rstd.buffer), arg_buffer(dy),
+            arg_buffer(gradients),         arg_buffer(slices > 1 ? ops->partial : gradients),
+            arg_u64(norm->x.offset),       arg_u64(norm->mean.offset),
+            arg_u64(norm->rstd.offset),    arg_u64(norm->gain.offset),
+            arg_u64(norm->bias.offset),    arg_u64(norm->rows),
+            arg_u64(norm->width),          arg_u64(slices),
+        };
+
         status = OPS_LAUNCH(ops, OPS_ROWS, "norm_backward_parameters",
-                            column_groups(ops, norm->width), columns, err);
+                            column_groups(ops, norm->width) * slices, columns, err);
+    }
+    if (status == STATUS_OK)
+        status = add_slices(ops, gradients, norm->gain.offset, norm->bias.offset, slices, 2,
+                            norm->width, err);
     return status;
 }
 
 enum status op_column_sum(struct ops *ops, struct operand dy, struct operand out, uint64_t rows,
                           uint64_t width, struct error *err)
 {
-    const struct kernel_arg args[] = {
-        arg_buffer(dy.buffer), arg_buffer(out.buffer), arg_u64(dy.offset),
-        arg_u64(out.offset),   arg_u64(rows),          arg_u64(width),
-    };
+    uint64_t slices = 1;
+    enum status status = cut_rows(ops, rows, width, &slices, err);
 
-    return OPS_LAUNCH(ops, OPS_ROWS, "column_sum", column_groups(ops, width), args, err);
+    if (status == STATUS_OK) {
+        const struct kernel_arg args[] = {
+            arg_buffer(dy.buffer),
+            arg_buffer(out.buffer),
+            arg_buffer(slices > 1 ? ops->partial : out.buffer),
+            arg_u64(dy.offset),
+            arg_u64(out.offset),
+            arg_u64(rows),
+            arg_u64(width),
+            arg_u64(slices),
+        };
+
+        status =
+            OPS_LAUNCH(ops, OPS_ROWS, "column_sum", column_groups(ops, width) * slices, args, err);
+    }
+    if (status == STATUS_OK)
+        status = add_slices(ops, out.buffer, out.offset, 0, slices, 1, width, err);
+    return status;
 }

@@ -105,6 +105,7 @@ void ops_destroy(struct ops *ops)
         return;
     for (size_t i = 0; i < OPS_MODULES; i++)
         device_module_unload(ops->device, ops->modules[i]);
+    device_buffer_free(ops->partial);
     ops_attention_destroy(ops->attention);
     gemms_destroy(ops->gemms);
     json_decref(ops->candidates);
