@@ -27,7 +27,7 @@
  * 8: good tokens, intervals of good requests and tokens, energy of good work of servers. What is
  * said of servers alone has a version of its own since (SERVING_VERSION, `serving.version`).
  */
-#define ESTIMATE_VERSION 8
+#define ESTIMATE_VERSION 9
 
 /*
  * X(constant, id, label, steady): one name of a verdict everywhere; the label differs in blanks and

@@ -13,6 +13,7 @@
 
 #define WINDOW_LEAST_NS 10e9 /* counters move in steps of up to 100 ms */
 #define POWER_TOLERANCE 0.05 /* of the integral of power against the counter */
+#define COUNTER_STEP_S 0.1   /* either end of a window may lie inside such a step */
 
 static enum status no_memory(struct error *err)
 {
@@ -119,7 +120,8 @@ static enum status add_trial(const struct window_telemetry_view *view, const cha
         json_object_set_new(account->json, "reason", json_string(reason));
         return status;
     }
-    if (has_power && joules > 0 && fabs(by_power - joules) > POWER_TOLERANCE * joules) {
+    if (has_power && joules > 0 &&
+        fabs(by_power - joules) > (POWER_TOLERANCE + 2 * COUNTER_STEP_S / seconds) * joules) {
         char *counter = text_format("%s.%s", part, name);
 
         finding_add(findings, FINDING_ENERGY_DISAGREES, view->number, counter,

@@ -54,6 +54,16 @@ class Analyze(CliTest):
         # The same input gives the same bytes.
         self.assertEqual(call.out, self.assay("analyze", path, "--json").out)
 
+    def test_a_gpu_whose_power_limit_moves_its_clock(self):
+        """Recorded (tests/data/README.md): nothing that drifts so is called steady from its first sample on."""
+        recorded = os.path.join(os.path.dirname(__file__), "..", "data", "devices", "h100_samples.csv")
+        rows = {row["series"]: row for row in self.assay("analyze", recorded, "--json").json()}
+        self.assertEqual({name: row["verdict"] for name, row in rows.items()},
+                         {"triad fp32": "undetermined", "gemm_4096 bf16": "after_warmup",
+                          "gemm_8192 bf16": "after_warmup", "device_training_step bf16": "steady"})
+        for trial in rows["gemm_8192 bf16"]["trials"]:
+            self.assertGreater(trial["steady_from"], 200)
+
     def test_pairs(self):
         generator = random.Random(6)
         rows = ["series,pair,arm,value_ns"]
