@@ -78,12 +78,17 @@ static enum status read_edges(struct telemetry *base, struct reading_list *ret, 
 {
     const struct null_plan *plan = self_of(base)->plan;
 
+    struct text strangers;
+
     (void)err;
-    if (plan->foreign == 0)
-        reading_add_text(ret, "device.processes", "none", "ASSAY_NULL foreign");
-    else
-        reading_add_text(ret, "device.processes", "pid 1, a declared stranger, 4096 bytes",
-                         "ASSAY_NULL foreign");
+    text_init(&strangers);
+    for (uint64_t i = 1; i <= (uint64_t)plan->foreign; i++)
+        text_append_format(&strangers, "%spid %d, a declared stranger, 4096 bytes",
+                           i > 1 ? "; " : "", (int)i);
+    reading_add_text(ret, "device.processes",
+                     plan->foreign == 0 || !text_ok(&strangers) ? "none" : strangers.data,
+                     "ASSAY_NULL foreign");
+    text_finish(&strangers);
     reading_add_missing(ret, "device.memory_ecc", READING_NOT_APPLICABLE, "null",
                         "a null device has no memory of its own");
     return STATUS_OK;

@@ -313,14 +313,15 @@ enum status named_worker_install(const struct named_worker *worker, const char *
     if (status == STATUS_OK)
         status = named_worker_read_lock(worker, &lock, &lock_length, err);
     if (status == STATUS_OK) {
-        const struct package_install install = {.name = name,
-                                                .lock = lock,
-                                                .lock_length = lock_length,
-                                                .interpreter =
-                                                    is_stack ? "python3" : values->interpreter,
-                                                .find_links = find_links,
-                                                .quiet = quiet,
-                                                .wake_fd = wake_fd};
+        const struct package_install install = {
+            .name = name,
+            .lock = lock,
+            .lock_length = lock_length,
+            .interpreter = is_stack ? "python3" : values->interpreter,
+            .find_links = find_links,
+            .may_be_empty = !is_stack && !values->library && !values->interpreter,
+            .quiet = quiet,
+            .wake_fd = wake_fd};
 
         status = package_install(&install, worker->folder, err);
     }

@@ -129,7 +129,7 @@ static enum status check_lock(const struct package_install *install, size_t *ret
                              install->name, line, (int)length, text);
         }
     }
-    if (packages == 0 || hashes == 0)
+    if ((packages == 0 && !install->may_be_empty) || hashes == 0)
         return error_set(err, STATUS_INVALID, "%s: its lock file %s", install->name,
                          packages ? "has no hash for its last package" : "names no package");
     *ret = packages;
@@ -377,7 +377,7 @@ enum status package_install(const struct package_install *install, const char *f
     status = file_make_directories(job.stage, 0777, err);
     if (status == STATUS_OK)
         status = file_write_atomic(lock, install->lock, install->lock_length, 0666, err);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && packages > 0)
         status = install->interpreter ? install_environment(&job, lock, err)
                                       : install_plain(&job, lock, err);
     if (status == STATUS_OK)

@@ -34,6 +34,7 @@ struct package_install {
      */
     const char *interpreter;
     const char *find_links; /* a folder of wheels; nothing is then downloaded. NULL: pip's index */
+    bool may_be_empty;      /* the lock need not name a package: what is needed is here already */
     bool quiet;             /* no progress */
     int wake_fd;            /* readable: stop; -1: none */
 };

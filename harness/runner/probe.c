@@ -270,14 +270,17 @@ static bool matches(const json_t *probe, const json_t *backend, const json_t *de
                     const char *spec)
 {
     if (!spec) {
+        static char said[64]; /* once, however many arms ask */
+        const char *own = member_text(device, "spec");
         const json_t *same =
             is_plain(backend, device) ? same_processor(probe, backend, device) : NULL;
 
-        if (same)
+        if (same && strcmp(said, own) != 0) {
+            snprintf(said, sizeof(said), "%s", own);
             log_info(
                 "%s is left out: it is the processor that %s measures; --device %s asks for it",
-                member_text(device, "spec"), member_text(same, "spec"),
-                member_text(device, "spec"));
+                own, member_text(same, "spec"), own);
+        }
         return is_plain(backend, device) && !same;
     }
     return !strcmp(spec, member_text(device, "spec")) ||

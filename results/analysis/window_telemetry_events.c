@@ -174,6 +174,24 @@ static const json_t *value_of(const json_t *readings, const char *name)
     return json_object_get(json_object_get(readings, name), "value");
 }
 
+/* Of a list by "; " the first few, and how many more there are; heap, NULL: no memory. */
+#define STRANGERS_NAMED 3
+static char *shortened(const char *list)
+{
+    const char *end = list, *next;
+    size_t named = 1, more = 0;
+
+    while ((next = strstr(end, "; ")) != NULL && named < STRANGERS_NAMED) {
+        end = next + 2;
+        named++;
+    }
+    if (next == NULL)
+        return strdup(list);
+    for (const char *at = next; at != NULL; at = strstr(at + 2, "; "))
+        more++;
+    return text_format("%.*s; and %zu more", (int)(next - list), list, more);
+}
+
 /* The trial's own process has ended when the last readings are taken. */
 static void device_edges(const struct events *events, const json_t *device)
 {
@@ -182,8 +200,12 @@ static void device_edges(const struct events *events, const json_t *device)
     const char *strangers = json_string_value(value_of(end, "device.processes"));
     const json_t *before = value_of(begin, errors), *after = value_of(end, errors);
 
-    if (strangers && strcmp(strangers, "none"))
-        found(events, FINDING_DEVICE_SHARED, strangers, NULL);
+    if (strangers && strcmp(strangers, "none")) {
+        char *few = shortened(strangers);
+
+        found(events, FINDING_DEVICE_SHARED, few ? few : strangers, NULL);
+        free(few);
+    }
     if (json_is_integer(before) && json_is_integer(after) &&
         json_integer_value(after) > json_integer_value(before))
         found(events, FINDING_MEMORY_ERRORS, NULL,

@@ -108,8 +108,7 @@ class Worker(CliTest):
         self.assertIn("is installed from another lock file", call.err)
 
     def test_locks_have_hashes(self):
-        for text, word in (("probe==2.1.0\n", "has no hash"), ("", "names no package"),
-                           ("--index-url http://x probe==1\n", "line 1"), ("probe>=2 --hash=sha256:0\n", "line 1"),
+        for text, word in (("probe==2.1.0\n", "has no hash"), ("--index-url http://x probe==1\n", "line 1"), ("probe>=2 --hash=sha256:0\n", "line 1"),
                            ("probe==2.1.0\n  --hash=md5:00\n", "line 2")):
             with self.subTest(text=text):
                 self.write("probe/2.1.0.lock", text)
@@ -117,6 +116,22 @@ class Worker(CliTest):
                 self.assertNotEqual(call.status, 0)
                 self.assertIn(word, call.err)
                 self.assertEqual(self.installed(), [])
+        self.write("probe/2.1.0.lock", "# nothing\n")
+        self.write("probe/worker.yaml", DECLARATION + "interpreter: python3\n")
+        call = self.install(self.name)
+        self.assertNotEqual(call.status, 0)
+        self.assertIn("names no package", call.err)
+
+    def test_what_the_machine_has_already(self):
+        """A program that names its own interpreter needs no package; the plan has its SHA-256 all the same."""
+        self.write("probe/2.1.0.lock", "# the Python of this machine has all of it\n")
+        self.assertIn("is not installed", self.run_worker(self.name).err)
+        self.assertEqual(self.install(self.name).status, 0)
+        self.assertEqual(self.installed(), ["probe@2.1.0"])
+        call = self.run_worker(self.name)
+        self.assertEqual(call.status, 0, call.err)
+        self.write("probe/2.1.0.lock", "# another\n")
+        self.assertIn("is installed from another lock file", self.run_worker(self.name).err)
 
     def test_no_such(self):
         self.assertIn("there are assay, jax, onnxruntime, openvino", self.assay("worker", "show", "nowhere").err)
