@@ -57,7 +57,7 @@ struct null_plan {
     uint64_t clock_drop_khz;   /* the clock falls to this ... */
     uint64_t throttle;         /* ... and these reasons come (bits) ... */
     int64_t throttle_after_ns; /* ... so long after the telemetry was opened */
-    uint64_t foreign;          /* 1: a foreign process is on the device */
+    uint64_t foreign;          /* so many foreign processes are on the device */
     bool seeded;
     uint64_t seed;
     uint64_t faults[NULL_FAULT_COUNT]; /* the n-th call (from 1) of that kind; 0: none */

@@ -59,14 +59,39 @@ static bool same_stack(const struct arm_spec *a, const struct arm_spec *b)
     return same;
 }
 
-/* One for which choices for this work were made before. */
+/* What compiles kernels: sizes that suit one compiler can be ten times slower by another, or fail.
+ */
+static const char *compiler_of(const struct arm_spec *spec, size_t which)
+{
+    static const char *const names[] = {"OCL_ICD_VENDORS=", "ASSAY_CC=", "ASSAY_LIB_OPENCL=",
+                                        "ASSAY_LIB_NVRTC=", "ASSAY_LIB_HIPRTC="};
+
+    if (which == sizeof(names) / sizeof(names[0]))
+        return NULL;
+    for (size_t i = 0; i < spec->change_count; i++)
+        if (!strncmp(spec->changes[i], names[which], strlen(names[which])))
+            return spec->changes[i];
+    return "";
+}
+
+static bool same_compiler(const struct arm_spec *a, const struct arm_spec *b)
+{
+    bool same = same_words(a->root, b->root);
+
+    for (size_t i = 0; same && compiler_of(a, i); i++)
+        same = !strcmp(compiler_of(a, i), compiler_of(b, i));
+    return same;
+}
+
+/* One for which choices for this work were made before, by the same compiler. */
 static const struct campaign_cell *find_chosen(const struct campaign *campaign,
                                                const struct campaign_cell *cell)
 {
     for (size_t i = 0; i < campaign->cell_count; i++) {
         const struct campaign_cell *other = &campaign->cells[i];
 
-        if (json_object_get(other->message, "choices") && same_work(other, cell))
+        if (json_object_get(other->message, "choices") && same_work(other, cell) &&
+            same_compiler(&other->spec, &cell->spec))
             return other;
     }
     return NULL;

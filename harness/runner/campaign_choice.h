@@ -13,9 +13,9 @@ enum status campaign_take_choices(struct store *store, struct campaign_cell *cel
 
 /*
  * Ensures that the cell's trials get one choice: that of another cell with the same work on the
- * same device, or what a worker finds now. A worker that cannot choose is no error here: its trials
- * choose for themselves, or fail for the same reason; both are recorded. Nor is `wake_fd` becoming
- * readable.
+ * same device by the same driver and compiler, or what a worker finds now. A worker that cannot
+ * choose is no error here: its trials choose for themselves, or fail for the same reason; both are
+ * recorded. Nor is `wake_fd` becoming readable.
  */
 enum status campaign_choose(struct campaign *campaign, struct campaign_cell *cell, int wake_fd,
                             struct error *err);

@@ -361,7 +361,7 @@ enum status package_install(const struct package_install *install, const char *f
                             struct error *err)
 {
     struct job job = {.install = install};
-    size_t packages;
+    size_t packages = 0;
     char *lock = NULL;
     enum status status = check_lock(install, &packages, err);
 

@@ -45,6 +45,25 @@ memory_bound: {kernel: triad, elements: 100003}
         self.assertEqual(shown["device"]["readings"]["device.threads.processors"]["value"],
                          processors)
 
+    def test_an_arm_with_another_compiler_has_its_own_choice(self):
+        """Sizes that one compiler's kernels run best with may be none that the other's run with at all."""
+        product = self.write("product.yaml", "workload: product\nversion: 1\nkind: gemm\ndescription: small\n"
+                             "precisions: [fp32]\nscenario: offline\ngemm: {shapes: [{m: 96, n: 96, k: 96}]}\n")
+        call = self.assay("run", product, "--device", "cpu", "--protocol", self.fast(), "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+        (rows,), = self.query("SELECT json_extract(json, '$.workload.gemm.register_rows') FROM choices")
+        refuses = self.write("refuses.sh", "#!/bin/sh\nfor file; do case $file in *.c)\n"
+                             f"grep -q '^#define REG_M {rows}$' \"$file\" && exit 1;; esac; done\nexec cc \"$@\"\n")
+        os.chmod(refuses, 0o755)
+        self.new_db()
+        call = self.assay("ab", product, "--device", "cpu", "--protocol", self.fast(), "--pairs", "5", "--db", self.db,
+                          "--a", "cc=cc", "--b", "cc=" + refuses)
+        self.assertEqual(self.query("SELECT DISTINCT status FROM trial_end"), [("ok",)], call.err)
+        chosen = [row for row, in self.query(
+            "SELECT json_extract(json, '$.workload.gemm.register_rows') FROM choices ORDER BY result")]
+        self.assertEqual(len(chosen), 2)
+        self.assertNotEqual(chosen[1], rows)
+
     def test_the_window_begins_after_the_reference_loop(self):
         """What precedes its first sample is in no gap: samples and gaps would not fill the window."""
         protocol = self.write("often.yaml", self.FAST + "reference: {interval: 1us}\n")

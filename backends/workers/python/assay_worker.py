@@ -89,6 +89,7 @@ class Trial:
     def __init__(self, link, trial, work):
         self.link, self.work, self.protocol = link, work, trial["protocol"]
         self.each = trial["scenario"] == "single_stream"
+        self.computes_alone = trial["device"].split(":")[0] in ("cuda", "hip", "tpu")
         self.iterations = self.handed = self.block = self.count = 0
         self.window_first = -1
         self.unsent = {"wall_ns": [], "gap_ns": []}
@@ -167,7 +168,7 @@ class Trial:
         begin_ns, wanted, block = time.monotonic_ns(), self.protocol["sample"]["min_time_ns"], 1
         while (best := self.time_block(block)) < wanted:
             block = block * 2 if best * 2 > wanted else block * (wanted + wanted // 4) // best + 1
-        self.block = block if self.each or self.work.backend == "cpu" else self.lengthen(block)
+        self.block = self.lengthen(block) if self.computes_alone and not self.each else block
         self.phase("calibrate", begin_ns)
 
     def samples(self, least, least_ns, most_ns, in_window):
