@@ -6,6 +6,8 @@
 
 #include "harness/core/text.h"
 
+#define WORD_MAX 96 /* of an implementation's name */
+
 static const struct dynlib_symbol symbols[] = {
 #define COMMON(result, name, parameters) {#name, offsetof(struct dnnl_api, name), true},
     ASSAY_DNNL_COMMON_MAP(COMMON, struct assay_dnnl_memory_desc, struct assay_dnnl_version,
@@ -20,9 +22,10 @@ static const struct dynlib_symbol symbols[] = {
     {#symbol, offsetof(struct dnnl_api, name), false},
             ASSAY_DNNL2_MAP(VERSIONED, struct assay_dnnl_memory_desc, struct assay_dnnl_matmul_desc)
                 ASSAY_DNNL3_MAP(VERSIONED, struct assay_dnnl_memory_desc)
-                    ASSAY_DNNL2_CONVOLUTION_MAP(VERSIONED, struct assay_dnnl_memory_desc,
-                                                struct assay_dnnl_convolution_desc)
-                        ASSAY_DNNL3_CONVOLUTION_MAP(VERSIONED, struct assay_dnnl_memory_desc)
+                    ASSAY_DNNL2_NEXT_MAP(VERSIONED) ASSAY_DNNL3_NEXT_MAP(VERSIONED)
+                        ASSAY_DNNL2_CONVOLUTION_MAP(VERSIONED, struct assay_dnnl_memory_desc,
+                                                    struct assay_dnnl_convolution_desc)
+                            ASSAY_DNNL3_CONVOLUTION_MAP(VERSIONED, struct assay_dnnl_memory_desc)
 #undef VERSIONED
 };
 
@@ -191,15 +194,72 @@ int onednn_post_op_arg(const struct onednn *dnnl, int index)
     return base * (index + 1) | ASSAY_DNNL_ARG_SRC_1;
 }
 
+void onednn_algorithm(const struct onednn *dnnl, const struct dnnl_primitive_desc *desc, char *ret,
+                      size_t size)
+{
+    const char *name = NULL;
+
+    ret[0] = '\0';
+    if (dnnl->api.dnnl_primitive_desc_query(desc, ASSAY_DNNL_query_impl_info_str, 0, &name) ==
+            ASSAY_DNNL_success &&
+        name != NULL)
+        snprintf(ret, size, "%s", name);
+}
+
+static bool has_tiles(const struct onednn *dnnl, const struct dnnl_primitive_desc *desc)
+{
+    char name[WORD_MAX];
+
+    onednn_algorithm(dnnl, desc, name, sizeof(name));
+    return strstr(name, "amx") != NULL;
+}
+
+/* Kernels for this very product, of another kind than tiles. */
+static bool suits(const struct onednn *dnnl, const struct dnnl_primitive_desc *desc)
+{
+    char name[WORD_MAX];
+
+    onednn_algorithm(dnnl, desc, name, sizeof(name));
+    return strncmp(name, "brg", 3) == 0 && strstr(name, "amx") == NULL;
+}
+
+/* NULL: there is none. `operation` is version 2's. */
+static struct dnnl_primitive_desc *
+next_without_tiles(const struct onednn *dnnl, const struct assay_dnnl_matmul_desc *operation,
+                   const struct dnnl_primitive_attr *attributes)
+{
+    const struct dnnl_api *api = &dnnl->api;
+    struct dnnl_primitive_desc_iterator *iterator = NULL;
+    struct dnnl_primitive_desc *found = NULL;
+
+    if (api->iterator_create_2 == NULL || api->iterator_next_2 == NULL ||
+        api->iterator_fetch_2 == NULL || api->iterator_destroy_2 == NULL ||
+        api->iterator_create_2(&iterator, operation, attributes, dnnl->engine, NULL) !=
+            ASSAY_DNNL_success)
+        return NULL;
+    do {
+        if (found != NULL)
+            api->dnnl_primitive_desc_destroy(found);
+        found = api->iterator_fetch_2(iterator);
+    } while (found != NULL && !suits(dnnl, found) &&
+             api->iterator_next_2(iterator) == ASSAY_DNNL_success);
+    if (found != NULL && !suits(dnnl, found)) {
+        api->dnnl_primitive_desc_destroy(found);
+        found = NULL;
+    }
+    api->iterator_destroy_2(iterator);
+    return found;
+}
+
 enum status onednn_matmul_create(const struct onednn *dnnl, const struct assay_dnnl_memory_desc *a,
                                  const struct assay_dnnl_memory_desc *b,
                                  const struct assay_dnnl_memory_desc *bias,
                                  const struct assay_dnnl_memory_desc *c,
-                                 const struct dnnl_primitive_attr *attributes,
+                                 const struct dnnl_primitive_attr *attributes, bool no_tiles,
                                  struct dnnl_primitive_desc **ret, struct error *err)
 {
     const char *function = "dnnl_matmul_primitive_desc_create";
-    struct dnnl_primitive_desc *made = NULL;
+    struct dnnl_primitive_desc *made = NULL, *other = NULL;
     struct assay_dnnl_matmul_desc operation;
     unsigned code;
 
@@ -217,18 +277,21 @@ enum status onednn_matmul_create(const struct onednn *dnnl, const struct assay_d
     }
     if (code != ASSAY_DNNL_success || made == NULL)
         return onednn_fail(dnnl, function, code, err);
+    if (no_tiles && has_tiles(dnnl, made)) {
+        if (dnnl->major == 2)
+            other = next_without_tiles(dnnl, &operation, attributes);
+        else if (dnnl->api.next_impl_3 != NULL &&
+                 dnnl->api.matmul_create_3(&other, dnnl->engine, a, b, bias, c, attributes) ==
+                     ASSAY_DNNL_success)
+            while (!suits(dnnl, other) && dnnl->api.next_impl_3(other) == ASSAY_DNNL_success)
+                ;
+        if (other != NULL && suits(dnnl, other)) {
+            dnnl->api.dnnl_primitive_desc_destroy(made);
+            made = other;
+        } else if (other != NULL) {
+            dnnl->api.dnnl_primitive_desc_destroy(other);
+        }
+    }
     *ret = made;
     return STATUS_OK;
-}
-
-void onednn_algorithm(const struct onednn *dnnl, const struct dnnl_primitive_desc *desc, char *ret,
-                      size_t size)
-{
-    const char *name = NULL;
-
-    ret[0] = '\0';
-    if (dnnl->api.dnnl_primitive_desc_query(desc, ASSAY_DNNL_query_impl_info_str, 0, &name) ==
-            ASSAY_DNNL_success &&
-        name != NULL)
-        snprintf(ret, size, "%s", name);
 }

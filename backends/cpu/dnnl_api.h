@@ -24,6 +24,7 @@ struct dnnl_stream;
 struct dnnl_memory;
 struct dnnl_primitive;
 struct dnnl_primitive_desc;
+struct dnnl_primitive_desc_iterator; /* version 2 */
 struct dnnl_primitive_attr;
 struct dnnl_post_ops;
 
@@ -183,6 +184,21 @@ enum assay_dnnl_arg {
       (struct dnnl_primitive_desc **, struct dnnl_engine *, const MD *, const MD *, const MD *,    \
        const MD *, const struct dnnl_primitive_attr *))
 
+/* The implementations after the first. Without them a library has that alone. */
+#define ASSAY_DNNL2_NEXT_MAP(X)                                                                    \
+    X(unsigned, iterator_create_2, dnnl_primitive_desc_iterator_create,                            \
+      (struct dnnl_primitive_desc_iterator **, const void *, const struct dnnl_primitive_attr *,   \
+       struct dnnl_engine *, const struct dnnl_primitive_desc *))                                  \
+    X(unsigned, iterator_next_2, dnnl_primitive_desc_iterator_next,                                \
+      (struct dnnl_primitive_desc_iterator *))                                                     \
+    X(struct dnnl_primitive_desc *, iterator_fetch_2, dnnl_primitive_desc_iterator_fetch,          \
+      (const struct dnnl_primitive_desc_iterator *))                                               \
+    X(unsigned, iterator_destroy_2, dnnl_primitive_desc_iterator_destroy,                          \
+      (struct dnnl_primitive_desc_iterator *))
+
+#define ASSAY_DNNL3_NEXT_MAP(X)                                                                    \
+    X(unsigned, next_impl_3, dnnl_primitive_desc_next_impl, (struct dnnl_primitive_desc *))
+
 /* Convolutions. Without them a library still has its GEMMs. */
 #define ASSAY_DNNL_CONVOLUTION_MAP(X, MD)                                                          \
     X(int, dnnl_memory_desc_equal, (const MD *, const MD *))                                       \
@@ -215,6 +231,8 @@ struct dnnl_api {
 #define ASSAY_DNNL_MEMBER(result, name, symbol, parameters) result(*name) parameters;
     ASSAY_DNNL2_MAP(ASSAY_DNNL_MEMBER, struct assay_dnnl_memory_desc, struct assay_dnnl_matmul_desc)
     ASSAY_DNNL3_MAP(ASSAY_DNNL_MEMBER, struct assay_dnnl_memory_desc)
+    ASSAY_DNNL2_NEXT_MAP(ASSAY_DNNL_MEMBER)
+    ASSAY_DNNL3_NEXT_MAP(ASSAY_DNNL_MEMBER)
     ASSAY_DNNL2_CONVOLUTION_MAP(ASSAY_DNNL_MEMBER, struct assay_dnnl_memory_desc,
                                 struct assay_dnnl_convolution_desc)
     ASSAY_DNNL3_CONVOLUTION_MAP(ASSAY_DNNL_MEMBER, struct assay_dnnl_memory_desc)
@@ -253,11 +271,17 @@ unsigned onednn_append_sum(const struct onednn *dnnl, struct dnnl_post_ops *ops)
 /* Argument that the `index`-th post-operation, a binary one, reads. */
 int onednn_post_op_arg(const struct onednn *dnnl, int index);
 
+/*
+ * The library's first implementation; with `no_tiles` the first whose kernels are not AMX's, where
+ * there is one that is not a reference: a product of few rows leaves most of a tile of 16 rows
+ * empty, and reads B a fifth slower so (oneDNN 2.6.3, one row, bf16 and int8;
+ * backends/cpu/README.md).
+ */
 enum status onednn_matmul_create(const struct onednn *dnnl, const struct assay_dnnl_memory_desc *a,
                                  const struct assay_dnnl_memory_desc *b,
                                  const struct assay_dnnl_memory_desc *bias,
                                  const struct assay_dnnl_memory_desc *c,
-                                 const struct dnnl_primitive_attr *attributes,
+                                 const struct dnnl_primitive_attr *attributes, bool no_tiles,
                                  struct dnnl_primitive_desc **ret, struct error *err);
 
 /* The implementation's own name of what was chosen (impl_info_str); "" when it is not reported. */

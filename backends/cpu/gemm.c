@@ -243,9 +243,9 @@ static enum status make_variant(const struct onednn *dnnl, const struct gemm_sha
     status = make_attributes(dnnl, shape, layouts, apart, &attributes, &bias_arg, &d_arg, err);
     if (status != STATUS_OK)
         return status;
-    status =
-        onednn_matmul_create(dnnl, layouts->a, layouts->any ? layouts->any : b,
-                             own_bias ? layouts->bias : NULL, layouts->c, attributes, &desc, err);
+    status = onednn_matmul_create(dnnl, layouts->a, layouts->any ? layouts->any : b,
+                                  own_bias ? layouts->bias : NULL, layouts->c, attributes,
+                                  shape->m == 1, &desc, err);
     dnnl->api.dnnl_primitive_attr_destroy(attributes);
     if (status != STATUS_OK)
         return status;

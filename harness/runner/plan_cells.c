@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backends/backend.h"
+#include "harness/core/log.h"
 #include "harness/core/text.h"
 #include "harness/runner/probe.h"
 #include "harness/runner/serving_trace.h"
@@ -325,8 +326,19 @@ static enum status add_named(struct plan *plan, const struct plan_request *reque
 
     if (status != STATUS_OK)
         return status;
-    if (!suite_named)
-        return add_workload_cells(plan, request, name, NULL, devices, err);
+    if (!suite_named) {
+        static char said[64]; /* once, however many arms name it */
+        const size_t before = plan->cell_count;
+
+        status = add_workload_cells(plan, request, name, NULL, devices, err);
+        if (status == STATUS_OK && plan->cell_count == before && strcmp(said, name) != 0) {
+            snprintf(said, sizeof(said), "%s", name);
+            log_warning("%s is left out: it declares none of the precisions and batches that were "
+                        "asked for, or its worker runs none; `assay describe %s` shows what it has",
+                        name, name);
+        }
+        return status;
+    }
     status = suite_find(name, &suite, err);
     if (status != STATUS_OK)
         return status;

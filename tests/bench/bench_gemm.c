@@ -48,8 +48,8 @@ static enum status bare_init(struct bare *bare, struct device *device,
             status = bare_argument(bare, i, names[i], layouts[i], bare_bytes(sources[i]), err);
     }
     if (status == STATUS_OK)
-        status =
-            onednn_matmul_create(dnnl, layouts[0], layouts[1], NULL, layouts[2], NULL, &desc, err);
+        status = onednn_matmul_create(dnnl, layouts[0], layouts[1], NULL, layouts[2], NULL, false,
+                                      &desc, err);
     if (status == STATUS_OK) {
         status = bare_primitive(bare, desc, err);
         dnnl->api.dnnl_primitive_desc_destroy(desc);

@@ -306,6 +306,14 @@ class Run(CliTest):
             self.assertIn(text, call.err)
             self.assertFalse(os.path.exists(self.db))
 
+    def test_a_workload_of_which_nothing_is_wanted(self):
+        """One that was named and not measured is not left out in silence."""
+        call = self.assay("run", "synthetic", "gpt2_tiny_training_step", "--batch", "1", "--device", "null:0",
+                          "--dry-run", "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+        self.assertIn("gpt2_tiny_training_step is left out", call.err)
+        self.assertNotIn("synthetic is left out", call.err)
+
     def test_wrong_declarations_name_file_and_line(self):
         path = self.write("bad.yaml", "workload: x\nversion: 1\nkind: synthetic\n"
                                       "precisions: [fp32]\nlaunches_: 3\n")

@@ -91,9 +91,11 @@ int main(void)
     check(SAME_FUNCTION(symbol, result, parameters), "the type", #symbol);
 #if DNNL_VERSION_MAJOR >= 3
     ASSAY_DNNL3_MAP(FUNCTION, MD)
+    ASSAY_DNNL3_NEXT_MAP(FUNCTION)
     ASSAY_DNNL3_CONVOLUTION_MAP(FUNCTION, MD)
 #else
     ASSAY_DNNL2_MAP(FUNCTION, MD, dnnl_matmul_desc_t)
+    ASSAY_DNNL2_NEXT_MAP(FUNCTION)
     ASSAY_DNNL2_CONVOLUTION_MAP(FUNCTION, MD, dnnl_convolution_desc_t)
 #endif
 #undef FUNCTION
