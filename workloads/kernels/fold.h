@@ -9,8 +9,8 @@
 #endif
 
 /*
- * Before a loop over elements: many lanes have the loads of so many steps on their way at once. NVRTC
- * unrolls none of these loops by itself. A single lane's is the compiler's to vectorize.
+ * Before a loop over elements: many lanes have the loads of so many steps on their way at once.
+ * NVRTC unrolls none of these loops by itself. A single lane's is the compiler's to vectorize.
  */
 #if LANES == 1
 #define IN_FLIGHT(steps)

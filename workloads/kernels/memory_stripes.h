@@ -30,9 +30,10 @@ typedef f32 number;
 #define STRIPE_WHOLE(n) ((n) / STRIPE_SPAN * STRIPE_SPAN)
 
 /*
- * Writes `term`, an expression in u64 i, to element i of `out` for a group's share of n. Many lanes take a
- * step at once, all its loads before its stores: one load a lane in flight does not fill the memory of a
- * large GPU (an H100 moved 2.3 of 3.0 TB/s so). A single lane's loop is the compiler's to vectorize.
+ * Writes `term`, an expression in u64 i, to element i of `out` for a group's share of n. Many lanes
+ * take a step at once, all its loads before its stores: one load a lane in flight does not fill the
+ * memory of a large GPU (an H100 moved 2.3 of 3.0 TB/s so). A single lane's loop is the compiler's
+ * to vectorize.
  */
 #if LANES == 1
 #define STREAM_OVER(n, out, term)                                                                  \

@@ -146,8 +146,8 @@ KERNEL(column_sum, const GLOBAL storage *dy, GLOBAL storage *out, GLOBAL f32 *pa
     }
 }
 
-/* The sums of all slices, partial: (slices, sums, width): those of the first to `first`, the second to
- * `second`. */
+/* The sums of all slices, partial: (slices, sums, width): those of the first to `first`, the second
+ * to `second`. */
 KERNEL(slices_sum, const GLOBAL f32 *RESTRICT partial, GLOBAL storage *out, u64 first, u64 second,
        u64 slices, u64 sums, u64 width)
 {
