@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/operation.h"
 #include "harness/core/text.h"
-
-#define WORD_MAX 96 /* of an implementation's name */
 
 static const struct dynlib_symbol symbols[] = {
 #define COMMON(result, name, parameters) {#name, offsetof(struct dnnl_api, name), true},
@@ -208,7 +207,7 @@ void onednn_algorithm(const struct onednn *dnnl, const struct dnnl_primitive_des
 
 static bool has_tiles(const struct onednn *dnnl, const struct dnnl_primitive_desc *desc)
 {
-    char name[WORD_MAX];
+    char name[OPERATION_WORD_MAX];
 
     onednn_algorithm(dnnl, desc, name, sizeof(name));
     return strstr(name, "amx") != NULL;
@@ -217,13 +216,13 @@ static bool has_tiles(const struct onednn *dnnl, const struct dnnl_primitive_des
 /* Kernels for this very product, of another kind than tiles. */
 static bool suits(const struct onednn *dnnl, const struct dnnl_primitive_desc *desc)
 {
-    char name[WORD_MAX];
+    char name[OPERATION_WORD_MAX];
 
     onednn_algorithm(dnnl, desc, name, sizeof(name));
     return strncmp(name, "brg", 3) == 0 && strstr(name, "amx") == NULL;
 }
 
-/* NULL: there is none. `operation` is version 2's. */
+/* The first that suits, else the last there is; NULL: none. `operation` is version 2's. */
 static struct dnnl_primitive_desc *
 next_without_tiles(const struct onednn *dnnl, const struct assay_dnnl_matmul_desc *operation,
                    const struct dnnl_primitive_attr *attributes)
@@ -243,10 +242,6 @@ next_without_tiles(const struct onednn *dnnl, const struct assay_dnnl_matmul_des
         found = api->iterator_fetch_2(iterator);
     } while (found != NULL && !suits(dnnl, found) &&
              api->iterator_next_2(iterator) == ASSAY_DNNL_success);
-    if (found != NULL && !suits(dnnl, found)) {
-        api->dnnl_primitive_desc_destroy(found);
-        found = NULL;
-    }
     api->iterator_destroy_2(iterator);
     return found;
 }

@@ -37,9 +37,8 @@ enum status cuda_lt_fail(const struct cublaslt_api *api, const char *function, u
  * What an algorithm's numerical flags may name for a precision, of each of three things.
  * cuBLASLt 13.1 reports 16F operands on Hopper for algorithms of bf16 and fp8, too (H100, 0x10202),
  * so there the flag does not tell them apart. bf16 by fp16 would lose the exponents that the
- * conformance suite checks
- * ("range of exponents"); e4m3 and e5m2 are exact in fp16, so nothing but speed shows what they run
- * in.
+ * conformance suite checks ("range of exponents"); e4m3 and e5m2 are exact in fp16, so nothing but
+ * speed shows what they run in.
  */
 struct numerics {
     uint64_t input, operation, sum;
