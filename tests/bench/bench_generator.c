@@ -61,6 +61,7 @@ static long stolen_ms(void)
     return ticks * 1000 / sysconf(_SC_CLK_TCK);
 }
 
+/* Polls as the worker does: it looks at the clock each time round. */
 static enum status serve(struct generator *generator, const struct schedule *schedule,
                          int64_t *added, struct error *err)
 {
@@ -70,9 +71,10 @@ static enum status serve(struct generator *generator, const struct schedule *sch
     generator_begin(generator);
 
     while (status == STATUS_OK && seen < schedule->count) {
+        const int64_t polled_ns = generator_now_ns(generator);
         uint32_t index;
 
-        if (generator_waiting(generator) == 0)
+        if (generator_waiting(generator) == 0 || polled_ns < 0)
             continue;
         added[seen] = generator_now_ns(generator);
         index = generator_peek(generator, 0);
