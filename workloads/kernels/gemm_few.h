@@ -9,6 +9,7 @@
 #define FEW_SUMS 8192
 #define DEEP 8
 #define WAYS_FEW 16
+#define COLUMNS_FEW 4 /* of B transposed at a time: so many streams of memory */
 
 KERNEL(gemm_few, GEMM_PARAMETERS, u64 columns)
 {
@@ -52,24 +53,33 @@ KERNEL(gemm_few, GEMM_PARAMETERS, u64 columns)
             }
         }
     } else {
-        for (u64 j = 0; j < width; j++) {
-            const GLOBAL ELEMENT(TYPE_B) *from = b + j * b_column;
+        for (u64 j0 = 0; j0 < width; j0 += COLUMNS_FEW) {
+            const GLOBAL ELEMENT(TYPE_B) * from[COLUMNS_FEW]; /* beyond the last: that once more */
 
+            for (u32 j = 0; j < COLUMNS_FEW; j++)
+                from[j] = b + (j0 + j < width ? j0 + j : width - 1) * b_column;
             for (u64 i = 0; i < m; i++) {
                 const GLOBAL ELEMENT(TYPE_A) *row = a + i * a_row;
-                NUMBER ways[WAYS_FEW], all = ZERO;
+                NUMBER ways[COLUMNS_FEW][WAYS_FEW], all[COLUMNS_FEW];
 
-                for (u32 e = 0; e < WAYS_FEW; e++)
-                    ways[e] = ZERO;
-                for (u64 p = 0; p + WAYS_FEW <= k; p += WAYS_FEW)
+                for (u32 j = 0; j < COLUMNS_FEW; j++)
                     for (u32 e = 0; e < WAYS_FEW; e++)
-                        ways[e] =
-                            NUMBER_FMA(GET(TYPE_A, row, p + e), GET(TYPE_B, from, p + e), ways[e]);
-                for (u64 p = k / WAYS_FEW * WAYS_FEW; p < k; p++)
-                    all = NUMBER_FMA(GET(TYPE_A, row, p), GET(TYPE_B, from, p), all);
-                for (u32 e = 0; e < WAYS_FEW; e++)
-                    all += ways[e];
-                sum[i * columns + j] = all;
+                        ways[j][e] = all[j] = ZERO;
+                for (u64 p = 0; p + WAYS_FEW <= k; p += WAYS_FEW) {
+                    UNROLL_N(COLUMNS_FEW)
+                    for (u32 j = 0; j < COLUMNS_FEW; j++)
+                        for (u32 e = 0; e < WAYS_FEW; e++)
+                            ways[j][e] = NUMBER_FMA(GET(TYPE_A, row, p + e),
+                                                    GET(TYPE_B, from[j], p + e), ways[j][e]);
+                }
+                for (u32 j = 0; j < COLUMNS_FEW; j++) {
+                    for (u64 p = k / WAYS_FEW * WAYS_FEW; p < k; p++)
+                        all[j] = NUMBER_FMA(GET(TYPE_A, row, p), GET(TYPE_B, from[j], p), all[j]);
+                    for (u32 e = 0; e < WAYS_FEW; e++)
+                        all[j] += ways[j][e];
+                    if (j0 + j < width)
+                        sum[i * columns + j0 + j] = all[j];
+                }
             }
         }
     }
