@@ -60,10 +60,11 @@ struct workload_served {
 
 /* One step of a server. */
 struct workload_step {
-    uint64_t number;                /* of all steps of the process, from 0 */
-    uint32_t batch;                 /* requests in it, 1 to work.batch */
-    int64_t begin_ns;               /* CLOCK_MONOTONIC */
-    int64_t at_ns;                  /* the same since the window's start; -1: before the window */
+    uint64_t seed;    /* of the trial: another in each round, one for both arms of a pair */
+    uint64_t number;  /* of all steps of the process, from 0 */
+    uint32_t batch;   /* requests in it, 1 to work.batch */
+    int64_t begin_ns; /* CLOCK_MONOTONIC */
+    int64_t at_ns;    /* the same since the window's start; -1: before the window */
     struct workload_served *served; /* to be filled by a kind with `admit`; else NULL */
 };
 

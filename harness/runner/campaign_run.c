@@ -179,9 +179,10 @@ static enum status plan_requests(const struct campaign *campaign, struct campaig
     digest = schedule_digest(schedule);
     request->schedule = schedule;
     if (json_object_set_new(cell->message, "serving",
-                            json_pack("{s:I, s:I, s:s}", "requests", (json_int_t)schedule->count,
-                                      "window_ns", (json_int_t)schedule->window_ns, "schedule",
-                                      digest_hex(&digest, hex))) < 0)
+                            json_pack("{s:I, s:I, s:I, s:s}", "requests",
+                                      (json_int_t)schedule->count, "window_ns",
+                                      (json_int_t)schedule->window_ns, "round", (json_int_t)round,
+                                      "schedule", digest_hex(&digest, hex))) < 0)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a trial's schedule");
     return STATUS_OK;
 }

@@ -9,6 +9,7 @@
 #include "harness/runner/generator.h"
 #include "harness/runner/serving_plan.h"
 #include "protocols/serving/arrivals.h"
+#include "protocols/serving/declared.h"
 #include "protocols/serving/request_log.h"
 #include "workloads/serving.h"
 
@@ -23,6 +24,7 @@ struct serving {
 
 struct worker_server {
     struct schedule schedule;
+    uint64_t seed; /* of the trial's steps */
     struct generator *generator;
     struct request *requests;
     struct serving *active; /* max_batch */
@@ -124,6 +126,9 @@ enum status worker_serve_prepare(struct worker *worker, const json_t *trial, str
     status = worker_serve_receive(worker, trial, &server->schedule, err);
     if (status != STATUS_OK)
         return status;
+    server->seed = serving_schedule_seed(
+        (uint64_t)json_integer_value(json_object_get(trial, "seed")),
+        json_integer_value(json_object_get(json_object_get(trial, "serving"), "round")));
     batching = &worker->workload.serving->batching;
     count = server->schedule.count;
     server->max_batch = (uint32_t)batching->max_batch;
@@ -161,7 +166,12 @@ static enum status run_step(struct worker *worker, uint32_t batch, bool in_windo
     struct worker_server *server = worker->server;
     const size_t index = worker->sampler.count;
     struct workload_step step = {
-        .number = index, .batch = batch, .at_ns = -1, .served = &server->served};
+        .seed = server->seed,
+        .number = index,
+        .batch = batch,
+        .at_ns = -1,
+        .served = &server->served,
+    };
     enum status status;
 
     if (sampler_full(&worker->sampler))

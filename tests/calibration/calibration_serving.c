@@ -22,6 +22,8 @@ static void measure(const struct settings *settings, struct table *table)
         measure_serving_loads(settings, loads, quick ? 1 : 3, table);
     if (strstr("held-out", settings->only))
         measure_serving_loads(settings, held_out, 3, table);
+    if (quick || strstr("few", settings->only))
+        measure_serving_few(settings, loads, quick ? 1 : 3, table);
     if (quick || strstr("faults", settings->only))
         measure_serving_faults(settings, quick ? 1 : QUEUE_KIND_COUNT, table);
     if (quick || strstr("rare", settings->only))
@@ -66,7 +68,7 @@ int main(int argc, char **argv)
     }
     if (settings.series == 0 || optind < argc) {
         fputs("usage: calibration_serving [--seed N] [--series N] [--parts DIR] [--strict] "
-              "[--only loads|held-out|faults|rare|traces|pairs|capacity|short]\n",
+              "[--only loads|held-out|few|faults|rare|traces|pairs|capacity|short]\n",
               stderr);
         return 2;
     }

@@ -13,24 +13,32 @@
 static void add_percentile(struct table *table, const struct cell *c, const char *where, int q,
                            const struct serving_result *results, size_t count)
 {
-    static const char *const whats[] = {"interval of p50 covers", "interval of p90 covers",
-                                        "interval of p99 covers", "p99.9 is refused by plan"};
-    double tail = 1 - serving_percentile[q], truth = 1e9 * queue_level(c->kind, c->load, tail);
+    static const char *const covers[] = {"interval of p50 covers", "interval of p90 covers",
+                                         "interval of p99 covers", "interval of p99.9 covers"};
+    static const char *const refuses[] = {"p50 is refused by plan", "p90 is refused by plan",
+                                          "p99 is refused by plan", "p99.9 is refused by plan"};
+    const double tail = 1 - serving_percentile[q];
+    const double truth = 1e9 * queue_level(c->kind, c->load, tail);
+    const bool planned = tail > 0.9 * cell_tail(c);
     size_t given = 0, covered = 0;
 
     for (size_t i = 0; i < count; i++) {
         const struct percentile_result *p = &results[i].percentiles[SERVING_E2E][q];
-        bool refused = p->state == PERCENTILE_REFUSED;
+        const bool refused = p->state == PERCENTILE_REFUSED;
 
-        given += q == 3 || !refused;
-        covered += q == 3 ? refused : !refused && p->lo <= truth && !(p->hi < truth);
+        given += !refused;
+        covered += !refused && p->lo <= truth && !(p->hi < truth);
     }
-    cell_row(table, whats[q], where, q == 3 ? 1 : 0.935, NAN, count, given, covered);
+    if (planned)
+        cell_row(table, covers[q], where, 0.935, NAN, count, given, covered);
+    else
+        cell_row(table, refuses[q], where, 1, NAN, count, count, count - given);
 }
 
-static void add_limits(struct table *table, const char *where, const struct serving_result *results,
-                       size_t count)
+static void add_limits(struct table *table, const struct cell *c, const char *where,
+                       const struct serving_result *results, size_t count)
 {
+    const double tail = cell_tail(c);
     size_t covered = 0, meets = 0, misses = 0, growing = 0, stable = 0, mlperf = 0,
            not_delivered = 0;
     double half = 0, squares = 0, n = (double)count;
@@ -41,9 +49,9 @@ static void add_limits(struct table *table, const char *where, const struct serv
 
     for (size_t i = 0; i < count; i++) {
         const struct slo_result *slo = &results[i].slo;
-        double width = (slo->hi - slo->lo) / 2 / CELL_TAIL;
+        double width = (slo->hi - slo->lo) / 2 / tail;
 
-        covered += slo->lo <= 1 - CELL_TAIL && 1 - CELL_TAIL <= slo->hi;
+        covered += slo->lo <= 1 - tail && 1 - tail <= slo->hi;
         meets += slo->verdict == SLO_MEETS;
         misses += slo->verdict == SLO_MISSES;
         growing += results[i].queue.verdict == QUEUE_GROWING;
@@ -68,8 +76,9 @@ static void add_limits(struct table *table, const char *where, const struct serv
              not_delivered);
 }
 
-void measure_serving_loads(const struct settings *settings, const double *loads, size_t count,
-                           struct table *table)
+/* Cells of `trials` windows as short as the plan for `tail` allows. */
+static void add_loads(const struct settings *settings, const double *loads, size_t count,
+                      size_t trials, double tail, struct table *table)
 {
     const size_t from = table->count;
 
@@ -77,21 +86,34 @@ void measure_serving_loads(const struct settings *settings, const double *loads,
         for (size_t i = 0; i < count; i++) {
             struct cell c = {.kind = (enum queue_kind)kind,
                              .load = loads[i],
-                             .trials = 10,
+                             .tail = tail,
+                             .trials = trials,
                              .arrivals = cell_poisson};
             struct serving_result *results;
             char where[96];
 
-            c.limit_s = queue_level(c.kind, c.load, CELL_TAIL);
+            c.limit_s = queue_level(c.kind, c.load, tail);
             results = cell_results(settings, &c, "load", settings->series);
-            snprintf(where, sizeof(where), "%s, load %g, 10 x %llu requests", queue_name(c.kind),
-                     c.load, (unsigned long long)results[0].plan.requests);
+            snprintf(where, sizeof(where), "%s, load %g, %zu x %llu requests", queue_name(c.kind),
+                     c.load, trials, (unsigned long long)results[0].plan.requests);
             for (int q = 0; q < SERVING_PERCENTILES; q++)
                 add_percentile(table, &c, where, q, results, settings->series);
-            add_limits(table, where, results, settings->series);
+            add_limits(table, &c, where, results, settings->series);
             free(results);
         }
     cell_row_pooled(table, from);
+}
+
+void measure_serving_loads(const struct settings *settings, const double *loads, size_t count,
+                           struct table *table)
+{
+    add_loads(settings, loads, count, 10, CELL_TAIL, table);
+}
+
+void measure_serving_few(const struct settings *settings, const double *loads, size_t count,
+                         struct table *table)
+{
+    add_loads(settings, loads, count, 5, 0.1, table);
 }
 
 /* ---- faults ---- */
@@ -140,7 +162,12 @@ static void measure_server_faults(const struct settings *settings, enum queue_ki
     static const struct expected stall[] = {
         {"stalled server called stable", QUEUE_IS, QUEUE_STABLE, NAN, 0.01},
         {"stalled server meets", SLO_IS, SLO_MEETS, NAN, 0.01}};
-    struct cell c = {kind, 1.02, 0.1, 5, 40000, cell_poisson, {0, 0, 0, 0}};
+    struct cell c = {.kind = kind,
+                     .load = 1.02,
+                     .limit_s = 0.1,
+                     .trials = 5,
+                     .requests = 40000,
+                     .arrivals = cell_poisson};
 
     add_fault(settings, table, &c, settings->series, overload, 3);
     c.load = 0.98;
@@ -167,7 +194,12 @@ static void measure_load_faults(const struct settings *settings, struct table *t
     static const struct expected same[] = {
         {"Poisson not as declared", LOAD_IS, LOAD_NOT_AS_DECLARED, NAN, 0.01}};
     const size_t count = 10 * settings->series;
-    struct cell c = {QUEUE_MM1, 0.8, 0.1, 1, 10000, cell_poisson, {0, 0, 0, 0}};
+    struct cell c = {.kind = QUEUE_MM1,
+                     .load = 0.8,
+                     .limit_s = 0.1,
+                     .trials = 1,
+                     .requests = 10000,
+                     .arrivals = cell_poisson};
 
     add_fault(settings, table, &c, count, same, 1);
     c.fault = (struct queue_fault){.lag_s = 0.002, .lag_share = 0.01};

@@ -8,6 +8,11 @@
 
 const struct arrivals cell_poisson = {.process = ARRIVAL_POISSON};
 
+double cell_tail(const struct cell *c)
+{
+    return c->tail > 0 ? c->tail : CELL_TAIL;
+}
+
 struct serving_options cell_options(const struct cell *c)
 {
     const bool trace = c->arrivals.process == ARRIVAL_TRACE;
@@ -15,7 +20,7 @@ struct serving_options cell_options(const struct cell *c)
                                       .rate = trace ? 0 : c->load * QUEUE_CAPACITY,
                                       .subject = queue_subject(c->kind)};
 
-    options.limits.attain = 1 - CELL_TAIL;
+    options.limits.attain = 1 - cell_tail(c);
     options.limits.ns[SERVING_E2E] = (int64_t)(c->limit_s * 1e9);
     return options;
 }
@@ -24,8 +29,9 @@ size_t cell_requests(const struct cell *c, double margin)
 {
     const struct serving_options options = cell_options(c);
     const struct serving_plan plan = serving_plan(
-        &cell_poisson, options.rate, &options.subject, CELL_TAIL,
-        serving_capacity_precision(options.rate, &options.subject, CELL_TAIL, margin), c->trials);
+        &cell_poisson, options.rate, &options.subject, cell_tail(c),
+        serving_capacity_precision(options.rate, &options.subject, cell_tail(c), margin),
+        c->trials);
 
     return plan.requests + (size_t)(plan.warmup_s * options.rate);
 }

@@ -5,14 +5,15 @@
 #include "tests/calibration/measure.h"
 #include "tests/calibration/queues.h"
 
-/* The share that may miss. */
+/* The share that may miss, where a cell says nothing else. */
 #define CELL_TAIL 0.01
 
 /* One cell: trials of one server at one rate. */
 struct cell {
     enum queue_kind kind;
     double load, limit_s;
-    size_t trials, requests;  /* 0: as the plan for CELL_TAIL says, with the warmup */
+    double tail;              /* the share that may miss; 0: CELL_TAIL */
+    size_t trials, requests;  /* 0: as the plan for the share says, with the warmup */
     struct arrivals arrivals; /* that really come; Poisson is declared, and a trace as it is */
     struct queue_fault fault;
     double noise; /* each trial's services take so much longer, with this standard deviation */
@@ -20,6 +21,8 @@ struct cell {
 };
 
 extern const struct arrivals cell_poisson;
+
+double cell_tail(const struct cell *c);
 
 struct serving_options cell_options(const struct cell *c);
 

@@ -192,6 +192,14 @@ class Serving(CliTest):
         for slow, fast in zip(times["server@500"], times["server@1000"]):
             self.assertAlmostEqual(slow, 2 * fast, delta=2)
 
+    def test_services_are_drawn_anew_in_each_trial(self):
+        self.assertEqual(self.serve(base="1ms", process="deterministic", rates="200", batch=1, requests=60).status, 0)
+        first, second = ([value for value, in self.query("SELECT value FROM samples WHERE trial = ? AND series = 'wall_ns'"
+                                                         " ORDER BY number", trial)]
+                         for trial, in self.query("SELECT id FROM trial ORDER BY id"))
+        alike = sum(abs(a - b) < 30e3 for a, b in zip(first, second))  # of independent draws some 3 %
+        self.assertLess(alike, len(first) / 3, (first, second))
+
     def test_every_output_has_its_figures(self):
         self.assertEqual(self.serve().status, 0)
         rows = self.assay("results", "--json", "--db", self.db).json()

@@ -22,7 +22,8 @@
 
 enum service_law { SERVICE_DETERMINISTIC, SERVICE_EXPONENTIAL };
 
-/* How long a step of a server takes: (base + per_item * batch), or exponential with that mean. */
+/* How long a step of a server takes: (base + per_item * batch), or exponential with that mean,
+ * drawn anew in each trial. */
 struct synthetic_service {
     int64_t base_ns, per_item_ns;
     enum service_law law;
@@ -281,7 +282,7 @@ static enum status serve(struct workload_instance *base, const struct workload_s
     if (status == STATUS_OK)
         status = device_synchronize(base->device, err);
     if (service->law == SERVICE_EXPONENTIAL)
-        length_ns *= -log1p(-random_unit(random_at(base->work.seed, SERVICE_STREAM, step->number)));
+        length_ns *= -log1p(-random_unit(random_at(step->seed, SERVICE_STREAM, step->number)));
     if (service->stall_ns > 0 && step->at_ns >= service->stall_at_ns && !instance->stalled) {
         instance->stalled = true;
         length_ns += (double)service->stall_ns;
