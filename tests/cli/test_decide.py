@@ -401,7 +401,10 @@ class Decide(CliTest):
         self.assertIn("write `vary: [precision]`", call.err)
 
     def test_refusals(self):
-        first, second = self.two()
+        for _ in range(10):  # on a busy machine some are not steady, and a decision on those is open
+            first, second = self.two()
+            if self.metrics(first)[1] and self.metrics(second)[1]:
+                break
         (other,) = self.measure(self.write("other.yaml", "workload: other\nversion: 1\nkind: synthetic\ndescription: x\n"
                                            "precisions: [fp32]\nscenario: offline\nsynthetic: {launches: 2, elements: 64}\n"))
         one, two = ("one", first, "card", ""), ("two", second, "small", "")
