@@ -1,5 +1,5 @@
 /*
- * The thread that sends: one epoll set for libcurl's sockets and a timer for the next request. The
+ * The thread that sends: one epoll set for libcurl's sockets and a timer for the next request.
  * libcurl gets the request PREPARE_NS before its time, since it takes as long until the first byte
  * is to be written; there the exchange waits for the time itself. With no other request under way,
  * whose answer would wait, too, it gets it PREPARE_ALONE_NS before: after a rest its code and data

@@ -60,11 +60,11 @@ KERNEL(gemm_few, GEMM_PARAMETERS, u64 columns)
                 from[j] = b + (j0 + j < width ? j0 + j : width - 1) * b_column;
             for (u64 i = 0; i < m; i++) {
                 const GLOBAL ELEMENT(TYPE_A) *row = a + i * a_row;
-                NUMBER ways[COLUMNS_FEW][WAYS_FEW], all[COLUMNS_FEW];
+                NUMBER ways[COLUMNS_FEW][WAYS_FEW];
 
                 for (u32 j = 0; j < COLUMNS_FEW; j++)
                     for (u32 e = 0; e < WAYS_FEW; e++)
-                        ways[j][e] = all[j] = ZERO;
+                        ways[j][e] = ZERO;
                 for (u64 p = 0; p + WAYS_FEW <= k; p += WAYS_FEW) {
                     UNROLL_N(COLUMNS_FEW)
                     for (u32 j = 0; j < COLUMNS_FEW; j++)
@@ -72,13 +72,14 @@ KERNEL(gemm_few, GEMM_PARAMETERS, u64 columns)
                             ways[j][e] = NUMBER_FMA(GET(TYPE_A, row, p + e),
                                                     GET(TYPE_B, from[j], p + e), ways[j][e]);
                 }
-                for (u32 j = 0; j < COLUMNS_FEW; j++) {
+                for (u32 j = 0; j < COLUMNS_FEW && j0 + j < width; j++) {
+                    NUMBER all = ZERO;
+
                     for (u64 p = k / WAYS_FEW * WAYS_FEW; p < k; p++)
-                        all[j] = NUMBER_FMA(GET(TYPE_A, row, p), GET(TYPE_B, from[j], p), all[j]);
+                        all = NUMBER_FMA(GET(TYPE_A, row, p), GET(TYPE_B, from[j], p), all);
                     for (u32 e = 0; e < WAYS_FEW; e++)
-                        all[j] += ways[j][e];
-                    if (j0 + j < width)
-                        sum[i * columns + j0 + j] = all[j];
+                        all += ways[j][e];
+                    sum[i * columns + j0 + j] = all;
                 }
             }
         }
