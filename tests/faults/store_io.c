@@ -5,6 +5,7 @@
  * at some, or at every one with ASSAY_TEST_ALL_CALLS set. The disk is a shim over SQLite's own file
  * layer.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <sqlite3.h>
 
 #include "tests/faults/store_scenario.h"
+#include "tests/support/fault_walk.h"
 #include "tests/support/store_fixture.h"
 
 enum fault { FAULT_NONE, FAULT_FULL, FAULT_TORN };
@@ -212,23 +214,32 @@ static void install(void)
     sqlite3_vfs_register(&vfs, 1);
 }
 
-/* One run with a fault; returns whether the fault occurred. */
-static bool inject(struct fixture *fixture, enum fault kind, bool lasting, long at)
+struct walk {
+    enum fault kind;
+    bool lasting;
+};
+
+/* Scenario 1 from no file at all, with a fault. */
+static bool inject(void *context, long at, long *ret_calls)
 {
+    const struct walk *walk = context;
     struct scenario_progress progress = {0};
     struct error err = ERROR_INIT;
+    struct fixture *fixture;
+    void *state = NULL;
     const char *wrong;
     enum status status;
-    bool happened;
 
-    disk.kind = kind;
-    disk.lasting = lasting;
+    assert_int_equal(fixture_make(&state), 0);
+    fixture = state;
+    disk.kind = walk->kind;
+    disk.lasting = walk->lasting;
     disk.fail_at = at;
     disk.calls = 0;
     disk.happened = false;
     status = scenario_run(fixture->path, 1, &progress, &err);
-    happened = disk.happened;
     disk.kind = FAULT_NONE;
+    *ret_calls = disk.calls;
     /* A fault may have no effect (SQLite retries a checkpoint later), but not a wrong error. */
     if (status != STATUS_OK && status != STATUS_NO_SPACE && status != STATUS_IO)
         fail_msg("call %ld: %s: %s", at, status_name(status), err.message);
@@ -237,55 +248,39 @@ static bool inject(struct fixture *fixture, enum fault kind, bool lasting, long 
     wrong = scenario_check(fixture->path, &progress);
     if (wrong)
         fail_msg("call %ld: %s", at, wrong);
-    return happened;
+    fixture_remove(&state);
+    return disk.happened;
 }
 
-/* Each `stride`-th call. */
-static void loop(enum fault kind, bool lasting, long stride)
+/* Faults at about `tries` of the calls, or at every one with ASSAY_TEST_ALL_CALLS set. */
+static void walk(enum fault kind, bool lasting, long tries)
 {
-    long at = 1 - stride, count = 0;
-    bool happened;
-
-    do {
-        void *state = NULL;
-
-        assert_int_equal(fixture_make(&state), 0);
-        happened = inject(state, kind, lasting, at += stride);
-        count++;
-        fixture_remove(&state);
-    } while (happened);
-    print_message("%ld of %ld calls failed in turn\n", count - 1, disk.calls);
-    assert_true(count > 50);
-}
-
-/* Whether every kind of fault is tried at every call. */
-static bool every_call(void)
-{
-    return getenv("ASSAY_TEST_ALL_CALLS") != NULL;
+    fault_walk(inject, &(struct walk){.kind = kind, .lasting = lasting},
+               getenv("ASSAY_TEST_ALL_CALLS") ? LONG_MAX : tries);
 }
 
 static void test_full_disk_for_a_moment(void **state)
 {
     (void)state;
-    loop(FAULT_FULL, false, 1);
+    walk(FAULT_FULL, false, LONG_MAX);
 }
 
 static void test_full_disk_for_good(void **state)
 {
     (void)state;
-    loop(FAULT_FULL, true, every_call() ? 1 : 5);
+    walk(FAULT_FULL, true, 110);
 }
 
 static void test_torn_write(void **state)
 {
     (void)state;
-    loop(FAULT_TORN, false, every_call() ? 1 : 2);
+    walk(FAULT_TORN, false, LONG_MAX);
 }
 
 static void test_broken_disk(void **state)
 {
     (void)state;
-    loop(FAULT_TORN, true, every_call() ? 1 : 5);
+    walk(FAULT_TORN, true, 110);
 }
 
 /* A file system without shared memory: no write-ahead log, and still a store. */
@@ -303,16 +298,7 @@ static void test_no_shared_memory(void **state)
         fixture_ask(fixture->store, "SELECT journal_mode = 'delete' FROM pragma_journal_mode"), 1);
     store_close(fixture->store);
     fixture->store = NULL;
-    for (long at = 1;; at += 3) {
-        void *other = NULL;
-        bool happened;
-
-        assert_int_equal(fixture_make(&other), 0);
-        happened = inject(other, FAULT_FULL, false, at);
-        fixture_remove(&other);
-        if (!happened)
-            break;
-    }
+    walk(FAULT_FULL, false, 180);
     disk.shared_memory = true;
 }
 

@@ -12,6 +12,7 @@
 #include <sqlite3.h>
 
 #include "tests/faults/store_scenario.h"
+#include "tests/support/fault_walk.h"
 #include "tests/support/store_fixture.h"
 
 void *__real_malloc(size_t size);
@@ -124,20 +125,26 @@ static void install(void)
     json_set_alloc_funcs(json_malloc, free);
 }
 
-static bool inject(struct fixture *fixture, unsigned number, bool lasting, long at)
+/* Scenario 1 from no file at all; `context` points to whether every later allocation fails, too. */
+static bool inject(void *context, long at, long *ret_calls)
 {
     struct scenario_progress progress = {0};
     struct error err = ERROR_INIT;
+    void *state = NULL;
+    struct fixture *fixture;
     const char *wrong;
     enum status status;
 
-    memory.lasting = lasting;
+    assert_int_equal(fixture_make(&state), 0);
+    fixture = state;
+    memory.lasting = *(const bool *)context;
     memory.fail_at = at;
     memory.calls = 0;
     memory.happened = memory.in_json = false;
     memory.armed = !scenario_opened;
-    status = scenario_run(fixture->path, number, &progress, &err);
+    status = scenario_run(fixture->path, 1, &progress, &err);
     memory.armed = false;
+    *ret_calls = memory.calls;
     /* SQLite does without some allocations (its cache). */
     if (status != STATUS_OK && (status != STATUS_NO_MEMORY || !err.message[0]) &&
         !(status == STATUS_CORRUPT && memory.in_json))
@@ -145,32 +152,14 @@ static bool inject(struct fixture *fixture, unsigned number, bool lasting, long 
     wrong = scenario_check(fixture->path, &progress);
     if (wrong)
         fail_msg("allocation %ld: %s", at, wrong);
+    fixture_remove(&state);
     return memory.happened;
 }
 
-/* Each `stride`-th allocation, each time from no file at all. */
-static void loop(bool lasting, long stride)
+/* ASSAY_TEST_ALL_CALLS=1 tries more, for a minute's work. */
+static void walk(bool lasting, long tries, long thorough)
 {
-    long at = 1, count = 0;
-    bool happened;
-
-    do {
-        void *state = NULL;
-
-        assert_int_equal(fixture_make(&state), 0);
-        happened = inject(state, 1, lasting, at);
-        fixture_remove(&state);
-        at += stride;
-        count++;
-    } while (happened);
-    print_message("%ld of %ld allocations failed in turn\n", count - 1, memory.calls);
-    assert_true(count > 50);
-}
-
-/* The strides of every run; ASSAY_TEST_ALL_CALLS=1 takes tighter ones, for a minute's work. */
-static long stride(long usual, long thorough)
-{
-    return getenv("ASSAY_TEST_ALL_CALLS") != NULL ? thorough : usual;
+    fault_walk(inject, &lasting, getenv("ASSAY_TEST_ALL_CALLS") ? thorough : tries);
 }
 
 static void arm(void)
@@ -183,16 +172,16 @@ static void test_while_opening(void **state)
 {
     (void)state;
     scenario_opened = NULL;
-    loop(false, stride(293, 97));
-    loop(true, stride(503, 211));
+    walk(false, 115, 350);
+    walk(true, 67, 160);
 }
 
 static void test_while_writing(void **state)
 {
     (void)state;
     scenario_opened = arm;
-    loop(false, stride(17, 7));
-    loop(true, stride(83, 37));
+    walk(false, 1100, 2700);
+    walk(true, 226, 510);
 }
 
 int main(void)

@@ -12,6 +12,7 @@
 
 #include "results/evidence/ledger.h"
 #include "results/evidence/verify.h"
+#include "tests/support/fault_walk.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/timestamp_fixture.h"
 
@@ -128,21 +129,28 @@ static void hear(void *context, const struct verify_finding *finding)
                  finding->message);
 }
 
-static bool inject(const char *path, bool lasting, long at)
+struct walk {
+    const char *path;
+    bool lasting;
+};
+
+static bool inject(void *context, long at, long *ret_calls)
 {
+    const struct walk *walk = context;
     struct heard heard = {0};
     const struct verify_options options = {.threads = 1, .context = &heard, .found = hear};
     struct verify_summary summary = {0};
     struct error err = ERROR_INIT;
     enum status status;
 
-    memory.lasting = lasting;
+    memory.lasting = walk->lasting;
     memory.fail_at = at;
     memory.calls = 0;
     memory.happened = false;
     memory.armed = true;
-    status = verify_file(path, &options, &summary, &err);
+    status = verify_file(walk->path, &options, &summary, &err);
     memory.armed = false;
+    *ret_calls = memory.calls;
     if (heard.wrong > 0)
         fail_msg("allocation %ld: %s", at, heard.first);
     if (memory.happened && (status != STATUS_NO_MEMORY || !err.message[0]))
@@ -152,33 +160,30 @@ static bool inject(const char *path, bool lasting, long at)
     return memory.happened;
 }
 
-static void loop(bool lasting, long stride)
+/* ASSAY_TEST_ALL_CALLS=1 tries more. */
+static void walk(bool lasting, long tries, long thorough)
 {
     void *state = NULL;
     struct fixture *fixture;
-    long at = 1, count = 0;
 
     assert_int_equal(fixture_open(&state), 0);
     fixture = state;
     build(fixture);
-    for (; inject(fixture->path, lasting, at); at += stride)
-        count++;
-    print_message("%ld of %ld allocations failed in turn\n", count, memory.calls);
-    assert_true(count > 50);
+    fault_walk(inject, &(struct walk){.path = fixture->path, .lasting = lasting},
+               getenv("ASSAY_TEST_ALL_CALLS") ? thorough : tries);
     fixture_remove(&state);
 }
 
-/* ASSAY_TEST_ALL_CALLS=1 takes tighter strides. */
 static void test_each_fails(void **state)
 {
     (void)state;
-    loop(false, getenv("ASSAY_TEST_ALL_CALLS") ? 61 : 499);
+    walk(false, 100, 800);
 }
 
 static void test_all_fail_from_one_on(void **state)
 {
     (void)state;
-    loop(true, getenv("ASSAY_TEST_ALL_CALLS") ? 131 : 619);
+    walk(true, 80, 380);
 }
 
 int main(void)
