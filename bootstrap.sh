@@ -118,47 +118,40 @@ apt_get() {
     die "apt-get could not $what; its messages stand above"
 }
 
-install_by_apt() {
-    local set=$1 missing optional
-    local -n wanted=${set}_packages extra=optional_${set}_packages
-    mapfile -t missing < <(missing_of "${wanted[@]}")
-    mapfile -t optional < <(missing_of "${extra[@]}")
-    if [[ ${#missing[@]} -eq 0 ]]; then
-        mapfile -t optional < <(available_of "${optional[@]}")
-        if [[ ${#optional[@]} -eq 0 ]]; then
-            say "every package is installed already"
-            return
-        fi
-    fi
+# Whether packages can be installed: as root, or through a sudo that lets us.
+may_install() {
+    [[ $EUID -eq 0 ]] || { command -v sudo && as_root true; } >/dev/null 2>&1
+}
 
-    if [[ $EUID -ne 0 && ${#missing[@]} -eq 0 ]] && ! { command -v sudo && as_root true; } \
-        >/dev/null 2>&1; then
+install_by_apt() {
+    local set=$1 missing extra optional
+    local -n wanted=${set}_packages wanted_extra=optional_${set}_packages
+    mapfile -t missing < <(missing_of "${wanted[@]}")
+    mapfile -t extra < <(missing_of "${wanted_extra[@]}")
+    mapfile -t optional < <(available_of "${extra[@]}")
+    if [[ ${#missing[@]} -eq 0 && ${#optional[@]} -eq 0 ]]; then
+        say "every package is installed already"
+        return
+    fi
+    if ! may_install; then
+        [[ ${#missing[@]} -eq 0 ]] || die "packages are missing, and there is neither root nor a sudo that works" \
+            "ask an administrator for: apt-get update && apt-get install --no-install-recommends ${missing[*]} ${optional[*]}"
         say "going on without ${optional[*]}, which need root or sudo to install"
         return
     fi
-    if [[ $EUID -ne 0 ]]; then
-        command -v sudo >/dev/null || die "packages are missing and there is neither root nor sudo" \
-            "ask an administrator for: apt-get install ${missing[*]} ${optional[*]}"
-        as_root true || die "sudo was refused; packages are missing" \
-            "ask an administrator for: apt-get install ${missing[*]} ${optional[*]}"
-    fi
     # All of them take 2.1 GB: about 100 MiB a package.
-    check_space $((100 * (${#missing[@]} + ${#optional[@]})))
+    check_space $((100 * (${#missing[@]} + ${#extra[@]})))
     say "refreshing the package lists"
     apt_get "refresh the package lists" update
-    mapfile -t optional < <(available_of "${optional[@]}")
+    mapfile -t optional < <(available_of "${extra[@]}")
     say "installing (some minutes on a slow line): ${missing[*]} ${optional[*]}"
     apt_get "install the packages" install --no-install-recommends "${missing[@]}" "${optional[@]}"
 }
 
-# Those of the named packages that the release has.
+# Those of the named packages that the release has; none before its lists were fetched once.
 available_of() {
-    local package
-    for package in "$@"; do
-        if [[ $(apt-cache policy "$package" 2>/dev/null) == *"Candidate: "[0-9]* ]]; then
-            echo "$package"
-        fi
-    done
+    [[ $# -eq 0 ]] || { apt-cache policy "$@" 2>/dev/null || true; } |
+        awk '/^[^ ]/ { sub(":$", "", $1); name = $1 } /Candidate: [0-9]/ { print name }'
 }
 
 explain_other_distribution() {
@@ -237,11 +230,37 @@ configure() {
     }
 }
 
+duration() {
+    if [[ $1 -ge 60 ]]; then echo "$(($1 / 60)) min $(($1 % 60)) s"; else echo "$1 s"; fi
+}
+
+# Ninja's lines "[done/all seconds] what" as one counter that is written over on a terminal, and as a
+# line each half minute elsewhere; the time left is that of the steps so far. Other lines pass.
+counter() {
+    local line pattern='^\[([0-9]+)/([0-9]+) ([0-9]+)[.0-9]*\] ' text said=0 clear='' end=$'\n'
+    [[ ! -t 1 ]] || { clear=$'\r\e[K' end=''; }
+    while IFS= read -r line; do
+        if [[ ! $line =~ $pattern ]]; then
+            printf '%s%s\n' "$clear" "$line"
+            continue
+        fi
+        [[ ${BASH_REMATCH[1]} -gt 0 ]] || continue
+        text="${BASH_REMATCH[1]} of ${BASH_REMATCH[2]} steps, about $(duration $((
+            BASH_REMATCH[3] * (BASH_REMATCH[2] - BASH_REMATCH[1]) / BASH_REMATCH[1]))) left"
+        if [[ -n $clear ]] || ((BASH_REMATCH[3] >= said + 30)); then
+            printf '%s    %s%s' "$clear" "$text" "$end"
+            said=${BASH_REMATCH[3]}
+        fi
+    done
+    printf '%s' "$clear"
+}
+
+# build PRESET [OPTION...]
 build() {
     local preset=$1
     say "building in $here/build/$preset"
-    (cd "$here" && cmake --build --preset "$preset" --parallel "$jobs") ||
-        die "the build failed; its messages stand above"
+    (cd "$here" && NINJA_STATUS='[%f/%t %e] ' cmake --build --preset "$preset" --parallel "$jobs" \
+        "${@:2}" 2>&1) </dev/null | counter || die "the build failed; its messages stand above"
 }
 
 build_release() {
@@ -368,8 +387,7 @@ check_coverage() {
 check_threads() {
     has clang || return 0
     configure tsan -DASSAY_WERROR=ON || return
-    say "building the tests of threads in $here/build/tsan"
-    (cd "$here" && cmake --build --preset tsan --parallel "$jobs" --target assay_thread_tests) || return
+    build tsan --target assay_thread_tests || return
     provide_cache
     run_tests tsan -L '^threads$'
 }
@@ -405,7 +423,8 @@ command_check() {
     local what status=0
     [[ $# -gt 0 ]] || set -- format tidy threads coverage
     for what in "$@"; do
-        [[ $what =~ ^(format|tidy|threads|coverage)$ ]] || die "check: there is no check \"$what\""
+        [[ $what =~ ^(format|tidy|threads|coverage)$ ]] ||
+            wrong "there is no check \"$what\"; there are: format tidy threads coverage"
     done
     install_packages check
     for what in "$@"; do
@@ -418,23 +437,45 @@ command_check() {
     return "$status"
 }
 
-[[ $# -ge 1 ]] || { usage >&2; exit 2; }
+# wrong WHAT: what is wrong in the command line.
+wrong() {
+    printf 'bootstrap.sh: %s\n' "$1" "./bootstrap.sh help explains the commands and options" >&2
+    exit 2
+}
+
+# takes_only WORD... -- ARGUMENT...: at most one argument, which is one of the words.
+takes_only() {
+    local words=()
+    while [[ $1 != -- ]]; do
+        words+=("$1")
+        shift
+    done
+    shift
+    [[ $# -le 1 ]] || wrong "there is an argument too many: \"$2\""
+    [[ $# -eq 0 || " ${words[*]} " == *" $1 "* ]] ||
+        wrong "\"$command\" does not take \"$1\"; it takes ${words[*]:-no argument}"
+}
+
+commands=(run test sanitize check build package install help)
+[[ $# -ge 1 ]] || wrong "it needs a command: ${commands[*]}"
+command=$1
+shift
+case $command in
+test) takes_only --all -- "$@" ;;
+install) takes_only run test check package -- "$@" ;;
+check) ;;
+run | sanitize | build | package) takes_only -- "$@" ;;
+-h | --help | help) usage; exit ;;
+*) wrong "there is no command \"$command\"; there are: ${commands[*]}" ;;
+esac
 scratch=$(mktemp -d)
 trap 'rm -rf -- "$scratch"' EXIT
-case $1 in
+case $command in
 run) command_run ;;
-test)
-    [[ $# -eq 1 || ($# -eq 2 && $2 == --all) ]] || { usage >&2; exit 2; }
-    command_test "${@:2}"
-    ;;
+test) command_test "$@" ;;
 sanitize) command_sanitize ;;
-check) command_check "${@:2}" ;;
+check) command_check "$@" ;;
 build) build_release ;;
 package) command_package ;;
-install)
-    [[ ${2-run} =~ ^(run|test|check|package)$ ]] || { usage >&2; exit 2; }
-    install_packages "${2-run}"
-    ;;
--h | --help | help) usage ;;
-*) usage >&2; exit 2 ;;
+install) install_packages "${1-run}" ;;
 esac
