@@ -1,11 +1,48 @@
 #include "protocols/history.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "protocols/stats/order.h"
 
 /* What is seen in the values need not be seen as clearly in their ranks. */
 #define CAUTION_BY_RANK 0.7
+/* So many results are a level, whatever its ranks look like: odd ones alone do not make it. */
+#define LEVEL_LEAST 5
+
+/* Whether `sign` times each value from `from` on is below that of each value from `at` to `to`. */
+static bool are_below(const double *values, size_t from, size_t at, size_t to, double sign)
+{
+    double most = -INFINITY, least = INFINITY;
+
+    for (size_t i = from; i < at; i++)
+        most = fmax(most, sign * values[i]);
+    for (size_t i = at; i < to; i++)
+        least = fmin(least, sign * values[i]);
+    return most < least;
+}
+
+/*
+ * Whether two levels of LEVEL_LEAST results and more, one after the other, overlap nowhere. Ranks
+ * do not know how far apart: within either of two levels of nine the scores spread over half of
+ * their range, by whatever order chance gave the results, and may hide the change between the two.
+ */
+static bool has_levels_apart(const struct trend *trend, const double *values, size_t count)
+{
+    size_t from = 0;
+
+    for (size_t i = 0; i < trend->change_count; i++) {
+        const size_t at = trend->change[i];
+        const size_t to = i + 1 < trend->change_count ? trend->change[i + 1] : count;
+
+        if (at - from >= LEVEL_LEAST && to - at >= LEVEL_LEAST &&
+            (are_below(values, from, at, to, 1) || are_below(values, from, at, to, -1)))
+            return true;
+        from = at;
+    }
+    return false;
+}
 
 enum status history_describe(const double *values, size_t count, struct trend *ret,
                              struct error *err)
@@ -17,7 +54,8 @@ enum status history_describe(const double *values, size_t count, struct trend *r
                              ? trend_describe(values, count, 0, caution, TREND_STEPS, ret, err)
                              : error_set(err, STATUS_NO_MEMORY, "no memory for %zu results", count);
 
-    if (status == STATUS_OK && ret->kind != TREND_CONSTANT) {
+    if (status == STATUS_OK && ret->kind != TREND_CONSTANT &&
+        !has_levels_apart(ret, values, count)) {
         order_normal_scores(values, count, scores);
         status =
             trend_describe(scores, count, 0, caution * CAUTION_BY_RANK, TREND_STEPS, &by_rank, err);

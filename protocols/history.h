@@ -4,7 +4,8 @@
  * The descriptions of trend.h compete by penalised likelihood with autoregressive errors (steps by
  * PELT: Killick, Fearnhead, Eckley, JASA 107 (2012); placed by generalised least squares: Tsay,
  * Journal of Forecasting 7 (1988)). What is not constant must be so by the normal scores of the
- * values as well, since single odd results look like short levels. A trial's own analysis asks for
+ * values as well, since single odd results look like short levels; or two levels of five results
+ * and more that follow each other overlap nowhere. A trial's own analysis asks for
  * one false change in a hundred windows; a history is one series that people read, so the penalties
  * are multiplied by HISTORY_CAUTION: at most 5 % of constant histories of 16 to 200 results show
  * any change, independent or with phi = 0.3 (tests/calibration measures it).

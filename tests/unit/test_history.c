@@ -1,0 +1,92 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "harness/core/random.h"
+#include "protocols/history.h"
+
+#define SERIES 200
+#define MOST 64
+
+/* Logs of `count` results that are off by `sd` each, the last `after` of them `ratio` times as
+ * large. */
+static void make(uint64_t seed, size_t count, size_t after, double ratio, double sd, double *ret)
+{
+    struct random random;
+
+    random_init(&random, 20261127, seed);
+    for (size_t i = 0; i < count; i++)
+        ret[i] = log(1 + sd * random_next_normal(&random)) + (i >= count - after ? log(ratio) : 0);
+}
+
+/* How many of such series have one change, and it where it is. */
+static int found(size_t count, size_t after, double ratio, double sd)
+{
+    int hits = 0;
+
+    for (uint64_t seed = 0; seed < SERIES; seed++) {
+        struct trend trend;
+        double values[MOST];
+
+        make(seed, count, after, ratio, sd, values);
+        assert_int_equal(history_describe(values, count, &trend, NULL), STATUS_OK);
+        hits += trend.kind == TREND_STEPS && trend.change_count == 1 &&
+                trend.change[0] == count - after;
+        trend_finish(&trend);
+    }
+    return hits;
+}
+
+/* Levels that overlap nowhere, upwards and downwards, also where few results are of one of them. */
+static void test_levels_far_apart(void **state)
+{
+    (void)state;
+    assert_int_equal(found(18, 9, 20, 0.01), SERIES);
+    assert_int_equal(found(18, 9, 0.05, 0.01), SERIES);
+    assert_int_equal(found(18, 9, 0.05, 0.1), SERIES);
+    assert_int_equal(found(16, 5, 1.5, 0.01), SERIES);
+    assert_int_equal(found(16, 11, 0.7, 0.01), SERIES);
+    assert_int_equal(found(60, 55, 1.2, 0.01), SERIES);
+}
+
+/* How many constant series of 16 are called anything else; result `odd` is far off, 16: none is. */
+static int false_changes(size_t odd)
+{
+    int hits = 0;
+
+    for (uint64_t seed = 0; seed < SERIES; seed++) {
+        struct trend trend;
+        double values[16];
+
+        make(seed, 16, 0, 1, 0.01, values);
+        if (odd < 16)
+            values[odd] += log(20);
+        assert_int_equal(history_describe(values, 16, &trend, NULL), STATUS_OK);
+        hits += trend.kind != TREND_CONSTANT;
+        trend_finish(&trend);
+    }
+    return hits;
+}
+
+/* However far off it is, an odd result is no change. */
+static void test_odd_results(void **state)
+{
+    (void)state;
+    for (size_t odd = 0; odd <= 16; odd++)
+        assert_in_range(false_changes(odd), 0, SERIES / 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_levels_far_apart),
+        cmocka_unit_test(test_odd_results),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
