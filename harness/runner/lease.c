@@ -10,12 +10,15 @@
 
 #include "harness/core/file.h"
 
-/* Start time in ticks since boot: field 22 of /proc/PID/stat; the name before it may hold blanks.
+/*
+ * Start time in ticks since boot: field 22 of /proc/PID/stat; the name before it may hold blanks.
+ * 0: there is no such process, or it has ended and nobody has asked how (state Z; X while it goes):
+ * in a container whose first process reaps none, one stays so for good.
  */
 static unsigned long long start_ticks(long pid)
 {
     unsigned long long ticks = 0;
-    char path[64], *line = NULL, *rest;
+    char path[64], *line = NULL, *rest, state = 'Z';
 
     snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
     if (file_read_line(path, &line, NULL) != STATUS_OK)
@@ -23,11 +26,11 @@ static unsigned long long start_ticks(long pid)
     rest = strrchr(line, ')');
     if (rest)
         sscanf(rest + 1,
-               "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+               " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
                "%*s %llu",
-               &ticks);
+               &state, &ticks);
     free(line);
-    return ticks;
+    return strchr("ZX", state) ? 0 : ticks;
 }
 
 static void describe(long pid, char ret[LEASE_SIZE])

@@ -32,6 +32,7 @@ static enum status check(const char *event, const char *detail)
 static void test_other_process(void **state)
 {
     char detail[LEASE_SIZE] = "";
+    siginfo_t end;
     int ends[2];
     pid_t child;
 
@@ -52,7 +53,11 @@ static void test_other_process(void **state)
     assert_int_equal(check("resumed", detail), STATUS_BUSY);
     assert_int_equal(check("finished", detail), STATUS_OK);
     assert_int_equal(check("interrupted", detail), STATUS_OK);
+    /* Ended, and still in the list of processes: where nobody asks how it ended, for ever. */
     kill(child, SIGKILL);
+    assert_int_equal(waitid(P_PID, (id_t)child, &end, WEXITED | WNOWAIT), 0);
+    assert_int_equal(kill(child, 0), 0);
+    assert_int_equal(check("started", detail), STATUS_OK);
     waitpid(child, NULL, 0);
     assert_int_equal(check("started", detail), STATUS_OK);
 }
