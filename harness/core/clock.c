@@ -123,6 +123,14 @@ void clock_sleep_until_ns(int64_t deadline_ns)
         ;
 }
 
+void clock_wait_until_ns(int64_t deadline_ns, int64_t awake_ns)
+{
+    if (deadline_ns - clock_monotonic_ns() > 2 * awake_ns)
+        clock_sleep_until_ns(deadline_ns - awake_ns);
+    while (clock_monotonic_ns() < deadline_ns)
+        ;
+}
+
 void clock_format_iso(int64_t utc_ns, char *ret)
 {
     int64_t seconds = utc_ns / NS_PER_S, rest = utc_ns % NS_PER_S;

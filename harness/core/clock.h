@@ -47,6 +47,14 @@ int64_t clock_ticks_per_s(const struct clock_point *from, const struct clock_poi
 /* Sleeps until CLOCK_MONOTONIC reaches `deadline_ns`; continues after signals. */
 void clock_sleep_until_ns(int64_t deadline_ns);
 
+/*
+ * The same to within the time of reading the clock, on a processor that nobody else wants: sleeps
+ * until `awake_ns` before the deadline, where it is more than twice as far off, and then reads the
+ * clock. What sleeps is given a processor at once on a busy machine; what only reads waits its
+ * turn.
+ */
+void clock_wait_until_ns(int64_t deadline_ns, int64_t awake_ns);
+
 #define CLOCK_ISO_SIZE 32
 /* "2026-11-20T15:52:01.123Z" of `utc_ns` into `ret` (at least CLOCK_ISO_SIZE bytes). */
 void clock_format_iso(int64_t utc_ns, char *ret);

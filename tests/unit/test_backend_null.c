@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -323,6 +324,41 @@ static void test_memory(void **state)
     free(backend.state);
 }
 
+static int64_t processor_ns(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
+}
+
+/* What takes long leaves the processor to others, who would take it from it otherwise. */
+static void test_long_launches_sleep(void **state)
+{
+    struct backend backend = {.ops = &null_backend_ops};
+    const struct module_source source = {.file = "w.h", .text = text, .lanes = 1};
+    struct kernel_launch launch = {.kernel = "work", .groups = {1, 1, 1}};
+    struct device *device = NULL;
+    struct error err = ERROR_INIT;
+    int64_t begin_ns, used_ns;
+
+    (void)state;
+    setenv("ASSAY_NULL", "launch_ns=20ms", 1);
+    assert_int_equal(backend_device_open(&backend, 0, NULL, &device, &err), STATUS_OK);
+    assert_int_equal(device_module_load(device, &source, &launch.module, &err), STATUS_OK);
+    begin_ns = clock_monotonic_ns();
+    used_ns = processor_ns();
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(device_kernel_launch(device, &launch, &err), STATUS_OK);
+        assert_int_equal(device_synchronize(device, &err), STATUS_OK);
+    }
+    assert_true(clock_monotonic_ns() - begin_ns >= 5 * 20000000);
+    assert_true(processor_ns() - used_ns < 5 * 10000000);
+    device_module_unload(device, launch.module);
+    device_close(device);
+    free(backend.state);
+}
+
 /* Never shorter than declared, and names are whole words. */
 static void test_launch(void **state)
 {
@@ -368,11 +404,17 @@ static void test_bad_variable(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),     cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_refused),      cmocka_unit_test(test_noise),
-        cmocka_unit_test(test_shape),        cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_deaths),       cmocka_unit_test(test_once),
-        cmocka_unit_test(test_memory),       cmocka_unit_test(test_launch),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_shape),
+        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_deaths),
+        cmocka_unit_test(test_once),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_launch),
+        cmocka_unit_test(test_long_launches_sleep),
         cmocka_unit_test(test_bad_variable),
     };
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/time.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -56,6 +57,29 @@ static void test_sleep(void **state)
     clock_sleep_until_ns(-5);
 }
 
+static int64_t processor_ns(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
+}
+
+/* Never back early, and asleep for most of the time. */
+static void test_wait(void **state)
+{
+    const int64_t used_ns = processor_ns(), begin_ns = clock_monotonic_ns();
+
+    (void)state;
+    for (int i = 1; i <= 10; i++) {
+        clock_wait_until_ns(begin_ns + i * 10000000, 100000);
+        assert_true(clock_monotonic_ns() >= begin_ns + i * 10000000);
+    }
+    assert_true(processor_ns() - used_ns < 50000000);
+    clock_wait_until_ns(begin_ns, 100000); /* in the past */
+    clock_wait_until_ns(clock_monotonic_ns() + 100000, INT64_C(1000000));
+}
+
 static void test_quality(void **state)
 {
     struct clock_quality quality = clock_measure_quality(10000);
@@ -96,10 +120,8 @@ static void test_points(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_iso),
-        cmocka_unit_test(test_sleep),
-        cmocka_unit_test(test_quality),
-        cmocka_unit_test(test_points),
+        cmocka_unit_test(test_iso),     cmocka_unit_test(test_sleep),  cmocka_unit_test(test_wait),
+        cmocka_unit_test(test_quality), cmocka_unit_test(test_points),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -260,15 +260,6 @@ static enum status iterate(struct workload_instance *base, struct error *err)
     return STATUS_OK;
 }
 
-/* Sleeps as long as the kernel's timers are sure not to oversleep, then watches the clock. */
-static void wait_until(int64_t end_ns)
-{
-    if (end_ns - clock_monotonic_ns() > 2 * TIMER_SLACK_NS)
-        clock_sleep_until_ns(end_ns - TIMER_SLACK_NS);
-    while (clock_monotonic_ns() < end_ns)
-        ;
-}
-
 static enum status serve(struct workload_instance *base, const struct workload_step *step,
                          struct error *err)
 {
@@ -287,7 +278,7 @@ static enum status serve(struct workload_instance *base, const struct workload_s
         instance->stalled = true;
         length_ns += (double)service->stall_ns;
     }
-    wait_until(step->begin_ns + (int64_t)length_ns);
+    clock_wait_until_ns(step->begin_ns + (int64_t)length_ns, TIMER_SLACK_NS);
     return status;
 }
 
