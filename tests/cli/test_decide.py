@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest, run_tests  # noqa: E402
+from assay_cli import CliTest, run_tests, skip_when_busy  # noqa: E402
 
 VERIFIER = os.path.join(os.path.dirname(__file__), "..", "support", "verify.py")
 COLUMNS = "item,kind,currency,amount,amount_lo,amount_hi,unit,term_months,residual,covers_devices,valid_to,source,confidential"
@@ -134,7 +134,8 @@ def verdict_of(standings, met):
 
 
 class Decide(CliTest):
-    def measure(self, workload="synthetic", null="launch_ns=100000,power_mw=350000", device="null:0"):
+    # Launches that the null backend mostly sleeps through, so that they take as long on a busy machine.
+    def measure(self, workload="synthetic", null="launch_ns=2000000,power_mw=350000", device="null:0"):
         call = self.assay("run", workload, "--device", device, "--protocol",
                           self.write("evidence.yaml", self.EVIDENCE), "--db", self.db, "--json", ASSAY_NULL=null)
         self.assertEqual(call.status, 0, call.err)
@@ -199,13 +200,15 @@ class Decide(CliTest):
     def test_against_an_independent_calculation(self):
         """50 drawn decisions: costs, requirements, the front by intervals, and what would change it."""
         results = {}
-        for launch, power in ((100, 350), (140, 200), (200, 90), (104, 500)) * 3:
+        for launch, power in ((2000, 350), (2800, 200), (4000, 90), (2080, 500)) * 3:
             (result,) = self.measure(null=f"launch_ns={launch}000,power_mw={power}000,process_cv=0.01")
             metrics, steady = self.metrics(result)
             if steady and None not in metrics["item_rate"]:
                 results[result] = metrics
             if len(results) == 4:
                 break
+        if len(results) < 3:
+            skip_when_busy(self)
         self.assertGreater(len(results), 2, "hardly a result is steady here")
         draw, seen, changed = random.Random(20261124), set(), 0
         for case in range(50):
@@ -224,7 +227,7 @@ class Decide(CliTest):
             objectives = draw.sample(("cost_per_million_items", "cost_per_1000_iterations", "cost_per_hour",
                                       "item_rate", "p50"), draw.randrange(1, 4))
             rate = draw.choice(list(results.values()))["item_rate"][0] * draw.uniform(0.7, 1.1)
-            cost = draw.uniform(0.001, 0.05)
+            cost = draw.uniform(0.02, 1)
             limits, more = [], [f"margin: {margin}"]
             if draw.random() < 0.6:
                 limits = [("item_rate", False, float(f"{rate:.6g}")), ("cost_per_million_items", True, float(f"{cost:.6g}"))]
@@ -275,7 +278,7 @@ class Decide(CliTest):
         self.assertGreater(changed, 50)
 
     def two(self):
-        (first,), (second,) = self.measure(), self.measure(null="launch_ns=150000,power_mw=200000")
+        (first,), (second,) = self.measure(), self.measure(null="launch_ns=3000000,power_mw=200000")
         self.sheet("Card,device,EUR,6173.4,5000,7000,each,48,0.1,,,quote,yes", "small,device,EUR,9000,,,each,48,,,,quote,no",
                    "power,energy,EUR,0.3,,,kWh,,,,,,", "other,device,EUR,1,,,each,1,,,,,")
         return first, second
@@ -358,7 +361,7 @@ class Decide(CliTest):
         self.assertEqual(self.assay("verify", self.db).status, 0)
         # First looks are shown without bounds, and so separate nothing.
         look = self.assay("run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--db", self.db, "--json",
-                          ASSAY_NULL="launch_ns=100000").json()["results"][0]["id"]
+                          ASSAY_NULL="launch_ns=2000000").json()["results"][0]["id"]
         path = self.declare((("one", look, "card", ""), ("two", look, "small", "")), ("item_rate", "cost_per_hour"))
         call = self.decide(path, status=(0, 3))
         self.assertIn("first look", call.out)
@@ -405,6 +408,8 @@ class Decide(CliTest):
             first, second = self.two()
             if self.metrics(first)[1] and self.metrics(second)[1]:
                 break
+        else:
+            skip_when_busy(self)
         (other,) = self.measure(self.write("other.yaml", "workload: other\nversion: 1\nkind: synthetic\ndescription: x\n"
                                            "precisions: [fp32]\nscenario: offline\nsynthetic: {launches: 2, elements: 64}\n"))
         one, two = ("one", first, "card", ""), ("two", second, "small", "")

@@ -8,7 +8,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest, child_of, wait_until  # noqa: E402
+from assay_cli import CliTest, child_of, has_ended, wait_until  # noqa: E402
 
 SUPPORT = os.path.join(os.path.dirname(__file__), "..", "support")
 VERIFIER, SERVER = (os.path.abspath(os.path.join(SUPPORT, name)) for name in ("verify.py", "endpoint_server.py"))
@@ -188,7 +188,7 @@ class Endpoint(CliTest):
         self.assertEqual(shown["device"]["readings"]["device.memory"]["status"], "not_applicable")
         self.assertLessEqual({path for path in mapped if "python" in os.path.basename(path)}, recorded)
         # What assay starts has this test's folder in its environment.
-        self.assertEqual([pid for pid in os.listdir("/proc") if pid.isdigit() and self.is_of_this_test(pid)], [])
+        wait_until(lambda: not any(pid.isdigit() and self.is_of_this_test(pid) for pid in os.listdir("/proc")))
         self.assert_verified()
 
     def test_a_killed_worker_leaves_no_server(self):
@@ -200,7 +200,7 @@ class Endpoint(CliTest):
         os.kill(worker, signal.SIGKILL)
         _, err = harness.communicate()
         self.assertEqual(harness.returncode, 1, err)
-        wait_until(lambda: not os.path.exists(f"/proc/{server}"))
+        wait_until(lambda: has_ended(server))
         self.assertEqual(self.query("SELECT status FROM trial_end"), [("crashed",)])
         self.assert_verified()
 

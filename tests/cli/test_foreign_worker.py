@@ -15,7 +15,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest, wait_until  # noqa: E402
+from assay_cli import CliTest, has_ended, wait_until  # noqa: E402
 
 WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support",
                       "foreign_worker.py")
@@ -163,11 +163,7 @@ class ForeignWorker(CliTest):
                 self.assertIn("status 3" if message else "ok", message or got)
                 with open(output, encoding="utf-8") as file:
                     child = file.read()
-                try:
-                    with open(f"/proc/{child}/stat", encoding="utf-8") as file:
-                        self.assertEqual(file.read().rpartition(")")[2].split()[0], "Z")
-                except (FileNotFoundError, ProcessLookupError):
-                    pass
+                wait_until(lambda: has_ended(child))
 
     def interrupted(self, **environment):
         """A campaign of 10 trials that was stopped after some of them."""

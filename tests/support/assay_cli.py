@@ -21,6 +21,8 @@ import threading
 import time
 import unittest
 
+from machine import has_ended, skip_when_busy  # noqa: F401  (for the tests)
+
 SETTLED = ("steady", "after_warmup", "after_slowdown")  # verdicts whose value is a headline
 ASSAY = os.path.abspath(os.environ["ASSAY"])  # the executable, set by ctest; tests have folders of their own
 # A shell without job control starts background commands with SIGINT ignored, which children inherit.
@@ -60,8 +62,11 @@ def run_tests(argv=None):
 
 
 def wait_until(condition, process=None):
-    """The first true value of the condition while the process runs; ctest ends an endless wait."""
+    """The first true value of the condition while the process runs."""
+    deadline = time.monotonic() + PATIENCE
     while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"nothing of what was waited for in {PATIENCE} s")
         if process and process.poll() is not None:
             raise AssertionError(f"ended with {process.returncode} before what was waited for")
         time.sleep(0.02)
