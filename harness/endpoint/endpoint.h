@@ -17,6 +17,7 @@
 #include <jansson.h>
 
 #include "harness/core/status.h"
+#include "harness/core/text.h"
 #include "harness/endpoint/reasons.h"
 #include "protocols/serving/request.h"
 
@@ -40,7 +41,8 @@ struct endpoint_options {
     const char *key_variable; /* environment variable with the API key; NULL: none is sent */
     const char *ca_file;      /* certificates to trust in place of the system's; NULL: those */
     bool is_unverified;       /* take any certificate: a finding, wherever it is used */
-    bool without_usage;       /* do not ask for the usage: for servers that refuse the question */
+    bool without_usage;       /* do not ask for the usage, nor believe one that comes unasked: for
+                                 servers that refuse the question or answer it wrongly */
     bool ignore_eos;          /* send "ignore_eos": true (vLLM, SGLang, llama.cpp) */
     bool min_tokens;          /* send "min_tokens": as many as asked for (vLLM, SGLang) */
     const char *extra;        /* JSON object whose members every request has, too; NULL: none */
@@ -70,7 +72,9 @@ struct endpoint_stats {
     uint64_t usage_above_events;  /* OK, and the usage has more tokens than events had output */
     uint64_t usage_below_events;  /* fewer */
     uint64_t output_not_as_asked; /* OK, with another number of output tokens than asked for */
+    uint64_t below_demand;        /* FAILED: fewer than asked for, with ignore_eos or min_tokens */
     uint64_t without_end;         /* OK, without [DONE] */
+    uint64_t not_found;           /* FAILED: HTTP 404 or 405 */
     uint64_t prompt_asked, prompt_told; /* tokens, of the requests whose usage is known */
     uint64_t events, bytes;             /* received: events, body bytes */
     bool with_key, is_unverified;
@@ -91,6 +95,13 @@ enum status endpoint_check(const struct endpoint_options *options, const char **
 enum status endpoint_probe(const struct endpoint_options *options, json_t **ret, struct error *err);
 
 /*
+ * Appends which URL was asked and what to try where a server answers that there is nothing (HTTP
+ * 404 or 405), by the URL, the API and what endpoint_probe was `told` (NULL: nothing).
+ */
+void endpoint_advise_path(const struct endpoint_options *options, const json_t *told,
+                          struct text *ret);
+
+/*
  * Sends the schedule's requests from `start_ns` (CLOCK_MONOTONIC) on, and returns when all are over
  * or at the end of the drain. `requests` (the caller's, as many as scheduled) and `stats` are
  * filled also where it is INTERRUPTED.
@@ -98,8 +109,11 @@ enum status endpoint_probe(const struct endpoint_options *options, json_t **ret,
  * sent_ns: it was about to be written; where it FAILED or TIMED_OUT without a connection, it began
  * to connect. first_ns: the first event with output had been read. done_ns: the last one, or the
  * failure; REQUEST_NEVER where it is unfinished. prompt_tokens: of the usage, or as scheduled where
- * there is none. output_tokens: of the usage, or the number of events with output. OK asks for HTTP
- * 200, an event stream, output, and a finish_reason or [DONE].
+ * it tells none. output_tokens: of the usage, and the number of events with output where it tells
+ * fewer or there is none; `outputs` is that number, `first_outputs` how many of them came in one
+ * piece with the first. OK asks for HTTP 200, an event stream, output, and a finish_reason that
+ * says that the answer is whole (event_reason_is_whole), or [DONE] and as many tokens as were asked
+ * for; with ignore_eos or min_tokens for so many in any case.
  */
 enum status endpoint_run(const struct endpoint_options *options, const struct schedule *schedule,
                          int64_t start_ns, struct request *requests, struct endpoint_stats *stats,

@@ -1,7 +1,9 @@
 #include "harness/endpoint/event.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include <jansson.h>
 
@@ -13,40 +15,93 @@ static bool has_output(const json_t *object, const char *key)
     return json_string_length(value) > 0 || json_array_size(value) > 0;
 }
 
+/* The names that servers have for an answer that ended by itself, and for one of full length. */
+static const char *const stops[] = {"stop",     "eos",           "eos_token", "stop_sequence",
+                                    "end_turn", "complete",      "completed", "tool_calls",
+                                    "tool_use", "function_call", NULL};
+static const char *const lengths[] = {"length", "max_tokens", "max_length", "limit", NULL};
+/* What stands for null where a program writes text for it. */
+static const char *const nulls[] = {"null", "none", "nil", NULL};
+
+static bool is_among(const char *word, const char *const *list)
+{
+    while (*list && strcasecmp(word, *list) != 0)
+        ++list;
+    return *list != NULL;
+}
+
+bool event_reason_is_length(const char *reason)
+{
+    return is_among(reason, lengths);
+}
+
+bool event_reason_is_whole(const char *reason)
+{
+    return is_among(reason, stops) || is_among(reason, lengths);
+}
+
 static bool read_choice(const json_t *choice, struct event *event)
 {
     static const char *const members[] = {"content", "reasoning_content", "reasoning", "refusal",
                                           "tool_calls"};
     const json_t *delta = json_object_get(choice, "delta");
-    const json_t *reason = json_object_get(choice, "finish_reason");
+    const char *reason = json_string_value(json_object_get(choice, "finish_reason"));
 
     if (!json_is_object(choice))
         return false;
     event->has_content |= has_output(choice, "text");
     for (size_t i = 0; i < sizeof(members) / sizeof(*members); ++i)
         event->has_content |= has_output(delta, members[i]);
-    event->is_finished |= json_is_string(reason);
+    if (reason && !is_among(reason, nulls))
+        snprintf(event->reason, sizeof(event->reason), "%s", reason);
     return true;
 }
 
-static bool read_count(const json_t *usage, const char *key, uint32_t *ret)
+/* Leaves `ret` where the count is not told; false: it is no number of tokens. */
+static bool read_count(const json_t *usage, const char *key, uint32_t *ret, bool *ret_told)
 {
     const json_t *value = json_object_get(usage, key);
+    double number;
 
-    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-        json_integer_value(value) > UINT32_MAX)
+    *ret_told = value && !json_is_null(value);
+    if (!*ret_told)
+        return true;
+    number = json_is_number(value) ? json_number_value(value) : -1;
+    if (!(number >= 0) || number > UINT32_MAX || number != floor(number))
         return false;
-    *ret = (uint32_t)json_integer_value(value);
+    *ret = (uint32_t)number;
     return true;
+}
+
+static void read_usage(const json_t *usage, struct event *event)
+{
+    bool is_prompt_told;
+
+    if (!usage || json_is_null(usage))
+        return;
+    event->is_usage_bad =
+        !json_is_object(usage) ||
+        !read_count(usage, "completion_tokens", &event->output_tokens, &event->has_usage) ||
+        !read_count(usage, "prompt_tokens", &event->prompt_tokens, &is_prompt_told);
+    event->has_usage &= !event->is_usage_bad;
+}
+
+/* Null, false, 0, "", [] and {} say nothing of an error. */
+static bool says_something(const json_t *value)
+{
+    if (json_is_object(value) || json_is_array(value))
+        return json_object_size(value) + json_array_size(value) > 0;
+    if (json_is_string(value))
+        return json_string_length(value) > 0;
+    return json_is_true(value) || json_number_value(value) != 0;
 }
 
 static bool read_object(const json_t *root, struct event *event)
 {
     const json_t *choices = json_object_get(root, "choices");
-    const json_t *usage = json_object_get(root, "usage");
     const json_t *error = json_object_get(root, "error");
 
-    if (error != NULL && !json_is_null(error)) {
+    if (says_something(error)) {
         const json_t *message = json_is_object(error) ? json_object_get(error, "message") : error;
         const char *words = json_string_value(message);
 
@@ -54,14 +109,11 @@ static bool read_object(const json_t *root, struct event *event)
         snprintf(event->error, sizeof(event->error), "%s", words ? words : "");
         return true;
     }
-    if (usage != NULL && !json_is_null(usage)) {
-        if (!read_count(usage, "prompt_tokens", &event->prompt_tokens) ||
-            !read_count(usage, "completion_tokens", &event->output_tokens))
-            return false;
-        event->has_usage = true;
-    }
+    read_usage(json_object_get(root, "usage"), event);
+    if (!choices || json_is_null(choices))
+        return json_is_object(json_object_get(root, "usage"));
     if (!json_is_array(choices))
-        return event->has_usage && choices == NULL;
+        return false;
     for (size_t i = 0; i < json_array_size(choices); ++i)
         if (!read_choice(json_array_get(choices, i), event))
             return false;

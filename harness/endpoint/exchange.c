@@ -6,7 +6,6 @@
 #include <strings.h>
 
 #include "harness/core/clock.h"
-#include "harness/endpoint/event.h"
 
 static void keep(struct exchange *exchange, const char *bytes, size_t length)
 {
@@ -37,6 +36,27 @@ static void take_output(struct exchange *exchange)
     else if (request->worst_gap_ns == REQUEST_NEVER || gap > request->worst_gap_ns)
         request->worst_gap_ns = gap;
     exchange->last_ns = exchange->now_ns;
+    exchange->first_outputs += exchange->now_ns == request->first_ns;
+}
+
+/* The last one counts, and none that output follows: the answer was not at its end there. */
+static void take_finish(struct exchange *exchange, const struct event *event)
+{
+    if (event->has_content || event->reason[0])
+        snprintf(exchange->finish, sizeof(exchange->finish), "%s", event->reason);
+}
+
+/* With `usage: false` what the server tells unasked is not believed, whatever it is. */
+static bool take_usage(struct exchange *exchange, const struct event *event)
+{
+    if (exchange->client->options->without_usage)
+        return true;
+    if (event->has_usage) {
+        exchange->has_usage = true;
+        exchange->usage_prompt = event->prompt_tokens;
+        exchange->usage_output = event->output_tokens;
+    }
+    return !event->is_usage_bad;
 }
 
 static bool on_event(void *context, const char *data, size_t length)
@@ -53,12 +73,9 @@ static bool on_event(void *context, const char *data, size_t length)
         return refuse(exchange, "an event that is no completion's JSON", data, length);
     if (event.is_error)
         return refuse(exchange, "an error in the stream", event.error, strlen(event.error));
-    if (event.has_usage) {
-        exchange->has_usage = true;
-        exchange->usage_prompt = event.prompt_tokens;
-        exchange->usage_output = event.output_tokens;
-    }
-    exchange->is_finished |= event.is_finished;
+    if (!take_usage(exchange, &event))
+        return refuse(exchange, "a usage whose counts are no whole numbers", data, length);
+    take_finish(exchange, &event);
     exchange->is_ended = event.is_end;
     if (event.has_content)
         take_output(exchange);
@@ -201,20 +218,47 @@ void exchange_begin(struct exchange *exchange, struct request *request, uint32_t
     exchange->begun_ns = clock_monotonic_ns() - exchange->start_ns;
     if (exchange->begun_ns < request->scheduled_ns)
         exchange->begun_ns = request->scheduled_ns;
-    exchange->outputs = exchange->sends = 0;
+    exchange->outputs = exchange->first_outputs = exchange->sends = 0;
     exchange->events = exchange->header_bytes = exchange->body_bytes = 0;
-    exchange->is_stream = exchange->is_finished = exchange->is_ended = exchange->has_usage = false;
-    exchange->why[0] = exchange->curl_error[0] = '\0';
+    exchange->is_stream = exchange->is_ended = exchange->has_usage = false;
+    exchange->usage_prompt = exchange->usage_output = 0;
+    exchange->why[0] = exchange->curl_error[0] = exchange->finish[0] = '\0';
     exchange->kept_length = 0;
     curl_easy_setopt(exchange->handle, CURLOPT_POSTFIELDS, exchange->body.data);
     curl_easy_setopt(exchange->handle, CURLOPT_POSTFIELDSIZE, (long)exchange->body.length);
 }
 
-/* All of its output has arrived, whatever became of the connection afterwards. */
+/* Output tokens that came: an event with output is at least one, whatever the usage says. */
+static uint32_t tokens_of(const struct exchange *exchange)
+{
+    return exchange->has_usage && exchange->usage_output > exchange->outputs
+               ? exchange->usage_output
+               : exchange->outputs;
+}
+
+/*
+ * All of its output has arrived, whatever became of the connection afterwards. [DONE] alone says
+ * that the stream is at its end, and not that the answer is.
+ */
 static bool is_whole(const struct exchange *exchange)
 {
-    return exchange->outputs > 0 && !exchange->why[0] &&
-           (exchange->is_finished || exchange->is_ended);
+    if (exchange->outputs == 0 || exchange->why[0])
+        return false;
+    if (exchange->finish[0])
+        return event_reason_is_whole(exchange->finish);
+    return exchange->is_ended && tokens_of(exchange) >= exchange->asked;
+}
+
+/*
+ * Fewer tokens than the server was told to make. Events that are counted for want of a usage may
+ * hold more than one token each: then a finish_reason of full length is believed.
+ */
+static bool is_below_demand(const struct exchange *exchange)
+{
+    const struct endpoint_options *options = exchange->client->options;
+
+    return (options->ignore_eos || options->min_tokens) && tokens_of(exchange) < exchange->asked &&
+           (exchange->has_usage || !event_reason_is_length(exchange->finish));
 }
 
 static void count_success(struct exchange *exchange)
@@ -226,6 +270,8 @@ static void count_success(struct exchange *exchange)
     if (exchange->has_usage) {
         stats->usage_above_events += exchange->usage_output > exchange->outputs;
         stats->usage_below_events += exchange->usage_output < exchange->outputs;
+    }
+    if (exchange->usage_prompt > 0) {
         stats->prompt_asked += exchange->request->prompt_tokens;
         stats->prompt_told += exchange->usage_prompt;
     }
@@ -235,11 +281,11 @@ static void write_tokens(struct exchange *exchange)
 {
     struct request *request = exchange->request;
 
-    request->output_tokens = exchange->outputs;
-    if (exchange->has_usage) {
-        request->output_tokens = exchange->usage_output;
+    request->output_tokens = tokens_of(exchange);
+    request->outputs = exchange->outputs;
+    request->first_outputs = exchange->first_outputs;
+    if (exchange->usage_prompt > 0)
         request->prompt_tokens = exchange->usage_prompt;
-    }
     if (request->status == REQUEST_OK)
         exchange->stats->output_not_as_asked += request->output_tokens != exchange->asked;
 }
@@ -253,15 +299,42 @@ static void count_sends(struct exchange *exchange)
     exchange->stats->retried += exchange->sends > 1;
 }
 
+/* Why an answer does not count that came as a stream; "": for no reason of its own. */
+static void explain_stream(const struct exchange *exchange, char ret[REASON_SIZE])
+{
+    char finish[REASON_EXAMPLE_SIZE];
+
+    ret[0] = '\0';
+    if (is_whole(exchange)) {
+        snprintf(ret, REASON_SIZE, "fewer output tokens than ignore_eos or min_tokens demands");
+    } else if (exchange->finish[0] && !event_reason_is_whole(exchange->finish)) {
+        reasons_excerpt(exchange->finish, strlen(exchange->finish), exchange->client->key, finish);
+        snprintf(ret, REASON_SIZE, "the answer ended with finish_reason \"%.50s\"", finish);
+    }
+}
+
+/* Of a stream that is at its end, as far as HTTP goes. */
+static const char *explain_end(const struct exchange *exchange)
+{
+    if (exchange->outputs == 0)
+        return "an answer without output";
+    return exchange->is_ended ? "no finish_reason, and fewer output tokens than asked for"
+                              : "the stream ended without finish_reason and [DONE]";
+}
+
 static enum request_status explain(struct exchange *exchange, CURLcode code)
 {
     enum request_status status = REQUEST_FAILED;
     const char *bytes = exchange->kept, *reason = exchange->why;
     size_t length = exchange->kept_length;
     long http = http_status(exchange);
-    char number[32];
+    char words[REASON_SIZE] = "";
 
-    if (exchange->why[0]) {
+    if (!exchange->why[0] && exchange->is_stream)
+        explain_stream(exchange, words);
+    if (words[0]) {
+        reason = words;
+    } else if (exchange->why[0]) {
         ;
     } else if (http == 429 || http == 503) {
         status = REQUEST_REFUSED;
@@ -273,12 +346,12 @@ static enum request_status explain(struct exchange *exchange, CURLcode code)
         bytes = exchange->curl_error;
         length = strlen(bytes);
     } else if (http == 200) {
-        reason = exchange->outputs ? "the stream ended without finish_reason and [DONE]"
-                                   : "an answer without output";
+        reason = explain_end(exchange);
     }
     if (!*reason) {
-        snprintf(number, sizeof(number), "HTTP %ld", http);
-        reason = number;
+        exchange->stats->not_found += http == 404 || http == 405;
+        snprintf(words, sizeof(words), "HTTP %ld", http);
+        reason = words;
     }
     reasons_add(&exchange->stats->reasons, reason, bytes, length, exchange->client->key);
     return status;
@@ -289,7 +362,8 @@ void exchange_end(struct exchange *exchange, CURLcode code)
     struct request *request = exchange->request;
 
     count_sends(exchange);
-    if (is_whole(exchange)) {
+    exchange->stats->below_demand += is_whole(exchange) && is_below_demand(exchange);
+    if (is_whole(exchange) && !is_below_demand(exchange)) {
         request->status = REQUEST_OK;
         request->done_ns = exchange->last_ns;
         count_success(exchange);

@@ -4,6 +4,7 @@
 
 #include "harness/core/text.h"
 #include "harness/endpoint/client.h"
+#include "harness/endpoint/event.h"
 #include "harness/endpoint/sse.h"
 
 #define EXCHANGE_KEPT 640 /* bytes of an answer that is no stream, for the example */
@@ -22,11 +23,13 @@ struct exchange {
     int64_t begun_ns; /* when its attempt began, at its time at the earliest */
     int64_t now_ns;   /* when what is being read had arrived */
     int64_t last_ns;  /* last event with output */
-    uint32_t outputs; /* events with output */
+    uint32_t outputs; /* events with output, and those of them that came with the first */
+    uint32_t first_outputs;
     uint64_t events, header_bytes, body_bytes;
     uint32_t sends;
     bool is_stream; /* HTTP 200 and an event stream */
-    bool is_finished, is_ended, has_usage;
+    bool is_ended, has_usage;
+    char finish[EVENT_REASON_SIZE]; /* finish_reason, if no output followed it; "": none */
     uint32_t usage_prompt, usage_output;
     char why[REASON_SIZE]; /* ended by assay itself; "": not */
     char kept[EXCHANGE_KEPT];

@@ -79,7 +79,8 @@ static void add_models(json_t *facts, const struct answer *answer)
 {
     const char *wanted = answer->client->options->model;
     json_t *root = json_loadb(answer->body.data, answer->body.length, 0, NULL);
-    const json_t *data = json_object_get(root, "data");
+    const json_t *list = json_object_get(root, "data");
+    const json_t *data = answer->http == 200 && json_is_array(list) ? list : NULL;
     json_t *models = json_array();
     bool is_listed = false;
 
@@ -98,16 +99,19 @@ static void add_models(json_t *facts, const struct answer *answer)
     json_decref(root);
 }
 
-/* {"version": "0.9.1"} of vLLM, or whatever it says. */
+/* {"version": "0.9.1"} of vLLM, or a line of text. A page, as of a proxy that answers every path,
+ * or an object that has something else is no version. */
 static void add_version(json_t *facts, const struct answer *answer)
 {
     json_t *root = json_loadb(answer->body.data, answer->body.length, 0, NULL);
+    const char *text = answer->body.data;
     const char *version = json_string_value(json_object_get(root, "version"));
-    bool is_told = answer->http == 200 && answer->body.length > 0;
 
+    if (!root && answer->body.length > 0 && !memchr(text, '<', answer->body.length))
+        version = text;
     json_object_set_new(facts, "version",
-                        is_told ? told(answer, version ? version : answer->body.data)
-                                : json_null());
+                        answer->http == 200 && version && *version ? told(answer, version)
+                                                                   : json_null());
     json_decref(root);
 }
 

@@ -323,7 +323,7 @@ void trial_record_conduct(struct trial_record *record)
             conduct->window.gap_ns = within - (series->first_within > 0 ? series->first_within : 0);
         } else if (!strcmp(series->name, "device_ns")) {
             conduct->window.device_ns = within;
-        } else if (request_is_column(series->name) &&
+        } else if (request_is_demanded(series->name) &&
                    (int64_t)series->count == conduct->scheduled) {
             conduct->request_columns++;
         }

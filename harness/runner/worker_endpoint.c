@@ -13,6 +13,7 @@
 #include "harness/runner/plan.h"
 #include "harness/runner/vendor_json.h"
 #include "harness/runner/worker_serve.h"
+#include "protocols/serving/request_log.h"
 
 #define ALONE_STREAM 0x616c6f6e /* "alon": prompts of requests outside the window */
 #define LEAD_NS                                                                                    \
@@ -126,6 +127,13 @@ static enum status ask_once(struct worker *worker, size_t like, struct request *
     return endpoint_run(&options, &schedule, clock_monotonic_ns(), ret, stats, err);
 }
 
+/* An answer that is shorter than demanded is one: in the window it is counted as failed, and the
+ * result says so; there would be none without a window. */
+static bool is_answered(const struct request *request, const struct endpoint_stats *stats)
+{
+    return request->status == REQUEST_OK || stats->below_demand > 0;
+}
+
 /*
  * The same until the server takes it; where it was answered, that is a sample, if wanted. What the
  * request came to is in `ret`, OK or not.
@@ -142,7 +150,7 @@ static enum status ask(struct worker *worker, size_t like, bool is_sample, struc
             sampler_begin(&worker->sampler);
         if (status == STATUS_OK)
             status = ask_once(worker, like, ret, stats, err);
-        if (is_sample && status == STATUS_OK && ret->status == REQUEST_OK)
+        if (is_sample && status == STATUS_OK && is_answered(ret, stats))
             sampler_end(&worker->sampler);
         if (ret->status != REQUEST_REFUSED)
             break;
@@ -156,12 +164,20 @@ static enum status no_answer(const struct worker_endpoint *endpoint, enum status
                              struct error *err)
 {
     const struct reason *reason = &stats->reasons.list[0];
+    enum status status;
+    struct text advice;
 
-    return error_set(err, code, "%s does not answer %s: %s%s%s",
-                     endpoint->server.url ? endpoint->server.url : endpoint->options.url, when,
-                     stats->reasons.count > 0 ? reason->reason : "it refuses, or takes too long",
-                     stats->reasons.count > 0 && reason->example[0] ? ": " : "",
-                     stats->reasons.count > 0 ? reason->example : "");
+    text_init(&advice);
+    if (stats->not_found > 0)
+        endpoint_advise_path(&endpoint->options, endpoint->told, &advice);
+    status = error_set(err, code, "%s does not answer %s: %s%s%s%s",
+                       endpoint->server.url ? endpoint->server.url : endpoint->options.url, when,
+                       stats->reasons.count > 0 ? reason->reason : "it refuses, or takes too long",
+                       stats->reasons.count > 0 && reason->example[0] ? ": " : "",
+                       stats->reasons.count > 0 ? reason->example : "",
+                       advice.length > 0 ? advice.data : "");
+    text_finish(&advice);
+    return status;
 }
 
 /* ---- the phases ---- */
@@ -277,7 +293,7 @@ static enum status set_up(struct worker *worker, struct error *err)
         status = endpoint_probe(&endpoint->options, &endpoint->told, err);
     if (status == STATUS_OK)
         status = ask(worker, 0, false, &request, &stats, err);
-    if (status == STATUS_OK && request.status != REQUEST_OK)
+    if (status == STATUS_OK && !is_answered(&request, &stats))
         status = no_answer(endpoint, STATUS_UNAVAILABLE, "its first request", &stats, err);
     if (status == STATUS_OK)
         status = send_device(worker, err);
@@ -306,10 +322,10 @@ static enum status check_usage(struct worker *worker, const char *phase,
     if (status != STATUS_OK || check.passed)
         return status;
     return error_set(err, STATUS_CHECK_FAILED,
-                     "the server's usage tells fewer tokens (%" PRIu32
-                     ") than events of its answer "
-                     "had output: with `usage: false` the events are counted",
-                     request->output_tokens);
+                     "the server's usage tells fewer tokens than the %" PRIu32
+                     " events of its answer that had output: with `usage: false` the events are "
+                     "counted",
+                     request->outputs);
 }
 
 static enum status verify(struct worker *worker, const char *phase, size_t like, struct error *err)
@@ -318,7 +334,7 @@ static enum status verify(struct worker *worker, const char *phase, size_t like,
     struct endpoint_stats stats = {0};
     struct request request = {0};
     enum status status = ask(worker, like, false, &request, &stats, err);
-    const bool answered = status == STATUS_OK && request.status == REQUEST_OK;
+    const bool answered = status == STATUS_OK && is_answered(&request, &stats);
     const struct workload_check check = {
         .output = "answer",
         .metric = "missing",
@@ -354,7 +370,7 @@ static enum status warm_up(struct worker *worker, struct error *err)
         struct request request = {0};
 
         status = ask(worker, worker->sampler.count, true, &request, &stats, err);
-        if (status == STATUS_OK && request.status != REQUEST_OK)
+        if (status == STATUS_OK && !is_answered(&request, &stats))
             status = no_answer(worker->endpoint, STATUS_UNAVAILABLE, "in the warmup", &stats, err);
         if (status != STATUS_OK)
             return status;
@@ -445,7 +461,8 @@ enum status worker_endpoint_send(struct worker *worker, struct error *err)
     if (endpoint->sent || !endpoint->ran)
         return STATUS_OK;
     endpoint->sent = true;
-    return worker_serve_send_log(worker, endpoint->requests, endpoint->schedule.count, err);
+    return worker_serve_send_log(worker, endpoint->requests, endpoint->schedule.count,
+                                 REQUEST_COLUMNS_ALL, err);
 }
 
 void worker_endpoint_finish(struct worker *worker)

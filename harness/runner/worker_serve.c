@@ -428,18 +428,19 @@ enum status worker_serve_send(struct worker *worker, struct error *err)
         return STATUS_OK;
     server->sent = true;
     complete(server);
-    return worker_serve_send_log(worker, server->requests, server->schedule.count, err);
+    return worker_serve_send_log(worker, server->requests, server->schedule.count, REQUEST_COLUMNS,
+                                 err);
 }
 
 enum status worker_serve_send_log(struct worker *worker, const struct request *requests,
-                                  size_t count, struct error *err)
+                                  size_t count, size_t columns, struct error *err)
 {
     int64_t *values = malloc(count * sizeof(*values));
     enum status status = STATUS_OK;
 
     if (!values)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the log of requests");
-    for (size_t c = 0; c < REQUEST_COLUMNS && status == STATUS_OK; c++) {
+    for (size_t c = 0; c < columns && status == STATUS_OK; c++) {
         for (size_t i = 0; i < count; i++)
             values[i] = request_column(&requests[i], c);
         status = worker_link_send_samples(&worker->link, request_columns[c], values, 0, count, err);

@@ -19,9 +19,9 @@
 enum status worker_serve_receive(struct worker *worker, const json_t *trial, struct schedule *ret,
                                  struct error *err);
 
-/* Sends the log of requests, column by column. */
+/* Sends the first `columns` of the log of requests (REQUEST_COLUMNS, or all), one by one. */
 enum status worker_serve_send_log(struct worker *worker, const struct request *requests,
-                                  size_t count, struct error *err);
+                                  size_t count, size_t columns, struct error *err);
 
 /* Receives the schedule and starts the generator: before the device is opened. */
 enum status worker_serve_prepare(struct worker *worker, const json_t *trial, struct error *err);

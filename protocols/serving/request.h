@@ -47,6 +47,9 @@ struct request {
     uint32_t prompt_tokens;
     uint32_t output_tokens; /* that arrived */
     enum request_status status;
+    /* Pieces in which the output came (events of a stream), each of one token or more, and those of
+     * them that were there at first_ns. 0: not known; then one token was, if not all. */
+    uint32_t outputs, first_outputs;
 };
 
 /* One step of a batching subject: what it worked on together. */

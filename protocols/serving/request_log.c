@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-const char *const request_columns[REQUEST_COLUMNS] = {
+const char *const request_columns[REQUEST_COLUMNS_ALL] = {
 #define COLUMN_NAME(series, member) series,
-    REQUEST_COLUMN_MAP(COLUMN_NAME)
+    REQUEST_COLUMN_MAP(COLUMN_NAME) REQUEST_PIECE_MAP(COLUMN_NAME)
 #undef COLUMN_NAME
 };
 
@@ -14,11 +14,20 @@ bool request_is_column(const char *series)
     return strncmp(series, "request:", strlen("request:")) == 0;
 }
 
+bool request_is_demanded(const char *series)
+{
+    size_t i = 0;
+
+    while (i < REQUEST_COLUMNS && strcmp(series, request_columns[i]) != 0)
+        i++;
+    return i < REQUEST_COLUMNS;
+}
+
 int64_t request_column(const struct request *request, size_t column)
 {
-    const int64_t values[REQUEST_COLUMNS] = {
+    const int64_t values[REQUEST_COLUMNS_ALL] = {
 #define COLUMN_VALUE(series, member) (int64_t) request->member,
-        REQUEST_COLUMN_MAP(COLUMN_VALUE)
+        REQUEST_COLUMN_MAP(COLUMN_VALUE) REQUEST_PIECE_MAP(COLUMN_VALUE)
 #undef COLUMN_VALUE
     };
 
@@ -29,6 +38,8 @@ bool request_set_column(struct request *request, size_t column, int64_t value)
 {
     int64_t *const times[] = {&request->scheduled_ns, &request->sent_ns, &request->admitted_ns,
                               &request->first_ns,     &request->done_ns, &request->worst_gap_ns};
+    uint32_t *const counts[] = {&request->prompt_tokens, &request->output_tokens, &request->outputs,
+                                &request->first_outputs};
 
     if (column < sizeof(times) / sizeof(*times)) {
         *times[column] = value < 0 ? REQUEST_NEVER : value;
@@ -36,12 +47,10 @@ bool request_set_column(struct request *request, size_t column, int64_t value)
     }
     if (value < 0 || value > (column == 8 ? (int64_t)REQUEST_TIMED_OUT : (int64_t)UINT32_MAX))
         return false;
-    if (column == 6)
-        request->prompt_tokens = (uint32_t)value;
-    else if (column == 7)
-        request->output_tokens = (uint32_t)value;
-    else
+    if (column == 8)
         request->status = (enum request_status)value;
+    else
+        *counts[column < 8 ? column - 6 : column - 7] = (uint32_t)value;
     return true;
 }
 
@@ -68,6 +77,8 @@ static bool has_what_its_status_demands(const struct request *request)
     const bool begun = request->admitted_ns != REQUEST_NEVER;
     const bool done = request->done_ns != REQUEST_NEVER;
 
+    if (request->outputs > request->output_tokens || request->first_outputs > request->outputs)
+        return false;
     switch (request->status) {
     case REQUEST_OK:
         return sent && done && request->first_ns != REQUEST_NEVER;

@@ -27,11 +27,20 @@
     X("request:output_tokens", output_tokens)                                                      \
     X("request:status", status)
 
-#define REQUEST_COLUMNS 9
-extern const char *const request_columns[REQUEST_COLUMNS];
+/* Of endpoints, whose output comes in pieces; logs of assay 0.2.0 and before lack them. */
+#define REQUEST_PIECE_MAP(X)                                                                       \
+    X("request:outputs", outputs)                                                                  \
+    X("request:first_outputs", first_outputs)
+
+#define REQUEST_COLUMNS 9      /* that every log has: the first */
+#define REQUEST_COLUMNS_ALL 11 /* and those of pieces */
+extern const char *const request_columns[REQUEST_COLUMNS_ALL];
 
 /* Whether a series is one value a request, not one a sample. */
 bool request_is_column(const char *series);
+
+/* Whether it is one of those that every log has. */
+bool request_is_demanded(const char *series);
 
 /* A column's value of a request, as it is stored; and back: false where no request has it. */
 int64_t request_column(const struct request *request, size_t column);
@@ -39,7 +48,8 @@ bool request_set_column(struct request *request, size_t column, int64_t value);
 
 /*
  * Whether the log can be of one server: times in order (scheduled <= sent <= admitted <= first <=
- * done), members there that the status demands and no others, and every request that was admitted
+ * done), members there that the status demands and no others, no more pieces than tokens nor with
+ * the first than in all, and every request that was admitted
  * in steps: the sum of the batches is the number of outputs that arrived, and every output's time
  * is a step's end. `steps` may be empty (an endpoint): then only the former. INVALID, naming the
  * request.

@@ -222,17 +222,74 @@ class EndpointTest(unittest.TestCase):
         self.assertEqual(run.statuses(), ["unfinished"] * 2)
 
     def test_usage(self):
-        for mode, below, above in (("wrong_usage", 4, 0), ("generous_usage", 0, 4)):
-            run = self.measure(mode, "-output=8")
+        """The usage is believed but where it tells fewer tokens than came, or was not asked for."""
+        for mode, tokens, below, above, other in (
+                ("wrong_usage", 8, 4, 0, 0), ("zero_usage", 8, 4, 0, 0), ("generous_usage", 13, 0, 4, 4),
+                ("real_usage", 8, 0, 0, 0)):
+            with self.subTest(mode):
+                run = self.measure(mode, "-output=8")
+                self.assert_all(run, "ok")
+                self.assertEqual((run.stats["usage_below_events"], run.stats["usage_above_events"]), (below, above))
+                self.assertEqual(run.stats["output_not_as_asked"], other)
+                self.assertEqual(run.number("output_tokens"), [tokens] * 4)
+        for mode, more in (("no_usage", ""), ("null_usage", ""), ("zero_usage", "  usage: false\n"),
+                           ("text_usage", "  usage: false\n"), ("generous_usage", "  usage: false\n")):
+            for api in ("", "  api: chat\n"):
+                with self.subTest(mode + api):
+                    run = self.measure(mode, "-output=8", "-prompt=5", more=more + api)
+                    self.assert_all(run, "ok")
+                    self.assertEqual((run.stats["without_usage"], run.stats["usage_below_events"]), (4, 0))
+                    self.assertEqual(run.number("output_tokens"), [8] * 4)
+                    self.assertEqual(run.number("prompt_tokens"), [5] * 4)
+                    self.assertEqual(run.stats["prompt_told"], 0)
+        for mode in ("text_usage", "fraction_usage", "negative_usage"):
+            with self.subTest(mode):
+                self.assert_all(self.measure(mode), "failed", "a usage whose counts are no whole numbers")
+
+    def test_ends(self):
+        """What an end says counts, and not that there is one."""
+        cut = "the stream ended without finish_reason and [DONE]"
+        for mode, reason in (
+                ("ended_error", 'the answer ended with finish_reason "error"'),
+                ("ended_abort", 'the answer ended with finish_reason "abort"'),
+                ("ended_filter", 'the answer ended with finish_reason "content_filter"'),
+                ("ended_unknown", 'the answer ended with finish_reason "insufficient\\x1Bresource"'),
+                ("ended_done", "no finish_reason, and fewer output tokens than asked for"),
+                ("every_null_text", cut), ("every_empty", cut), ("more_after_stop", cut)):
+            for api in ("", "  api: chat\n"):
+                with self.subTest(mode + api):
+                    self.assert_all(self.measure(mode, "-output=8", more=api), "failed", reason)
+        run = self.measure("closed_in_answer")
+        self.assertEqual((run.statuses(), sum(run.reasons().values())), (["failed"] * 4, 4))
+        self.assert_all(self.measure("whole_without_reason", "-output=8"), "ok")
+
+    def test_lengths(self):
+        """Fewer tokens than asked for are a failure where the server was told to make them."""
+        below = "fewer output tokens than ignore_eos or min_tokens demands"
+        for more in ("  ignore_eos: true\n", "  min_tokens: true\n", "  ignore_eos: true\n  usage: false\n"):
+            with self.subTest(more):
+                run = self.measure("short_stop", "-output=8", more=more)
+                self.assert_all(run, "failed", below)
+                self.assertEqual(run.stats["below_demand"], 4)
+        for mode, tokens, more in (("short_stop", 1, ""), ("long_answer", 12, "  ignore_eos: true\n")):
+            run = self.measure(mode, "-output=8", more=more)
             self.assert_all(run, "ok")
-            self.assertEqual((run.stats["usage_below_events"], run.stats["usage_above_events"]),
-                             (below, above))
+            self.assertEqual(run.number("output_tokens"), [tokens] * 4)
             self.assertEqual(run.stats["output_not_as_asked"], 4)
-            self.assertEqual(run.number("output_tokens"), [5 if below else 13] * 4)
-        run = self.measure("no_usage", "-output=8")
+        # Events that stand for several tokens are no fewer tokens, where the server says that it was all.
+        run = self.measure("in_one_piece", "-output=8", more="  ignore_eos: true\n  usage: false\n")
         self.assert_all(run, "ok")
-        self.assertEqual(run.stats["without_usage"], 4)
-        self.assertEqual(run.number("output_tokens"), [8] * 4)
+
+    def test_pieces(self):
+        for mode, outputs, first in (("honest", 8, None), ("in_one_piece", 1, 1), ("in_one_burst", 8, 8),
+                                     ("first_piece", 5, 1), ("first_burst", 8, 4)):
+            with self.subTest(mode):
+                run = self.measure(mode, "-output=8")
+                self.assert_all(run, "ok")
+                self.assertEqual(run.number("output_tokens"), [8] * 4)
+                self.assertEqual(run.number("outputs"), [outputs] * 4)
+                if first:
+                    self.assertEqual(run.number("first_outputs"), [first] * 4)
 
     def test_shares(self):
         run = self.measure("third_429", "-count=30")
@@ -275,7 +332,6 @@ class EndpointTest(unittest.TestCase):
                 ("no_output", "failed", "an answer without output"),
                 ("error_in_stream", "failed", "an error in the stream"),
                 ("garbage", "failed", "an event that is no completion's JSON"),
-                ("negative_usage", "failed", "an event that is no completion's JSON"),
                 ("deep", "failed", "an event that is no completion's JSON"),
                 ("json_answer", "failed", "the answer is no event stream"),
                 ("gzip_bomb", "failed", "an encoded answer, which was not asked for"),

@@ -104,7 +104,8 @@ static void print_requests(const struct request *requests, size_t number)
 {
     static const char *const names[] = {"ok", "unfinished", "failed", "refused", "timed_out"};
 
-    printf("index,scheduled,sent,first,done,worst_gap,prompt_tokens,output_tokens,status\n");
+    printf("index,scheduled,sent,first,done,worst_gap,prompt_tokens,output_tokens,outputs,"
+           "first_outputs,status\n");
     for (size_t i = 0; i < number; ++i) {
         const struct request *r = &requests[i];
 
@@ -113,7 +114,8 @@ static void print_requests(const struct request *requests, size_t number)
         print_time(r->first_ns);
         print_time(r->done_ns);
         print_time(r->worst_gap_ns);
-        printf(",%u,%u,%s\n", r->prompt_tokens, r->output_tokens, names[r->status]);
+        printf(",%u,%u,%u,%u,%s\n", r->prompt_tokens, r->output_tokens, r->outputs,
+               r->first_outputs, names[r->status]);
     }
 }
 

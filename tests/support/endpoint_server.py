@@ -2,12 +2,13 @@
 """A server of the OpenAI completions API that misbehaves on request; Python's standard library.
 
 usage: endpoint_server.py --port PORT [--gap SECONDS] [--service SECONDS] [--log FILE]
-                          [--cert FILE --key FILE] [--die] [--slow SECONDS]
+                          [--cert FILE --key FILE] [--die] [--slow SECONDS] [--api NAME]
 
 The model that a request names is the mode in which it is answered (see `MODES`). An honest answer
 waits `service`, then sends a token, and the others each `gap` after the one before. The log has a
 line of JSON for each completion: when it was received and when each token was sent, in ns of
-CLOCK_MONOTONIC. --die ends the server at its start; --slow makes /health wait for so long.
+CLOCK_MONOTONIC. --die ends the server at its start; --slow makes /health wait for so long; --api
+answers this one of the two APIs alone, the other by HTTP 404.
 """
 import argparse
 import gzip
@@ -80,8 +81,9 @@ class Answer:
             self.sent.append(time.monotonic_ns())
             self.event(self.choice(f" word{i}"))
 
-    def finish(self, output=None, done=True, usage=True, prompt=None):
-        self.event(self.choice("", "length"))
+    def finish(self, output=None, done=True, usage=True, prompt=None, reason="length"):
+        if reason is not None:
+            self.event(self.choice("", reason))
         if usage and self.request.get("stream_options", {}).get("include_usage"):
             self.event({"choices": [], "usage": {
                 "prompt_tokens": prompt if prompt is not None else self.words(),
@@ -205,6 +207,114 @@ def cut_short(answer):
     answer.begin()
     answer.tokens(2)
     answer.raw(b"0\r\n\r\n")
+
+
+def ended(reason, **more):
+    """A mode that gives up after two tokens, with a finish_reason and all that belongs to an end."""
+    def mode(answer):
+        answer.begin()
+        answer.tokens(2)
+        answer.finish(output=2, reason=reason, **more)
+    return mode
+
+
+def every_reason(reason):
+    """A mode whose events all have that reason, and whose stream stops after two of them."""
+    def mode(answer):
+        answer.begin()
+        for i in range(2):
+            answer.event(answer.choice(f" word{i}", reason))
+        answer.raw(b"0\r\n\r\n")
+    return mode
+
+
+def third_error(answer):
+    (ended("error") if next(COUNTER) % 3 == 0 else honest)(answer)
+
+
+def whole_without_reason(answer):
+    answer.begin()
+    answer.tokens(answer.asked)
+    answer.finish(reason=None)
+
+
+def more_after_stop(answer):
+    answer.begin()
+    answer.tokens(1)
+    answer.event(answer.choice("", "stop"))
+    answer.tokens(2, 1)
+    answer.raw(b"0\r\n\r\n")
+
+
+def closed_in_answer(answer):
+    answer.begin()
+    answer.tokens(2)
+    raise Gone
+
+
+def short_stop(answer):
+    answer.begin()
+    answer.tokens(1)
+    answer.finish(output=1, reason="stop")
+
+
+def long_answer(answer):
+    answer.begin()
+    answer.tokens(answer.asked + 4)
+    answer.finish(output=answer.asked + 4)
+
+
+def usage_of(count):
+    """A mode whose usage says this of a good answer, asked for or not."""
+    def mode(answer):
+        answer.begin()
+        answer.tokens(answer.asked)
+        answer.event(answer.choice("", "length"))
+        answer.event({"choices": [], "usage": {"prompt_tokens": count, "completion_tokens": count}})
+        answer.event("[DONE]")
+        answer.raw(b"0\r\n\r\n")
+    return mode
+
+
+def in_one_piece(answer):
+    answer.begin()
+    answer.event(answer.choice(" word" * answer.asked))
+    answer.finish()
+
+
+def in_one_burst(answer):
+    answer.begin()
+    answer.chunk(b"".join(b"data: " + json.dumps(answer.choice(f" word{i}")).encode() + b"\n\n"
+                          for i in range(answer.asked)))
+    answer.finish()
+
+
+def first_piece(answer):
+    """Half of the tokens in the first event, the others one by one each 20 ms."""
+    answer.begin()
+    answer.event(answer.choice(" word" * (answer.asked // 2)))
+    for i in range(answer.asked // 2, answer.asked):
+        time.sleep(0.02)
+        answer.event(answer.choice(f" word{i}"))
+    answer.finish()
+
+
+def first_burst(answer):
+    """Half of the events at once, the others one by one each 20 ms."""
+    answer.begin()
+    answer.chunk(b"".join(b"data: " + json.dumps(answer.choice(f" word{i}")).encode() + b"\n\n"
+                          for i in range(answer.asked // 2)))
+    for i in range(answer.asked // 2, answer.asked):
+        time.sleep(0.02)
+        answer.event(answer.choice(f" word{i}"))
+    answer.finish()
+
+
+ended_error, ended_abort, ended_filter = ended("error"), ended("abort"), ended("content_filter")
+ended_unknown, ended_done = ended("insufficient\x1bresource", done=False), ended(None)
+every_null_text, every_empty = every_reason("null"), every_reason("")
+text_usage, fraction_usage, real_usage = usage_of("8"), usage_of(7.5), usage_of(8.0)
+null_usage, zero_usage = usage_of(None), usage_of(0)
 
 
 def no_output(answer):
@@ -345,6 +455,7 @@ def bytewise(answer):
 
 MODES = {name: value for name, value in list(globals().items())
          if callable(value) and getattr(value, "__module__", None) == __name__ and name.islower()}
+PATHS = {"/v1/completions": "completions", "/v1/chat/completions": "chat"}
 
 
 class Handler(socketserver.BaseRequestHandler):
@@ -381,6 +492,9 @@ class Handler(socketserver.BaseRequestHandler):
         received = time.monotonic_ns()
         request = json.loads(body)
         answer = Answer(self, request)
+        if PATHS.get(path, OPTIONS.api) != OPTIONS.api and OPTIONS.api or path not in PATHS:
+            answer.plain("404 Not Found", {"detail": "Not Found"})
+            return
         assert "accept-encoding" not in self.headers and request["stream"] is True
         try:
             MODES[request["model"]](answer)
@@ -425,6 +539,7 @@ def main():
     parser.add_argument("--service", type=float, default=0.0)
     parser.add_argument("--gap", type=float, default=0.0)
     parser.add_argument("--slow", type=float, default=0.0)
+    parser.add_argument("--api", choices=list(PATHS.values()))
     parser.add_argument("--log")
     parser.add_argument("--cert")
     parser.add_argument("--key")

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -53,41 +54,120 @@ static void test_output(void **state)
         assert_false(read_good(without[i]).has_content);
 }
 
+/* What a finish_reason says, and not that there is one. */
 static void test_end(void **state)
 {
+    static const struct {
+        const char *sent, *read;
+        bool is_whole, is_length;
+    } reasons[] = {
+        {"\"length\"", "length", true, true},
+        {"\"stop\"", "stop", true, false},
+        {"\"STOP\"", "STOP", true, false},
+        {"\"eos_token\"", "eos_token", true, false},
+        {"\"MAX_TOKENS\"", "MAX_TOKENS", true, true},
+        {"\"tool_calls\"", "tool_calls", true, false},
+        {"\"error\"", "error", false, false},
+        {"\"abort\"", "abort", false, false},
+        {"\"content_filter\"", "content_filter", false, false},
+        {"\"insufficient_system_resource\"", "insufficient_system_resource", false, false},
+        {"\"stopped by the operator\"", "stopped by the operator", false, false},
+        {"null", "", false, false},
+        {"\"\"", "", false, false},
+        {"\"null\"", "", false, false},
+        {"\"None\"", "", false, false},
+        {"false", "", false, false},
+        {"0", "", false, false},
+        {"{}", "", false, false},
+    };
+    char json[128];
+
     (void)state;
     assert_true(read_good("[DONE]").is_end);
     assert_false(read_good("{\"choices\":[]}").is_end);
-    assert_true(read_good("{\"choices\":[{\"finish_reason\":\"length\"}]}").is_finished);
-    assert_false(read_good("{\"choices\":[{\"finish_reason\":null}]}").is_finished);
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); ++i) {
+        struct event event;
+
+        snprintf(json, sizeof(json), "{\"choices\":[{\"finish_reason\":%s}]}", reasons[i].sent);
+        event = read_good(json);
+        assert_string_equal(event.reason, reasons[i].read);
+        assert_int_equal(event_reason_is_whole(event.reason), reasons[i].is_whole);
+        assert_int_equal(event_reason_is_length(event.reason), reasons[i].is_length);
+    }
+}
+
+static struct event read_usage(const char *usage)
+{
+    char json[256];
+
+    snprintf(json, sizeof(json), "{\"choices\":[],\"usage\":%s}", usage);
+    return read_good(json);
 }
 
 static void test_usage(void **state)
 {
-    struct event event = read_good("{\"choices\":[],\"usage\":{\"prompt_tokens\":3,"
-                                   "\"completion_tokens\":4294967295,\"total_tokens\":-1}}");
+    static const char *const untold[] = {
+        "null",
+        "{}",
+        "{\"prompt_tokens\":3}",
+        "{\"prompt_tokens\":null,\"completion_tokens\":null}",
+    };
+    static const char *const bad[] = {
+        "{\"prompt_tokens\":-3,\"completion_tokens\":1}",
+        "{\"prompt_tokens\":3,\"completion_tokens\":-1}",
+        "{\"prompt_tokens\":3,\"completion_tokens\":1.5}",
+        "{\"prompt_tokens\":4294967296,\"completion_tokens\":1}",
+        "{\"prompt_tokens\":3,\"completion_tokens\":1e300}",
+        "{\"prompt_tokens\":3,\"completion_tokens\":\"8\"}",
+        "{\"prompt_tokens\":3,\"completion_tokens\":true}",
+        "{\"prompt_tokens\":\"3\",\"completion_tokens\":8}",
+        "7",
+        "\"\"",
+        "[8]",
+    };
+    struct event event = read_usage("{\"prompt_tokens\":3,\"completion_tokens\":4294967295,"
+                                    "\"total_tokens\":-1}");
 
     (void)state;
     assert_true(event.has_usage);
     assert_int_equal(event.prompt_tokens, 3);
     assert_int_equal(event.output_tokens, UINT32_MAX);
+    event = read_usage("{\"prompt_tokens\":3.0,\"completion_tokens\":8.0}");
+    assert_true(event.has_usage && event.prompt_tokens == 3 && event.output_tokens == 8);
+    event = read_usage("{\"completion_tokens\":8}");
+    assert_true(event.has_usage && event.prompt_tokens == 0 && event.output_tokens == 8);
     assert_true(read_good("{\"usage\":{\"prompt_tokens\":0,\"completion_tokens\":0}}").has_usage);
-    expect_bad("{\"choices\":[],\"usage\":{\"prompt_tokens\":3}}");
-    expect_bad("{\"choices\":[],\"usage\":{\"prompt_tokens\":-3,\"completion_tokens\":1}}");
-    expect_bad("{\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1.5}}");
-    expect_bad("{\"choices\":[],\"usage\":{\"prompt_tokens\":4294967296,\"completion_tokens\":1}}");
-    expect_bad("{\"choices\":[],\"usage\":7}");
+    assert_true(read_good("{\"choices\":null,\"usage\":{\"completion_tokens\":1}}").has_usage);
+    for (size_t i = 0; i < sizeof(untold) / sizeof(*untold); ++i) {
+        event = read_usage(untold[i]);
+        assert_false(event.has_usage || event.is_usage_bad);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); ++i) {
+        event = read_usage(bad[i]);
+        if (event.has_usage || !event.is_usage_bad)
+            fail_msg("taken: %s", bad[i]);
+    }
+    expect_bad("{\"usage\":7}");
 }
 
 static void test_error(void **state)
 {
+    static const char *const none[] = {"null", "\"\"", "{}", "[]", "false", "0"};
     struct event event = read_good("{\"error\":{\"message\":\"out of memory\",\"code\":500}}");
+    char json[128];
 
     (void)state;
     assert_true(event.is_error);
     assert_string_equal(event.error, "out of memory");
     assert_string_equal(read_good("{\"error\":\"short\"}").error, "short");
     assert_true(read_good("{\"error\":{\"message\":7}}").is_error);
+    assert_true(read_good("{\"error\":true,\"choices\":[]}").is_error);
+    assert_true(read_good("{\"error\":500,\"choices\":[]}").is_error);
+    for (size_t i = 0; i < sizeof(none) / sizeof(*none); ++i) {
+        snprintf(json, sizeof(json), "{\"error\":%s,\"choices\":[{\"text\":\"a\"}]}", none[i]);
+        event = read_good(json);
+        assert_true(event.has_content && !event.is_error);
+    }
 }
 
 static void test_bad(void **state)

@@ -12,7 +12,7 @@
 /* Three requests in two steps: two at once, and one of two tokens that spans both. */
 static const struct request good[] = {
     {0, 5, 10, 20, 20, REQUEST_NEVER, 0, 1, REQUEST_OK},
-    {1, 6, 10, 20, 40, 20, 4, 2, REQUEST_OK},
+    {1, 6, 10, 20, 40, 20, 4, 2, REQUEST_OK, 2, 1},
     {2, 7, 30, 40, 40, REQUEST_NEVER, 0, 1, REQUEST_OK},
     {3, 8, REQUEST_NEVER, REQUEST_NEVER, REQUEST_NEVER, REQUEST_NEVER, 0, 0, REQUEST_REFUSED},
     {4, REQUEST_NEVER, REQUEST_NEVER, REQUEST_NEVER, REQUEST_NEVER, REQUEST_NEVER, 0, 0,
@@ -27,14 +27,15 @@ static void test_columns_round_trip(void **state)
     for (size_t i = 0; i < COUNT; i++) {
         struct request back = {0};
 
-        for (size_t c = 0; c < REQUEST_COLUMNS; c++) {
+        for (size_t c = 0; c < REQUEST_COLUMNS_ALL; c++) {
             assert_true(request_is_column(request_columns[c]));
+            assert_int_equal(request_is_demanded(request_columns[c]), c < REQUEST_COLUMNS);
             assert_true(request_set_column(&back, c, request_column(&good[i], c)));
         }
         assert_memory_equal(&back, &good[i], sizeof(back));
     }
     assert_false(request_is_column("wall_ns"));
-    for (size_t c = 0; c < REQUEST_COLUMNS; c++) {
+    for (size_t c = 0; c < REQUEST_COLUMNS_ALL; c++) {
         struct request back = {0};
 
         assert_false(request_set_column(&back, c, -2));
@@ -77,6 +78,12 @@ static void test_audit(void **state)
     bad = good[0];
     bad.status = REQUEST_UNFINISHED; /* and yet done */
     assert_refused(0, bad, "its status excludes");
+    bad = good[1];
+    bad.outputs = 3; /* of two tokens */
+    assert_refused(1, bad, "its status excludes");
+    bad = good[1];
+    bad.first_outputs = 3; /* of two pieces */
+    assert_refused(1, bad, "its status excludes");
     bad = good[3];
     bad.status = REQUEST_OK;
     assert_refused(3, bad, "its status excludes");
