@@ -8,8 +8,7 @@
  *       key_variable: SERVER_KEY        # the environment variable that has the API key
  *       server: {command: [llama-server, --port, "{port}"], health: /health, ready: 60s}
  *
- * and further ca_file, verify_tls, usage, ignore_eos, min_tokens, extra, connections,
- * warm_connections, connect_timeout, request_timeout and limits {headers, body, line, events}.
+ * and what else workloads/endpoint/README.md has in its table of keys.
  */
 #ifndef ASSAY_ENDPOINT_DECLARE_H
 #define ASSAY_ENDPOINT_DECLARE_H
