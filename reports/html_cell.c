@@ -245,6 +245,27 @@ static void append_facts(struct text *out, const struct view_cell *cell)
         }
 }
 
+static void append_counted(void *context, const char *label, const char *words)
+{
+    html_fact_begin(context, label);
+    escape_html(context, words);
+    html_fact_end(context);
+}
+
+static void append_client(struct text *out, const struct view_cell *cell)
+{
+    for (size_t i = 0; i < cell->trial_count; ++i) {
+        if (view_client_each(&cell->trials[i], NULL, NULL) == 0)
+            continue;
+        text_append_format(out,
+                           "<details class=\"extra\"><summary>Client in trial %lld, without what "
+                           "is 0</summary><dl class=\"facts\">\n",
+                           (long long)cell->trials[i].number);
+        view_client_each(&cell->trials[i], append_counted, out);
+        text_append(out, "</dl></details>\n");
+    }
+}
+
 static void append_citation(struct text *out, const struct view_cell *cell,
                             const struct view_campaign *campaign)
 {
@@ -287,6 +308,7 @@ enum status html_cell(struct text *out, struct store *store, const struct view_c
         html_checks(out, cell);
         text_append(out, "<div class=\"full\">\n");
         html_attempts(out, cell);
+        append_client(out, cell);
         append_facts(out, cell);
         text_append(out, "</div>\n");
     }

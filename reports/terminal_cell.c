@@ -212,6 +212,25 @@ static void append_checks(const struct terminal *terminal, const struct view_cel
     }
 }
 
+static void say_counted(void *context, const char *label, const char *words)
+{
+    terminal_fact(context, label, words);
+}
+
+static void append_client(struct terminal *terminal, const struct view_cell *cell)
+{
+    for (size_t i = 0; i < cell->trial_count; ++i) {
+        char heading[80];
+
+        if (view_client_each(&cell->trials[i], NULL, NULL) == 0)
+            continue;
+        snprintf(heading, sizeof(heading), "Client in trial %lld (what is 0 is left out)",
+                 (long long)cell->trials[i].number);
+        terminal_heading(terminal, heading);
+        view_client_each(&cell->trials[i], say_counted, terminal);
+    }
+}
+
 /* The kernel lists each known processor vulnerability; those that do not affect this one are
  * merged. */
 static void append_components(const struct terminal *terminal, const struct view_trial *trial)
@@ -351,6 +370,7 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
     if (!cell->imported.present)
         append_attempts(&terminal, cell);
     append_checks(&terminal, cell);
+    append_client(&terminal, cell);
     append_identity(&terminal, campaign, cell);
     terminal_readings(&terminal, &cell->device.readings, false);
     if (shown) {

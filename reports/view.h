@@ -293,6 +293,16 @@ struct view_phrase {
 extern const struct view_phrase view_phrases[];
 extern const size_t view_phrase_count;
 
+/* ---- view_client.c ---- */
+
+/*
+ * What the client of an endpoint counted in a trial and what the server told of itself, or how the
+ * generator of assay's own server ran: calls `each` (NULL: nobody) with every member of the facts
+ * that is not 0, false or empty, in words. Returns how many there are.
+ */
+typedef void view_client_fn(void *context, const char *label, const char *words);
+size_t view_client_each(const struct view_trial *trial, view_client_fn *each, void *context);
+
 /* ---- view_kernel.c ---- */
 
 /* "57 registers, 0 bytes spilled, 512 bytes shared" of a kernel of an artifact's "resources". */
