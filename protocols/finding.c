@@ -144,7 +144,8 @@ static void render(const char *words, const struct finding *const *items, size_t
 
     for (;;) {
         const char *open = strchr(words, '{'), *close = open ? strchr(open, '}') : NULL;
-        const char *colon = open ? memchr(open, ':', (size_t)(close - open)) : NULL;
+        const char *bar = open ? memchr(open, '|', (size_t)(close - open)) : NULL;
+        const char *colon = open && !bar ? memchr(open, ':', (size_t)(close - open)) : NULL;
 
         if (!open) {
             text_append(out, words);
@@ -156,6 +157,8 @@ static void render(const char *words, const struct finding *const *items, size_t
                           colon + 1, (size_t)(close - colon - 1), out);
         else if (items[0]->subject)
             text_append_printable(out, items[0]->subject, strlen(items[0]->subject));
+        else if (bar)
+            text_append_bytes(out, bar + 1, (size_t)(close - bar - 1));
         words = close + 1;
     }
 }

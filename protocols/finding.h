@@ -28,9 +28,9 @@ enum finding_severity {
 /*
  * X(constant, code, severity, numbers, words, remedy)
  *   numbers  names of the numbers, in their order, as JSON has them
- *   words    "{name:kind}"; "{subject}". Kinds: n a count, % a share, +% a signed share, start a
- *            start against the end (+0.1: "10 % slower", +135: "136 times slower"), half half of an
- *            interval's width as a share, ns a duration, g three digits, J, MHz
+ *   words    "{name:kind}"; "{subject}", "{subject|words where there is none}". Kinds: n a count, %
+ * a share, +% a signed share, start a start against the end (+0.1: "10 % slower", +135: "136 times
+ * slower"), half half of an interval's width as a share, ns a duration, g three digits, J, MHz
  *   remedy   what to do; "" where there is nothing to be done
  */
 /* clang-format off */
@@ -167,12 +167,12 @@ enum finding_severity {
       "check the device")                                                                          \
     /* of a server's trial, from its requests */                                                   \
     X(LOAD_LATE, "load_late", CRITICAL, NUMBERS("p999_ns", "share"),                               \
-      "the load was late: one request in a thousand was sent {p999_ns:ns} or more after its time, "\
-      "{share:%} later than the protocol admits",                                                  \
-      "give the generator a processor of its own, on an idle machine")                             \
+      "the load was late: {share:%} of the requests were sent later than the protocol admits, or " \
+      "never; one in a thousand {p999_ns:ns} or more after its time",                              \
+      "{subject|give the generator a processor of its own, on an idle machine}")                   \
     X(REQUESTS_REFUSED, "requests_refused", WARNING, NUMBERS("requests", "share"),                 \
-      "{requests:n} requests were refused ({share:%}): the queue was full",                        \
-      "lower the rate, or declare a longer batching.queue")                                        \
+      "{requests:n} requests were refused ({share:%})",                                            \
+      "lower the rate, or raise {subject|batching.queue, which was full}")                         \
     X(REQUESTS_UNFINISHED, "requests_unfinished", WARNING, NUMBERS("requests", "share"),           \
       "{requests:n} requests were not over at the end of the drain ({share:%}); they count as "    \
       "outside the limits",                                                                        \
@@ -185,20 +185,72 @@ enum finding_severity {
       "look at the lag of the requests, and run again")                                            \
     X(QUEUE_GROWING, "queue_growing", WARNING, NUMBERS("growth"),                                  \
       "the queue grew by {growth:g} requests for each that arrived: the server does not keep up "  \
-      "with this rate, and no latency of it has a level",                                          \
+      "with this rate, and its latencies grow for as long as it lasts",                            \
       "lower the rate")                                                                            \
     X(LIMITS_MET, "limits_met", INFO, NUMBERS("attained", "demanded", "needed"),                   \
       "the limits are met: {attained:%} of the requests kept them, {demanded:%} shall",            \
       "")                                                                                          \
     X(LIMITS_MISSED, "limits_missed", WARNING, NUMBERS("attained", "demanded", "needed"),          \
       "the limits are missed: {attained:%} of the requests kept them, {demanded:%} shall",         \
-      "lower the rate")                                                                            \
+      "{subject|lower the rate}")                                                                  \
     X(LIMITS_OPEN, "limits_open", INFO, NUMBERS("attained", "demanded", "needed"),                 \
       "whether {demanded:%} of the requests keep the limits is open ({subject}): {attained:%} did",\
       "about {needed:n} requests in all trials would tell")                                        \
     X(LIMITS_UNKNOWN, "limits_unknown", INFO, NUMBERS("attained", "demanded", "needed"),           \
       "whether {demanded:%} of the requests keep the limits is open ({subject}): {attained:%} did",\
       "more requests would not tell; a lower rate or an idle machine may")                         \
+    X(LIMITS_UNDECIDED, "limits_undecided", WARNING, NUMBERS("demanded", "least", "undecided"),    \
+      "whether {demanded:%} of the requests keep the limits is open ({subject}): {least:%} did, "  \
+      "and of {undecided:%} it is not known",                                                      \
+      "")                                                                                          \
+    X(ANSWERS_SHORT, "answers_short", WARNING, NUMBERS("share", "tokens", "asked"),                \
+      "{share:%} of the answers have fewer output tokens than asked for: {tokens:g} of {asked:g} " \
+      "on average; rates and latencies are of what came",                                          \
+      "have the server go on to the length asked for (ignore_eos, min_tokens), or declare lengths "\
+      "as its answers have")                                                                       \
+    X(ANSWERS_LONG, "answers_long", WARNING, NUMBERS("share", "tokens", "asked"),                  \
+      "{share:%} of the answers have more output tokens than asked for: {tokens:g} for {asked:g} " \
+      "on average; rates and latencies are of what came",                                          \
+      "see why the server does not keep to max_tokens")                                            \
+    X(OUTPUT_AT_ONCE, "output_at_once", WARNING, NUMBERS("share"),                                 \
+      "the output of {share:%} of the answers came at once: they have no time per token, and "     \
+      "whether they keep a limit on it is not known",                                              \
+      "look for a proxy or an option of the server that holds output back; else limit ttft and "   \
+      "e2e alone")                                                                                 \
+    X(OUTPUT_IN_PIECES, "output_in_pieces", WARNING, NUMBERS("share", "least_ns", "most_ns"),      \
+      "{share:%} of the answers came in pieces of several tokens, and how many the first held is " \
+      "not told: their time per token is between {least_ns:ns} and {most_ns:ns} on average",       \
+      "have the server send each token by itself; else limit ttft and e2e alone")                  \
+    /* of an endpoint's trial, from what its client counted */                                     \
+    X(REQUESTS_ENDED, "requests_ended", WARNING, NUMBERS("requests"),                              \
+      "{requests:n} requests: {subject}",                                                          \
+      "")                                                                                          \
+    X(REQUESTS_HELD, "requests_held", WARNING, NUMBERS("requests", "share"),                       \
+      "{requests:n} requests waited for a free connection ({share:%})",                            \
+      "declare more `connections`, or lower the rate")                                             \
+    X(REQUESTS_AGAIN, "requests_sent_again", INFO, NUMBERS("requests", "share"),                   \
+      "{requests:n} requests were sent twice ({share:%}), since the server had closed their "      \
+      "connection",                                                                                \
+      "")                                                                                          \
+    X(TOKENS_BY_EVENTS, "tokens_by_events", WARNING, NUMBERS("requests", "share"),                 \
+      "{requests:n} answers are without a usage that is believed ({share:%}): each event with "    \
+      "output counts as one token, and may hold more",                                             \
+      "have the server tell its usage, and leave out `usage: false`")                              \
+    X(USAGE_BELOW_EVENTS, "usage_below_events", WARNING, NUMBERS("requests", "share"),             \
+      "{requests:n} answers have fewer tokens by their usage than events with output "             \
+      "({share:%}): the events were counted",                                                      \
+      "declare `usage: false`, and report it to those who make the server")                        \
+    X(USAGE_ABOVE_EVENTS, "usage_above_events", INFO, NUMBERS("requests", "share"),                \
+      "{requests:n} answers have more tokens by their usage than events with output "              \
+      "({share:%}): several tokens in an event, or tokens without text",                           \
+      "")                                                                                          \
+    X(ANSWERS_WITHOUT_END, "answers_without_end", INFO, NUMBERS("requests", "share"),              \
+      "{requests:n} answers ended without [DONE] ({share:%})",                                     \
+      "")                                                                                          \
+    X(CLIENT_BUSY, "client_busy", WARNING, NUMBERS("share"),                                       \
+      "the client that sends the requests used {share:%} of a processor: what was slow may have "  \
+      "been the client",                                                                           \
+      "lower the rate, or measure from a faster machine")                                          \
     X(TELEMETRY_GAP, "telemetry_incomplete", INFO, NUMBERS(NULL),                           \
       "telemetry is incomplete: {subject}",                                                        \
       "")                                                                                          \
@@ -207,7 +259,7 @@ enum finding_severity {
       "trust neither before the cause is known")                                                   \
     X(ENERGY_SHORT, "energy_short_window", INFO, NUMBERS("needed_ns"),                      \
       "energy from windows shorter than {needed_ns:ns}, where a counter's steps show",             \
-      "use protocol standard")                                                                     \
+      "measure longer, as the protocols standard and serving do")                                  \
     X(FILE_CHANGED, "file_changed", CRITICAL, NUMBERS("versions"),                          \
       "{subject} changed while the campaign ran: trials used {versions:n} different files",        \
       "run the campaign again on one of them")

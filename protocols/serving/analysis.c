@@ -57,9 +57,13 @@ static bool long_enough(const struct analysis *a, double tail, uint64_t *ret_nee
 
 /* ---- percentiles ---- */
 
-static size_t collect_values(const struct analysis *a, enum serving_metric metric)
+/* `ret_unknown`: answers whose value is not known, or only between two. */
+static size_t collect_values(const struct analysis *a, enum serving_metric metric,
+                             size_t *ret_unknown)
 {
     size_t n = 0;
+
+    *ret_unknown = 0;
 
     for (size_t r = 0; r < a->count; r++) {
         const struct serving_trial *trial = &a->trials[r];
@@ -75,6 +79,8 @@ static size_t collect_values(const struct analysis *a, enum serving_metric metri
                 a->values[n++] = (double)v.ns;
             else if (v.state == VALUE_AT_LEAST) /* above every level that matters: it is not over */
                 a->values[n++] = INFINITY;
+            *ret_unknown += trial->requests[i].status == REQUEST_OK &&
+                            (v.state == VALUE_UNKNOWN || v.state == VALUE_BETWEEN);
         }
         a->ends[r] = n;
     }
@@ -89,7 +95,7 @@ static double or_nan(double x)
 static enum status find_percentiles(const struct analysis *a, enum serving_metric metric,
                                     struct error *err)
 {
-    size_t count = collect_values(a, metric);
+    size_t unknown, count = collect_values(a, metric, &unknown);
     struct exceedance e;
     enum status status = exceedance_init(a->values, a->ends, a->count, a->trace, &e, err);
 
@@ -98,7 +104,7 @@ static enum status find_percentiles(const struct analysis *a, enum serving_metri
         double tail = 1 - serving_percentile[q];
 
         *p = (struct percentile_result){PERCENTILE_NONE, NAN, NAN, NAN, 0};
-        if (count == 0)
+        if (count == 0 || unknown > count / 9)
             continue;
         exceedance_quantile(&e, tail, t_quantile(a, e.batches), &p->value, &p->lo, &p->hi);
         p->value = or_nan(p->value);
@@ -221,6 +227,8 @@ static void judge_limits(const struct analysis *a, double tail)
         slo->verdict = SLO_MEETS;
     } else if (1 - slo->hi > tail) {
         slo->verdict = SLO_MISSES;
+    } else if (1 - slo->least > tail && 1 - slo->most <= tail) {
+        slo->reason = SLO_REASON_UNDECIDED;
     } else {
         slo->reason = SLO_REASON_SHARE;
         slo->needed_requests = requests_to_decide(a, 1 - slo->attainment, tail);

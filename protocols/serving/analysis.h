@@ -18,8 +18,11 @@
 /*
  * 2: exact binomial intervals of shares, where few or nearly all requests miss as well; traces by
  * the same rule, a trial a batch.
+ * 3: a time per token of output that came at once, or in pieces of several tokens, is unknown or
+ * between two, and a limit on it undecided; findings on answers of other lengths than asked for,
+ * and from what the client of an endpoint counted.
  */
-#define SERVING_VERSION 2
+#define SERVING_VERSION 3
 #define SERVING_TRIALS_MAX 1024
 
 /* X(constant, id) of each verdict; ids are stored. */
@@ -43,6 +46,7 @@
     X(UNPLANNED, "unplanned") /* capacity unknown: what a window is worth cannot be said */        \
     X(SHORT, "short")         /* fewer requests than the plan needs: needed_requests */            \
     X(SHARE, "share")         /* the interval holds the limit: needed_requests */                  \
+    X(UNDECIDED, "undecided") /* of too many requests it is not known whether they are inside */   \
     X(TRIALS, "trials")       /* a trace needs three trials at least */                            \
     X(GROWING, "growing")     /* the backlog grows: missed whatever the window's share */          \
     X(FAILURES, "failures")   /* more requests failed than declared */
@@ -50,7 +54,8 @@
     X(REFUSED, "refused") /* by plan: needed_requests; or the backlog grows: no interval */        \
     X(GIVEN, "given")                                                                              \
     X(OPEN, "open") /* at least lo: no upper bound from so few excursions */                       \
-    X(NONE, "none") /* the metric has no values */
+    X(NONE, "none") /* the metric has no values, or of over a tenth of the answers none is known   \
+                     */
 #define CAPACITY_STATE_MAP(X)                                                                      \
     X(INCONCLUSIVE, "inconclusive")                                                                \
     X(WITHIN, "within")     /* [lo, hi] */                                                         \

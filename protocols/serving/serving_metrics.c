@@ -37,15 +37,30 @@ static struct serving_value since_scheduled(const struct request *r, int64_t at_
     return (struct serving_value){0, r->status == REQUEST_OK ? VALUE_UNKNOWN : VALUE_NONE};
 }
 
+/* Whether all output of a request came at once, as far as anybody could see. */
+static bool came_at_once(const struct request *r)
+{
+    const int64_t span = r->done_ns - r->first_ns;
+
+    return span <= 0 || (r->outputs > 0 && span < SERVING_SPAN_LEAST_NS);
+}
+
 static struct serving_value tpot(const struct request *r)
 {
+    const int64_t span = r->done_ns - r->first_ns, tokens = (int64_t)r->output_tokens;
+    const int64_t first = r->outputs > 0 ? (int64_t)r->first_outputs : 1;
+    const int64_t later = r->outputs > 0 ? (int64_t)r->outputs - first : tokens - 1;
+    struct serving_value value;
+
     if (r->status == REQUEST_UNFINISHED)
         return (struct serving_value){0, VALUE_UNKNOWN};
     if (r->status != REQUEST_OK || r->output_tokens < 2)
         return (struct serving_value){0, VALUE_NONE};
-    if (r->first_ns == REQUEST_NEVER || r->done_ns == REQUEST_NEVER)
+    if (r->first_ns == REQUEST_NEVER || r->done_ns == REQUEST_NEVER || came_at_once(r) ||
+        later <= 0 || tokens <= first)
         return (struct serving_value){0, VALUE_UNKNOWN};
-    return known((r->done_ns - r->first_ns) / ((int64_t)r->output_tokens - 1));
+    value = (struct serving_value){span / (tokens - first), VALUE_BETWEEN, span / later};
+    return 5 * (tokens - first) <= 6 * later ? known(value.most_ns) : value;
 }
 
 /* Of an unfinished request another gap, longer than all before, may follow. */
@@ -57,8 +72,10 @@ static struct serving_value gap(const struct request *r)
         return r->worst_gap_ns == REQUEST_NEVER
                    ? (struct serving_value){0, VALUE_UNKNOWN}
                    : (struct serving_value){r->worst_gap_ns, VALUE_AT_LEAST};
-    if (r->worst_gap_ns == REQUEST_NEVER)
-        return (struct serving_value){0, r->output_tokens < 2 ? VALUE_NONE : VALUE_UNKNOWN};
+    if (r->output_tokens < 2)
+        return (struct serving_value){0, VALUE_NONE};
+    if (r->worst_gap_ns == REQUEST_NEVER || came_at_once(r))
+        return (struct serving_value){0, VALUE_UNKNOWN};
     return known(r->worst_gap_ns);
 }
 
@@ -107,6 +124,8 @@ double serving_score(const struct request *request, const struct serving_limits 
         value = serving_value_of(request, (enum serving_metric)m, until_ns);
         if (value.state == VALUE_UNKNOWN)
             most = INFINITY;
+        else if (value.state == VALUE_BETWEEN)
+            most = fmax(most, (double)value.most_ns / (double)limits->ns[m]);
         score = fmax(score, (double)value.ns / (double)limits->ns[m]);
     }
     *ret_most = fmax(score, most);
@@ -138,6 +157,31 @@ static void count_status(const struct request *r, struct serving_totals *total)
     total->failed += r->status == REQUEST_FAILED;
     total->refused += r->status == REQUEST_REFUSED;
     total->timed_out += r->status == REQUEST_TIMED_OUT;
+}
+
+/* Answers that are whole: how they differ from what was asked for, and what of them is unknown. */
+static void count_answer(const struct request *r, uint32_t asked, struct serving_totals *total)
+{
+    struct serving_value value;
+
+    if (r->status != REQUEST_OK || asked == 0)
+        return;
+    if (r->output_tokens < asked) {
+        total->shorter++;
+        total->shorter_tokens += r->output_tokens;
+        total->shorter_asked += asked;
+    } else if (r->output_tokens > asked) {
+        total->longer++;
+        total->longer_tokens += r->output_tokens;
+        total->longer_asked += asked;
+    }
+    value = tpot(r);
+    total->at_once += value.state == VALUE_UNKNOWN;
+    total->in_pieces += value.state == VALUE_BETWEEN;
+    if (value.state == VALUE_BETWEEN) {
+        total->in_pieces_least_ns += (double)value.ns;
+        total->in_pieces_most_ns += (double)value.most_ns;
+    }
 }
 
 static void count_tokens(const struct serving_trial *trial, int64_t from_ns,
@@ -172,6 +216,7 @@ void serving_totals_add(const struct serving_trial *trial, const struct serving_
         score = serving_score(r, limits, trial->until_ns, &most);
         total->requests++;
         count_status(r, total);
+        count_answer(r, trial->schedule->requests[i].output_tokens, total);
         total->met += most <= 1;
         total->good_tokens += most <= 1 ? (uint64_t)r->output_tokens : 0;
         total->undecided += score <= 1 && most > 1;

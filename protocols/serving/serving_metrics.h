@@ -3,10 +3,17 @@
  *
  *     lag  = sent - scheduled            wait = admitted - scheduled
  *     ttft = first - scheduled           e2e  = done - scheduled
- *     tpot = (done - first) / (n - 1) with n output tokens, n >= 2
+ *     tpot = (done - first) / (n - k) with n output tokens, k of them there at first, n >= 2
  *     gap  = the longest time between two outputs of the request, n >= 2
  *
  * All in nanoseconds from when the request was scheduled; tpot rounded down.
+ *
+ * k is 1 where outputs come one by one. Where they come in pieces (the events of an endpoint's
+ * stream) k is from the pieces that were there at first to n less those that came later, each being
+ * a token at least; so tpot lies between two values. They are one where each piece is a token, and
+ * the longer is taken where it is at most a fifth longer (the last token often has no text, and no
+ * piece). Output that came all at once, or within SERVING_SPAN_LEAST_NS in pieces, which is what a
+ * client can resolve, has no time per token and no gap: UNKNOWN, never 0.
  */
 #ifndef ASSAY_PROTOCOLS_SERVING_SERVING_METRICS_H
 #define ASSAY_PROTOCOLS_SERVING_SERVING_METRICS_H
@@ -15,6 +22,8 @@
 
 #include "harness/core/status.h"
 #include "protocols/serving/request.h"
+
+#define SERVING_SPAN_LEAST_NS 100000
 
 #define SERVING_METRIC_MAP(X)                                                                      \
     X(LAG, "lag")                                                                                  \
@@ -46,6 +55,7 @@ struct serving_trial {
 
 enum value_state {
     VALUE_KNOWN,
+    VALUE_BETWEEN,  /* ns and most_ns: nobody saw where */
     VALUE_AT_LEAST, /* not over at the end of the drain: a lower bound */
     VALUE_NONE,     /* not applicable (fewer than two tokens), or the request failed */
     VALUE_UNKNOWN   /* nobody saw it */
@@ -54,6 +64,7 @@ enum value_state {
 struct serving_value {
     int64_t ns; /* 0 where NONE or UNKNOWN */
     enum value_state state;
+    int64_t most_ns; /* of BETWEEN */
 };
 
 /* One metric of one request of a trial that was watched until `until_ns`. */
@@ -69,8 +80,9 @@ struct serving_limits {
 
 /*
  * How near to its limits a request was: the largest value / limit; at most 1 means that it met all.
- * INFINITY for one that failed, was refused or timed out. For an unfinished one `ret_most` is
- * INFINITY and the result what is certain already; otherwise both are the same.
+ * INFINITY for one that failed, was refused or timed out. For an unfinished one, and where a
+ * limited value is unknown, `ret_most` is INFINITY and the result what is certain already; where it
+ * lies between two they are of these; otherwise both are the same.
  */
 double serving_score(const struct request *request, const struct serving_limits *limits,
                      int64_t until_ns, double *ret_most);
@@ -83,8 +95,14 @@ struct serving_totals {
      * those of the requests that were over then. */
     uint64_t prompt_tokens, output_tokens;
     uint64_t good_tokens; /* output tokens of the requests that `met` counts */
-    uint64_t disordered;  /* not scheduled <= sent <= admitted <= first <= done <= until */
-    int64_t span_ns;      /* window_ns - from_ns */
+    /* OK, with another number of output tokens than asked for; sums of what came and was asked. */
+    uint64_t shorter, shorter_tokens, shorter_asked, longer, longer_tokens, longer_asked;
+    /* OK, with two tokens or more whose time per token is not known: those whose output came at
+     * once, and the others, with the sums of the least and the most that it can be. */
+    uint64_t at_once, in_pieces;
+    double in_pieces_least_ns, in_pieces_most_ns;
+    uint64_t disordered; /* not scheduled <= sent <= admitted <= first <= done <= until */
+    int64_t span_ns;     /* window_ns - from_ns */
 };
 
 /* Adds one trial's sums to `total`. */

@@ -9,6 +9,7 @@
 #include "protocols/serving/saturation.h"
 #include "protocols/stats/distribution.h"
 #include "protocols/stats/order.h"
+#include "results/analysis/serving_client.h"
 #include "results/analysis/serving_log.h"
 #include "results/analysis/serving_trace.h"
 
@@ -174,15 +175,39 @@ static void set_metrics(const struct serving_result *result, struct estimate *e)
     }
 }
 
-static void add_count(struct finding_list *list, enum finding_code code, uint64_t some,
-                      uint64_t all)
+static void add_count(struct finding_list *list, enum finding_code code, const char *subject,
+                      uint64_t some, uint64_t all)
 {
     if (some > 0)
-        finding_add(list, code, 0, NULL, (double[]){(double)some, (double)some / (double)all});
+        finding_add(list, code, 0, subject, (double[]){(double)some, (double)some / (double)all});
 }
 
-static void add_findings(const struct serving_result *result, const struct serving_limits *limits,
-                         struct finding_list *list)
+/* How answers differ from what was asked for, and of what in them there is no figure. */
+static void add_answers(const struct serving_totals *totals, struct finding_list *list)
+{
+    const double ok = (double)totals->ok, in_pieces = (double)totals->in_pieces;
+
+    if (totals->shorter > 0)
+        finding_add(list, FINDING_ANSWERS_SHORT, 0, NULL,
+                    (double[]){(double)totals->shorter / ok,
+                               (double)totals->shorter_tokens / (double)totals->shorter,
+                               (double)totals->shorter_asked / (double)totals->shorter});
+    if (totals->longer > 0)
+        finding_add(list, FINDING_ANSWERS_LONG, 0, NULL,
+                    (double[]){(double)totals->longer / ok,
+                               (double)totals->longer_tokens / (double)totals->longer,
+                               (double)totals->longer_asked / (double)totals->longer});
+    if (totals->at_once > 0)
+        finding_add(list, FINDING_OUTPUT_AT_ONCE, 0, NULL,
+                    (double[]){(double)totals->at_once / ok});
+    if (totals->in_pieces > 0)
+        finding_add(list, FINDING_OUTPUT_IN_PIECES, 0, NULL,
+                    (double[]){in_pieces / ok, totals->in_pieces_least_ns / in_pieces,
+                               totals->in_pieces_most_ns / in_pieces});
+}
+
+static void add_limits(const struct serving_result *result, const struct serving_limits *limits,
+                       struct finding_list *list)
 {
     static const char *const reasons[] = {
 #define REASON(code, id) id,
@@ -192,24 +217,45 @@ static void add_findings(const struct serving_result *result, const struct servi
     const struct serving_totals *totals = &result->totals;
     const struct slo_result *slo = &result->slo;
     const double share[] = {slo->attainment, limits->attain, (double)slo->needed_requests};
+    const double undecided[] = {limits->attain, slo->least,
+                                (double)totals->undecided / (double)totals->requests};
+
+    if (slo->verdict == SLO_MISSES)
+        finding_add(list, FINDING_LIMITS_MISSED, 0,
+                    slo->reason == SLO_REASON_FAILURES ? "see why requests failed" : NULL, share);
+    else if (slo->verdict == SLO_MEETS)
+        finding_add(list, FINDING_LIMITS_MET, 0, NULL, share);
+    else if (totals->undecided > 0 && limits->attain > 0)
+        finding_add(list, FINDING_LIMITS_UNDECIDED, 0, reasons[slo->reason], undecided);
+    else
+        finding_add(list, slo->needed_requests ? FINDING_LIMITS_OPEN : FINDING_LIMITS_UNKNOWN, 0,
+                    reasons[slo->reason], share);
+}
+
+/* `elsewhere`: the server is an endpoint, whose settings are its own. */
+static void add_findings(const struct serving_result *result, const struct serving_limits *limits,
+                         bool elsewhere, struct finding_list *list)
+{
+    const struct serving_totals *totals = &result->totals;
 
     if (result->load.verdict == LOAD_LATE)
-        finding_add(list, FINDING_LOAD_LATE, 0, NULL,
+        finding_add(list, FINDING_LOAD_LATE, 0,
+                    elsewhere ? "measure from an idle machine, with as many `connections` as "
+                                "requests can be under way at a time"
+                              : NULL,
                     (double[]){result->load.lag_p999_ns, result->load.late_share});
     if (result->load.verdict == LOAD_NOT_AS_DECLARED)
         finding_add(list, FINDING_LOAD_NOT_AS_DECLARED, 0, NULL, NULL);
     if (result->queue.verdict == QUEUE_GROWING)
         finding_add(list, FINDING_QUEUE_GROWING, 0, NULL, (double[]){result->queue.growth});
-    if (slo->verdict == SLO_MISSES)
-        finding_add(list, FINDING_LIMITS_MISSED, 0, NULL, share);
-    if (slo->verdict == SLO_MEETS)
-        finding_add(list, FINDING_LIMITS_MET, 0, NULL, share);
-    if (slo->verdict == SLO_INCONCLUSIVE)
-        finding_add(list, slo->needed_requests ? FINDING_LIMITS_OPEN : FINDING_LIMITS_UNKNOWN, 0,
-                    reasons[slo->reason], share);
-    add_count(list, FINDING_REQUESTS_REFUSED, totals->refused, totals->requests);
-    add_count(list, FINDING_REQUESTS_UNFINISHED, totals->unfinished, totals->requests);
-    add_count(list, FINDING_REQUESTS_FAILED, totals->failed + totals->timed_out, totals->requests);
+    add_limits(result, limits, list);
+    add_count(list, FINDING_REQUESTS_REFUSED,
+              elsewhere ? "the server's own limits of rate, queue or requests at a time" : NULL,
+              totals->refused, totals->requests);
+    add_count(list, FINDING_REQUESTS_UNFINISHED, NULL, totals->unfinished, totals->requests);
+    add_count(list, FINDING_REQUESTS_FAILED, NULL, totals->failed + totals->timed_out,
+              totals->requests);
+    add_answers(totals, list);
 }
 
 /* `endpoint` is its declaration; NULL: the server is assay's own worker. */
@@ -283,7 +329,7 @@ static enum status analyse(const struct served *served, const struct served_cell
     }
     set_metrics(&result, e);
     add_endpoint_findings(json_object_get(cell->workload, "endpoint"), &e->findings);
-    add_findings(&result, &declared->limits, &e->findings);
+    add_findings(&result, &declared->limits, options.prompts_told, &e->findings);
     e->serving = serving_result_to_json(&result);
     return e->serving ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
 }
@@ -351,6 +397,9 @@ enum status serving_estimate(struct store *store, struct served_trial *trials, s
         set_saturated(&served, e);
     else if (status == STATUS_OK)
         status = analyse(&served, cell, &declared, e, err);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        status = serving_client_add(store, trials[i].trial, trials[i].number, served.logs[i].count,
+                                    &e->findings, err);
     if (status == STATUS_OK)
         count_good(&served, &declared.limits, trials, cell);
     finish(&served);

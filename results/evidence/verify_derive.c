@@ -10,6 +10,7 @@
 #include "protocols/serving/analysis.h"
 #include "results/analysis/analysis.h"
 #include "results/analysis/recompute.h"
+#include "results/analysis/serving_client.h"
 #include "results/evidence/verify_internal.h"
 
 #define ESTIMATES_STEP 16
@@ -227,7 +228,8 @@ static enum likeness compare_but_facts(const char *stored, size_t length, const 
     for (size_t i = json_array_size(findings); i-- > 0;) {
         const char *code = json_string_value(json_object_get(json_array_get(findings, i), "code"));
 
-        if (code && !strcmp(code, finding_kinds[FINDING_CLOCK_DISAGREES].code))
+        if (code && (!strcmp(code, finding_kinds[FINDING_CLOCK_DISAGREES].code) ||
+                     serving_client_has(code)))
             json_array_remove(findings, i);
     }
     if (canonical_dump(parsed, &bytes, NULL) == STATUS_OK)

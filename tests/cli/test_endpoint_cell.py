@@ -8,6 +8,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import forge  # noqa: E402
 from assay_cli import CliTest, child_of, has_ended, wait_until  # noqa: E402
 
 SUPPORT = os.path.join(os.path.dirname(__file__), "..", "support")
@@ -27,9 +28,9 @@ endpoint:
   arrivals: {process: poisson}
   rates: [%(rates)s]
   lengths: {prompt: {law: fixed, mean: 5}, output: {law: uniform, min: 2, max: 8}}
-slo: {e2e: 1s, attain: 0.9}
+slo: {%(slo)s, attain: 0.9}
 """
-PLAIN = {"port": 1, "mode": "honest", "more": "", "rates": "100"}
+PLAIN = {"port": 1, "mode": "honest", "more": "", "rates": "100", "slo": "e2e: 1s"}
 STARTED = '  server: {command: [%s, %s, --port, "{port}"], ready: 100s}\n' % (sys.executable, SERVER)
 
 PROTOCOL = """extends: serving_look
@@ -80,6 +81,11 @@ class Endpoint(CliTest):
     def estimate(self):
         (body,), = self.query("SELECT body FROM estimate")
         return json.loads(body)
+
+    def figures(self):
+        estimate = self.estimate()
+        return ({name: metric["value"] for name, metric in estimate["metrics"].items()},
+                estimate["serving"]["slo"], {entry["code"]: entry["numbers"] for entry in estimate["findings"]})
 
     def findings(self):
         return {entry["code"] for entry in self.estimate()["findings"]}
@@ -163,11 +169,12 @@ class Endpoint(CliTest):
         self.assert_verified()
 
     def test_what_is_refused_counts(self):
-        self.measure(mode="third_429", more="  verify_tls: false\n")
+        call = self.measure(mode="third_429", more="  verify_tls: false\n")
         log = self.log(1)
         self.assertEqual(set(log["status"]), {OK, REFUSED})
         self.assertEqual(log["status"].count(REFUSED), REQUESTS // 3)
         self.assertLessEqual({"requests_refused", "certificate_not_checked"}, self.findings())
+        self.assertNotIn("batching", call.out)
         self.assertIn("HTTP 429", {entry["reason"] for entry in self.facts()[0]["endpoint"]["stats"]["reasons"]})
         self.assertLess(self.estimate()["metrics"]["attainment"]["value"], 0.75)
         self.assert_verified()
@@ -176,6 +183,150 @@ class Endpoint(CliTest):
         self.measure(mode="wrong_usage", status=1)
         self.assertEqual({row for row in self.query("SELECT status FROM trial_end")}, {("check_failed",)})
         self.assert_verified()
+
+    def test_shorter_answers_are_a_finding_or_failures(self):
+        """One token where two to eight were asked for."""
+        call = self.measure(mode="short_stop")
+        self.assertEqual(set(self.log(1)["status"]), {OK})
+        metrics, _, findings = self.figures()
+        self.assertEqual(metrics["attainment"], 1)
+        self.assertEqual((findings["answers_short"]["share"], findings["answers_short"]["tokens"]), (1, 1))
+        self.assertTrue(4 < findings["answers_short"]["asked"] < 6)
+        self.assertIn("100 % of the answers have fewer output tokens than asked for", " ".join(call.out.split()))
+        self.assert_verified()
+
+    def test_shorter_answers_than_demanded_fail(self):
+        call = self.measure(mode="short_stop", more="  ignore_eos: true\n")
+        self.assertEqual(set(self.log(1)["status"]), {FAILED})
+        metrics, slo, findings = self.figures()
+        self.assertEqual((metrics["attainment"], slo["failures"]), (0, 1))
+        self.assertLessEqual({"requests_failed", "requests_ended", "limits_missed"}, set(findings))
+        self.assertIn("fewer output tokens than ignore_eos or min_tokens demands", " ".join(call.out.split()))
+        self.assertNotIn("lower the rate", call.out)
+        self.assert_verified()
+
+    def test_longer_answers_are_a_finding(self):
+        self.measure(mode="long_answer", more="  ignore_eos: true\n")
+        numbers = self.figures()[2]["answers_long"]
+        self.assertEqual((numbers["share"], round(numbers["tokens"] - numbers["asked"], 6)), (1, 4))
+
+    def test_an_end_by_an_error_is_a_failure(self):
+        call = self.measure(mode="seventh_error", more="  api: chat\n")
+        self.assertEqual(self.log(1)["status"].count(FAILED), 9)
+        self.assertLessEqual({"requests_failed", "requests_ended"}, self.findings())
+        self.assertIn('9 requests: the answer ended with finish_reason "error"', " ".join(call.out.split()))
+        self.assert_verified()
+
+    def test_output_at_once_has_no_time_per_token(self):
+        for mode in ("in_one_piece", "in_one_burst"):
+            with self.subTest(mode):
+                self.db = os.path.join(self.folder, mode + ".db")
+                call = self.measure(mode=mode, slo="ttft: 1s, tpot: 5ms")
+                metrics, slo, findings = self.figures()
+                self.assertFalse({"tpot_p50", "tpot_p99"} & set(metrics))
+                self.assertEqual((slo["verdict"], slo["least"], slo["most"]), ("inconclusive", 0, 1))
+                self.assertEqual(findings["output_at_once"]["share"], 1)
+                self.assertEqual(findings["limits_undecided"], {"demanded": 0.9, "least": 0, "undecided": 1})
+                self.assertRegex(call.out, r"100/s +0-100 % ")
+                self.assert_verified()
+
+    def test_a_first_piece_of_several_tokens_is_no_time_per_token(self):
+        """Half of the tokens come first, the others each 20 ms."""
+        for mode, known in (("first_burst", True), ("first_piece", False)):
+            with self.subTest(mode):
+                self.db = os.path.join(self.folder, mode + ".db")
+                self.measure(mode=mode, rates="20", slo="tpot: 15ms")
+                metrics, slo, findings = self.figures()
+                if known:
+                    self.assertGreater(metrics["tpot_p50"], 19e6)
+                    self.assertEqual(slo["most"], 0)
+                else:
+                    self.assertNotIn("tpot_p50", metrics)
+                    self.assertGreater(findings["output_in_pieces"]["most_ns"], 19e6)
+                    self.assertLess(findings["output_in_pieces"]["least_ns"], 19e6)
+                self.assertNotIn("limits_met", findings)
+                self.assert_verified()
+
+    def test_a_usage_that_comes_unasked_is_not_believed(self):
+        self.measure(mode="zero_usage", more="  usage: false\n")
+        self.assertGreaterEqual(min(self.log(1)["output_tokens"]), 2)
+        self.assertEqual(set(self.log(1)["prompt_tokens"]), {5})
+        self.assertIn("tokens_by_events", self.findings())
+        self.assert_verified()
+
+    def test_nothing_at_the_path_says_what_to_try(self):
+        only = [subprocess.Popen([sys.executable, SERVER, "--port", "0", "--api", api], stdout=subprocess.PIPE,
+                                 text=True) for api in ("chat", "completions")]
+        try:
+            chat, plain = (one.stdout.readline().split()[2].rstrip(",") for one in only)
+            for port, path, more, asked, advice in (
+                    (chat, "/v1", "", "POST http://127.0.0.1:%s/v1/completions (api: completions)",
+                     "write `api: chat`"),
+                    (plain, "/v1", "  api: chat\n", "POST http://127.0.0.1:%s/v1/chat/completions (api: chat)",
+                     "write `api: completions`"),
+                    (plain, "", "", "POST http://127.0.0.1:%s/completions (api: completions)",
+                     "try `url: http://127.0.0.1:%s/v1`, else `api: chat`"),
+                    (plain, "/v1/v1", "", "POST http://127.0.0.1:%s/v1/v1/completions (api: completions)",
+                     "the url has /v1 twice; write it once"),
+                    (chat, "/v1/chat/completions", "  api: chat\n",
+                     "POST http://127.0.0.1:%s/v1/chat/completions/chat/completions (api: chat)",
+                     "assay adds /chat/completions to the url"),
+                    (plain, "/api/v1", "", "POST http://127.0.0.1:%s/api/v1/completions (api: completions)",
+                     "write it as `url`, or try `api: chat`"),
+                    (chat, "/v1", "  model: \"unlisted\"\n", "POST http://127.0.0.1:%s/v1/completions",
+                     'the server does not list the model "unlisted"')):
+                with self.subTest(asked=asked):
+                    self.db = os.path.join(self.folder, f"{len(os.listdir(self.folder))}.db")
+                    text = (DECLARED % {**PLAIN, "port": port, "more": more}).replace("/v1\"", path + "\"")
+                    if "model" in more:
+                        text = text.replace("  model: honest\n", "")
+                    call = self.assay("run", self.write("served.yaml", text), "--protocol",
+                                      self.write("few.yaml", PROTOCOL.replace("trials: 2", "trials: 1")), "--db", self.db)
+                    self.assertEqual(call.status, 1, call.out + call.err)
+                    (message,), = self.query("SELECT message FROM trial_end")
+                    for part in ("HTTP 404", asked, advice):
+                        self.assertIn(part % port if "%s" in part else part, message)
+        finally:
+            for one in only:
+                one.kill()
+                one.communicate()
+
+    def test_each_counter_is_shown(self):
+        """Whatever a trial of an endpoint counts changes what a person sees of it."""
+        self.measure()
+        (campaign,), = self.query("SELECT substr(uid, 1, 8) FROM campaign")
+        (facts,), = self.query("SELECT facts FROM trial_end WHERE trial = 1")
+
+        def seen():
+            page = os.path.join(self.folder, "page.html")
+            self.assertEqual(self.assay("report", "--html", page, "--db", self.db).status, 0)
+            with open(page, encoding="utf-8") as file:
+                return self.assay("show", campaign + "/1", "--db", self.db).out, file.read()
+
+        def members(value, path):
+            if isinstance(value, dict) and value:
+                for key in value:
+                    yield from members(value[key], path + (key,))
+            else:
+                yield path, value
+
+        plain, count = seen(), 0
+        for path, value in members(json.loads(facts)["endpoint"], ("endpoint",)):
+            other = not value if isinstance(value, bool) else ["another"] if path[-1] == "models" else \
+                [{"reason": "another", "count": 3, "example": ""}] if path[-1] == "reasons" else \
+                3 * value + 12345 if isinstance(value, int) else "another"
+            changed = json.loads(facts)
+            inner = changed
+            for key in path[:-1]:
+                inner = inner[key]
+            inner[path[-1]] = other
+            with self.subTest(path):
+                with forge.Forgery(self.db) as forgery:
+                    forgery.db.execute("UPDATE trial_end SET facts = ? WHERE trial = 1", (json.dumps(changed),))
+                for what, old, new in zip(("show", "the page"), plain, seen()):
+                    self.assertFalse(old == new, what)
+            count += 1
+        self.assertGreater(count, 20)
 
     def test_a_started_server_is_recorded_and_ended(self):
         self.measure(port="{port}", more=STARTED)

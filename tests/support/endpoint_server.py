@@ -228,8 +228,9 @@ def every_reason(reason):
     return mode
 
 
-def third_error(answer):
-    (ended("error") if next(COUNTER) % 3 == 0 else honest)(answer)
+def seventh_error(answer):
+    """Not the first six, which a trial asks for before its window."""
+    (ended("error") if next(COUNTER) % 7 == 6 else honest)(answer)
 
 
 def whole_without_reason(answer):

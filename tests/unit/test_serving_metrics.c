@@ -59,6 +59,59 @@ static void test_values(void **state)
     assert_null(serving_metric_name(SERVING_METRIC_COUNT));
 }
 
+/* Output of `tokens` in pieces: all of them at `span` after the first at most. */
+static struct request in_pieces(uint32_t tokens, uint32_t pieces, uint32_t first, int64_t span)
+{
+    return (struct request){.sent_ns = 5,
+                            .admitted_ns = NEVER,
+                            .first_ns = 1000,
+                            .done_ns = 1000 + span,
+                            .worst_gap_ns = span,
+                            .prompt_tokens = 7,
+                            .output_tokens = tokens,
+                            .status = REQUEST_OK,
+                            .outputs = pieces,
+                            .first_outputs = first};
+}
+
+static void expect_tpot(const struct request *r, enum value_state state, int64_t ns, int64_t most)
+{
+    const struct serving_value value = serving_value_of(r, SERVING_TPOT, INT64_MAX);
+
+    if (value.state != state || value.ns != ns || value.most_ns != most)
+        fail_msg("%u tokens in %u pieces, %u first: %lld to %lld (%d)", r->output_tokens,
+                 r->outputs, r->first_outputs, (long long)value.ns, (long long)value.most_ns,
+                 (int)value.state);
+}
+
+/* A time per token is over the tokens that came after the first piece, or is not known. */
+static void test_pieces(void **state)
+{
+    const int64_t ms = 1000000;
+    const struct {
+        struct request request;
+        enum value_state state;
+        int64_t least, most;
+    } cases[] = {
+        {in_pieces(8, 8, 1, 70 * ms), VALUE_KNOWN, 10 * ms, 0},
+        {in_pieces(8, 8, 4, 40 * ms), VALUE_KNOWN, 10 * ms, 0}, /* four were there at first */
+        {in_pieces(8, 5, 1, 40 * ms), VALUE_BETWEEN, 40 * ms / 7, 10 * ms}, /* the same, merged */
+        {in_pieces(64, 22, 1, 63 * ms), VALUE_BETWEEN, ms, 3 * ms},
+        {in_pieces(8, 7, 1, 60 * ms), VALUE_KNOWN, 10 * ms, 0}, /* the last without text */
+        {in_pieces(8, 1, 1, 0), VALUE_UNKNOWN, 0, 0},
+        {in_pieces(8, 8, 8, 0), VALUE_UNKNOWN, 0, 0},
+        {in_pieces(8, 8, 7, 5000), VALUE_UNKNOWN, 0, 0}, /* one burst that was read twice */
+        {in_pieces(8, 0, 0, 0), VALUE_UNKNOWN, 0, 0},    /* of a log without pieces */
+        {in_pieces(8, 0, 0, 70 * ms), VALUE_KNOWN, 10 * ms, 0},
+        {in_pieces(1, 1, 1, 0), VALUE_NONE, 0, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        expect_tpot(&cases[i].request, cases[i].state, cases[i].least, cases[i].most);
+    expect(&cases[6].request, SERVING_GAP, 0, VALUE_UNKNOWN);
+}
+
 static void expect_score(const struct request *r, int64_t ttft, int64_t e2e, int64_t tpot,
                          double least, double most)
 {
@@ -74,6 +127,8 @@ static void expect_score(const struct request *r, int64_t ttft, int64_t e2e, int
 
 static void test_scores(void **state)
 {
+    struct request at_once, merged;
+
     (void)state;
     expect_score(&good, 80, 0, 0, 0.5, 0.5);
     expect_score(&good, 80, 160, 0, 1, 1); /* at the limit it is met */
@@ -85,6 +140,39 @@ static void test_scores(void **state)
     expect_score(&unfinished, 80, 450, 0, 2, INFINITY);    /* certainly too late */
     expect_score(&unsent, 450, 0, 0, 2, INFINITY);
     expect_score(&single, 320, 0, 1, 0.5, 0.5); /* tpot does not apply */
+    /* What nobody saw neither keeps a limit nor misses it. */
+    at_once = in_pieces(8, 8, 8, 0);
+    expect_score(&at_once, 2000, 0, 1, 0.5, INFINITY);
+    expect_score(&at_once, 500, 0, 1, 2, INFINITY);
+    merged = in_pieces(8, 5, 1, 28000000);
+    expect_score(&merged, 0, 0, 8000000, 0.5, 0.875);
+    expect_score(&merged, 0, 0, 5000000, 0.8, 1.4);
+    expect_score(&merged, 0, 0, 2000000, 2, 3.5);
+}
+
+/* Answers of another length than asked for, and those without a time per token, are counted. */
+static void test_answers(void **state)
+{
+    struct request requests[5] = {in_pieces(1, 1, 1, 0), in_pieces(8, 8, 1, 70000000),
+                                  in_pieces(11, 11, 1, 70000000), in_pieces(8, 8, 8, 0),
+                                  in_pieces(8, 5, 1, 28000000)};
+    struct scheduled_request planned[5] = {{0, 7, 8}, {0, 7, 8}, {0, 7, 8}, {0, 7, 8}, {0, 7, 8}};
+    struct schedule schedule = {planned, 5, 500};
+    const struct serving_trial trial = {
+        .schedule = &schedule, .requests = requests, .until_ns = INT64_MAX};
+    struct serving_limits limits = {.attain = 0.9};
+    struct serving_totals total = {0};
+
+    (void)state;
+    limits.ns[SERVING_TPOT] = 10000000;
+    serving_totals_add(&trial, &limits, 0, &total);
+    assert_int_equal(total.ok, 5);
+    assert_int_equal(total.met, 4);
+    assert_int_equal(total.undecided, 1);
+    assert_true(total.shorter == 1 && total.shorter_tokens == 1 && total.shorter_asked == 8);
+    assert_true(total.longer == 1 && total.longer_tokens == 11 && total.longer_asked == 8);
+    assert_true(total.at_once == 1 && total.in_pieces == 1);
+    assert_true(total.in_pieces_least_ns == 4e6 && total.in_pieces_most_ns == 7e6);
 }
 
 static struct serving_trial trial_of(struct schedule *s, const struct request *requests,
@@ -178,8 +266,10 @@ static void test_audit(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_scores),
-                                       cmocka_unit_test(test_totals), cmocka_unit_test(test_audit)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values), cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_scores), cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_totals), cmocka_unit_test(test_audit)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

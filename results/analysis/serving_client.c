@@ -1,0 +1,88 @@
+#include "results/analysis/serving_client.h"
+
+#include <string.h>
+
+#include <jansson.h>
+#include <sqlite3.h>
+
+#define FACTS                                                                                      \
+    "SELECT e.facts -> '$.endpoint.stats' FROM trial_end e WHERE e.trial = ?1 AND json_type("      \
+    "e.facts, '$.endpoint.stats') = 'object'"
+#define BUSY 0.7 /* of a processor: requests then wait for the client now and then */
+
+/* What is counted in requests, of which none are as a rule. */
+static const struct {
+    const char *key;
+    enum finding_code code;
+} counted[] = {
+    {"held", FINDING_REQUESTS_HELD},
+    {"retried", FINDING_REQUESTS_AGAIN},
+    {"without_usage", FINDING_TOKENS_BY_EVENTS},
+    {"usage_below_events", FINDING_USAGE_BELOW_EVENTS},
+    {"usage_above_events", FINDING_USAGE_ABOVE_EVENTS},
+    {"without_end", FINDING_ANSWERS_WITHOUT_END},
+};
+
+bool serving_client_has(const char *code)
+{
+    for (size_t i = 0; i < sizeof(counted) / sizeof(*counted); i++)
+        if (!strcmp(code, finding_kinds[counted[i].code].code))
+            return true;
+    return !strcmp(code, finding_kinds[FINDING_REQUESTS_ENDED].code) ||
+           !strcmp(code, finding_kinds[FINDING_CLIENT_BUSY].code);
+}
+
+/* 0 for what is no number. */
+static double number_of(const json_t *stats, const char *key)
+{
+    return json_number_value(json_object_get(stats, key));
+}
+
+static void add_stats(const json_t *stats, int64_t number, uint64_t requests,
+                      struct finding_list *findings)
+{
+    const double share = number_of(stats, "cpu_ns") / number_of(stats, "wall_ns");
+    json_t *reason;
+    size_t i;
+
+    json_array_foreach(json_object_get(stats, "reasons"), i, reason)
+    {
+        const char *words = json_string_value(json_object_get(reason, "reason"));
+        const double count = number_of(reason, "count");
+
+        if (words && count > 0)
+            finding_add(findings, FINDING_REQUESTS_ENDED, number, words, &count);
+    }
+    for (i = 0; i < sizeof(counted) / sizeof(*counted); i++) {
+        const double some = number_of(stats, counted[i].key);
+
+        if (some > 0)
+            finding_add(findings, counted[i].code, number, NULL,
+                        (double[]){some, some / (double)requests});
+    }
+    if (share > BUSY)
+        finding_add(findings, FINDING_CLIENT_BUSY, number, NULL, &share);
+}
+
+enum status serving_client_add(struct store *store, int64_t trial, int64_t number,
+                               uint64_t requests, struct finding_list *findings, struct error *err)
+{
+    sqlite3_stmt *row = NULL;
+    enum status status = STATUS_OK;
+    int rc = store_prepare(store, FACTS, &row);
+
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_int64(row, 1, trial);
+    if (rc == SQLITE_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
+        json_t *stats = json_loads((const char *)sqlite3_column_text(row, 0), 0, NULL);
+
+        add_stats(stats, number, requests, findings);
+        json_decref(stats);
+        rc = SQLITE_DONE;
+    }
+    if (rc != SQLITE_DONE)
+        status = error_set(err, STATUS_IO, "%s: reading a trial's facts: %s", store_path(store),
+                           sqlite3_errmsg(store_connection(store)));
+    store_release(row);
+    return status;
+}
