@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/core/member.h"
+#include "reports/serving_table.h"
 #include "reports/view_json.h"
 
 const struct metric_value *view_metric(const struct view_cell *cell, enum metric_id id)
@@ -202,7 +203,7 @@ bool view_closing_words(const struct view *view, struct text *ret)
         if (cell->evidence || cell->imported.present)
             continue;
         ++looks;
-        served += cell->estimate && cell->estimate->serving;
+        served += serving_is_cell(cell, NULL);
         precise += value && (value->grade == METRIC_GRADE_A || value->grade == METRIC_GRADE_B);
         rough += value && value->grade == METRIC_GRADE_C;
         indicative += value && value->grade == METRIC_GRADE_D;
@@ -225,7 +226,9 @@ bool view_closing_words(const struct view *view, struct text *ret)
         ". Good for choosing what to measure and for comparing with another first "
         "look on this machine; never evidence. Next: `assay run --protocol %s` on an "
         "idle machine (`assay doctor` names what disturbs it).",
-        served == looks ? "serving" : "standard");
+        served == looks ? "serving"
+        : served > 0    ? "standard`, of servers `--protocol serving"
+                        : "standard");
     return true;
 }
 
