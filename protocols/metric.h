@@ -46,7 +46,7 @@ enum metric_better { METRIC_LOWER, METRIC_HIGHER, METRIC_NEITHER };
     X(TTFT_P99, "ttft_p99", "first output p99", TIME, "ns", LOWER, 0,                              \
       "first_output_p99_seconds", "99th percentile of the same")                                   \
     X(TPOT_P50, "tpot_p50", "per output p50", TIME, "ns", LOWER, 0,                                \
-      "per_output_p50_seconds", "median of (last - first output) / (outputs - 1) of a request")    \
+      "per_output_p50_seconds", "median of (last - first output) / (outputs after the first)")       \
     X(TPOT_P99, "tpot_p99", "per output p99", TIME, "ns", LOWER, 0,                                \
       "per_output_p99_seconds", "99th percentile of the same")                                     \
     X(E2E_P50, "e2e_p50", "latency p50", TIME, "ns", LOWER, 0,                                     \

@@ -113,27 +113,37 @@ bool serving_is_first(const struct view *view, size_t index)
     return serving_is_cell(&view->cells[index], NULL);
 }
 
-/* "0 to 100 %" of the requests inside the limits, where that of some is not known; "": of none. */
-static void write_undecided(const struct view_cell *cell, char ret[NUMBER_SIZE])
+static double count_of(const json_t *totals, const char *key)
+{
+    return json_number_value(json_object_get(totals, key));
+}
+
+/*
+ * "0-100 %" of the requests inside the limits, or "0-40" a second, where of some it is not known
+ * whether they are; "" for another column, and where it is known of all.
+ */
+static void write_undecided(const struct view_cell *cell, enum metric_id id, char ret[NUMBER_SIZE])
 {
     const json_t *result = cell->estimate ? cell->estimate->serving : NULL;
-    const json_t *slo = json_object_get(result, "slo");
+    const json_t *slo = json_object_get(result, "slo"), *totals = json_object_get(result, "totals");
+    const double met = count_of(totals, "met"), undecided = count_of(totals, "undecided");
+    const double seconds = count_of(totals, "span_ns") / 1e9;
 
     ret[0] = '\0';
-    if (json_integer_value(json_object_get(json_object_get(result, "totals"), "undecided")) > 0 &&
-        json_is_number(json_object_get(slo, "least")))
-        snprintf(ret, NUMBER_SIZE, "%.0f-%.0f %%",
-                 100 * json_number_value(json_object_get(slo, "least")),
-                 100 * json_number_value(json_object_get(slo, "most")));
+    if (undecided <= 0 || !json_is_number(json_object_get(slo, "least")))
+        return;
+    if (id == METRIC_ATTAINMENT)
+        snprintf(ret, NUMBER_SIZE, "%.0f-%.0f %%", 100 * count_of(slo, "least"),
+                 100 * count_of(slo, "most"));
+    else if (id == METRIC_GOODPUT)
+        snprintf(ret, NUMBER_SIZE, "%.3g-%.3g", met / seconds, (met + undecided) / seconds);
 }
 
 static const char *field(const struct view_cell *cell, size_t column, struct view_figure *figure)
 {
-    if (shown[column].metric == METRIC_ATTAINMENT) {
-        write_undecided(cell, figure->number);
-        if (figure->number[0])
-            return figure->number;
-    }
+    write_undecided(cell, shown[column].metric, figure->number);
+    if (figure->number[0])
+        return figure->number;
     if (!view_figure_of(shown[column].metric, view_metric(cell, shown[column].metric), figure))
         return "-";
     return shown[column].metric == METRIC_GOODPUT ? figure->number : figure->value;

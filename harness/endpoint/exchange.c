@@ -74,7 +74,9 @@ static bool on_event(void *context, const char *data, size_t length)
     if (event.is_error)
         return refuse(exchange, "an error in the stream", event.error, strlen(event.error));
     if (!take_usage(exchange, &event))
-        return refuse(exchange, "a usage whose counts are no whole numbers", data, length);
+        return refuse(exchange,
+                      "a usage whose counts are no whole numbers; `usage: false` leaves it out",
+                      data, length);
     take_finish(exchange, &event);
     exchange->is_ended = event.is_end;
     if (event.has_content)

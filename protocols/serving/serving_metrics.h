@@ -23,7 +23,7 @@
 #include "harness/core/status.h"
 #include "protocols/serving/request.h"
 
-#define SERVING_SPAN_LEAST_NS 100000
+#define SERVING_SPAN_LEAST_NS 500000
 
 #define SERVING_METRIC_MAP(X)                                                                      \
     X(LAG, "lag")                                                                                  \

@@ -244,7 +244,8 @@ class EndpointTest(unittest.TestCase):
                     self.assertEqual(run.stats["prompt_told"], 0)
         for mode in ("text_usage", "fraction_usage", "negative_usage"):
             with self.subTest(mode):
-                self.assert_all(self.measure(mode), "failed", "a usage whose counts are no whole numbers")
+                self.assert_all(self.measure(mode), "failed",
+                                "a usage whose counts are no whole numbers; `usage: false` leaves it out")
 
     def test_ends(self):
         """What an end says counts, and not that there is one."""

@@ -227,7 +227,7 @@ class Endpoint(CliTest):
                 self.assertEqual((slo["verdict"], slo["least"], slo["most"]), ("inconclusive", 0, 1))
                 self.assertEqual(findings["output_at_once"]["share"], 1)
                 self.assertEqual(findings["limits_undecided"], {"demanded": 0.9, "least": 0, "undecided": 1})
-                self.assertRegex(call.out, r"100/s +0-100 % ")
+                self.assertRegex(call.out, r"100/s +0-100 % +0-1?[0-9]+ ")
                 self.assert_verified()
 
     def test_a_first_piece_of_several_tokens_is_no_time_per_token(self):

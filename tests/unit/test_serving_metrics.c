@@ -100,8 +100,8 @@ static void test_pieces(void **state)
         {in_pieces(8, 7, 1, 60 * ms), VALUE_KNOWN, 10 * ms, 0}, /* the last without text */
         {in_pieces(8, 1, 1, 0), VALUE_UNKNOWN, 0, 0},
         {in_pieces(8, 8, 8, 0), VALUE_UNKNOWN, 0, 0},
-        {in_pieces(8, 8, 7, 5000), VALUE_UNKNOWN, 0, 0}, /* one burst that was read twice */
-        {in_pieces(8, 0, 0, 0), VALUE_UNKNOWN, 0, 0},    /* of a log without pieces */
+        {in_pieces(8, 8, 7, 400000), VALUE_UNKNOWN, 0, 0}, /* one burst that was read twice */
+        {in_pieces(8, 0, 0, 0), VALUE_UNKNOWN, 0, 0},      /* of a log without pieces */
         {in_pieces(8, 0, 0, 70 * ms), VALUE_KNOWN, 10 * ms, 0},
         {in_pieces(1, 1, 1, 0), VALUE_NONE, 0, 0},
     };
