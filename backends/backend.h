@@ -345,6 +345,14 @@ void device_info_finish(struct device_info *info);
 void module_artifact_finish(struct module_artifact *artifact);
 const char *device_type_name(enum device_type type);
 
+/*
+ * UNSUPPORTED, with the driver's answer, where the device cannot compute in what this precision is
+ * stored in: fp64 on a device without it. Shorter types are only stored, in every dialect, and
+ * widened to f32.
+ */
+enum status device_check_precision(const struct device *device, enum precision precision,
+                                   struct error *err);
+
 /* INVALID: 0 bytes. DEVICE_MEMORY: too large, or nothing left. */
 enum status device_buffer_alloc(struct device *device, uint64_t bytes, enum buffer_flags flags,
                                 struct buffer **ret, struct error *err);

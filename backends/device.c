@@ -4,6 +4,20 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum status device_check_precision(const struct device *device, enum precision precision,
+                                   struct error *err)
+{
+    const struct reading *fp64 = reading_find(&device->info.readings, "device.fp64");
+
+    if (precision != PRECISION_FP64 || fp64 == NULL ||
+        (fp64->text != NULL && strcmp(fp64->text, "none") != 0))
+        return STATUS_OK;
+    return error_set(err, STATUS_UNSUPPORTED,
+                     "%s has no fp64 (%s): choose another device or another --precision",
+                     device->info.name,
+                     fp64->reason != NULL ? fp64->reason : "the driver lists none of its features");
+}
+
 enum status device_buffer_alloc(struct device *device, uint64_t bytes, enum buffer_flags flags,
                                 struct buffer **ret, struct error *err)
 {

@@ -118,9 +118,12 @@ enum status workload_instance_create(const struct workload_case *work, struct de
                                      struct workload_instance **ret, struct error *err)
 {
     const struct workload_kind *kind = work->workload->kind;
-    struct workload_instance *instance = calloc(1, kind->instance_size);
-    enum status status;
+    struct workload_instance *instance;
+    enum status status = device_check_precision(device, work->precision, err);
 
+    if (status != STATUS_OK)
+        return status;
+    instance = calloc(1, kind->instance_size);
     if (instance == NULL)
         return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", kind->name);
     instance->kind = kind;

@@ -209,8 +209,8 @@ struct workload_instance {
 };
 
 /*
- * An instance of a case of its workload's kind, prepared. NO_MEMORY, or what the kind says, with
- * nothing to release.
+ * An instance of a case of its workload's kind, prepared. UNSUPPORTED: the device lacks its
+ * precision; NO_MEMORY, or what the kind says. With nothing to release.
  */
 enum status workload_instance_create(const struct workload_case *work, struct device *device,
                                      struct workload_instance **ret, struct error *err);

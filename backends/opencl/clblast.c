@@ -361,14 +361,12 @@ enum status opencl_gemm_create(struct device *device, const struct operation_des
                                struct operation **ret, struct error *err)
 {
     static const struct operation_ops ops = {.destroy = destroy, .run = run, .describe = describe};
-    const struct reading *fp64 = reading_find(&device->info.readings, "device.fp64");
     const struct gemm_shape *shape = &desc->gemm;
     struct opencl_gemm *gemm;
     enum status status = check_shape(shape, err);
 
-    if (status == STATUS_OK && is_double(shape) &&
-        (fp64 == NULL || fp64->text == NULL || strcmp(fp64->text, "none") == 0))
-        status = error_set(err, STATUS_UNSUPPORTED, "%s has no fp64", device->info.name);
+    if (status == STATUS_OK)
+        status = device_check_precision(device, shape->precision, err);
     if (status != STATUS_OK)
         return status;
     gemm = operation_new(sizeof(*gemm), device, desc, &ops, err);

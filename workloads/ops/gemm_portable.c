@@ -9,8 +9,7 @@
 #define HAS_BIAS 8u /* kernels/gemm.h */
 #define HAS_D 16u
 #define FEW_ROWS 4
-#define FEW_SUMS 8192                   /* kernels/gemm_few.h */
-#define NO_F64 "this device has no f64" /* its #error */
+#define FEW_SUMS 8192 /* kernels/gemm_few.h */
 
 static uint64_t ceil_div(uint64_t a, uint64_t b)
 {
@@ -40,26 +39,6 @@ static const char *type_word(enum dtype type)
     default:
         return NULL;
     }
-}
-
-/* Absent where the text says so; another failure leaves it unknown. */
-static void ask_for_f64(struct device *device, struct operation_info *ret)
-{
-    const struct module_source source = {
-        .file = "f64",
-        .text = "#ifndef HAVE_F64\n#error " NO_F64 "\n#endif\n"
-                "KERNEL(has_f64, GLOBAL f64 *x) { x[0] = D_FMA(x[1], x[2], x[3]); }\n",
-        .lanes = 1};
-    struct module *module = NULL;
-    struct error err = ERROR_INIT;
-
-    if (device_module_load(device, &source, &module, &err) == STATUS_OK) {
-        device_module_unload(device, module);
-        return;
-    }
-    ret->support = strstr(err.message, NO_F64) ? SUPPORT_ABSENT : SUPPORT_UNKNOWN;
-    snprintf(ret->method, sizeof(ret->method), "%.*s", (int)sizeof(ret->method) - 1,
-             ret->support == SUPPORT_ABSENT ? NO_F64 : err.message);
 }
 
 void gemm_portable_support(struct device *device, enum precision precision,
@@ -100,8 +79,10 @@ void gemm_portable_support(struct device *device, enum precision precision,
     *ret = (struct operation_info){
         .library = "assay", .version = "as assay itself", .support = support};
     snprintf(ret->method, sizeof(ret->method), "%s", method);
-    if (device && precision == PRECISION_FP64)
-        ask_for_f64(device, ret);
+    if (device && device_check_precision(device, precision, NULL) != STATUS_OK) {
+        ret->support = SUPPORT_ABSENT;
+        snprintf(ret->method, sizeof(ret->method), "this device has no f64");
+    }
 }
 
 enum status gemm_compile_texts(struct device *device, const struct ops_tile *tile,
@@ -127,7 +108,6 @@ enum status gemm_compile_texts(struct device *device, const struct ops_tile *til
                                    .lanes = tile->lanes,
                                    .defines = defines,
                                    .define_count = sizeof(defines) / sizeof(defines[0])};
-    struct error mine = ERROR_INIT;
     char *text = NULL;
     enum status status = kernel_text_join(files, file_count, &text, err);
 
@@ -136,13 +116,8 @@ enum status gemm_compile_texts(struct device *device, const struct ops_tile *til
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         snprintf(values[i], sizeof(values[i]), "%u", numbers[i]);
     source.text = text;
-    status = device_module_load(device, &source, ret, &mine);
+    status = device_module_load(device, &source, ret, err);
     free(text);
-    if (status == STATUS_COMPILE && strstr(mine.message, NO_F64))
-        return error_set(err, STATUS_UNSUPPORTED, "%s has no f64, so no GEMM in fp64",
-                         device->info.name);
-    if (status != STATUS_OK && err)
-        *err = mine;
     return status;
 }
 

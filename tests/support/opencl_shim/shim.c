@@ -33,7 +33,7 @@ static int calls[FUNCTION_COUNT];
 static int live;
 static int fail_function = -1, fail_n, fail_code;
 static unsigned pretended, vendor;
-static bool twice;
+static bool twice, lacks_f64;
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -94,6 +94,7 @@ __attribute__((constructor)) static void load(void)
     OPENCL_OPTIONAL_MAP(FIND)
 #undef FIND
     twice = getenv("ASSAY_SHIM_PLATFORMS_TWICE") != NULL;
+    lacks_f64 = getenv("ASSAY_SHIM_LACKS_F64") != NULL;
     if (fail != NULL && sscanf(fail, "%63[^@]@%d:%d", function, &n, &code) == 3)
         assay_shim_fail(function, n, code);
 }
@@ -129,6 +130,8 @@ static int fails(enum function function)
 
 /* A call that makes an object. */
 #define CREATE(type, name, parameters, arguments)                                                  \
+    CREATE_BY(real.name, type, name, parameters, arguments)
+#define CREATE_BY(make, type, name, parameters, arguments)                                         \
     EXPORT struct type *name parameters;                                                           \
     struct type *name parameters                                                                   \
     {                                                                                              \
@@ -138,7 +141,7 @@ static int fails(enum function function)
             *code = fail_code;                                                                     \
             return NULL;                                                                           \
         }                                                                                          \
-        object = real.name arguments;                                                              \
+        object = make arguments;                                                                   \
         live += object != NULL;                                                                    \
         return object;                                                                             \
     }
@@ -234,9 +237,26 @@ static bool pretend(uint32_t what, size_t size, void *value, size_t *size_ret)
     return false;
 }
 
+/* Without cl_khr_fp64 among the extensions, whose names are kept apart by blanks. */
+static int32_t extensions_without_f64(struct _cl_device_id *device, size_t size, void *value,
+                                      size_t *size_ret)
+{
+    static const char name[] = "cl_khr_fp64";
+    const int32_t code = real.clGetDeviceInfo(device, OCL_DEVICE_EXTENSIONS, size, value, size_ret);
+    char *found = code == OCL_SUCCESS && value != NULL ? strstr(value, name) : NULL;
+
+    if (found != NULL)
+        memset(found, ' ', sizeof(name) - 1);
+    return code;
+}
+
 static int32_t device_info(struct _cl_device_id *device, uint32_t what, size_t size, void *value,
                            size_t *size_ret)
 {
+    if (lacks_f64 && what == OCL_DEVICE_EXTENSIONS)
+        return extensions_without_f64(device, size, value, size_ret);
+    if (lacks_f64 && what == OCL_DEVICE_DOUBLE_FP_CONFIG)
+        return OCL_INVALID_VALUE;
     return pretend(what, size, value, size_ret)
                ? OCL_SUCCESS
                : real.clGetDeviceInfo(device, what, size, value, size_ret);
@@ -269,10 +289,22 @@ CALL(clEnqueueWriteBuffer,
       size_t size, const void *source, uint32_t waits, struct _cl_event *const *wait,
       struct _cl_event **event),
      (queue, mem, blocking, offset, size, source, waits, wait, event))
-CREATE(_cl_program, clCreateProgramWithSource,
-       (struct _cl_context * context, uint32_t count, const char **strings, const size_t *lengths,
-        int32_t *code),
-       (context, count, strings, lengths, code))
+/* Before the text, as a compiler for a device without it would have it. */
+static struct _cl_program *program(struct _cl_context *context, uint32_t count,
+                                   const char **strings, const size_t *lengths, int32_t *code)
+{
+    const char *both[2] = {"#undef cl_khr_fp64\n", strings[0]};
+    const size_t sizes[2] = {strlen(both[0]), lengths[0]};
+
+    return lacks_f64 && count == 1
+               ? real.clCreateProgramWithSource(context, 2, both, sizes, code)
+               : real.clCreateProgramWithSource(context, count, strings, lengths, code);
+}
+
+CREATE_BY(program, _cl_program, clCreateProgramWithSource,
+          (struct _cl_context * context, uint32_t count, const char **strings,
+           const size_t *lengths, int32_t *code),
+          (context, count, strings, lengths, code))
 CALL(clBuildProgram,
      (struct _cl_program * program, uint32_t count, struct _cl_device_id *const *devices,
       const char *options, void (*notify)(struct _cl_program *, void *), void *data),

@@ -4,6 +4,7 @@
  *     ASSAY_SHIM_FAIL=FUNCTION@N:CODE   the N-th call (from 1) of FUNCTION gives CODE
  *     ASSAY_SHIM_REAL=PATH              the library that calls are passed to (libOpenCL.so.1)
  *     ASSAY_SHIM_PLATFORMS_TWICE=1      the platforms are listed a second time after the last one
+ *     ASSAY_SHIM_LACKS_F64=1            devices and their compiler have no fp64
  * A failing call does not reach the real library, except a release, so that nothing leaks there.
  * CODE 0 is false: success, without a result. CODE 1 in a query: the reported size is absurd.
  */
