@@ -266,7 +266,7 @@ static enum status run(const struct cpu_compiler *compiler, const char *const *w
     const int64_t timeout_ns = compile_timeout_ns();
     struct process process = {0};
     struct process_exit exit = {0};
-    char human[TEXT_HUMAN_SIZE], *log;
+    char human[TEXT_HUMAN_SIZE], by[PROCESS_SIGNAL_SIZE], *log;
     enum status status = STATUS_OK;
     int fd = -1;
 
@@ -304,8 +304,9 @@ static enum status run(const struct cpu_compiler *compiler, const char *const *w
         status = error_set(err, STATUS_COMPILE, "the compiler %s cannot be waited for",
                            compiler->command);
     else if (!exit.exited)
-        status = error_set(err, STATUS_COMPILE, "the compiler %s crashed (signal %d)%s%s",
-                           compiler->command, exit.signal, log[0] != '\0' ? ":\n" : "", log);
+        status =
+            error_set(err, STATUS_COMPILE, "the compiler %s was ended by %s%s%s", compiler->command,
+                      process_signal_text(&exit, by), log[0] != '\0' ? ":\n" : "", log);
     else if (exit.code != 0)
         status = error_set(err, STATUS_COMPILE, "%s",
                            log[0] != '\0' ? log : "(the compiler gives no message)");

@@ -1,14 +1,12 @@
-#include <fcntl.h>
 #include <locale.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "harness/cli/command.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/manual.h"
 #include "harness/cli/output.h"
+#include "harness/core/inherited.h"
 #include "harness/core/log.h"
 #include "harness/core/text.h"
 #include "harness/core/version.h"
@@ -66,21 +64,12 @@ static int run(const char *name, int argc, char **argv)
     return envelope_end(command ? command_main(command, argc, argv) : explain_unknown(name));
 }
 
-/*
- * Where one of them is closed, the next file or pipe would get its number, and what is meant for
- * the user's eyes would go there. They are replaced by descriptors that refuse as closed ones do.
- */
-static void fill_standard_descriptors(void)
-{
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 &&
-            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
-            return;
-}
-
 int main(int argc, char **argv)
 {
-    fill_standard_descriptors();
+    struct error err = ERROR_INIT;
+
+    if (inherited_reset(&err) != STATUS_OK)
+        return command_fail(&err);
     tool_has_commands();
 
     /*
@@ -89,9 +78,6 @@ int main(int argc, char **argv)
      */
     if (!setlocale(LC_CTYPE, "C.UTF-8"))
         setlocale(LC_CTYPE, "");
-    /* A worker that died and a reader that closed are detected when writing to them. */
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* writing beyond a limit fails with its reason instead */
     if (argc < 2) {
         print(manual_append_overview);
         return ASSAY_EXIT_USAGE;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -111,6 +112,16 @@ void process_signal(const struct process *process, int signal)
 {
     if (process->pid > 0)
         kill(-process->pid, signal);
+}
+
+const char *process_signal_text(const struct process_exit *end, char ret[PROCESS_SIGNAL_SIZE])
+{
+    if (end->signal > 0)
+        snprintf(ret, PROCESS_SIGNAL_SIZE, "signal %d (%s)", end->signal, strsignal(end->signal));
+    else
+        snprintf(ret, PROCESS_SIGNAL_SIZE,
+                 "what is not known: SIGCHLD is ignored, or its end was taken by other code");
+    return ret;
 }
 
 /* Before the leader is reaped, so that the group's number cannot have been reused. */
@@ -271,6 +282,7 @@ enum status process_call(const struct process_call *call, char **ret, size_t *re
     const char *name = call->name ? call->name : call->argv[0];
     struct process_exit exit = {0};
     struct process process = {0};
+    char by[PROCESS_SIGNAL_SIZE];
     enum status status;
     struct text output;
     int fd = -1;
@@ -290,8 +302,8 @@ enum status process_call(const struct process_call *call, char **ret, size_t *re
     if (status != STATUS_OK)
         return status;
     if (!ret_exit->exited)
-        return error_set(err, STATUS_CRASHED, "%s ended by signal %d (%s)", name, ret_exit->signal,
-                         strsignal(ret_exit->signal));
+        return error_set(err, STATUS_CRASHED, "%s ended by %s", name,
+                         process_signal_text(ret_exit, by));
     return *ret ? STATUS_OK
                 : error_set(err, STATUS_NO_MEMORY, "%s: out of memory for its output", name);
 }

@@ -41,11 +41,19 @@ struct process {
 struct process_exit {
     bool exited;
     int code;   /* when exited */
-    int signal; /* when not */
+    int signal; /* when not; 0: not known, see process_signal_text */
     bool core_dumped;
     int64_t max_rss_bytes; /* at least what this process had at the fork, which Linux counts */
     int64_t user_ns, system_ns;
 };
+
+#define PROCESS_SIGNAL_SIZE 96
+
+/*
+ * What ended a child, for "ended by": "signal 9 (Killed)". Says so where `end` has no signal, since
+ * this process ignores SIGCHLD, or another part of it waits for all children.
+ */
+const char *process_signal_text(const struct process_exit *end, char ret[PROCESS_SIGNAL_SIZE]);
 
 /* Starts the child; an exec failure in the child is reported here, with its reason. */
 enum status process_spawn(const struct process_options *options, struct process *ret,

@@ -174,6 +174,17 @@ static enum status read_failure(int fd, const struct process_options *options, s
                            options->root ? " " : "", options->root ? options->root : "");
 }
 
+static enum status explain_fork(const struct process_options *options, int reason,
+                                struct error *err)
+{
+    if (reason == EAGAIN)
+        return error_set(err, STATUS_IO,
+                         "cannot start %s: no further process is allowed: raise the limit "
+                         "(ulimit -u, or the container's pids.max), then do it again",
+                         options->argv[0]);
+    return error_set_errno(err, reason, "cannot start %s: fork", options->argv[0]);
+}
+
 const char *const process_plain[] = {"LC_ALL=C", NULL};
 
 /* The settings, and the environment without what they set; the array is heap. */
@@ -230,8 +241,7 @@ enum status process_spawn(const struct process_options *options, struct process 
         run_child(options, environment, parent, null_fd, error_pipe[1]);
     if (pid > 0)
         setpgid(pid, pid); /* here too: the group must exist whichever process runs first */
-    status = pid < 0 ? error_set_errno(err, errno, "cannot start %s: fork", options->argv[0])
-                     : STATUS_OK;
+    status = pid < 0 ? explain_fork(options, errno, err) : STATUS_OK;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     free(environment);
     close(null_fd);

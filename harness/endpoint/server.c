@@ -124,7 +124,7 @@ static enum status fail(const struct endpoint_server *server, enum status code, 
 enum status endpoint_server_check(struct endpoint_server *server, struct error *err)
 {
     struct process_exit end;
-    char what[96];
+    char by[PROCESS_SIGNAL_SIZE], what[64 + PROCESS_SIGNAL_SIZE];
 
     if (!process_has_ended(&server->process)) {
         words_forget(server->words_fd);
@@ -134,8 +134,7 @@ enum status endpoint_server_check(struct endpoint_server *server, struct error *
     if (end.exited)
         snprintf(what, sizeof(what), "the server ended with exit status %d", end.code);
     else
-        snprintf(what, sizeof(what), "the server was ended by signal %d (%s)", end.signal,
-                 strsignal(end.signal));
+        snprintf(what, sizeof(what), "the server was ended by %s", process_signal_text(&end, by));
     return fail(server, STATUS_CRASHED, what, err);
 }
 

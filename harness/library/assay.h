@@ -39,6 +39,7 @@ extern "C" {
 #include "harness/core/clock.h"
 #include "harness/core/digest.h"
 #include "harness/core/file.h"
+#include "harness/core/inherited.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
 #include "harness/core/number.h"

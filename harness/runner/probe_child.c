@@ -115,6 +115,7 @@ static json_t *read_lines(const char *output, json_t **ret_step)
 static enum status explain(enum status status, const struct process_exit *end, const json_t *step,
                            int words_fd, struct error *err)
 {
+    char by[PROCESS_SIGNAL_SIZE];
     struct text text;
 
     text_init(&text);
@@ -122,8 +123,7 @@ static enum status explain(enum status status, const struct process_exit *end, c
         text_append_format(&text, "it did not answer in %.3g s (ASSAY_PROBE_TIMEOUT)",
                            (double)timeout_ns() / 1e9);
     else if (status == STATUS_CRASHED)
-        text_append_format(&text, "it ended by signal %d (%s)", end->signal,
-                           strsignal(end->signal));
+        text_append_format(&text, "it ended by %s", process_signal_text(end, by));
     else
         text_append_format(&text, "it ended with status %d%s", end->code,
                            end->code == 0 ? " and gave no answer" : "");

@@ -290,6 +290,7 @@ static void take_rows(struct telemetry_log *log, const int64_t *values, size_t l
 static void explain_end(struct telemetry_log *log, const struct process_exit *end, bool ended,
                         int error_fd)
 {
+    char by[PROCESS_SIGNAL_SIZE];
     struct text text;
 
     log->cpu_ns = end->user_ns + end->system_ns;
@@ -300,9 +301,9 @@ static void explain_end(struct telemetry_log *log, const struct process_exit *en
         text_append(&text, "the telemetry process did not end when asked (a vendor library hangs?) "
                            "and was killed; what it had sampled is kept");
     else if (!end->exited)
-        text_append_format(
-            &text, "the telemetry process was ended by signal %d (%s); what it had sampled is kept",
-            end->signal, strsignal(end->signal));
+        text_append_format(&text,
+                           "the telemetry process was ended by %s; what it had sampled is kept",
+                           process_signal_text(end, by));
     else
         text_append_format(&text, "the telemetry process exited with status %d", end->code);
     words_append(error_fd, &text);

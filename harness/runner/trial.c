@@ -477,6 +477,7 @@ static void explain_exit(struct watch *watch)
 {
     const struct process_exit *end = &watch->exit;
     const char *when = watch->ended ? " after it had sent its results" : "";
+    char by[PROCESS_SIGNAL_SIZE];
 
     if (end->exited) {
         fail(watch, STATUS_CRASHED, "the worker exited with status %d and without a word",
@@ -486,8 +487,8 @@ static void explain_exit(struct watch *watch)
         fail(watch, STATUS_NO_MEMORY,
              "the kernel killed the worker for memory: use a smaller size or raise the limit");
     } else {
-        fail(watch, STATUS_CRASHED, "the worker was ended by signal %d (%s)%s%s", end->signal,
-             strsignal(end->signal), when, end->core_dumped ? ", core dumped" : "");
+        fail(watch, STATUS_CRASHED, "the worker was ended by %s%s%s", process_signal_text(end, by),
+             when, end->core_dumped ? ", core dumped" : "");
     }
 }
 

@@ -28,6 +28,7 @@ assay_add_test(NAME test_core_crash_context SOURCES unit/test_core_crash_context
 target_compile_definitions(test_core_crash_context PRIVATE DYNLIB_GOOD="$<TARGET_FILE:dynlib_good>")
 add_dependencies(test_core_crash_context dynlib_good)
 
+assay_add_test(NAME test_core_inherited SOURCES unit/test_core_inherited.c LABELS unit)
 assay_add_test(NAME test_core_process SOURCES unit/test_core_process.c LABELS unit)
 # Again without pidfd_open(2) and close_range(2).
 assay_add_test(NAME test_core_process_old_kernel SOURCES unit/test_core_process.c

@@ -141,7 +141,7 @@ static void test_compilers_that_fail(void **state)
     write_compiler("echo no such luck >&2; exit 3");
     expect_refused("no such luck");
     write_compiler("kill -SEGV $$");
-    expect_refused("crashed (signal 11)");
+    expect_refused("was ended by signal 11 (Segmentation fault)");
     write_compiler("exit 0");
     expect_refused("wrote nothing");
     write_compiler("while [ \"$1\" != -o ]; do shift; done; echo nonsense >\"$2\"");

@@ -321,6 +321,20 @@ static void test_capture(void **state)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
+/* How it ended is told to nobody then, and said so. */
+static void test_children_are_ignored(void **state)
+{
+    char *argv[] = {ARG("true"), NULL}, *output = NULL;
+    struct error err = ERROR_INIT;
+
+    (void)state;
+    signal(SIGCHLD, SIG_IGN);
+    assert_int_equal(process_capture(argv, INT64_MAX, 10, &output, NULL, &err), STATUS_CRASHED);
+    signal(SIGCHLD, SIG_DFL);
+    assert_null(output);
+    assert_non_null(strstr(err.message, "true ended by what is not known: SIGCHLD is ignored"));
+}
+
 /* What a program wrote before it crashed is kept, both streams separately. */
 static void test_call(void **state)
 {
@@ -481,6 +495,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_signals_are_reset),
         cmocka_unit_test(test_dies_with_parent),
         cmocka_unit_test(test_capture),
+        cmocka_unit_test(test_children_are_ignored),
         cmocka_unit_test(test_call),
         cmocka_unit_test(test_no_leak),
     };
