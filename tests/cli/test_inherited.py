@@ -70,13 +70,13 @@ REFUSED = {
 ENVIRONMENTS = {
     "no home": {"HOME": None},
     "an empty home": {"HOME": ""},
-    "a home that is not there": {"HOME": "/nowhere/at/all"},
+    "a home that is not there": {"HOME": "/dev/null/nowhere"},
     "no path": {"PATH": None},
     "an empty path": {"PATH": ""},
-    "no folder for temporary files": {"TMPDIR": "/nowhere/at/all"},
+    "no folder for temporary files": {"TMPDIR": "/dev/null/nowhere"},
     "a locale with commas": {"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8"},
     "a locale that is not there": {"LC_ALL": "xx_YY.nothing"},
-    "an odd time zone": {"TZ": ":/nowhere"},
+    "an odd time zone": {"TZ": ":/dev/null/nowhere"},
     "a zone far from here": {"TZ": "XXX-25:59:59"},
     "nothing": None,
 }
