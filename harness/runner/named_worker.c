@@ -274,6 +274,29 @@ enum status named_worker_from_json(const json_t *json, struct named_worker **ret
     return STATUS_OK;
 }
 
+/*
+ * ONNX Runtime's wheel of 1.32 (not yet that of 1.24) writes a device's id and a queue of events
+ * below ~/.cache and sends it from a thread of its own, unless the first says 1. The second is what several
+ * frameworks have agreed on; Hugging Face's hub asks its server for newer files unless it is told
+ * not to.
+ */
+const char *const named_worker_quiet[] = {"ORT_DISABLE_TELEMETRY=1", "DO_NOT_TRACK=1",
+                                          "HF_HUB_OFFLINE=1", NULL};
+
+static void add_quiet(struct reading_list *list)
+{
+    struct text text;
+
+    text_init(&text);
+    for (size_t i = 0; named_worker_quiet[i]; i++)
+        text_append_format(&text, "%s%s", i > 0 ? " " : "", named_worker_quiet[i]);
+    if (text_ok(&text))
+        reading_add_text(list, "worker.quiet", text.data, "environment where it has none of them");
+    else
+        list->failed = true;
+    text_finish(&text);
+}
+
 void named_worker_add_readings(const struct named_worker *worker, struct reading_list *list)
 {
     static const char how[] = "worker.yaml";
@@ -289,6 +312,7 @@ void named_worker_add_readings(const struct named_worker *worker, struct reading
                      "SHA-256 of the lock file");
     reading_add_text(list, "worker.source", digest_hex(&worker->source, hex),
                      worker->program ? "SHA-256 of the program" : "SHA-256 of the library");
+    add_quiet(list);
     if (worker->program) /* what it says of itself is not assay's own word */
         reading_add_text(list, FOREIGN_WORKER_READING, worker->program, how);
 }

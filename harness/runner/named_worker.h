@@ -34,6 +34,13 @@ struct named_worker {
     json_t *packages;     /* those of the lock: ["onnxruntime==1.32.0", "sha256:...", ...] */
 };
 
+/*
+ * "NAME=VALUE", NULL-terminated: what keeps every framework, and what it loads, from telemetry,
+ * downloads and look-ups in a process that is measured. A variable that the user or an arm sets, or
+ * removes, counts instead.
+ */
+extern const char *const named_worker_quiet[];
+
 /* The file of a stack's folder that names its driver to a loader of OpenCL. */
 #define NAMED_WORKER_ICD "driver.icd"
 

@@ -105,10 +105,28 @@ static enum status open_words(int ret[2], struct error *err)
     return error_set_errno(err, errno, "a socket that says who wrote");
 }
 
+/* This process's, with the start's changes, and what its device or framework wants beside them. */
+static enum status build_environment(const struct worker_process *worker,
+                                     const struct worker_start *start, char ***ret,
+                                     struct error *err)
+{
+    const char *wanted[VARIABLES_MAX];
+    size_t count = 0;
+    enum status status = child_environment_build(start->environment_changes, ret, err);
+
+    if (status != STATUS_OK)
+        return status;
+    if (!worker->foreign && start->device_spec)
+        count = backend_environment(start->device_spec, wanted, VARIABLES_MAX);
+    for (size_t i = 0; start->named && named_worker_quiet[i] && count < VARIABLES_MAX; i++)
+        wanted[count++] = named_worker_quiet[i];
+    return child_environment_add_defaults(start->environment_changes, wanted, count, ret, err);
+}
+
 enum status worker_process_start(struct worker_process *worker, const struct worker_start *start,
                                  struct error *err)
 {
-    const char *wanted[VARIABLES_MAX], *program[2] = {NULL, NULL};
+    const char *program[2] = {NULL, NULL};
     char *argv[] = {NULL, (char *)"worker", NULL};
     int to_worker[2], from_worker[2];
     char **envp = NULL;
@@ -140,11 +158,7 @@ enum status worker_process_start(struct worker_process *worker, const struct wor
         free(path);
         return status;
     }
-    status = child_environment_build(start->environment_changes, &envp, err);
-    if (status == STATUS_OK && !worker->foreign && start->device_spec)
-        status = child_environment_add_defaults(
-            start->environment_changes, wanted,
-            backend_environment(start->device_spec, wanted, VARIABLES_MAX), &envp, err);
+    status = build_environment(worker, start, &envp, err);
     if (status == STATUS_OK) {
         struct process_fd fds[] = {{worker->words_fd, STDOUT_FILENO},
                                    {worker->words_fd, STDERR_FILENO},

@@ -18,9 +18,14 @@
  * which threads of a real library would be confined, ends with an error. Results are marked as
  * simulated.
  */
+#include <arpa/inet.h>
 #include <stdarg.h>
-#include <string.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/support/frameworks/model.h"
 
@@ -140,11 +145,33 @@ static const char *get_version(void)
     return "stand-in 1";
 }
 
+/* As the wheel of 1.32 does unless it is told not to: a folder of its own, and a word to its maker.
+ */
+static void tell_maker(void)
+{
+    const char *off = getenv("ORT_DISABLE_TELEMETRY"), *home = getenv("HOME");
+    const struct sockaddr_in maker = {
+        .sin_family = AF_INET, .sin_port = htons(443), .sin_addr = {htonl(0xc0000201)}};
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    char path[4096 + 16];
+
+    if (off == NULL || strcmp(off, "1") != 0) {
+        snprintf(path, 4096, "%s/.cache", home != NULL ? home : "");
+        mkdir(path, 0700);
+        strcat(path, "/Microsoft");
+        mkdir(path, 0700);
+        sendto(fd, "event", 5, 0, (const struct sockaddr *)&maker, sizeof(maker));
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
 EXPORT const void *OrtGetApiBase(void);
 EXPORT const void *OrtGetApiBase(void)
 {
     static const void *base[2];
 
+    tell_maker();
     base[0] = (const void *)get_api;
     base[1] = (const void *)get_version;
     return base;
