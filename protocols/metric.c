@@ -120,6 +120,11 @@ static bool read_real(const json_t *object, const char *key, double *ret)
     return isfinite(*ret);
 }
 
+json_t *metric_member(const json_t *values, enum metric_id id)
+{
+    return id < METRIC_COUNT ? json_object_get(values, metrics[id].id) : NULL;
+}
+
 void metrics_from_json(const json_t *json, struct metric_value ret[METRIC_COUNT])
 {
     memset(ret, 0, METRIC_COUNT * sizeof(*ret));

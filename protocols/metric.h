@@ -171,6 +171,8 @@ double metric_half_width(const struct metric_value *value);
 
 /* {"iteration_time": {"value", "lo", "hi", "unit", "grade", "needed"}, ...}: what is present. */
 json_t *metrics_to_json(const struct metric_value values[METRIC_COUNT]);
+/* The entry of one metric in that; NULL: it is not present, or the id is METRIC_COUNT. */
+json_t *metric_member(const json_t *values, enum metric_id id);
 /* The inverse; members that are missing or of another type are not present. */
 void metrics_from_json(const json_t *json, struct metric_value ret[METRIC_COUNT]);
 

@@ -30,13 +30,10 @@ static const struct verdict *verdict_of(const char *name)
 
 static struct number_unit unit_of(const json_t *item)
 {
-    const char *id = member_string(item, "metric"), *unit = member_string(item, "unit");
-    const enum metric_id metric = id ? metric_find(id) : METRIC_COUNT;
     struct metric_value value = {.value = json_number_value(json_object_get(item, "declared"))};
-    struct number_unit none = {.factor = 1};
 
-    snprintf(value.unit, sizeof(value.unit), "%s", unit ? unit : "");
-    return metric < METRIC_COUNT ? view_metric_unit(metric, &value) : none;
+    snprintf(value.unit, sizeof(value.unit), "%s", member_text(item, "unit"));
+    return view_metric_unit(metric_find(member_text(item, "metric")), &value);
 }
 
 static void append_figure(struct text *out, const json_t *number, const struct number_unit *unit)

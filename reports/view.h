@@ -216,7 +216,7 @@ const struct metric_value *view_headline(const struct view_cell *cell, enum metr
 /* True when a cell of the view has a value of it. */
 bool view_any_metric(const struct view *view, enum metric_id id);
 
-/* The unit in which a value reads best: ns, B/s and J are scaled. */
+/* The unit in which a value reads best: ns, B/s and J are scaled; METRIC_COUNT: as it is stored. */
 struct number_unit view_metric_unit(enum metric_id id, const struct metric_value *value);
 /* The same of a series of a history (results/analysis/history.h) for values like this one. */
 struct number_unit view_series_unit(const json_t *series, double value);

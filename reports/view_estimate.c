@@ -47,8 +47,10 @@ struct number_unit view_metric_unit(enum metric_id id, const struct metric_value
 {
     struct number_unit unit = {.factor = 1};
     const char *per = strchr(value->unit, '/');
+    /* Of a metric that this program does not know, the unit is shown as it is stored. */
+    const enum metric_kind kind = id < METRIC_COUNT ? metrics[id].kind : METRIC_KIND_POWER;
 
-    switch (metrics[id].kind) {
+    switch (kind) {
     case METRIC_KIND_TIME:
         return number_unit_duration(value->value);
     case METRIC_KIND_RATE:

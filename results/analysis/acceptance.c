@@ -136,8 +136,7 @@ static enum status judge_unit(const json_t *record, const struct contract_item *
                               struct error *err)
 {
     const json_t *estimate = json_object_get(record, "estimate");
-    const json_t *value =
-        json_object_get(json_object_get(estimate, "metrics"), metrics[item->metric].id);
+    const json_t *value = metric_member(json_object_get(estimate, "metrics"), item->metric);
     const json_t *trials = json_object_get(estimate, "trials"), *trial;
     struct acceptance_measured measured = {.value = member_number(value, "value"),
                                            .lo = member_number(value, "lo"),
@@ -225,8 +224,8 @@ static enum status judge_item(const json_t *contract, size_t index, const struct
 
         if (status != STATUS_OK || !is_of(record, cell))
             continue;
-        value = json_object_get(json_object_get(json_object_get(record, "estimate"), "metrics"),
-                                metrics[item.metric].id);
+        value = metric_member(json_object_get(json_object_get(record, "estimate"), "metrics"),
+                              item.metric);
         if (json_array_size(units) == 0 && member_text(value, "unit")[0]) {
             unit = member_text(value, "unit");
             status = contract_item_read(contract, index, unit, &item, err);

@@ -103,8 +103,7 @@ static json_t *option_json(struct gathered *g, size_t index, const struct decisi
 /* No more requests can be good than come. */
 static double most_factor(const struct gathered *g, const struct decision_change *change)
 {
-    const json_t *attainment =
-        json_object_get(g->options[change->option].metrics, metrics[METRIC_ATTAINMENT].id);
+    const json_t *attainment = metric_member(g->options[change->option].metrics, METRIC_ATTAINMENT);
 
     return change->metric == METRIC_ATTAINMENT || change->metric == METRIC_GOODPUT ||
                    change->metric == METRIC_GOOD_TOKEN_RATE
@@ -160,6 +159,33 @@ static void change_prices(const struct gathered *g, const struct decision_answer
     }
 }
 
+/* Whether no measurement is in the figure, or an earlier figure has the same one. */
+static bool is_seen(const struct decision_problem *problem, size_t index)
+{
+    const struct decision_figure *figure = &problem->figures[index];
+    bool seen = figure->kind == FIGURE_COST && !figure->work;
+
+    for (size_t k = 0; k < index && !seen; k++)
+        seen = problem->figures[k].metric == figure->metric &&
+               (problem->figures[k].kind != FIGURE_COST || problem->figures[k].work);
+    return seen;
+}
+
+/* What was measured of the option for the figure: a metric, or the error, which is none. New. */
+static json_t *measured_json(const struct gathered *g, size_t option, size_t index)
+{
+    const struct decision_figure *figure = &g->problem->figures[index];
+    const json_t *metric = metric_member(g->options[option].metrics, figure->metric);
+    const bool is_error = figure->kind == FIGURE_ERROR;
+
+    return json_pack("{s:s, s:O, s:s, s:f, s:s}", "what", "metric", "option",
+                     json_object_get(decision_declared(g, "options", option), "name"), "metric",
+                     is_error ? "error" : metrics[figure->metric].id, "now",
+                     is_error ? g->problem->options[option].figures[index].value
+                              : member_number_or(metric, "value", 0),
+                     "unit", member_text(metric, "unit"));
+}
+
 static void change_metrics(const struct gathered *g, const struct decision_answer *now,
                            json_t *changes)
 {
@@ -167,28 +193,11 @@ static void change_metrics(const struct gathered *g, const struct decision_answe
 
     for (size_t i = 0; i < problem->option_count; i++)
         for (size_t f = 0; f < problem->figure_count && problem->options[i].result == i; f++) {
-            const struct decision_figure *figure = &problem->figures[f];
             const struct decision_change change = {
-                .kind = CHANGE_METRIC, .option = i, .metric = figure->metric};
-            const bool is_error = figure->kind == FIGURE_ERROR;
-            const json_t *metric =
-                is_error ? NULL
-                         : json_object_get(g->options[i].metrics, metrics[figure->metric].id);
-            bool seen = figure->kind == FIGURE_COST && !figure->work;
+                .kind = CHANGE_METRIC, .option = i, .metric = problem->figures[f].metric};
 
-            for (size_t k = 0; k < f && !seen; k++)
-                seen = problem->figures[k].metric == figure->metric &&
-                       (problem->figures[k].kind != FIGURE_COST || problem->figures[k].work);
-            if (seen)
-                continue;
-            add_flips(g, &change, now,
-                      json_pack("{s:s, s:O, s:s, s:f, s:s}", "what", "metric", "option",
-                                json_object_get(decision_declared(g, "options", i), "name"),
-                                "metric", is_error ? "error" : metrics[figure->metric].id, "now",
-                                is_error ? problem->options[i].figures[f].value
-                                         : member_number_or(metric, "value", 0),
-                                "unit", is_error ? "" : member_text(metric, "unit")),
-                      changes);
+            if (!is_seen(problem, f))
+                add_flips(g, &change, now, measured_json(g, i, f), changes);
         }
 }
 

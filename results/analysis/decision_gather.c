@@ -194,8 +194,7 @@ static enum status add_price(struct gathered *g, size_t index, const json_t *row
         member_number_or(g->assumptions, "discount", NAN),
         member_number_or(g->assumptions, "pue", NAN),
         member_number_or(g->assumptions, "utilisation", NAN)};
-    struct cost_range watts =
-        cost_range_of(json_object_get(g->options[index].metrics, metrics[METRIC_POWER].id));
+    struct cost_range watts = cost_range_of(metric_member(g->options[index].metrics, METRIC_POWER));
     struct price price;
 
     if (option->price_count == DECISION_PRICES_MAX || !cost_price_read(row, &price))
@@ -333,9 +332,7 @@ static enum status measure(struct gathered *g, size_t option, size_t figure, str
     const struct decision_figure *what = &g->problem->figures[figure];
     struct cost_range *ret = &g->problem->options[option].figures[figure], value;
     struct gathered_option *from = &g->options[option];
-    const json_t *metric = what->metric < METRIC_COUNT
-                               ? json_object_get(from->metrics, metrics[what->metric].id)
-                               : NULL;
+    const json_t *metric = metric_member(from->metrics, what->metric);
 
     if (what->kind == FIGURE_COST)
         snprintf(g->units[figure], sizeof(g->units[figure]), "%.3s",
