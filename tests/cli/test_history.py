@@ -15,6 +15,8 @@ KNOWN = {"ASSAY_WORKER": os.path.join(os.path.dirname(os.path.abspath(__file__))
 
 
 class History(CliTest):
+    FAST = CliTest.FAST.replace("trials: 2", "trials: 1")
+
     def measure(self, times=1, launch_ns=200000, workload="synthetic", **environment):
         ids = []
         for _ in range(times):
@@ -43,8 +45,8 @@ class History(CliTest):
 
     def test_step(self):
         """A twentieth of the time is a change between the two results, and named in both forms."""
-        slow = self.measure(9, 1000000)
-        fast = self.measure(9, 50000)
+        slow = self.measure(8, 1000000)
+        fast = self.measure(8, 50000)
         (series,) = self.history("synthetic")
         self.assertEqual([r["id"] for r in series["results"]], slow + fast)
         self.assertEqual(series["kind"], "steps")
