@@ -7,10 +7,9 @@ import re
 import shutil
 import subprocess
 import sys
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest  # noqa: E402
+from assay_cli import PATIENCE, CliTest, run_tests, skip_when_busy  # noqa: E402
 
 GEMM = """workload: small_gemm
 version: 1
@@ -56,8 +55,8 @@ class Pages(CliTest):
         self.assertEqual(call.status, 0, call.err)
 
     def test_two_arms_are_answered_in_a_sentence(self):
-        self.ab("--a", "env:ASSAY_NULL=launch_ns=3000000,seed=3", "--b",
-                "env:ASSAY_NULL=launch_ns=1000000,seed=4")
+        self.ab("--a", "env:ASSAY_NULL=launch_ns=6000000,seed=3", "--b",
+                "env:ASSAY_NULL=launch_ns=2000000,seed=4")
         page = self.page()
         words = self.words(page)
         self.assertIn("Does b differ from a: synthetic on null device?", words)
@@ -70,16 +69,16 @@ class Pages(CliTest):
         (counted,) = re.findall(r"from (\d+) of 8 planned pairs", words)
         self.assertEqual(picture.count("<circle"), int(counted) + 1 + 2)
         stack = page[page.index('id="stack-difference"'):]
-        self.assertIn("launch_ns=3000000,seed=3", stack[:stack.index("</table>")])
-        self.assertIn("launch_ns=1000000,seed=4", stack[:stack.index("</table>")])
+        self.assertIn("launch_ns=6000000,seed=3", stack[:stack.index("</table>")])
+        self.assertIn("launch_ns=2000000,seed=4", stack[:stack.index("</table>")])
 
     SENTENCES = {"inconclusive": "It is not settled whether b", "equivalent": "takes as long as a",
                  "faster": "% less time than a", "slower": "% more time than a"}
 
     def test_the_answer_is_the_comparisons_verdict(self):
         """Which verdict equal arms get depends on the machine's load; what the page makes of it does not."""
-        self.ab("--a", "env:ASSAY_NULL=launch_ns=300000,seed=3", "--b",
-                "env:ASSAY_NULL=launch_ns=300000,seed=3", pairs=5)
+        self.ab("--a", "env:ASSAY_NULL=launch_ns=2000000,seed=3", "--b",
+                "env:ASSAY_NULL=launch_ns=2000000,seed=3", pairs=5)
         ((body,),) = self.query("SELECT body FROM comparison")
         said = [verdict for verdict, words in self.SENTENCES.items() if words in self.words(self.page())]
         self.assertEqual(said, [json.loads(body)["verdict"]])
@@ -93,7 +92,8 @@ class Pages(CliTest):
         rows = self.assay("results", "--json", "--db", self.db).json()
         valued = [row for row in rows if row["value"] is not None]
         if len(valued) < 4:
-            self.skipTest("this machine is too busy: " + call.err)
+            skip_when_busy(self)
+        self.assertEqual(len(valued), 4, call.err)
         # Each result is a row of the first picture, with its value.
         first = html.unescape(page[:page.index('id="results"')])
         for row in valued:
@@ -110,7 +110,8 @@ class Pages(CliTest):
         """One piece of work on three units is a picture of three rows; on two it is in the first picture already."""
         for _ in range(3):
             call = self.assay("run", "synthetic", "--device", "null:0", "--protocol",
-                              self.write("evidence.yaml", self.EVIDENCE), "--db", self.db, "--quiet")
+                              self.write("evidence.yaml", self.EVIDENCE), "--db", self.db, "--quiet",
+                              ASSAY_NULL="launch_ns=2000000,seed=1")
             self.assertEqual(call.status, 0, call.err)
         campaigns = [uid[:8] for (uid,) in self.query("SELECT uid FROM campaigns")]
         self.assertNotIn("<h3>By device</h3>", self.page(*campaigns[:2]))
@@ -131,7 +132,7 @@ class Pages(CliTest):
                   "document.title = 'wide ' + innerWidth + ':' + wide.slice(0, 3).map(e => e.outerHTML.slice(0, 90));"
                   "</script></body>")
         self.run_settled()
-        self.ab("--a", "env:ASSAY_NULL=launch_ns=300000,seed=3", "--b", "env:ASSAY_NULL=launch_ns=290000,seed=4")
+        self.ab("--a", "env:ASSAY_NULL=launch_ns=2000000,seed=3", "--b", "env:ASSAY_NULL=launch_ns=1900000,seed=4")
         campaigns = [uid[:8] for (uid,) in self.query("SELECT uid FROM campaigns")]
         page = self.page(*campaigns)
         page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
@@ -141,7 +142,7 @@ class Pages(CliTest):
                                    f"--user-data-dir={self.folder}/profile", "--hide-scrollbars",
                                    "--window-size=390,900", "--dump-dom", "file://" + path],
                                   env=dict(os.environ, HOME=self.folder), capture_output=True, text=True,
-                                  timeout=200, check=True)
+                                  timeout=PATIENCE, check=True)
             (width, wide), = re.findall(r"<title>wide (\d+):(.*?)</title>", call.stdout, re.S)
             self.assertLessEqual(int(width), 500)
             self.assertEqual(bool(wide), bad, wide)
@@ -161,14 +162,14 @@ synthetic: {launches: 1, elements: 100}
 """)
         call = self.assay("run", batches, "--device", "null:0", "--protocol",
                           self.write("evidence.yaml", self.EVIDENCE), "--db", self.db, "--quiet",
-                          ASSAY_NULL="launch_ns=100000,seed=1")
+                          ASSAY_NULL="launch_ns=1000000,seed=1")
         self.assertEqual(call.status, 0, call.err)
         self.page()
         paper = os.path.join(self.folder, "page.pdf")
         subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                         f"--user-data-dir={self.folder}/profile", f"--print-to-pdf={paper}",
                         "file://" + os.path.join(self.folder, "page.html")],
-                       env=dict(os.environ, HOME=self.folder), capture_output=True, timeout=200, check=True)
+                       env=dict(os.environ, HOME=self.folder), capture_output=True, timeout=PATIENCE, check=True)
         with open(paper, "rb") as file:
             sheets = len(re.findall(rb"/Type */Page\b", file.read()))
         self.assertGreater(sheets, 3)
@@ -187,4 +188,4 @@ synthetic: {launches: 1, elements: 100}
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_tests()

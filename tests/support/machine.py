@@ -1,8 +1,10 @@
 """What a test asks of the machine it runs on: has a process ended, and is there a processor for it now."""
 
+import os
 import time
 
-TOO_BUSY = 0.25  # of a second: with two processors and four that want one, each waits for half of it
+TOO_BUSY = 0.25  # of the time that a process with work waits: of twice as many as there are processors each waits half
+QUEUE = 3  # processes that want one, for each processor
 WATCHED = 0.5  # seconds
 
 
@@ -32,8 +34,9 @@ def waited_share():
 
 
 def skip_when_busy(test):
-    """Skips a test whose subject is a time that only a machine with a free processor keeps. Called before its part and,
-    where that failed, after it: never in place of a failure on a machine that is idle."""
-    share = waited_share()
-    if share > TOO_BUSY:
-        test.skipTest(f"the machine is too busy for this one: it waited {share:.0%} of the time for a processor")
+    """Skips a test whose subject is a time that only a machine with a free processor keeps, once its part has failed, as
+    often as it was tried. It goes on, and so fails, where the machine is not busy: not now, nor in the last minute."""
+    share, load, processors = waited_share(), os.getloadavg()[0], len(os.sched_getaffinity(0))
+    if share > TOO_BUSY or load > QUEUE * processors:
+        test.skipTest("the machine is too busy for this one: it waited %.0f %% of half a second for a processor, and in the"
+                      " last minute %.1f processes wanted one of %d" % (100 * share, load, processors))
