@@ -188,17 +188,17 @@ enum finding_severity {
       "with this rate, and its latencies grow for as long as it lasts",                            \
       "lower the rate")                                                                            \
     X(LIMITS_MET, "limits_met", INFO, NUMBERS("attained", "demanded", "needed"),                   \
-      "the limits are met: {attained:%} of the requests kept them, {demanded:%} shall",            \
+      "the limits are met: {attained:%} of the requests kept them, {demanded:%} must",             \
       "")                                                                                          \
     X(LIMITS_MISSED, "limits_missed", WARNING, NUMBERS("attained", "demanded", "needed"),          \
-      "the limits are missed: {attained:%} of the requests kept them, {demanded:%} shall",         \
+      "the limits are missed: {attained:%} of the requests kept them, {demanded:%} must",          \
       "{subject|lower the rate}")                                                                  \
     X(LIMITS_OPEN, "limits_open", INFO, NUMBERS("attained", "demanded", "needed"),                 \
       "whether {demanded:%} of the requests keep the limits is open ({subject}): {attained:%} did",\
       "about {needed:n} requests in all trials would tell")                                        \
     X(LIMITS_UNKNOWN, "limits_unknown", INFO, NUMBERS("attained", "demanded", "needed"),           \
       "whether {demanded:%} of the requests keep the limits is open ({subject}): {attained:%} did",\
-      "more requests would not tell; a lower rate or an idle machine may")                         \
+      "")                                                                                          \
     X(LIMITS_UNDECIDED, "limits_undecided", WARNING, NUMBERS("demanded", "least", "undecided"),    \
       "whether {demanded:%} of the requests keep the limits is open ({subject}): {least:%} did, "  \
       "and of {undecided:%} it is not known",                                                      \

@@ -206,14 +206,36 @@ static void add_answers(const struct serving_totals *totals, struct finding_list
                                totals->in_pieces_most_ns / in_pieces});
 }
 
+/* Why limits are open, and what would help. */
+static const char *reason_words(enum slo_reason reason)
+{
+    switch (reason) {
+    case SLO_REASON_NO_LIMITS:
+        return "none are declared";
+    case SLO_REASON_LOAD:
+        return "the load was not the declared one; a lower rate or an idle machine may tell";
+    case SLO_REASON_UNPLANNED:
+        return "the server's capacity is not known, and so not what the window is worth";
+    case SLO_REASON_SHORT:
+        return "the trials are too short";
+    case SLO_REASON_SHARE:
+        return "the share is too near";
+    case SLO_REASON_UNDECIDED:
+        return "more requests would not tell";
+    case SLO_REASON_TRIALS:
+        return "a trace takes three trials or more";
+    case SLO_REASON_NONE:
+    case SLO_REASON_GROWING:
+    case SLO_REASON_FAILURES:
+    case SLO_REASON_COUNT:
+        break;
+    }
+    return NULL;
+}
+
 static void add_limits(const struct serving_result *result, const struct serving_limits *limits,
                        struct finding_list *list)
 {
-    static const char *const reasons[] = {
-#define REASON(code, id) id,
-        SLO_REASON_MAP(REASON)
-#undef REASON
-    };
     const struct serving_totals *totals = &result->totals;
     const struct slo_result *slo = &result->slo;
     const double share[] = {slo->attainment, limits->attain, (double)slo->needed_requests};
@@ -226,10 +248,10 @@ static void add_limits(const struct serving_result *result, const struct serving
     else if (slo->verdict == SLO_MEETS)
         finding_add(list, FINDING_LIMITS_MET, 0, NULL, share);
     else if (totals->undecided > 0 && limits->attain > 0)
-        finding_add(list, FINDING_LIMITS_UNDECIDED, 0, reasons[slo->reason], undecided);
+        finding_add(list, FINDING_LIMITS_UNDECIDED, 0, reason_words(slo->reason), undecided);
     else
         finding_add(list, slo->needed_requests ? FINDING_LIMITS_OPEN : FINDING_LIMITS_UNKNOWN, 0,
-                    reasons[slo->reason], share);
+                    reason_words(slo->reason), share);
 }
 
 /* `elsewhere`: the server is an endpoint, whose settings are its own. */

@@ -8,7 +8,6 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-import forge  # noqa: E402
 from assay_cli import CliTest, child_of, has_ended, wait_until  # noqa: E402
 
 SUPPORT = os.path.join(os.path.dirname(__file__), "..", "support")
@@ -200,7 +199,9 @@ class Endpoint(CliTest):
         self.assertEqual(set(self.log(1)["status"]), {FAILED})
         metrics, slo, findings = self.figures()
         self.assertEqual((metrics["attainment"], slo["failures"]), (0, 1))
-        self.assertLessEqual({"requests_failed", "requests_ended", "limits_missed"}, set(findings))
+        self.assertLessEqual({"requests_failed", "requests_ended"}, set(findings))
+        # On a busy machine the load is late, of which nothing is judged.
+        self.assertTrue({"limits_missed", "load_late"} & set(findings))
         self.assertIn("fewer output tokens than ignore_eos or min_tokens demands", " ".join(call.out.split()))
         self.assertNotIn("lower the rate", call.out)
         self.assert_verified()
@@ -292,41 +293,8 @@ class Endpoint(CliTest):
                 one.communicate()
 
     def test_each_counter_is_shown(self):
-        """Whatever a trial of an endpoint counts changes what a person sees of it."""
         self.measure()
-        (campaign,), = self.query("SELECT substr(uid, 1, 8) FROM campaign")
-        (facts,), = self.query("SELECT facts FROM trial_end WHERE trial = 1")
-
-        def seen():
-            page = os.path.join(self.folder, "page.html")
-            self.assertEqual(self.assay("report", "--html", page, "--db", self.db).status, 0)
-            with open(page, encoding="utf-8") as file:
-                return self.assay("show", campaign + "/1", "--db", self.db).out, file.read()
-
-        def members(value, path):
-            if isinstance(value, dict) and value:
-                for key in value:
-                    yield from members(value[key], path + (key,))
-            else:
-                yield path, value
-
-        plain, count = seen(), 0
-        for path, value in members(json.loads(facts)["endpoint"], ("endpoint",)):
-            other = not value if isinstance(value, bool) else ["another"] if path[-1] == "models" else \
-                [{"reason": "another", "count": 3, "example": ""}] if path[-1] == "reasons" else \
-                3 * value + 12345 if isinstance(value, int) else "another"
-            changed = json.loads(facts)
-            inner = changed
-            for key in path[:-1]:
-                inner = inner[key]
-            inner[path[-1]] = other
-            with self.subTest(path):
-                with forge.Forgery(self.db) as forgery:
-                    forgery.db.execute("UPDATE trial_end SET facts = ? WHERE trial = 1", (json.dumps(changed),))
-                for what, old, new in zip(("show", "the page"), plain, seen()):
-                    self.assertFalse(old == new, what)
-            count += 1
-        self.assertGreater(count, 20)
+        self.assert_facts_are_shown("endpoint", 25)
 
     def test_a_started_server_is_recorded_and_ended(self):
         self.measure(port="{port}", more=STARTED)

@@ -91,6 +91,10 @@ class Serving(CliTest):
         done = subprocess.run([sys.executable, VERIFIER, self.db], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_each_counter_of_the_generator_is_shown(self):
+        self.assertEqual(self.serve(trials=1, rates="500").status, 0)
+        self.assert_facts_are_shown("generator", 5)
+
     def test_each_rate_is_a_cell_and_all_of_it_is_verified(self):
         call = self.serve("--json")
         self.assertEqual(call.status, 0, call.err)

@@ -279,6 +279,43 @@ class CliTest(unittest.TestCase):
                              (place, done.stdout + done.stderr))
             os.remove(forged)
 
+    def assert_facts_are_shown(self, place, least):
+        """Whatever a trial counts there, `least` members or more, changes what a person sees of its result."""
+        import forge
+        (campaign,), = self.query("SELECT substr(uid, 1, 8) FROM campaign")
+        (text,), = self.query("SELECT facts FROM trial_end WHERE trial = 1")
+
+        def seen():
+            page = os.path.join(self.folder, "page.html")
+            self.assertEqual(self.assay("report", "--html", page, "--db", self.db).status, 0)
+            with open(page, encoding="utf-8") as file:
+                return self.assay("show", campaign + "/1", "--db", self.db).out, file.read()
+
+        def members(value, path):
+            if isinstance(value, dict) and value:
+                return [member for key in value for member in members(value[key], path + [key])]
+            return [(path, value)]
+
+        def other(key, value):
+            if key == "reasons":
+                return [{"reason": "another", "count": 3, "example": ""}]
+            if isinstance(value, bool):
+                return not value
+            return 3 * value + 12345 if isinstance(value, int) else ["another"] if isinstance(value, list) else "another"
+
+        plain, found = seen(), members(json.loads(text)[place], [place])
+        self.assertGreaterEqual(len(found), least)
+        for path, value in found:
+            facts = json.loads(text)
+            inner = facts
+            for key in path[:-1]:
+                inner = inner[key]
+            inner[path[-1]] = other(path[-1], value)
+            with forge.Forgery(self.db) as forgery:
+                forgery.db.execute("UPDATE trial_end SET facts = ? WHERE trial = 1", (json.dumps(facts),))
+            for what, old, new in zip(("show", "the page"), plain, seen()):
+                self.assertFalse(old == new, f"{path} of the facts is not in {what}")
+
     def apart(self, name):
         """The same test with a folder and a database of its own, for what runs at the same time."""
         one = copy.copy(self)
