@@ -100,6 +100,18 @@ static size_t line_size(const char *string, size_t width)
     return at;
 }
 
+/* The same, but a command after a colon is copied in one piece: it begins a line and ends it. */
+static size_t wrapped_size(const char *text, const char *at, size_t width)
+{
+    static const char begin[] = ": assay ";
+    const size_t size = line_size(at, width);
+    const char *command = strstr(at, begin);
+
+    if (at >= text + 2 && !strncmp(at - 2, begin, strlen(begin)))
+        return strlen(at);
+    return command && command + 2 <= at + size && at[size] ? (size_t)(command + 2 - at) : size;
+}
+
 void terminal_wrap(const struct terminal *terminal, enum terminal_tone tone, const char *lead,
                    const char *string)
 {
@@ -112,7 +124,7 @@ void terminal_wrap(const struct terminal *terminal, enum terminal_tone tone, con
     text_append(terminal->out, lead);
     at = printable.data;
     do {
-        size_t size = line_size(at, terminal->columns - indent);
+        size_t size = wrapped_size(printable.data, at, terminal->columns - indent);
         struct text line;
 
         text_init(&line);

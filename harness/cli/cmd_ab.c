@@ -93,9 +93,10 @@ static int run_campaign(const struct command_line *line, struct store *store,
     if (status != STATUS_OK)
         return command_fail(&err);
     if (summary.interrupted)
-        return command_interrupted(
-            "interrupted; go on with: assay run --resume %.8s --db %s, then assay compare %.8s",
-            campaign->uid, store_path(store), campaign->uid);
+        return command_interrupted("interrupted; go on with: assay run --resume %.8s --db %s\n"
+                                   "and then with: assay compare %.8s --db %s",
+                                   campaign->uid, store_path_word(store), campaign->uid,
+                                   store_path_word(store));
     shown = (campaign->cell_count > 2 ? show_family : show_one)(line, store, campaign,
                                                                 &request->compare);
     if (shown == ASSAY_EXIT_OK && summary.failed > 0 && !command_has(line, KEY_EXIT_STATUS))

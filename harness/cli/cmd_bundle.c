@@ -9,6 +9,7 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
+#include "harness/core/shell.h"
 #include "harness/runner/tool.h"
 #include "results/evidence/bundle.h"
 
@@ -45,10 +46,12 @@ static int tell(const struct command_line *line, const char *path,
                        "%s: %lld records, %lld values withheld, %s\n"
                        "SHA-256 %s\n\n"
                        "Whoever gets it checks it without this database:\n\n"
-                       "  assay verify --expect-head %lld:%s %s\n",
+                       "  assay verify --expect-head %lld:%s ",
                        path, (long long)summary->records, (long long)summary->withheld,
                        is_signed ? "signed" : "not signed (`assay key new` makes a key)", sha256,
-                       (long long)summary->size, root, path);
+                       (long long)summary->size, root);
+    shell_append(&out, path);
+    text_append_char(&out, '\n');
     if (summary->confidential)
         text_append(&out,
                     "\nCosts and decisions that rest on prices marked confidential are left out: "

@@ -38,7 +38,7 @@ static int show(const struct command_line *line, struct store *store,
                        "database against it later:\n\n"
                        "  assay verify --expect-head %lld:%s %s\n",
                        note, (long long)checkpoint->id, (long long)checkpoint->size,
-                       (long long)checkpoint->size, root, store_path(store));
+                       (long long)checkpoint->size, root, store_path_word(store));
     free(note);
     return output_text(&out);
 }

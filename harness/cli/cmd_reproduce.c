@@ -246,9 +246,10 @@ static int run_plan(const struct command_line *line, struct store *store, const 
     } else if (status != STATUS_OK) {
         result = command_fail(&err);
     } else if (summary.interrupted) {
-        result = command_interrupted("interrupted; go on with: assay run --resume %.8s --db %s, "
-                                     "then assay compare %s %.8s/1",
-                                     campaign.uid, store_path(store), original, campaign.uid);
+        result = command_interrupted("interrupted; go on with: assay run --resume %.8s --db %s\n"
+                                     "and then with: assay compare %s %.8s/1 --db %s",
+                                     campaign.uid, store_path_word(store), original, campaign.uid,
+                                     store_path_word(store));
     } else {
         result = compare_with(line, store, original, &campaign, &summary, compare);
     }

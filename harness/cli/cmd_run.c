@@ -255,11 +255,11 @@ static int run_campaign(const struct command_line *line, struct store *store,
         return command_interrupted(
             "interrupted; no trial has run, and what witnesses have signed is kept; run it with: "
             "assay run --plan %.8s --db %s",
-            campaign->uid, store_path(store));
+            campaign->uid, store_path_word(store));
     if (status != STATUS_OK) {
         result = err.code == STATUS_UNAVAILABLE ? command_fail(&err) : command_fail_store(&err);
         log_info("what was finished is kept; go on with: assay run --resume %.8s --db %s",
-                 campaign->uid, store_path(store));
+                 campaign->uid, store_path_word(store));
         return result;
     }
     if (command_has(line, KEY_JSON)) {
@@ -273,11 +273,11 @@ static int run_campaign(const struct command_line *line, struct store *store,
     }
     if (summary.interrupted)
         return command_interrupted("interrupted; go on with: assay run --resume %.8s --db %s",
-                                   campaign->uid, store_path(store));
+                                   campaign->uid, store_path_word(store));
     if (!command_has(line, KEY_JSON))
         log_info("campaign %.8s is in %s; a page of it: assay report --html report.html --db %s "
                  "%.8s",
-                 campaign->uid, store_path(store), store_path(store), campaign->uid);
+                 campaign->uid, store_path(store), store_path_word(store), campaign->uid);
     if (summary.unsupported > 0)
         log_info("%zu of %zu trials asked for what their device does not support, and say what",
                  summary.unsupported, summary.done);

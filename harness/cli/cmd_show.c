@@ -7,6 +7,7 @@
 #include "harness/cli/results_view.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
+#include "harness/core/shell.h"
 #include "reports/decision_words.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
@@ -58,8 +59,12 @@ static bool only_result(struct store *store, const char *bundle, int64_t *ret, i
     if (count == 1)
         return true;
     *ret_exit = results_view_table(store, 0, &err);
-    if (*ret_exit == ASSAY_EXIT_OK)
-        log_info("one of them in full: assay show %s ID", bundle);
+    if (*ret_exit == ASSAY_EXIT_OK) {
+        char *word = shell_quoted(bundle);
+
+        log_info("one of them in full: assay show %s ID", word ? word : "BUNDLE");
+        free(word);
+    }
     return false;
 }
 

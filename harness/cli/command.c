@@ -13,6 +13,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
+#include "harness/core/shell.h"
 #include "harness/core/text.h"
 #include "harness/runner/probe.h"
 
@@ -169,22 +170,8 @@ static char *call_text(const struct command *command, int argc, char **argv)
     text_init(&text);
     text_append_format(&text, "assay %s", command->name);
     for (int i = 1; i < argc; i++) {
-        const char *word = argv[i];
-
         text_append_char(&text, ' ');
-        if (word[0] && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                         "0123456789_-./:=,+@%")] == '\0') {
-            text_append(&text, word);
-            continue;
-        }
-        text_append_char(&text, '\'');
-        for (; *word; word++) {
-            if (*word == '\'')
-                text_append(&text, "'\\''");
-            else
-                text_append_printable(&text, word, 1);
-        }
-        text_append_char(&text, '\'');
+        shell_append(&text, argv[i]);
     }
     return text_steal(&text);
 }

@@ -60,7 +60,7 @@ static json_t *plan_json(const struct campaign *campaign, const struct ledger_ch
 
 int run_plan_show(const struct command_line *line, struct campaign *campaign, const struct key *key)
 {
-    const char *path = store_path(campaign->store);
+    const char *path = store_path_word(campaign->store);
     struct ledger_checkpoint head;
     struct error err = ERROR_INIT;
     char root[DIGEST_HEX_SIZE];

@@ -45,10 +45,12 @@ static enum status take(const char *path, const char *database, struct store **r
 
     if (status == STATUS_OK)
         status = bundle_import(store, path, NULL, NULL, &import, NULL, err);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        store_set_scratch(store);
         *ret = store;
-    else
+    } else {
         store_close(store);
+    }
     return status;
 }
 

@@ -4,6 +4,7 @@
 
 #include "harness/cli/with_bundle.h"
 #include "harness/core/log.h"
+#include "harness/core/shell.h"
 #include "harness/core/text.h"
 #include "protocols/comparability.h"
 #include "results/evidence/bundle.h"
@@ -44,17 +45,25 @@ int64_t database_wait_ns(enum store_mode mode)
     return seconds * SECOND_NS;
 }
 
+static enum status refuse_bundle(const char *path, struct error *err)
+{
+    char *word = shell_quoted(path);
+    const char *shown = word ? word : "FILE";
+    enum status status =
+        error_set(err, STATUS_INVALID,
+                  "%s: is a bundle, not a database: `assay verify %s` checks it, and `assay "
+                  "import %s --db FILE` takes it into a database, where its results are shown",
+                  path, shown, shown);
+
+    free(word);
+    return status;
+}
+
 enum status database_open(const char *path, enum store_mode mode, int64_t wait_ns,
                           struct store **ret, struct error *err)
 {
-    enum status status =
-        bundle_recognise(path)
-            ? error_set(
-                  err, STATUS_INVALID,
-                  "%s: is a bundle, not a database: `assay verify %s` checks it, and `assay "
-                  "import %s --db FILE` takes it into a database, where its results are shown",
-                  path, path, path)
-            : store_open(path, mode, wait_ns, ret, err);
+    enum status status = bundle_recognise(path) ? refuse_bundle(path, err)
+                                                : store_open(path, mode, wait_ns, ret, err);
 
     if (status == STATUS_OK && store_carried_from(*ret) > 0)
         log_info(

@@ -51,6 +51,20 @@ static size_t columns_of_stderr(void)
     return isatty(STDERR_FILENO) && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
+/*
+ * Bytes up to where a line may be broken. A command after a colon is copied in one piece, so it is
+ * one word up to the end of its line.
+ */
+static size_t word_length(const struct text *before, const char *line)
+{
+    const size_t blanks = strspn(line, " ");
+
+    if (before->length > 0 && before->data[before->length - 1] == ':' &&
+        !strncmp(line, " assay ", strlen(" assay ")))
+        return strcspn(line, "\n");
+    return blanks + strcspn(line + blanks, " \n");
+}
+
 /* Breaks lines between words, so that a terminal need not do it within them. */
 static void append_broken(struct text *out, const char *line, size_t columns)
 {
@@ -58,7 +72,7 @@ static void append_broken(struct text *out, const char *line, size_t columns)
     size_t at = 0;
 
     while (*line) {
-        const size_t blanks = strspn(line, " "), length = blanks + strcspn(line + blanks, " \n");
+        const size_t blanks = strspn(line, " "), length = word_length(out, line);
         struct text word;
         size_t width;
 

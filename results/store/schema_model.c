@@ -2,8 +2,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/shell.h"
 #include "harness/core/text.h"
 #include "results/record/record.h"
 #include "results/store/store_internal.h"
@@ -224,7 +226,7 @@ static enum status compare(sqlite3 *db, const char *path, const struct embed_fil
 {
     struct tally tally = {0};
     sqlite3 *model = NULL, *unread = NULL;
-    char more[48] = "";
+    char more[48] = "", *word;
     enum status status = schema_model_create(scripts, version, &model, err);
 
     if (status != STATUS_OK)
@@ -236,11 +238,14 @@ static enum status compare(sqlite3 *db, const char *path, const struct embed_fil
         return status;
     if (tally.count > 1)
         snprintf(more, sizeof(more), ", and %" PRId64 " more", tally.count - 1);
-    return error_set(err, STATUS_CORRUPT,
-                     "%s: its schema is not the one that assay makes: the %s%s; another program "
-                     "changed it, so it is neither read nor written to (`assay verify %s` tells "
-                     "all that differs); take a copy from before, or make the schema what it was",
-                     path, tally.first, more, path);
+    word = shell_quoted(path);
+    error_set(err, STATUS_CORRUPT,
+              "%s: its schema is not the one that assay makes: the %s%s; another program "
+              "changed it, so it is neither read nor written to (`assay verify %s` tells "
+              "all that differs); take a copy from before, or make the schema what it was",
+              path, tally.first, more, word ? word : "FILE");
+    free(word);
+    return STATUS_CORRUPT;
 }
 
 enum status schema_model_check(sqlite3 *db, const char *path, const struct embed_file *scripts,

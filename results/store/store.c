@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "harness/core/clock.h"
-#include "harness/core/text.h"
+#include "harness/core/shell.h"
 #include "results/record/record.h"
 
 /* Waits in steps of at most 5 ms, so that waiting writers take turns. */
@@ -67,6 +67,17 @@ static enum status check_companions(const char *path, struct error *err)
                                path, path, ending);
 }
 
+static enum status no_database(const char *path, struct error *err)
+{
+    char *word = shell_quoted(path);
+
+    error_set(err, STATUS_NOT_FOUND,
+              "%s: there is no such database; `assay run first-look --db %s` makes one", path,
+              word ? word : "FILE");
+    free(word);
+    return STATUS_NOT_FOUND;
+}
+
 static enum status check_path(const char *path, enum store_mode mode, struct error *err)
 {
     enum status status;
@@ -79,10 +90,7 @@ static enum status check_path(const char *path, enum store_mode mode, struct err
     if (stat(path, &st) != 0) {
         if (errno != ENOENT)
             return error_set_errno(err, errno, "%s", path);
-        if (mode != STORE_CREATE)
-            return error_set(err, STATUS_NOT_FOUND,
-                             "%s: there is no such database; `assay run` makes one", path);
-        return check_folder(path, err);
+        return mode == STORE_CREATE ? check_folder(path, err) : no_database(path, err);
     }
     if (S_ISDIR(st.st_mode))
         return error_set(err, STATUS_INVALID,
@@ -329,7 +337,8 @@ enum status store_open(const char *path, enum store_mode mode, int64_t busy_time
     /* ":memory:" and "file:..." would mean something else to SQLite. */
     store->path =
         text_format("%s%s", *path == ':' || strncmp(path, "file:", 5) == 0 ? "./" : "", path);
-    if (!store->path) {
+    store->path_word = store->path ? shell_quoted(store->path) : NULL;
+    if (!store->path_word) {
         status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
         goto fail;
     }
@@ -365,12 +374,24 @@ void store_close(struct store *store)
     store_drafts_finish(store);
     sqlite3_close(store->db);
     free(store->path);
+    free(store->path_word);
     free(store);
 }
 
 const char *store_path(const struct store *store)
 {
     return store->path;
+}
+
+const char *store_path_word(const struct store *store)
+{
+    return store->path_word;
+}
+
+void store_set_scratch(struct store *store)
+{
+    free(store->path_word);
+    store->path_word = NULL;
 }
 
 int store_carried_from(const struct store *store)

@@ -48,6 +48,12 @@ void store_close(struct store *store);
 /* As it was given to store_open; the store's. */
 const char *store_path(const struct store *store);
 /*
+ * The same as one word of a shell, for a command that is printed to be copied; NULL after
+ * store_set_scratch, by which the caller says that the file ends with the store.
+ */
+const char *store_path_word(const struct store *store);
+void store_set_scratch(struct store *store);
+/*
  * The schema version that opening for writing migrated the file from; an assay of that version can
  * no longer read it. 0: it had the current version, is new, or is open for reading.
  */

@@ -54,8 +54,9 @@ static enum status newest(struct store *store, int64_t *ret, struct error *err)
     if (status == STATUS_OK)
         status = statement_single(&statement, ret, err);
     if (status == STATUS_NOT_FOUND)
-        error_set(err, status, "%s: there are no campaigns in it yet; `assay run` adds one",
-                  store->path);
+        error_set(err, status,
+                  "%s: there are no campaigns in it yet; `assay run first-look --db %s` adds one",
+                  store->path, store->path_word ? store->path_word : "FILE");
     return status;
 }
 

@@ -52,7 +52,8 @@ struct store_slot {
 
 struct store {
     sqlite3 *db;
-    char *path; /* heap */
+    char *path;      /* heap */
+    char *path_word; /* as a shell takes it; heap */
     enum store_mode mode;
     int64_t busy_timeout_ns;
     int64_t busy_since_ns;  /* of the current wait */

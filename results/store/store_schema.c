@@ -251,8 +251,9 @@ enum status store_schema_prepare(struct store *store, const struct embed_file *m
         return status;
     if (version == 0 && store->mode != STORE_CREATE)
         return error_set(err, STATUS_CORRUPT,
-                         "%s: is empty, there are no results in it; `assay run --db %s` fills it",
-                         store->path, store->path);
+                         "%s: is empty, there are no results in it; `assay run first-look --db %s` "
+                         "fills it",
+                         store->path, store->path_word);
     if (store->mode == STORE_READ)
         return read_through_copy(store, migrations, count, err);
     if (version == 0)
