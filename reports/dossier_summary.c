@@ -35,7 +35,7 @@ static void append_row(struct text *out, const struct view_cell *cell)
                                                   : "none");
     } else {
         text_append_format(out, "<span class=\"care\">%s</span></td><td>",
-                           view_is_unsupported(cell) ? "unsupported" : "no result");
+                           view_no_value_label(cell));
         escape_html(out, view_no_value_reason(cell));
     }
     text_append(out, "</td><td>");

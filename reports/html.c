@@ -109,7 +109,10 @@ static void append_campaign(struct text *out, const struct view *view, size_t in
     html_time(out, &campaign->created_utc_ns, " UTC");
     html_fact_end(out);
     html_fact_begin(out, "Outcome");
-    html_known(out, campaign->state);
+    if (campaign->run == VIEW_RUN_RUNNING)
+        text_append(out, "running");
+    else
+        html_known(out, campaign->run == VIEW_RUN_STOPPED ? "incomplete" : campaign->state);
     if (imported)
         text_append(out, "; measured by another program");
     else
@@ -255,6 +258,8 @@ static enum status write_cells(struct store *store, const struct view *view,
         status = view_cell_load(store, view->cells[i].id, VIEW_FULL, &cell, err);
         if (status != STATUS_OK)
             break;
+        cell.run = view->cells[i].run;
+        cell.database = view->cells[i].database;
         status = html_cell(text, store, &cell, &view->campaigns[view->cells[i].campaign], appendix,
                            marks, err);
         view_cell_finish(&cell);

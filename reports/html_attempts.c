@@ -221,14 +221,17 @@ void html_attempts(struct text *out, const struct view_cell *cell)
         text_append(out, trial->max_rss_bytes.known
                              ? number_format_bytes((double)trial->max_rss_bytes.value, number)
                              : "<span class=\"soft\">\u2013</span>");
-        text_append_format(out, "</td><td class=\"wrap %s\">", trial->ok ? "good" : "bad");
-        escape_html(out, trial->status ? trial->status : "no end recorded");
+        text_append_format(out, "</td><td class=\"wrap %s\">",
+                           trial->ok                                         ? "good"
+                           : !trial->status && cell->run == VIEW_RUN_RUNNING ? "soft"
+                                                                             : "bad");
+        escape_html(out, view_trial_label(cell, trial));
         if (trial->estimate) {
             text_append(out, ", <span class=\"soft\">");
             escape_html(out, estimate_verdict_label(trial->estimate->verdict));
             text_append(out, "</span>");
         }
-        if (trial->ok && !trial->estimate)
+        if (trial->ok && !trial->estimate && cell->estimate)
             text_append(out, " <span class=\"soft\">(a later attempt counts)</span>");
         if (trial->message && *trial->message) {
             text_append(out, "<br><span class=\"soft\">");

@@ -144,7 +144,7 @@ static void append_trials(struct text *out, const struct view_cell *cell,
             trials[i].label = labels[i];
             trials[i].has_value = loaded[i].used;
             trials[i].ns = loaded[i].used ? steady_mean(&loaded[i]) : 0;
-            trials[i].reason = trial->status ? trial->status : "no end recorded";
+            trials[i].reason = view_trial_label(cell, trial);
         }
         html_figure_id(&id, cell, "m", 0);
         text_append(out, "<figure>");
@@ -201,7 +201,7 @@ static bool append_series(struct text *out, const struct view_cell *cell,
         if (trial->attempt.known && trial->attempt.value > 1)
             text_append_format(&heading, ", attempt %lld", (long long)trial->attempt.value);
         if (!trial->ok)
-            text_append_format(&heading, ": %s", trial->status ? trial->status : "no end recorded");
+            text_append_format(&heading, ": %s", view_trial_label(cell, trial));
         text_append(out, "<figure>");
         if (loaded[i].series.count) {
             html_figure_id(&id, cell, "t", i + 1);

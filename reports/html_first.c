@@ -189,7 +189,7 @@ static void append_answer_of_one(struct text *out, const struct view_cell *cell)
 
     html_cell_name(out, cell);
     if (!view_figure_of(id, view_headline(cell, &id), &figure)) {
-        text_append_format(out, ": %s, ", view_is_unsupported(cell) ? "unsupported" : "no result");
+        text_append_format(out, ": %s, ", view_no_value_label(cell));
         escape_html(out, view_no_value_reason(cell));
         text_append_char(out, '.');
         return;

@@ -83,7 +83,7 @@ static void append_row(struct text *out, const struct view_cell *cell,
                                                     : "no interval");
     } else {
         text_append_format(out, "</td><td class=\"value care\">%s</td><td class=\"spread\">",
-                           view_is_unsupported(cell) ? "unsupported" : "no result");
+                           view_no_value_label(cell));
         escape_html(out, view_no_value_reason(cell));
     }
     append_refs(out, remarks, index);
@@ -100,6 +100,7 @@ static void append_row(struct text *out, const struct view_cell *cell,
     else
         text_append_format(out, "</td><td class=\"num%s\">%zu/%lld</td></tr>\n",
                            view_is_unsupported(cell)             ? " soft"
+                           : cell->run == VIEW_RUN_RUNNING       ? " soft"
                            : (long long)cell->ok_count < planned ? " bad"
                                                                  : "",
                            cell->ok_count, planned);

@@ -82,6 +82,12 @@ static bool same(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
+/* A trial without an end is no failure while its campaign runs: it may be the one under way. */
+static bool is_failure(const struct view_cell *cell, const struct view_trial *trial)
+{
+    return !trial->ok && (trial->status || cell->run != VIEW_RUN_RUNNING);
+}
+
 /*
  * One remark for all attempts of a cell that ended in the same way, "9f2c41aa/5: trials 1, 4:
  * timeout: ..."; for all cells where a device does not support something.
@@ -98,7 +104,7 @@ static void add_failure(struct remarks *remarks, size_t index, const struct view
     for (size_t i = first; i < cell->trial_count; ++i) {
         const struct view_trial *other = &cell->trials[i];
 
-        if (!other->ok && same(other->status, trial->status) &&
+        if (is_failure(cell, other) && same(other->status, trial->status) &&
             same(other->message, trial->message))
             text_append_format(&numbers, "%s%lld", count++ ? ", " : "", (long long)other->number);
     }
@@ -123,10 +129,11 @@ static void add_failures(struct remarks *remarks, size_t index, const struct vie
 {
     for (size_t i = 0; i < cell->trial_count; ++i) {
         const struct view_trial *trial = &cell->trials[i];
-        bool seen = trial->ok;
+        bool seen = !is_failure(cell, trial);
 
         for (size_t k = 0; k < i && !seen; ++k)
-            seen = !cell->trials[k].ok && same(cell->trials[k].status, trial->status) &&
+            seen = is_failure(cell, &cell->trials[k]) &&
+                   same(cell->trials[k].status, trial->status) &&
                    same(cell->trials[k].message, trial->message);
         if (!seen)
             add_failure(remarks, index, cell, i);
@@ -305,12 +312,44 @@ static void add_amendments(struct remarks *remarks, size_t index, const struct v
     }
 }
 
-/* Trials ended well, but the campaign was not finished, so they were not analysed. */
+static bool is_unfinished(const struct view_cell *cell)
+{
+    return !cell->estimate && cell->run != VIEW_RUN_OVER && !view_is_unsupported(cell);
+}
+
+/* What is to be expected of a campaign that has not ended; NULL: no memory. */
+static char *unfinished_words(const struct view_cell *cell)
+{
+    const bool planned = cell->run == VIEW_RUN_PLANNED;
+
+    if (cell->run == VIEW_RUN_RUNNING)
+        return text_format("campaign %.8s is running: what is shown of it is as of now, and its "
+                           "trials are analysed when it ends",
+                           cell->result);
+    if (!cell->database)
+        return text_format("campaign %.8s was not finished when the bundle was made, so its trials "
+                           "are not analysed",
+                           cell->result);
+    return text_format("campaign %.8s %s, so its trials are not analysed; it %s with: assay run "
+                       "%s %.8s --db %s",
+                       cell->result, planned ? "is planned and has not begun" : "is not finished",
+                       planned ? "begins" : "goes on", planned ? "--plan" : "--resume",
+                       cell->result, cell->database);
+}
+
+static void say_unfinished(const struct view_cell *cell, const struct sayer *sayer)
+{
+    char *words = unfinished_words(cell);
+
+    if (words)
+        say_text(sayer, FINDING_WARNING, "%s", words);
+    free(words);
+}
+
+/* Without an estimate for the reason that the campaign was not finished. */
 static void add_unfinished(struct remarks *remarks, size_t index, const struct view_cell *cell)
 {
-    char *text = text_format("not analysed yet: its campaign is not finished; "
-                             "assay run --resume %.8s",
-                             cell->result);
+    char *text = unfinished_words(cell);
 
     if (text)
         add_text(remarks, index, text);
@@ -348,6 +387,8 @@ void remarks_of_cell(const struct view_cell *cell, remarks_say_fn *say, void *co
 
     say_origin(cell, &sayer);
     say_choice(cell, &sayer);
+    if (is_unfinished(cell))
+        say_unfinished(cell, &sayer);
     for (int severity = FINDING_CRITICAL; cell->estimate && severity >= FINDING_INFO; --severity) {
         sayer.severity = (enum finding_severity)severity;
         finding_each_group(&cell->estimate->findings, say_findings, &sayer);
@@ -383,7 +424,7 @@ void remarks_add_cell(struct remarks *remarks, size_t index, const struct view_c
     say_choice(cell, &sayer);
     add_amendments(remarks, index, cell);
     add_failures(remarks, index, cell);
-    if (!cell->estimate && cell->ok_count > 0 && !cell->imported.present)
+    if (is_unfinished(cell))
         add_unfinished(remarks, index, cell);
     if (cell->imported.present) {
         char *words = view_imported_words(cell);

@@ -67,7 +67,7 @@ static char *result_of(const struct view_cell *cell, char **ret_spread)
 
     if (!view_figure_of(id, value, &figure)) {
         *ret_spread = strdup("");
-        return strdup(view_is_unsupported(cell) ? "unsupported" : "no result");
+        return strdup(view_no_value_label(cell));
     }
     *ret_spread = strdup(figure.spread[0]         ? figure.spread
                          : cell->imported.present ? ""

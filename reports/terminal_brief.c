@@ -91,8 +91,7 @@ static void append_result(const struct terminal *terminal, const struct view_cel
         if (figure.grade[0])
             text_append_format(&line, ", grade %s", figure.grade);
     } else {
-        text_append_format(&line, "%s: %s", view_is_unsupported(cell) ? "unsupported" : "no result",
-                           reason ? reason : "unknown");
+        text_append_format(&line, "%s: %s", view_no_value_label(cell), reason ? reason : "unknown");
     }
     brief_fact(terminal, "Result", line.data);
     text_clear(&line);

@@ -21,7 +21,7 @@ static void append_headline(const struct terminal *terminal, const struct view_c
     if (!view_figure_of(id, value, &figure)) {
         const char *reason = view_no_value_reason(cell);
 
-        terminal_tone(terminal, TONE_CARE, view_is_unsupported(cell) ? "unsupported" : "no result");
+        terminal_tone(terminal, TONE_CARE, view_no_value_label(cell));
         text_append_format(terminal->out, ": %s\n", reason ? reason : "unknown");
         return;
     }
@@ -163,7 +163,7 @@ static void append_attempts(struct terminal *terminal, const struct view_cell *c
         else
             snprintf(label, sizeof(label), "trial %lld", (long long)trial->number);
         text_init(&line);
-        text_append(&line, trial->status ? trial->status : "no end recorded");
+        text_append(&line, view_trial_label(cell, trial));
         if (trial->estimate)
             text_append_format(&line, ", %s", estimate_verdict_label(trial->estimate->verdict));
         if (trial->estimate && trial->estimate->has_steady)

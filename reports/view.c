@@ -9,6 +9,7 @@
 #include "reports/course.h"
 #include "results/analysis/serving_log.h"
 #include "results/evidence/ledger.h"
+#include "results/store/lease.h"
 
 static const struct estimate_trial *find_in_estimate(const struct estimate *estimate,
                                                      int64_t sequence)
@@ -22,7 +23,7 @@ static const struct estimate_trial *find_in_estimate(const struct estimate *esti
 static bool read_trials(json_t *trials, enum view_depth depth, struct view_cell *ret)
 {
     size_t count = json_array_size(trials);
-    bool same_planned = false, planned_ok = false;
+    bool same_planned = false, planned_ok = false, planned_ended = false;
 
     ret->trials = calloc(count + 1, sizeof(*ret->trials));
     if (!ret->trials)
@@ -37,6 +38,11 @@ static bool read_trials(json_t *trials, enum view_depth depth, struct view_cell 
                        trial->sequence.value == last->sequence.value;
         trial->number = !last ? 1 : last->number + !same_planned;
         planned_ok = same_planned && planned_ok;
+        planned_ended = same_planned && planned_ended;
+        if (trial->status && !planned_ended) {
+            planned_ended = true;
+            ++ret->ended_count;
+        }
         if (trial->ok && !planned_ok) {
             planned_ok = true;
             ++ret->ok_count;
@@ -229,6 +235,16 @@ void view_cell_finish(struct view_cell *cell)
     *cell = (struct view_cell){0};
 }
 
+static enum view_run run_of(struct store *store, int64_t id, const char *state,
+                            const json_t *events)
+{
+    if (state && (!strcmp(state, "finished") || !strcmp(state, "imported")))
+        return VIEW_RUN_OVER;
+    if (state && !strcmp(state, "planned"))
+        return VIEW_RUN_PLANNED;
+    return lease_is_held(store_path(store), id, events) ? VIEW_RUN_RUNNING : VIEW_RUN_STOPPED;
+}
+
 /* Archiving is not a part of a campaign's run. */
 static void note_event(struct view_campaign *campaign, const struct view_event *event)
 {
@@ -286,6 +302,7 @@ static enum status load_campaign(struct store *store, int64_t id, struct view_ca
                                 view_json_count(row, "utc_ns")};
         note_event(ret, &ret->events[ret->event_count - 1]);
     }
+    ret->run = run_of(store, id, ret->state, events);
     return STATUS_OK;
 }
 
@@ -326,6 +343,9 @@ enum status view_load(struct store *store, const int64_t *cells, size_t count,
         status = ledger_amendments(store, cells[i], &view.cells[i].amendments, err);
         if (status == STATUS_OK)
             status = attach_campaign(store, &view, &view.cells[i], err);
+        if (status == STATUS_OK)
+            view.cells[i].run = view.campaigns[view.cells[i].campaign].run;
+        view.cells[i].database = store_path_word(store);
     }
     if (status == STATUS_OK)
         *ret = view;

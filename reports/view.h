@@ -107,10 +107,20 @@ struct view_origin {
     char *libraries; /* "cuda, nvrtc": mapped files that were chosen (--lib) */
 };
 
+/* Whether more trials of a campaign may come. */
+enum view_run {
+    VIEW_RUN_OVER,    /* as planned, or imported */
+    VIEW_RUN_RUNNING, /* a process runs it now */
+    VIEW_RUN_STOPPED, /* interrupted or killed: `assay run --resume` goes on with it */
+    VIEW_RUN_PLANNED  /* not begun: `assay run --plan` begins it */
+};
+
 struct view_cell {
-    int64_t id;      /* row */
-    char result[80]; /* "9f2c41aa/3" */
-    size_t campaign; /* index in the view */
+    int64_t id;           /* row */
+    char result[80];      /* "9f2c41aa/3" */
+    size_t campaign;      /* index in the view */
+    enum view_run run;    /* of its campaign, as it is while the view is loaded */
+    const char *database; /* store_path_word: the store's; NULL: no command can name it */
     struct view_count ordinal;
     const char *workload, *kind, *precision, *scenario, *implementation, *backend, *device_spec;
     const char *arm;   /* "a" or "b" of an A/B; NULL: none */
@@ -128,6 +138,7 @@ struct view_cell {
     struct view_trial *trials;
     size_t trial_count;
     size_t ok_count;           /* planned trials that ended well */
+    size_t ended_count;        /* planned trials that ended, however */
     struct estimate *estimate; /* heap; NULL: none. An imported cell's has metrics alone */
     struct course *course;     /* heap; of the first trial of a server that was ok; NULL: none, or
                                   not VIEW_FULL */
@@ -152,6 +163,7 @@ struct view_campaign {
     size_t event_count;
     const char *archived; /* why, "" where that is withheld; NULL: it is not archived */
     const char *state;    /* newest event of its run: "finished"; NULL: none */
+    enum view_run run;
     json_t *root;
 };
 
@@ -177,7 +189,8 @@ enum status view_load(struct store *store, const int64_t *cells, size_t count,
                       enum view_depth depth, struct view *ret, struct error *err);
 void view_finish(struct view *view);
 
-/* One cell in full, as a view would hold it; `campaign` is left 0. Finish with view_cell_finish. */
+/* One cell in full, as a view would hold it; `campaign`, `run` and `database` are left 0. Finish
+ * with view_cell_finish. */
 enum status view_cell_load(struct store *store, int64_t cell, enum view_depth depth,
                            struct view_cell *ret, struct error *err);
 /* From JSON alone (takes the reference, also on failure); for tests and for other sources. */
@@ -242,8 +255,15 @@ bool view_contention(const struct view *view, struct text *ret);
 /* Why a cell has no value, in a phrase; NULL when it has one. */
 const char *view_no_value_reason(const struct view_cell *cell);
 
-/* The verdict's label: "steady", "drift", "imported", "not analysed", "not run" ... */
+/* The verdict's label: "steady", "drift", "imported", "not analysed", "running", "incomplete" ...
+ */
 const char *view_verdict_label(const struct view_cell *cell);
+
+/* How a trial ended, "running", or "no end recorded": its process was killed. */
+const char *view_trial_label(const struct view_cell *cell, const struct view_trial *trial);
+
+/* What stands in place of a value: "no result", "no result yet" while it runs, "unsupported". */
+const char *view_no_value_label(const struct view_cell *cell);
 
 /*
  * What a table of first looks can be used for and what to do next, in one or two sentences. False:

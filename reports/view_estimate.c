@@ -175,11 +175,20 @@ const char *view_no_value_reason(const struct view_cell *cell)
         return NULL;
     if (cell->imported.present)
         return "the imported file gives no number";
+    if (view_is_unsupported(cell))
+        return "not supported here";
+    if (cell->run == VIEW_RUN_RUNNING && !cell->estimate)
+        return "its campaign is running";
     if (cell->ok_count == 0)
-        return view_is_unsupported(cell) ? "not supported here"
-               : cell->trial_count       ? "no trial completed"
-                                         : "no trial was run";
+        return cell->trial_count ? "no trial completed" : "no trial was run";
     return cell->estimate ? "no samples after the warmup" : "not analysed yet";
+}
+
+/* Whether trials of the cell are still to come: then what it has so far is no outcome. */
+static bool has_trials_left(const struct view_cell *cell)
+{
+    return cell->run != VIEW_RUN_OVER && cell->planned.known &&
+           (int64_t)cell->ended_count < cell->planned.value;
 }
 
 const char *view_verdict_label(const struct view_cell *cell)
@@ -188,9 +197,29 @@ const char *view_verdict_label(const struct view_cell *cell)
         return "imported";
     if (cell->estimate)
         return estimate_verdict_label(cell->estimate->verdict);
+    if (view_is_unsupported(cell))
+        return "unsupported";
+    if (cell->run == VIEW_RUN_RUNNING && (has_trials_left(cell) || cell->ok_count > 0))
+        return "running";
+    if (has_trials_left(cell) && cell->trial_count > 0)
+        return "incomplete";
     if (cell->ok_count > 0)
         return "not analysed";
-    return view_is_unsupported(cell) ? "unsupported" : cell->trial_count ? "failed" : "not run";
+    return cell->trial_count ? "failed" : "not run";
+}
+
+const char *view_no_value_label(const struct view_cell *cell)
+{
+    if (view_is_unsupported(cell))
+        return "unsupported";
+    return cell->run == VIEW_RUN_RUNNING ? "no result yet" : "no result";
+}
+
+const char *view_trial_label(const struct view_cell *cell, const struct view_trial *trial)
+{
+    if (trial->status)
+        return trial->status;
+    return cell->run == VIEW_RUN_RUNNING ? "running" : "no end recorded";
 }
 
 bool view_closing_words(const struct view *view, struct text *ret)

@@ -8,7 +8,7 @@
 #include "harness/core/random.h"
 #include "harness/core/text.h"
 #include "harness/runner/campaign_choice.h"
-#include "harness/runner/lease.h"
+#include "results/store/lease.h"
 #include "harness/runner/tool.h"
 #include "protocols/serving/declared.h"
 #include "workloads/workload.h"

@@ -6,7 +6,7 @@
 
 #include "harness/core/member.h"
 #include "harness/core/text.h"
-#include "harness/runner/lease.h"
+#include "results/store/lease.h"
 #include "harness/runner/tool.h"
 #include "harness/runner/worker_process.h"
 #include "results/evidence/ledger_witness.h"

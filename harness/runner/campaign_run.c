@@ -11,7 +11,7 @@
 #include "harness/runner/campaign_doctor.h"
 #include "harness/runner/environment.h"
 #include "harness/runner/expected.h"
-#include "harness/runner/lease.h"
+#include "results/store/lease.h"
 #include "harness/runner/maps.h"
 #include "harness/runner/progress.h"
 #include "harness/runner/trial.h"

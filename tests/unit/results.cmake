@@ -6,6 +6,8 @@ endforeach()
 assay_add_test(NAME test_store_network SOURCES unit/test_store_network.c
     LIBS assay_results LABELS unit)
 target_link_options(test_store_network PRIVATE -Wl,--wrap=statfs)
+assay_add_test(NAME test_store_lease SOURCES unit/test_store_lease.c
+    LIBS assay_results LABELS unit)
 assay_add_test(NAME test_fields SOURCES unit/test_fields.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_varied SOURCES unit/test_varied.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_energy SOURCES unit/test_energy.c LIBS assay_results LABELS unit)

@@ -327,7 +327,10 @@ static void what_has_no_number_says_why(void **state)
     struct remarks remarks;
     struct view_cell cells[3] = {{.result = "9f2c41aa/1"},
                                  {.result = "9f2c41aa/2"},
-                                 {.result = "9f2c41aa/3", .ok_count = 2}};
+                                 {.result = "9f2c41aa/3",
+                                  .ok_count = 2,
+                                  .run = VIEW_RUN_STOPPED,
+                                  .database = "'a b.db'"}};
     struct view_trial trial = {
         .number = 1, .status = (char *)"unsupported", .message = (char *)"no bf16 here"};
 
@@ -340,7 +343,7 @@ static void what_has_no_number_says_why(void **state)
     assert_int_equal(remarks.count, 2);
     assert_string_equal(remarks.items[0].text, "unsupported: no bf16 here");
     assert_int_equal(remarks.items[0].cell_count, 2);
-    assert_non_null(strstr(remarks.items[1].text, "assay run --resume 9f2c41aa"));
+    assert_non_null(strstr(remarks.items[1].text, "assay run --resume 9f2c41aa --db 'a b.db'"));
     assert_int_equal(remarks.items[1].cells[0], 2);
     remarks_finish(&remarks);
 }

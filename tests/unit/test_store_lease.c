@@ -11,12 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/runner/lease.h"
+#include "results/store/lease.h"
 
 static json_t *events(const char *event, const char *detail)
 {
-    return json_pack("[{s:s, s:s}, {s:s, s:s}]", "event", "started", "detail", "x 1 1", "event",
-                     event, "detail", detail);
+    return json_pack("[{s:s, s:s}, {s:s, s:s}, {s:s, s:s}]", "event", "started", "detail", "x 1 1",
+                     "event", event, "detail", detail, "event", "archived", "detail", "old");
 }
 
 static enum status check(const char *event, const char *detail)
@@ -99,14 +99,18 @@ static void test_lock(void **state)
     assert_int_equal(read(ends[0], &byte, 1), 1);
     assert_int_equal(byte, 'y');
     assert_int_equal(lease_take(path, 7, "abcd", NULL), STATUS_BUSY);
+    assert_true(lease_is_held(path, 7, NULL));
+    assert_false(lease_is_held(path, 8, NULL));
     assert_int_equal(lease_take(path, 8, "other", NULL), STATUS_OK);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
+    assert_false(lease_is_held(path, 7, NULL));
     assert_int_equal(lease_take(path, 7, "abcd", NULL), STATUS_OK);
     assert_int_equal(lease_take(path, 7, "abcd", NULL), STATUS_OK); /* no other process */
     lease_release(path, 7);
     lease_release(path, 7);
     assert_int_equal(lease_take("/nowhere/at/all", 7, "abcd", NULL), STATUS_OK);
+    assert_false(lease_is_held("/nowhere/at/all", 7, NULL));
     close(fd);
     unlink(path);
 }

@@ -1,7 +1,8 @@
-#include "harness/runner/lease.h"
+#include "results/store/lease.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "harness/core/file.h"
+#include "harness/core/member.h"
 
 /*
  * Start time in ticks since boot: field 22 of /proc/PID/stat; the name before it may hold blanks.
@@ -48,11 +50,22 @@ void lease_describe(char ret[LEASE_SIZE])
     describe((long)getpid(), ret);
 }
 
+static const json_t *last_of_run(const json_t *events)
+{
+    for (size_t i = json_array_size(events); i-- > 0;) {
+        const json_t *event = json_array_get(events, i);
+        const char *name = member_text(event, "event");
+
+        if (strcmp(name, "archived") != 0 && strcmp(name, "restored") != 0)
+            return event;
+    }
+    return NULL;
+}
+
 enum status lease_check(const json_t *events, const char *campaign, struct error *err)
 {
-    const json_t *last = json_array_get(events, json_array_size(events) - 1);
-    const char *event = json_string_value(json_object_get(last, "event"));
-    const char *holder = json_string_value(json_object_get(last, "detail"));
+    const json_t *last = last_of_run(events);
+    const char *event = member_string(last, "event"), *holder = member_string(last, "detail");
     char now[LEASE_SIZE];
     long pid;
 
@@ -80,6 +93,30 @@ static struct {
     int fd;
 } held[8];
 static size_t held_count;
+static pthread_mutex_t held_guard = PTHREAD_MUTEX_INITIALIZER;
+
+static int open_file(const char *path)
+{
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+
+    return fd >= 0 ? fd : open(path, O_RDONLY | O_CLOEXEC); /* enough to ask for locks */
+}
+
+static int open_held(const char *path, const struct stat *info)
+{
+    int fd;
+
+    for (size_t i = 0; i < held_count; i++)
+        if (held[i].device == info->st_dev && held[i].inode == info->st_ino)
+            return held[i].fd;
+    fd = held_count < sizeof(held) / sizeof(held[0]) ? open_file(path) : -1;
+    if (fd >= 0) {
+        held[held_count].device = info->st_dev;
+        held[held_count].inode = info->st_ino;
+        held[held_count++].fd = fd;
+    }
+    return fd;
+}
 
 static int open_once(const char *path)
 {
@@ -88,26 +125,36 @@ static int open_once(const char *path)
 
     if (stat(path, &info) != 0)
         return -1;
-    for (size_t i = 0; i < held_count; i++)
-        if (held[i].device == info.st_dev && held[i].inode == info.st_ino)
-            return held[i].fd;
-    fd = held_count < sizeof(held) / sizeof(held[0]) ? open(path, O_RDWR | O_CLOEXEC) : -1;
-    if (fd >= 0) {
-        held[held_count].device = info.st_dev;
-        held[held_count].inode = info.st_ino;
-        held[held_count++].fd = fd;
-    }
+    pthread_mutex_lock(&held_guard);
+    fd = open_held(path, &info);
+    pthread_mutex_unlock(&held_guard);
     return fd;
 }
 
 /* Locks of the open file, not of the process: others of SQLite's do not touch them. */
+static struct flock region_of(int64_t row, short type)
+{
+    return (struct flock){
+        .l_type = type, .l_whence = SEEK_SET, .l_start = LOCKED_FROM + row, .l_len = 1};
+}
+
 static int lock(const char *path, int64_t row, short type)
 {
-    struct flock region = {
-        .l_type = type, .l_whence = SEEK_SET, .l_start = LOCKED_FROM + row, .l_len = 1};
+    struct flock region = region_of(row, type);
     const int fd = open_once(path);
 
     return fd < 0 ? 0 : fcntl(fd, F_OFD_SETLK, &region);
+}
+
+bool lease_is_held(const char *path, int64_t row, const json_t *events)
+{
+    struct flock region = region_of(row, F_WRLCK);
+    int fd;
+
+    if (lease_check(events, "", NULL) == STATUS_BUSY)
+        return true;
+    fd = open_once(path);
+    return fd >= 0 && fcntl(fd, F_OFD_GETLK, &region) == 0 && region.l_type != F_UNLCK;
 }
 
 enum status lease_take(const char *path, int64_t row, const char *campaign, struct error *err)

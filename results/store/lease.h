@@ -6,9 +6,10 @@
  * process of another machine, another boot or another container cannot be found so; a lock on the
  * database's file, which ends with its holder, excludes it.
  */
-#ifndef ASSAY_RUNNER_LEASE_H
-#define ASSAY_RUNNER_LEASE_H
+#ifndef ASSAY_RESULTS_STORE_LEASE_H
+#define ASSAY_RESULTS_STORE_LEASE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <jansson.h>
@@ -21,10 +22,17 @@
 void lease_describe(char ret[LEASE_SIZE]);
 
 /*
- * `events`: the campaign's events, oldest first. BUSY when the last one is a start or resume by a
- * process that is alive here; `campaign` names it in the message.
+ * `events`: the campaign's events, oldest first. BUSY when the last one of its run (archiving is
+ * none) is a start or resume by a process that is alive here; `campaign` names it in the message.
  */
 enum status lease_check(const json_t *events, const char *campaign, struct error *err);
+
+/*
+ * Whether a process runs the campaign now: its newest start or resume is by one that is alive here,
+ * or another process has its lock. `row` and `path` as for lease_take(), `events` as for
+ * lease_check(). False where this cannot be seen: over a file system without locks.
+ */
+bool lease_is_held(const char *path, int64_t row, const json_t *events);
 
 /*
  * Locks the campaign with row `row` of the database at `path` until lease_release() or the end of
