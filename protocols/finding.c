@@ -173,6 +173,15 @@ void finding_render_remedy(const struct finding *const *items, size_t count, str
     render(finding_kinds[items[0]->code].remedy, items, count, ret);
 }
 
+void finding_render_trials(const struct finding *const *items, size_t count, struct text *ret)
+{
+    if (items[0]->trial == 0)
+        return;
+    text_append(ret, count > 1 ? "trials " : "trial ");
+    for (size_t i = 0; i < count; i++)
+        text_append_format(ret, "%s%" PRId64, i ? ", " : "", items[i]->trial);
+}
+
 /* "trial 3: ", "trials 2, 5 of 8: ", "all 8 trials: "; nothing for a finding of the cell. */
 static void append_trials(const struct finding *const *items, size_t count, size_t trial_count,
                           struct text *out)
@@ -183,9 +192,7 @@ static void append_trials(const struct finding *const *items, size_t count, size
         text_append_format(out, "all %zu trials: ", count);
         return;
     }
-    text_append(out, count > 1 ? "trials " : "trial ");
-    for (size_t i = 0; i < count; i++)
-        text_append_format(out, "%s%" PRId64, i ? ", " : "", items[i]->trial);
+    finding_render_trials(items, count, out);
     if (trial_count > 1)
         text_append_format(out, " of %zu", trial_count);
     text_append(out, ": ");

@@ -315,6 +315,10 @@ bool finding_same_kind(const struct finding *a, const struct finding *b);
 void finding_render_words(const struct finding *const *items, size_t count, struct text *ret);
 void finding_render_remedy(const struct finding *const *items, size_t count, struct text *ret);
 
+/* Appends whose they are, of one kind and one cell: "trial 3", "trials 2, 5"; of the cell: nothing.
+ */
+void finding_render_trials(const struct finding *const *items, size_t count, struct text *ret);
+
 /*
  * The whole sentence for findings of one kind of one cell: "trials 2, 5 of 8: drift of 3 % to 11 %
  * over the window; check temperature ...". `trial_count` is the cell's, 0: not known.

@@ -21,6 +21,7 @@ void remarks_finish(struct remarks *remarks)
     for (size_t i = 0; i < remarks->count; ++i) {
         free(remarks->items[i].text);
         free(remarks->items[i].findings);
+        free(remarks->items[i].parts);
         free(remarks->items[i].cells);
     }
     free(remarks->items);
@@ -108,7 +109,7 @@ static void add_failure(struct remarks *remarks, size_t index, const struct view
             same(other->message, trial->message))
             text_append_format(&numbers, "%s%lld", count++ ? ", " : "", (long long)other->number);
     }
-    if (trial->status && strcmp(trial->status, "unsupported") == 0)
+    if (view_is_unsupported(cell))
         text_append(&text, "unsupported"); /* of the device, so the same for many cells */
     else
         text_append_format(&text, "%s: trial%s %s: %s", cell->result, count > 1 ? "s" : "",
@@ -144,14 +145,35 @@ static void add_failures(struct remarks *remarks, size_t index, const struct vie
 struct target {
     struct remarks *remarks;
     size_t index;
+    const char *result; /* of the cell */
 };
+
+/* Takes the findings of one cell into the remark. False: no memory. */
+static bool take_findings(struct remark *remark, const char *result,
+                          const struct finding *const *items, size_t count)
+{
+    const struct finding **grown =
+        realloc(remark->findings, (remark->finding_count + count) * sizeof(*grown));
+    struct remark_part *parts;
+
+    if (!grown)
+        return false;
+    remark->findings = grown;
+    parts = realloc(remark->parts, (remark->part_count + 1) * sizeof(*parts));
+    if (!parts)
+        return false;
+    remark->parts = parts;
+    memcpy(grown + remark->finding_count, items, count * sizeof(*items));
+    remark->finding_count += count;
+    parts[remark->part_count++] = (struct remark_part){result, count};
+    return true;
+}
 
 static void add_findings(void *context, const struct finding *const *items, size_t count)
 {
     const struct target *target = context;
     struct remarks *remarks = target->remarks;
     struct remark *remark = NULL;
-    const struct finding **grown;
 
     if (finding_kinds[items[0]->code].severity == FINDING_INFO)
         return;
@@ -164,16 +186,47 @@ static void add_findings(void *context, const struct finding *const *items, size
             remark = &remarks->items[i];
     if (!remark)
         remark = append_remark(remarks, NULL);
-    grown =
-        remark ? realloc(remark->findings, (remark->finding_count + count) * sizeof(*grown)) : NULL;
-    if (!grown) {
+    if (!remark || !take_findings(remark, target->result, items, count)) {
         remarks->failed = true;
         return;
     }
-    remark->findings = grown;
-    memcpy(grown + remark->finding_count, items, count * sizeof(*items));
-    remark->finding_count += count;
     add_cell(remarks, remark, target->index);
+}
+
+/* Whether the parts of all cells are of the same trials. */
+static bool same_trials(const struct remark *remark)
+{
+    const size_t each = remark->parts[0].count;
+
+    for (size_t i = 1; i < remark->part_count; ++i)
+        if (remark->parts[i].count != each)
+            return false;
+    for (size_t i = each; i < remark->finding_count; ++i)
+        if (remark->findings[i]->trial != remark->findings[i - each]->trial)
+            return false;
+    return true;
+}
+
+/*
+ * Whose the findings of several cells are: "9f2c41aa/1: trial 2; 9f2c41aa/3: trials 1, 4: ", and
+ * "trial 2 of each: " where that is shorter. A row may be steady with one trial that is not.
+ */
+static void append_trials(const struct remark *remark, struct text *out)
+{
+    size_t at = 0;
+
+    if (remark->findings[0]->trial == 0)
+        return;
+    if (same_trials(remark)) {
+        finding_render_trials(remark->findings, remark->parts[0].count, out);
+        text_append(out, " of each: ");
+        return;
+    }
+    for (size_t i = 0; i < remark->part_count; at += remark->parts[i++].count) {
+        text_append_format(out, "%s%s: ", i ? "; " : "", remark->parts[i].result);
+        finding_render_trials(remark->findings + at, remark->parts[i].count, out);
+    }
+    text_append(out, ": ");
 }
 
 void remarks_render(struct remarks *remarks)
@@ -188,9 +241,12 @@ void remarks_render(struct remarks *remarks)
         if (remark->cell_count == 1) {
             finding_render(remark->findings, remark->finding_count, 0, &text);
         } else {
+            append_trials(remark, &text);
             finding_render_words(remark->findings, remark->finding_count, &text);
-            text_append(&text, "; ");
-            finding_render_remedy(remark->findings, remark->finding_count, &text);
+            if (finding_kinds[remark->findings[0]->code].remedy[0]) {
+                text_append(&text, "; ");
+                finding_render_remedy(remark->findings, remark->finding_count, &text);
+            }
         }
         free(remark->text);
         remark->text = text_steal(&text);
@@ -412,7 +468,7 @@ bool remarks_has_any(const struct view_cell *cell)
 
 void remarks_add_cell(struct remarks *remarks, size_t index, const struct view_cell *cell)
 {
-    struct target target = {remarks, index};
+    struct target target = {remarks, index, cell->result};
     const struct sayer sayer = {add_severe, &target, 0, FINDING_INFO};
 
     if (cell->estimate && !finding_each_group(&cell->estimate->findings, add_findings, &target))

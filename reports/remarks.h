@@ -15,10 +15,18 @@
 #include "harness/core/text.h"
 #include "reports/view.h"
 
+/* What of a remark's findings is of one cell. */
+struct remark_part {
+    const char *result; /* the cell's */
+    size_t count;
+};
+
 struct remark {
     char *text;                      /* heap, untrusted; of findings: set by remarks_render */
     const struct finding **findings; /* heap; of all its cells; NULL for other remarks */
     size_t finding_count;
+    struct remark_part *parts; /* heap; of the findings, in their order */
+    size_t part_count;
     size_t *cells; /* heap: indices of the cells it is about */
     size_t cell_count;
 };

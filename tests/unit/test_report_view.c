@@ -222,8 +222,8 @@ static void no_shape_of_json_breaks_it(void **state)
 
 static void alike_remarks_are_said_once(void **state)
 {
-    json_t *other = parse(whole);
-    struct view_cell cell, second;
+    json_t *other = parse(whole), *third_root = parse(whole);
+    struct view_cell cell, second, third;
     struct remarks remarks;
     size_t refs[8];
 
@@ -257,15 +257,27 @@ static void alike_remarks_are_said_once(void **state)
     remarks_render(&remarks);
     assert_int_equal(remarks.count, 5);
     assert_string_equal(remarks.items[0].text,
-                        "drift of +9.5 to +99 % over the window; check temperature and clocks; "
-                        "warm up longer or measure longer");
+                        "trials 1, 2 of each: drift of +9.5 to +99 % over the window; check "
+                        "temperature and clocks; warm up longer or measure longer");
     assert_string_equal(remarks.items[4].text, "9f2c41aa/4: trial 1: crashed: signal 11");
     assert_int_equal(remarks_of(&remarks, 2, refs, 8), 4);
     assert_int_equal(refs[0], 1);
     assert_int_equal(refs[3], 5);
+
+    /* Where one cell has it in another trial, each cell's trials are said. */
+    json_array_remove(json_object_get(json_object_get(third_root, "estimate"), "findings"), 0);
+    json_object_set_new(third_root, "id", json_string("9f2c41aa/5"));
+    assert_int_equal(view_cell_from_json(third_root, VIEW_FULL, &third, NULL), STATUS_OK);
+    remarks_add_cell(&remarks, 3, &third);
+    remarks_render(&remarks);
+    assert_string_equal(remarks.items[0].text,
+                        "9f2c41aa/3: trials 1, 2; 9f2c41aa/4: trials 1, 2; 9f2c41aa/5: trial 2: "
+                        "drift of +9.5 to +99 % over the window; check temperature and clocks; "
+                        "warm up longer or measure longer");
     remarks_finish(&remarks);
     view_cell_finish(&cell);
     view_cell_finish(&second);
+    view_cell_finish(&third);
 }
 
 static void join(void *context, enum finding_severity severity, const char *text)
@@ -325,12 +337,10 @@ static void choices_that_failed_are_remarks(void **state)
 static void what_has_no_number_says_why(void **state)
 {
     struct remarks remarks;
-    struct view_cell cells[3] = {{.result = "9f2c41aa/1"},
-                                 {.result = "9f2c41aa/2"},
-                                 {.result = "9f2c41aa/3",
-                                  .ok_count = 2,
-                                  .run = VIEW_RUN_STOPPED,
-                                  .database = "'a b.db'"}};
+    struct view_cell cells[3] = {
+        {.result = "9f2c41aa/1"},
+        {.result = "9f2c41aa/2"},
+        {.result = "9f2c41aa/3", .ok_count = 2, .run = VIEW_RUN_STOPPED, .database = "'a b.db'"}};
     struct view_trial trial = {
         .number = 1, .status = (char *)"unsupported", .message = (char *)"no bf16 here"};
 
