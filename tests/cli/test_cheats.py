@@ -1,6 +1,6 @@
 """Stacks that leave out work, and workers and clocks that lie: every one ends with the reason.
 
-usage: test_cheats.py NAME=LIBRARY...   (tests/support/cheats)
+usage: test_cheats.py [Kernels | Convolutions | Libraries | Surroundings] NAME=LIBRARY...   (tests/support/cheats)
 The honest run beside each cheat is the same library without CHEAT.
 """
 
@@ -112,7 +112,7 @@ trial_timeout: 200s
 """
 
 
-class Cheats(CliTest):
+class CheatTest(CliTest):
     def environment(self, **changes):
         return super().environment(**{"POCL_CACHE_DIR": pocl_cache(), **changes})
 
@@ -165,18 +165,16 @@ class Cheats(CliTest):
                 return
         self.fail(f"no spot check found it: {found}")
 
+
+class Kernels(CheatTest):
     def test_kernels(self):
         for name in KERNELS:
             with self.subTest(library=name):
                 calls = self.each(name, TRIAD, name + ":0")
                 self.later(name, TRIAD, name + ":0", calls=calls)
 
-    def test_gemms(self):
-        for name, device in GEMMS.items():
-            with self.subTest(library=name):
-                calls = self.each(name, GEMM, device, "--implementation", "vendor")
-                self.later(name, GEMM, device, "--implementation", "vendor", calls=calls)
 
+class Convolutions(CheatTest):
     def test_convolutions(self):
         """Those of a library, and assay's own text, which the stand-ins compile as OpenCL does."""
         for name, device, *words in (("onednn", "cpu:0", "--implementation", "vendor"),
@@ -186,6 +184,14 @@ class Cheats(CliTest):
                 calls = self.each(name, CONVOLUTION, device, *words,
                                   cheats=("second", "three") + (("cached", "low") if name == "onednn" else ()))
                 self.later(name, CONVOLUTION, device, *words, calls=calls)
+
+
+class Libraries(CheatTest):
+    def test_gemms(self):
+        for name, device in GEMMS.items():
+            with self.subTest(library=name):
+                calls = self.each(name, GEMM, device, "--implementation", "vendor")
+                self.later(name, GEMM, device, "--implementation", "vendor", calls=calls)
 
     def test_training_by_a_library(self):
         """Its GEMMs are left out, from the first on and within the window; the kernels are honest."""
@@ -204,6 +210,10 @@ class Cheats(CliTest):
                     with self.subTest(library=name, **cheat):
                         status, message = self.measure(TRAINING, name + ":0", **library, **cheat)
                         self.assertEqual(status, "check_failed", message)
+
+
+class Surroundings(CheatTest):
+    """Caches of kernels, libraries that are exchanged, and clocks."""
 
     def replace(self, path):
         """Puts an object in the place of a compiled kernel that calls each of its functions once in four times."""
