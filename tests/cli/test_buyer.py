@@ -40,7 +40,7 @@ PROTOCOL = """extends: serving
 name: story
 version: 1
 trials: 5
-serving: {requests: 60, drain: 5s, lag: 1s}
+serving: {requests: 60, drain: 300s, lag: 1s}
 cooldown: 0s
 trial_timeout: 300s
 """

@@ -37,7 +37,7 @@ name: few
 version: 1
 trials: 2
 warmup: {iterations: 2, time: 1ms}
-serving: {requests: 120, drain: 60s}
+serving: {requests: 120, drain: 600s}
 telemetry: {interval: 0s}
 trial_timeout: 300s
 """

@@ -43,7 +43,7 @@ name: few
 version: 1
 trials: 2
 warmup: {iterations: 2, time: 1ms}
-serving: {requests: 150, drain: 5s, lag: 10s}
+serving: {requests: 150, drain: 300s, lag: 10s}
 telemetry: {interval: 0s}
 """
 

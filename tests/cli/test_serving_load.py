@@ -31,7 +31,7 @@ name: few
 version: 1
 trials: %d
 warmup: {iterations: 2, time: 1ms}
-serving: {requests: 50, drain: 5s}
+serving: {requests: 50, drain: 300s}
 window: {max_samples: 1000000}
 telemetry: {interval: 0s}
 trial_timeout: 200s

@@ -13,7 +13,38 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from assay_cli import ASSAY, PATIENCE, CliTest, child_of, run_tests, wait_until  # noqa: E402
 
 
+CONTAINER = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc")
+# Process 1 that waits for its own children alone: starts a campaign by a shell, which kills it and ends, and resumes it.
+REAPS_NONE = """
+import subprocess, sys, time
+at = sys.argv.index("--")
+subprocess.run(["sh", "-c", '"$@" & while [ ! -e here ]; do sleep 0.05; done; kill -9 $!; echo $! >pid', "sh",
+                *sys.argv[1:at]])
+with open("pid") as file:
+    path = "/proc/%s/stat" % file.read().strip()
+while True:
+    with open(path) as file:
+        if file.read().rpartition(")")[2].split()[0] == "Z":
+            break
+    time.sleep(0.02)
+sys.exit(subprocess.run(sys.argv[at + 1:]).returncode)
+"""
+
+
 class Surroundings(CliTest):
+    def container(self):
+        if not shutil.which("unshare") or subprocess.run([*CONTAINER, "true"], check=False,
+                                                         stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("no namespaces")
+        return CONTAINER
+
+    def waiting_worker(self):
+        """A worker that waits for long the first time, and leaves the file "here"."""
+        worker = self.write("worker.sh", f"#!/bin/sh\n[ -e here ] && exec {ASSAY} worker\ntouch here\n"
+                            "exec sleep 300\n")
+        os.chmod(worker, 0o755)
+        return worker
+
     def words(self):
         return (ASSAY, "run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--db",
                 self.db)
@@ -75,14 +106,7 @@ class Surroundings(CliTest):
 
     def test_the_same_campaign_in_two_containers(self):
         """In each of them the harness is process 1, and neither sees the other."""
-        container = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child",
-                     "--mount-proc")
-        if not shutil.which("unshare") or subprocess.run([*container, "true"], check=False,
-                                                         stderr=subprocess.DEVNULL).returncode:
-            self.skipTest("no namespaces")
-        worker = self.write("worker.sh", f"#!/bin/sh\n[ -e here ] && exec {ASSAY} worker\ntouch here\n"
-                            "exec sleep 300\n")
-        os.chmod(worker, 0o755)
+        container, worker = self.container(), self.waiting_worker()
         first = subprocess.Popen((*container, *self.words()), cwd=self.folder,
                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                  stderr=subprocess.DEVNULL,
@@ -100,6 +124,15 @@ class Surroundings(CliTest):
         # The lock is released with its holder.
         status, err = self.finish(self.popen(resume, worker))
         self.assertEqual(status, 0, err)
+
+    def test_a_killed_campaign_where_nobody_reaps(self):
+        """Its harness stays in the list of processes for good, and holds it no longer."""
+        worker = self.waiting_worker()
+        words = (*self.container(), sys.executable, "-c", REAPS_NONE, *self.words(), "--", ASSAY, "run", "--resume",
+                 "last", "--db", self.db)
+        status, err = self.finish(self.popen(words, worker))
+        self.assertEqual(status, 0, err)
+        self.assertEqual(self.query("SELECT count(*) FROM trial_end WHERE status = 'ok'"), [(2,)])
 
     def test_a_language_whose_capital_of_i_is_another(self):
         locale = os.path.join(self.folder, "tr")
