@@ -14,7 +14,7 @@ import urllib.parse
 import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest, run_tests  # noqa: E402
+from assay_cli import PATIENCE, CliTest, run_tests  # noqa: E402
 
 REPORTS = os.path.join(os.path.dirname(__file__), "..", "..", "reports")
 METADATA = os.path.join(REPORTS, "datasette", "metadata.yaml")
@@ -182,7 +182,7 @@ objectives: [cost_per_1000_iterations]
 
     def look(self, root, server):
         def get(path):
-            with urllib.request.urlopen(root + path, timeout=60) as answer:
+            with urllib.request.urlopen(root + path, timeout=PATIENCE) as answer:
                 return answer.read().decode()
 
         for _ in range(600):

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import ASSAY, CliTest, run_tests  # noqa: E402
+from assay_cli import ASSAY, PATIENCE, CliTest, run_tests  # noqa: E402
 
 from tamper import TamperTest  # noqa: E402  (exits where the second verifier cannot run)
 
@@ -71,7 +71,7 @@ class Schema(HostileTest):
                 before = file.read()
             for command, words in commands.items():
                 with self.subTest(name, command=command):
-                    call = self.assay(*words, "--db", path, timeout=60)
+                    call = self.assay(*words, "--db", path)
                     self.assertEqual(call.status, 4, call.err)
                     self.assertIn("its schema is not the one that assay makes", call.err)
                     self.assertIn(says, call.err)
@@ -125,7 +125,7 @@ class Work(HostileTest):
     def test_endless_table(self):
         path = self.copy()
         self.repeat_pages(path, "checkpoint")
-        call = self.assay("bundle", self.result()[:8], "-o", "x.assay", "--db", path, timeout=300)
+        call = self.assay("bundle", self.result()[:8], "-o", "x.assay", "--db", path)
         self.assertEqual(call.status, 4, call.err)
         self.assertIn("it asks for more work than a file of this size explains", call.err)
         self.assertIn("`assay verify %s`" % path, call.err)
@@ -234,7 +234,7 @@ class Beside(HostileTest):
                 self.assertEqual(self.agreed(path), cases.get(kind, {"file"}))
                 if kind in ("folder", "pipe", "journal", "shared memory"):
                     for words in (["results"], ["checkpoint", "--unsigned"]):
-                        call = self.assay(*words, "--db", path, timeout=60)
+                        call = self.assay(*words, "--db", path)
                         self.assertNotEqual(call.status, 0)
                         self.assertIn("which is no regular file", call.err)
 
@@ -338,9 +338,10 @@ class Paths(HostileTest):
                               ["report", special], ["run", "synthetic", "--db", special],
                               ["key", "show", "--file", special]):
                     with self.subTest(special=special, words=words):
-                        call = self.assay(*words, timeout=25)
+                        call = self.assay(*words)
                         self.assertNotEqual(call.status, 0)
                         self.assertTrue(call.err)
+                        self.assertNotIn("for 30 s", call.err)  # as the pipes below are waited for
 
     def test_pipes_of_which_nobody_holds_the_other_end(self):
         """Those that may be pipes, as a shell makes them, are waited for as long as file.h says."""
@@ -354,7 +355,7 @@ class Paths(HostileTest):
         processes = [self.start(*words) for words in calls]
         for words, process in zip(calls, processes):
             with self.subTest(words=words):
-                _, err = process.communicate(timeout=600)
+                _, err = process.communicate(timeout=PATIENCE)
                 self.assertEqual(process.returncode, 2, err)
                 self.assertRegex(err, "is a pipe .*for 30 s")
 
