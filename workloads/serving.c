@@ -17,6 +17,13 @@ static const struct declaration_name process_names[] = {
     {"trace", SERVING_TRACE},
 };
 
+static const struct declaration_name unit_names[] = {
+    {"s", SERVING_UNIT_S},
+    {"ms", SERVING_UNIT_MS},
+    {"us", SERVING_UNIT_US},
+    {"ns", SERVING_UNIT_NS},
+};
+
 static const struct declaration_name law_names[] = {
     {"none", SERVING_NONE},           {"fixed", SERVING_FIXED},
     {"uniform", SERVING_UNIFORM},     {"lognormal", SERVING_LOGNORMAL},
@@ -45,6 +52,7 @@ static const struct declaration_field arrivals_fields[] = {
     FIELD_FLOAT("rate_ratio", FIELD_OPTIONAL, struct serving_arrivals, rate_ratio),
     FIELD_STRING("path", FIELD_OPTIONAL, struct serving_arrivals, path, 1, 4000),
     FIELD_GROUP("columns", FIELD_OPTIONAL, struct serving_arrivals, columns, columns_fields),
+    FIELD_ENUM("unit", FIELD_OPTIONAL, struct serving_arrivals, unit, unit_names, 4),
     FIELD_FLOAT("scale", FIELD_OPTIONAL, struct serving_arrivals, scale),
     FIELD_INT("requests", FIELD_OPTIONAL, struct serving_arrivals, requests),
     FIELD_STRING("sha256", FIELD_OPTIONAL, struct serving_arrivals, sha256, 64, 64),
@@ -104,11 +112,11 @@ static enum status check_arrivals(const struct declaration *declaration,
         const char *path;
         enum serving_process of;
     } keys[] = {
-        {"load.arrivals.cv", SERVING_GAMMA},    {"load.arrivals.on", SERVING_ON_OFF},
-        {"load.arrivals.off", SERVING_ON_OFF},  {"load.arrivals.rate_ratio", SERVING_ON_OFF},
-        {"load.arrivals.path", SERVING_TRACE},  {"load.arrivals.columns", SERVING_TRACE},
-        {"load.arrivals.scale", SERVING_TRACE}, {"load.arrivals.requests", SERVING_TRACE},
-        {"load.arrivals.sha256", SERVING_TRACE}};
+        {"load.arrivals.cv", SERVING_GAMMA},     {"load.arrivals.on", SERVING_ON_OFF},
+        {"load.arrivals.off", SERVING_ON_OFF},   {"load.arrivals.rate_ratio", SERVING_ON_OFF},
+        {"load.arrivals.path", SERVING_TRACE},   {"load.arrivals.columns", SERVING_TRACE},
+        {"load.arrivals.scale", SERVING_TRACE},  {"load.arrivals.requests", SERVING_TRACE},
+        {"load.arrivals.sha256", SERVING_TRACE}, {"load.arrivals.unit", SERVING_TRACE}};
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
         const bool is_optional = i == 3 || i > 5;

@@ -43,6 +43,15 @@ struct serving_columns {
     char *time, *prompt, *output;
 };
 
+/* Of a trace's times, where they are numbers. */
+enum serving_unit {
+    SERVING_UNIT_NONE,
+    SERVING_UNIT_S,
+    SERVING_UNIT_MS,
+    SERVING_UNIT_US,
+    SERVING_UNIT_NS
+};
+
 struct serving_arrivals {
     enum serving_process process;
     double cv;             /* gamma */
@@ -52,9 +61,10 @@ struct serving_arrivals {
      * (harness/runner/serving_trace). */
     char *path; /* of a CSV file; relative to the declaration's folder */
     struct serving_columns columns;
-    double scale;     /* how many times as fast it is played; 0: by the rates */
-    int64_t requests; /* its first so many; 0: all, filled in when it is read */
-    char *sha256;     /* of what was read; NULL: it has not been read */
+    enum serving_unit unit; /* NONE: not declared */
+    double scale;           /* how many times as fast it is played; 0: by the rates */
+    int64_t requests;       /* its first so many; 0: all, filled in when it is read */
+    char *sha256;           /* of what was read; NULL: it has not been read */
 };
 
 struct serving_length {

@@ -6,6 +6,7 @@
 
 #include <csv.h>
 
+#include "harness/core/file_form.h"
 #include "harness/core/text.h"
 
 /* State between libcsv's callbacks. Lines are counted here, since libcsv does not. */
@@ -58,6 +59,8 @@ static void check_header(struct reader *reader)
 {
     struct text expected;
     bool same = reader->field_count == reader->column_count;
+    const char *names[1] = {reader->fields[0]};
+    const char *separator = csv_reader_separator(names, reader->field_count);
 
     text_init(&expected);
     for (size_t i = 0; i < reader->column_count; i++) {
@@ -66,10 +69,21 @@ static void check_header(struct reader *reader)
     }
     if (!same)
         reader->status = error_set_at(reader->err, STATUS_INVALID, reader->origin, reader->row_line,
-                                      "the first line must be: %s",
-                                      text_ok(&expected) ? expected.data : "the header");
+                                      "the first line must be: %s%s%s",
+                                      text_ok(&expected) ? expected.data : "the header",
+                                      separator ? "; " : "", separator ? separator : "");
     text_finish(&expected);
     reader->header_seen = true;
+}
+
+const char *csv_reader_separator(const char *const *columns, size_t count)
+{
+    if (count == 1 && strchr(columns[0], ';'))
+        return "semicolons divide the columns: write the file with commas, and decimal points in "
+               "numbers";
+    if (count == 1 && strchr(columns[0], '\t'))
+        return "tabs divide the columns: write the file with commas (tr '\\t' ',' <FILE)";
+    return NULL;
 }
 
 static void take_row(int terminator, void *context)
@@ -129,12 +143,23 @@ static void parse_block(struct csv_parser *parser, struct reader *reader, const 
 static void parse_file(struct csv_parser *parser, struct reader *reader, FILE *file)
 {
     char block[65536];
+    const char *remedy;
     bool first = true;
     size_t got;
 
     while (reader->status == STATUS_OK && (got = fread(block, 1, sizeof(block), file)) > 0) {
         size_t skip = first && got >= 3 && !memcmp(block, "\xef\xbb\xbf", 3) ? 3 : 0;
 
+        remedy = first ? file_form_remedy(block, got) : NULL;
+        if (remedy) {
+            reader->status =
+                error_set(reader->err, STATUS_INVALID, "%s: %s", reader->origin, remedy);
+            return;
+        }
+        if (first && skip < got && strchr("{[", block[skip]) && block[skip])
+            return refuse(reader, 1,
+                          "this is JSON, not CSV: write a line with the columns' names, and the "
+                          "rows with commas (`jq -r` has @csv)");
         parse_block(parser, reader, block + skip, got - skip);
         first = false;
     }

@@ -18,11 +18,18 @@ typedef enum status csv_row_fn(void *context, const char *const *fields, uint64_
 /*
  * Reads `file` to its end. The header must be exactly `columns` (a byte-order mark before it is
  * skipped). INVALID with "ORIGIN:LINE: ..." for another header, a wrong number of fields, an open
- * quote, a NUL byte, text that is not UTF-8, or a field that is too long; IO when reading fails.
+ * quote, a NUL byte, text that is not UTF-8, or a field that is too long, and with what to do for a
+ * compressed file or one in UTF-16; IO when reading fails.
  * Empty lines are skipped. A missing newline at the end is fine.
  */
 enum status csv_reader_run(FILE *file, const char *origin, const char *const *columns,
                            size_t column_count, csv_row_fn *row, void *context, struct error *err);
+
+/*
+ * Of a header of one column: that semicolons or tabs divide it, and what to do; NULL: they do not.
+ * Static.
+ */
+const char *csv_reader_separator(const char *const *columns, size_t count);
 
 /* Called with the names in the header, whatever they are. */
 typedef enum status csv_header_fn(void *context, const char *const *columns, size_t count,

@@ -15,9 +15,9 @@ static enum status read_file(const struct workload *workload, const json_t *arri
 {
     const json_t *columns = json_object_get(arrivals, "columns"),
                  *first = json_object_get(arrivals, "requests");
-    const struct trace_columns names = {member_string(columns, "time"),
-                                        member_string(columns, "prompt"),
-                                        member_string(columns, "output")};
+    const struct trace_columns names = {
+        member_string(columns, "time"), member_string(columns, "prompt"),
+        member_string(columns, "output"), member_string(arrivals, "unit")};
     const char *path = member_string(arrivals, "path"), *slash = strrchr(workload->origin, '/');
     char *resolved =
         path[0] == '/' || !slash

@@ -1,14 +1,12 @@
 #include "protocols/serving/trace.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/core/csv_reader.h"
 #include "harness/core/text.h"
 #include "protocols/serving/arrivals.h"
-
-enum time_form { FORM_UNKNOWN, FORM_MOMENT, FORM_SECONDS };
+#include "protocols/serving/trace_time.h"
 
 struct reading {
     const char *origin;
@@ -16,7 +14,7 @@ struct reading {
     size_t column[3]; /* time, prompt, output; SIZE_MAX: not named */
     struct trace trace;
     size_t capacity;
-    enum time_form form;
+    struct trace_time time;
     int64_t first_ns, last_ns; /* since the form's own origin */
 };
 
@@ -25,7 +23,10 @@ static enum status take_header(void *context, const char *const *columns, size_t
 {
     struct reading *r = context;
     const char *const names[3] = {r->columns->time, r->columns->prompt, r->columns->output};
+    const char *separator = csv_reader_separator(columns, count);
 
+    if (separator)
+        return error_set_at(err, STATUS_INVALID, r->origin, 1, "%s", separator);
     for (size_t k = 0; k < 3; k++) {
         r->column[k] = SIZE_MAX;
         for (size_t i = 0; names[k] && i < count && r->column[k] == SIZE_MAX; i++)
@@ -36,62 +37,6 @@ static enum status take_header(void *context, const char *const *columns, size_t
                                 names[k]);
     }
     return STATUS_OK;
-}
-
-/* Digits after the point as nanoseconds, and what may follow them; those beyond nine are cut. */
-static bool parse_fraction(const char *text, int64_t *ret)
-{
-    int64_t ns = 0;
-    int digits = 0;
-
-    for (text++; *text >= '0' && *text <= '9'; text++, digits++)
-        if (digits < 9)
-            ns = ns * 10 + (*text - '0');
-    for (int i = digits; i < 9; i++)
-        ns *= 10;
-    *ret = ns;
-    return digits > 0 && (!*text || !strcmp(text, "Z") || !strcmp(text, "+00:00"));
-}
-
-static bool parse_moment(const char *text, int64_t *ret)
-{
-    const char *point = strchr(text, '.'), *zone = strstr(text, "+00:00");
-    size_t length = point ? (size_t)(point - text) : zone ? (size_t)(zone - text) : strlen(text);
-    char head[32];
-    int64_t fraction = 0;
-
-    if (length >= sizeof(head) || !strchr(text, '-'))
-        return false;
-    memcpy(head, text, length);
-    head[length] = '\0';
-    if (point && (length < 19 || !parse_fraction(point, &fraction)))
-        return false;
-    if (!text_parse_moment_ns(head, 0, ret))
-        return false;
-    *ret += fraction;
-    return true;
-}
-
-static bool parse_seconds(const char *text, int64_t *ret)
-{
-    double seconds;
-
-    if (!text_parse_double(text, &seconds) || !(fabs(seconds) < 9e9))
-        return false;
-    *ret = llround(seconds * 1e9);
-    return true;
-}
-
-static bool parse_time(struct reading *r, const char *text, int64_t *ret)
-{
-    if (r->form != FORM_SECONDS && parse_moment(text, ret)) {
-        r->form = FORM_MOMENT;
-        return true;
-    }
-    if (r->form == FORM_MOMENT || !parse_seconds(text, ret))
-        return false;
-    r->form = FORM_SECONDS;
-    return true;
 }
 
 /* ORIGIN:LINE: 'FIELD' WHAT; the field is untrusted. */
@@ -154,11 +99,9 @@ static enum status take_row(void *context, const char *const *fields, uint64_t l
     if (r->trace.count == SCHEDULE_COUNT_MAX)
         return error_set_at(err, STATUS_INVALID, r->origin, line, "more than %d requests",
                             SCHEDULE_COUNT_MAX);
-    if (!parse_time(r, fields[r->column[0]], &time))
+    if (!trace_time_parse(&r->time, fields[r->column[0]], &time))
         return refuse(r, line, fields[r->column[0]],
-                      "is no time as in \"2023-11-16 18:17:03.98\" or seconds, like the rows "
-                      "above it",
-                      err);
+                      trace_time_expected(&r->time, fields[r->column[0]]), err);
     if (r->trace.count == 0)
         r->first_ns = time;
     else if (time < r->last_ns)
@@ -182,13 +125,16 @@ static void set_digest(struct trace *trace)
 enum status trace_read(FILE *file, const char *origin, const struct trace_columns *columns,
                        struct trace *ret, struct error *err)
 {
-    struct reading r = {.origin = origin, .columns = columns};
+    struct reading r = {
+        .origin = origin, .columns = columns, .time = {columns->time, columns->unit}};
     enum status status = csv_reader_run_any(file, origin, take_header, take_row, &r, err);
 
     if (status == STATUS_OK && (r.trace.count < 2 || r.first_ns == r.last_ns))
         status =
             error_set(err, STATUS_INVALID, "%s: %zu requests at %s moment are no trace of arrivals",
                       origin, r.trace.count, r.trace.count ? "one" : "no");
+    if (status == STATUS_OK)
+        status = trace_time_check(&r.time, r.trace.requests, r.trace.count, origin, err);
     if (status != STATUS_OK) {
         trace_finish(&r.trace);
         return status;

@@ -21,6 +21,7 @@ struct trace_columns {
     const char *time;
     const char *prompt; /* NULL: the requests have no prompt tokens (0) */
     const char *output; /* NULL: nor output tokens */
+    const char *unit;   /* of times that are numbers: "s", "ms", "us", "ns"; NULL: seconds */
 };
 
 /* As recorded: the first request at 0, each with its tokens. trace_finish releases it. */
@@ -32,12 +33,13 @@ struct trace {
 
 /*
  * Reads `file`, which errors call `origin`. A time is a moment ("2023-11-16 18:17:03.9799600", with
- * T, Z or +00:00 as well; digits beyond nanoseconds are cut) or seconds from any origin
- * ("12.25"), the same form in every row. INVALID with "ORIGIN:LINE: ..." where a column is missing,
- * a time cannot be read or is before the one above it, a request has no tokens (no prompt or no
- * output, where those columns are named) or more than TRACE_TOKENS_MAX, and beyond
- * SCHEDULE_COUNT_MAX requests; INVALID for an empty trace and for one whose requests all came at
- * once. NO_MEMORY, IO.
+ * T, Z or +00:00 as well; digits beyond nanoseconds are cut) or a number from any origin ("12.25"),
+ * of seconds unless `columns` has another unit, the same form in every row. Numbers without a
+ * declared unit that do not look like seconds are refused (trace_time_check). INVALID with
+ * "ORIGIN:LINE: ..." where a column is missing, a time cannot be read or is before the one above
+ * it, a request has no tokens (no prompt or no output, where those columns are named) or more than
+ * TRACE_TOKENS_MAX, and beyond SCHEDULE_COUNT_MAX requests; INVALID for an empty trace and for one
+ * whose requests all came at once. NO_MEMORY, IO.
  */
 #define TRACE_TOKENS_MAX 100000000
 enum status trace_read(FILE *file, const char *origin, const struct trace_columns *columns,

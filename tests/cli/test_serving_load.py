@@ -94,6 +94,29 @@ class Load(CliTest):
         self.assertEqual(call.status, 0, call.err)
         self.assert_verified(other)
 
+    def test_a_trace_in_milliseconds(self):
+        """With its unit it is the same load; without it is refused, not played a thousand times slower."""
+        first, *rows = ROWS.splitlines()
+        columns = first.split(",")
+        at = columns.index("t")
+        scaled = [row.split(",") for row in rows]
+        for row in scaled:
+            row[at] = f"{1000 * float(row[at]):.6f}"
+        self.write("t.csv", "\n".join([first, *(",".join(row) for row in scaled)]) + "\n")
+        unit = TRACE % ("t.csv", "time: t, prompt: in, output: out", ", unit: ms, scale: 1")
+        self.declare(unit, "continuous")
+        call = self.serve("--json")
+        self.assertEqual(call.status, 0, call.err)
+        self.assertEqual(self.column(1, "scheduled_ns"), [round(at * 1e9) for at in TIMES])
+        self.assert_verified()
+        for load, words in ((unit.replace(", unit: ms", ""), "times look like milliseconds"),
+                            (unit.replace("unit: ms", "unit: min"), "unit"),
+                            ("arrivals: {process: poisson, unit: ms}, capacity: 9, rates: [9]", "belongs to another process")):
+            self.declare(load, "continuous")
+            call = self.serve()
+            self.assertEqual(call.status, 2, call.out)
+            self.assertIn(words, " ".join(call.err.split()))
+
     def test_rates_scale_a_trace(self):
         self.write("t.csv", ROWS)
         self.declare(TRACE % ("t.csv", "time: t", "") + ", rates: [20, 40]")

@@ -1,11 +1,12 @@
-/* An untrusted trace of arrivals (CSV). */
+/* An untrusted trace of arrivals (CSV); its last byte chooses the declared unit. */
 #include "fuzz.h"
 
 #include "protocols/serving/arrivals.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct trace_columns columns = {"t", "p", "o"};
+    static const char *const units[] = {NULL, "s", "ms", "us", "ns"};
+    struct trace_columns columns = {"t", "p", "o", NULL};
     struct error err = ERROR_INIT;
     struct trace trace = {0};
     struct schedule schedule = {0};
@@ -14,6 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size == 0)
         return 0;
+    columns.unit = units[data[size - 1] % 5];
     file = fmemopen((void *)(uintptr_t)data, size, "r");
     if (!file)
         return 0;

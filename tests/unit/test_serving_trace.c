@@ -105,6 +105,78 @@ static void test_schedule(void **state)
     trace_finish(&trace);
 }
 
+/* Numbers are of the declared unit; those of nanoseconds since 1970 are exact. */
+static void test_units(void **state)
+{
+    static const struct {
+        const char *text, *unit;
+        int64_t second, third;
+    } cases[] = {{"t\n0\n7\n1000\n", "s", 7000000000, 1000000000000},
+                 {"t\n0\n7\n1000.5\n", "ms", 7000000, 1000500000},
+                 {"t\n-5\n7\n1000\n", "us", 12000, 1005000},
+                 {"t\n1700000000000\n1700000000001\n1700000000500\n", "ms", 1000000, 500000000},
+                 {"t\n1700000000000000001\n1700000000000000003\n1700000000000000010\n", "ns", 2, 9},
+                 {"t\n1700000000\n1700000001\n1700000002.5\n", NULL, 1000000000, 2500000000},
+                 {"t\n1700000000\n1700000300\n1700000600\n", "s", 300000000000, 600000000000}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct trace_columns columns = {.time = "t", .unit = cases[i].unit};
+        struct trace trace = read_good(cases[i].text, &columns);
+
+        assert_int_equal(trace.requests[1].at_ns, cases[i].second);
+        assert_int_equal(trace.requests[2].at_ns, cases[i].third);
+        trace_finish(&trace);
+    }
+}
+
+/* A unit is never guessed: what does not look like seconds is refused with what to declare. */
+static void test_unlikely_seconds(void **state)
+{
+    static const struct {
+        const char *column, *text, *message;
+    } cases[] = {
+        {"t", "0\n120\n250\n3600000\n",
+         "t.csv: times look like milliseconds (median gap 130, last 3600000): declare `unit: ms`"},
+        {"t", "0\n12.5\n25.25\n40\n", "t.csv: times look like milliseconds (median gap 12.75"},
+        {"t", "0\n0\n40000\n80000\n", "t.csv: times look like microseconds"},
+        {"t", "0\n30000000\n50000000\n", "t.csv: times look like nanoseconds"},
+        {"t", "1700000000000\n1700000000100\n",
+         "t.csv:2: '1700000000000' looks like milliseconds since 1970: declare `unit: ms`"},
+        {"t", "1700000000000000\n", "t.csv:2: '1700000000000000' looks like microseconds"},
+        {"t", "1700000000000000000\n", "t.csv:2: '1700000000000000000' looks like nanoseconds"},
+        {"sent_ms", "0\n1\n2\n", "t.csv: by the name of the column 'sent_ms' its times are"},
+        {"time_ns", "0\n1\n2\n", "t.csv: by the name of the column 'time_ns' its times are"},
+        {"milliseconds", "0.5\n1\n2\n", "t.csv: by the name of the column 'milliseconds'"}};
+    static const struct {
+        const char *column, *text;
+    } good[] = {{"t", "0\n1\n3\n5\n"},
+                {"t", "0.0\n0.25\n8\n"},
+                {"t_s", "0\n600\n1200\n"},
+                {"seconds", "0\n600\n1200\n"}};
+    char text[200];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct trace_columns columns = {.time = cases[i].column};
+        struct trace trace = {0};
+        struct error err = ERROR_INIT;
+
+        snprintf(text, sizeof(text), "%s\n%s", cases[i].column, cases[i].text);
+        assert_int_equal(read_text(text, &columns, &trace, &err), STATUS_INVALID);
+        if (strncmp(err.message, cases[i].message, strlen(cases[i].message)) != 0)
+            fail_msg("'%s', expected '%s'", err.message, cases[i].message);
+    }
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        const struct trace_columns columns = {.time = good[i].column};
+        struct trace trace;
+
+        snprintf(text, sizeof(text), "%s\n%s", good[i].column, good[i].text);
+        trace = read_good(text, &columns);
+        trace_finish(&trace);
+    }
+}
+
 /* What is stored is what was read, and nothing else is taken for a trace. */
 static void test_stored(void **state)
 {
@@ -154,6 +226,12 @@ static void test_refusals(void **state)
         const char *text, *message;
     } cases[] = {
         {"", "t.csv:1: the file is empty"},
+        {"\x1f\x8b\x08", "t.csv: is gzip: run `gunzip -k FILE`"},
+        {"\xff\xfeT", "t.csv: is UTF-16"},
+        {"{\"timestamp\": 0, \"input_length\": 5}\n", "t.csv:1: this is JSON, not CSV"},
+        {"[{\"timestamp\": 0}]\n", "t.csv:1: this is JSON, not CSV"},
+        {"TIMESTAMP;ContextTokens;GeneratedTokens\n0,5;1;1\n", "t.csv:1: semicolons divide"},
+        {"TIMESTAMP\tContextTokens\tGeneratedTokens\n0\t1\t1\n", "t.csv:1: tabs divide"},
         {"TIMESTAMP,ContextTokens\n1,2\n", "t.csv:1: there is no column 'GeneratedTokens'"},
         {"TIMESTAMP,ContextTokens,GeneratedTokens\n", "t.csv: 0 requests at no moment"},
         {"TIMESTAMP,ContextTokens,GeneratedTokens\n1,1,1\n1,1,1\n", "t.csv: 2 requests at one"},
@@ -236,7 +314,8 @@ static void test_azure(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms), cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_forms),  cmocka_unit_test(test_schedule),
+        cmocka_unit_test(test_units),  cmocka_unit_test(test_unlikely_seconds),
         cmocka_unit_test(test_stored), cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_azure)};
 
