@@ -271,6 +271,8 @@ static void append_own_judgement(struct text *words, const struct view_cell *cel
 
     if (validity && validity->text && strcmp(validity->text, "VALID") != 0)
         text_append_format(words, " By its own rules the run is %s.", validity->text);
+    else if (validity && !validity->text)
+        text_append(words, " Its file does not say whether the run kept the program's own rules.");
     if (errors && errors->text && strncmp(errors->text, "No ", 3) != 0)
         text_append_format(words, " Its log says: %s", errors->text);
 }

@@ -16,6 +16,8 @@
 
 enum { KEY_FORMAT = 0x100 };
 
+#define LEFT_OUT_SHOWN 20 /* messages of one file */
+
 /* The first digits of each uid, as commands show and take them; new array. */
 static json_t *short_ids(const json_t *uids)
 {
@@ -25,6 +27,22 @@ static json_t *short_ids(const json_t *uids)
     json_array_foreach(uids, i, uid)
         json_array_append_new(ids, json_sprintf("%.8s", json_string_value(uid)));
     return ids;
+}
+
+/* On standard error, each by its place in the file. */
+static void tell_left_out(const struct import_outcome *outcome)
+{
+    const json_t *message;
+    size_t i;
+
+    json_array_foreach(outcome->left_out, i, message)
+    {
+        if (i == LEFT_OUT_SHOWN)
+            break;
+        log_warning("left out: %s", json_string_value(message));
+    }
+    if (outcome->left_out_count > LEFT_OUT_SHOWN)
+        log_warning("left out: %lld more", (long long)outcome->left_out_count - LEFT_OUT_SHOWN);
 }
 
 static void tell(const char *path, const struct import_outcome *outcome, const json_t *ids)
@@ -37,7 +55,27 @@ static void tell(const char *path, const struct import_outcome *outcome, const j
            outcome->results == 1 ? "" : "s", outcome->program,
            json_array_size(ids) == 1 ? "" : "s");
     json_array_foreach(ids, i, id) printf("%s %s", i ? "," : "", json_string_value(id));
+    if (outcome->left_out_count > 0)
+        printf("; %lld left out", (long long)outcome->left_out_count);
     putchar('\n');
+}
+
+/* On standard output, or with --json in `rows`. */
+static void report(const struct command_line *line, const char *path,
+                   const struct import_outcome *outcome, json_t *rows)
+{
+    json_t *ids = short_ids(outcome->campaigns);
+
+    tell_left_out(outcome);
+    if (command_has(line, KEY_JSON))
+        json_array_append_new(rows, json_pack("{s:s, s:O, s:O, s:I, s:s, s:b, s:I}", "file", path,
+                                              "campaign", json_array_get(ids, 0), "campaigns", ids,
+                                              "results", (json_int_t)outcome->results, "program",
+                                              outcome->program, "known", outcome->known, "left_out",
+                                              (json_int_t)outcome->left_out_count));
+    else
+        tell(path, outcome, ids);
+    json_decref(ids);
 }
 
 struct taking {
@@ -55,7 +93,6 @@ static int take(const struct command_line *line, struct store *store, void *cont
 
     for (size_t i = 0; i < line->argument_count; i++) {
         struct import_outcome outcome;
-        json_t *ids;
         int failed;
 
         request.path = line->arguments[i];
@@ -68,17 +105,9 @@ static int take(const struct command_line *line, struct store *store, void *cont
             continue;
         }
         taking->taken = true;
-        ids = short_ids(outcome.campaigns);
+        report(line, request.path, &outcome, rows);
         json_decref(outcome.campaigns);
-        if (command_has(line, KEY_JSON))
-            json_array_append_new(rows,
-                                  json_pack("{s:s, s:O, s:O, s:I, s:s, s:b}", "file", request.path,
-                                            "campaign", json_array_get(ids, 0), "campaigns", ids,
-                                            "results", (json_int_t)outcome.results, "program",
-                                            outcome.program, "known", outcome.known));
-        else
-            tell(request.path, &outcome, ids);
-        json_decref(ids);
+        json_decref(outcome.left_out);
     }
     if (command_has(line, KEY_JSON) && (taking->taken || result == ASSAY_EXIT_OK))
         result = output_json(rows) ? ASSAY_EXIT_SYSTEM : result;
@@ -167,14 +196,16 @@ const struct command command_import = {
     .name = "import",
     .arguments = "FILE...",
     .summary = "Import bundles, and results that another program measured",
-    .text = "FILE is a bundle (`assay bundle`): it is checked, and its campaigns become part of "
-            "this database, with their origin; nothing is imported when any check fails. Or FILE "
-            "is the output of llama-bench (JSON, JSON lines, CSV, or its SQLite database), MLPerf "
-            "Inference's mlperf_log_summary.txt, or JSON of hyperfine, Google Benchmark, "
-            "pytest-benchmark, fio, the Phoronix Test Suite or SuperBench. Each file becomes a "
-            "campaign of its own, marked as imported, with its name, its SHA-256 and what it does "
-            "not report (driver, raw samples, warmup ...). `assay compare` says why such a result "
-            "compares with none of ours. The same file again changes nothing.",
+    .text =
+        "FILE is a bundle (`assay bundle`): it is checked, and its campaigns become part of "
+        "this database, with their origin; nothing is imported when any check fails. Or FILE "
+        "is the output of llama-bench (JSON, JSON lines, CSV, or its SQLite database), MLPerf "
+        "Inference's mlperf_log_summary.txt, or JSON of hyperfine, Google Benchmark, "
+        "pytest-benchmark, fio, the Phoronix Test Suite or SuperBench. Each file becomes a "
+        "campaign of its own, marked as imported, with its name, its SHA-256 and what it does "
+        "not report (driver, raw samples, warmup ...). `assay compare` says why such a result "
+        "compares with none of ours. What failed, by the file's own words or for want of a number, "
+        "is left out and named. The same file again changes nothing.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON,
     .arguments_min = 1,

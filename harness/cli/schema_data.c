@@ -454,6 +454,7 @@ static const struct member import_members[] = {
     MEMBER("results", shape_integer),
     MEMBER("program", shape_string),
     MEMBER_SAYS("known", shape_boolean, "imported before; nothing was added"),
+    MEMBER_SAYS("left_out", shape_integer, "entries that failed or are malformed"),
     {0}};
 static const struct shape import = SHAPE_OBJECT_OF(import_members);
 const struct shape schema_import = SHAPE_LIST_OF(import);

@@ -4,21 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/core/canonical.h"
 #include "harness/core/text.h"
 #include "results/formats/import.h"
-
-enum status claim_parse(const char *bytes, size_t length, const char *where, json_t **ret,
-                        struct error *err)
-{
-    enum status status = canonical_parse(bytes, length, where, ret, err);
-
-    if (status != STATUS_CORRUPT)
-        return status;
-    if (err)
-        err->code = STATUS_INVALID;
-    return STATUS_INVALID;
-}
 
 enum status claim_get_positive(const json_t *fields, const char *where, const char *name,
                                double *ret, struct error *err)

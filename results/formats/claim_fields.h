@@ -13,9 +13,6 @@
 #include "harness/core/status.h"
 #include "results/store/store_import.h"
 
-/* INVALID for malformed JSON, which is an error of the file, not of the database. */
-enum status claim_parse(const char *bytes, size_t length, const char *where, json_t **ret,
-                        struct error *err);
 /* A number above 0; text of digits counts, as CSV has it. INVALID where it is missing or another.
  */
 enum status claim_get_positive(const json_t *fields, const char *where, const char *name,

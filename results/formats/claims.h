@@ -21,12 +21,35 @@ struct import_claims {
     struct store_claim *items; /* heap */
     size_t count, capacity;
     char *program_version; /* NULL: not reported, or not one for all */
+    json_t *left_out;      /* array of messages, LEFT_OUT_MAX at most; NULL: none */
+    size_t left_out_count; /* entries that have no result: failed, malformed, cut off */
 };
+#define LEFT_OUT_MAX 100
 void import_claims_finish(struct import_claims *claims); /* takes NULL and partly built ones */
 
 /* Room for one more claim, initialised and counted; INVALID past IMPORT_RESULTS_MAX. */
 enum status import_claims_add(struct import_claims *claims, const char *path,
                               struct store_claim **ret, struct error *err);
+
+/*
+ * The end of one entry, before which there were `before` claims: where its `status` is INVALID, its
+ * claims are dropped, and it is left out by the message in `why`. OK, or what ends the reading,
+ * with the message in `err`.
+ */
+enum status import_claims_entry(struct import_claims *claims, size_t before, enum status status,
+                                const struct error *why, struct error *err);
+
+/* Notes what is left out of the file, in printf's form, "PATH: ..."; NO_MEMORY. */
+enum status import_claims_leave_out(struct import_claims *claims, struct error *err,
+                                    const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/*
+ * The end of a file: gives the claims, each with what was left out besides it. INVALID where there
+ * is none, with the reason of the first that was left out, else with `none`; any other than OK in
+ * `status` ends so. Releases `claims` on failure.
+ */
+enum status import_claims_settle(struct import_claims *claims, enum status status, const char *path,
+                                 const char *none, struct import_claims *ret, struct error *err);
 
 /*
  * llama-bench (llama.cpp): `-o json`, `-o jsonl`, `-o csv`, and the table that `-o sql` makes.

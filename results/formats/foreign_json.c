@@ -9,6 +9,8 @@
 
 #include "harness/core/text.h"
 #include "results/formats/foreign_json.h"
+#include "results/formats/foreign_text.h"
+#include "results/formats/hyperfine.h"
 #include "results/formats/import.h"
 
 static const struct foreign_lack of_all[] = {
@@ -94,28 +96,28 @@ static enum status add_hyperfine(const struct foreign_program *program,
                                  struct import_claims *claims, const struct foreign_entry *entry,
                                  struct error *err)
 {
-    const json_t *codes = json_object_get(entry->fields, "exit_codes"), *code;
     json_t *parameters = json_object_get(entry->fields, "parameters");
+    json_t *parameter = json_object_get(entry->fields, "parameter");
     struct store_claim *claim;
     const char *command;
     double mean;
-    size_t i;
     enum status status = need_text(entry, "command", &command, err);
 
     if (status == STATUS_OK)
-        status = claim_get_positive(entry->fields, entry->where, "mean", &mean, err);
-    json_array_foreach(codes, i, code) if (status == STATUS_OK && json_integer_value(code) != 0)
-        status = error_set(err, STATUS_INVALID,
-                           "%s: run %zu ended with exit code %lld: times of failed runs are no "
-                           "result",
-                           entry->where, i + 1, (long long)json_integer_value(code));
+        status = hyperfine_check_runs(entry->fields, entry->where, err);
     if (status == STATUS_OK)
-        status = foreign_begin(
-            program, claims, entry, command,
-            json_pack("{s:s, s:O?}", "command", command, "parameters", parameters), &claim, err);
+        status = claim_get_positive(entry->fields, entry->where, "mean", &mean, err);
+    if (status == STATUS_OK)
+        status = foreign_begin(program, claims, entry, entry->name,
+                               json_pack("{s:s, s:O?, s:O*}", "command", command, "parameters",
+                                         parameters, "parameter", parameter),
+                               &claim, err);
     if (status != STATUS_OK)
         return status;
     claim->mean_ns = mean * 1e9;
+    if (!json_object_get(entry->fields, "exit_codes"))
+        claim_lack(claim, program->name, "import.exit_codes",
+                   "hyperfine before 1.12 does not say how its runs ended");
     return foreign_finish(program, claim, NULL, "name of the host", NULL, "name of the processor",
                           NULL, "time of the measurement", err);
 }
@@ -149,6 +151,52 @@ static enum status unit_of(const struct foreign_entry *entry, double *ret_ns, st
                                : status;
 }
 
+/*
+ * A benchmark that gave up: error_occurred, and since Google Benchmark 1.8 skipped, with a message.
+ */
+static enum status check_google(const struct foreign_entry *entry, struct error *err)
+{
+    static const char *const flags[][2] = {{"error_occurred", "error_message"},
+                                           {"skipped", "skip_message"}};
+
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+        const char *why = json_string_value(json_object_get(entry->fields, flags[i][1]));
+
+        if (json_is_true(json_object_get(entry->fields, flags[i][0])))
+            return error_set(err, STATUS_INVALID, "%s: %s%s%.200s", entry->where, flags[i][0],
+                             why ? ": " : "", why ? why : "");
+    }
+    return STATUS_OK;
+}
+
+#define STATISTIC_SEARCH_MAX 10000 /* entries, for each of which all are searched */
+
+/* Before run_type (Google Benchmark 1.5), a statistic is told by its name: "copy_mean" of "copy".
+ */
+static bool is_old_statistic(const struct foreign_entry *entry)
+{
+    static const char *const endings[] = {"_mean", "_median", "_stddev", "_cv", "_BigO", "_RMS"};
+    const char *name = json_string_value(json_object_get(entry->fields, "name"));
+    const char *ending = name ? strrchr(name, '_') : NULL;
+    const json_t *list = json_object_get(entry->root, "benchmarks"), *other;
+    bool is_one = false;
+    size_t i;
+
+    for (i = 0; ending && i < sizeof(endings) / sizeof(endings[0]); i++)
+        is_one = is_one || !strcmp(ending, endings[i]);
+    json_array_foreach(list, i, other)
+    {
+        const char *own = json_string_value(json_object_get(other, "name"));
+
+        if (!is_one || i == STATISTIC_SEARCH_MAX)
+            break;
+        if (own && strlen(own) == (size_t)(ending - name) &&
+            !strncmp(own, name, (size_t)(ending - name)))
+            return true;
+    }
+    return false;
+}
+
 static enum status add_google(const struct foreign_program *program, struct import_claims *claims,
                               const struct foreign_entry *entry, struct error *err)
 {
@@ -161,9 +209,10 @@ static enum status add_google(const struct foreign_program *program, struct impo
     char *words;
     enum status status = claim_get_text(entry->fields, entry->where, "run_type", &type, err);
 
-    if (status == STATUS_OK && ((type && strcmp(type, "iteration")) ||
-                                json_is_true(json_object_get(entry->fields, "error_occurred"))))
-        return STATUS_OK; /* a statistic of other entries, or the benchmark gave up */
+    if (status == STATUS_OK && (type ? strcmp(type, "iteration") != 0 : is_old_statistic(entry)))
+        return STATUS_OK; /* a statistic of other entries */
+    if (status == STATUS_OK)
+        status = check_google(entry, err);
     if (status == STATUS_OK)
         status = need_text(entry, "name", &name, err);
     if (status == STATUS_OK)
@@ -241,6 +290,28 @@ static const struct foreign_lack of_fio[] = {
     {"import.storage", "the file names no drive, and no state of its cache"},
     {0}};
 
+/* The job's error is a number of errno. */
+static enum status check_fio(const struct foreign_entry *entry, struct error *err)
+{
+    const json_t *error = json_object_get(entry->fields, "error");
+
+    if (!error || (json_is_integer(error) && json_integer_value(error) == 0))
+        return STATUS_OK;
+    if (!json_is_integer(error))
+        return error_set(err, STATUS_INVALID, "%s: error: must be a whole number", entry->where);
+    return error_set(err, STATUS_INVALID, "%s: the job failed with error %lld", entry->where,
+                     (long long)json_integer_value(error));
+}
+
+/* A direction in which the job did not read or write is there with zeros. */
+static bool has_figures(const json_t *figures)
+{
+    const json_t *count = json_object_get(figures, "total_ios");
+
+    return json_is_number(count) ? json_number_value(count) > 0
+                                 : json_object_get(figures, "bw_bytes") != NULL;
+}
+
 static enum status add_fio(const struct foreign_program *program, struct import_claims *claims,
                            const struct foreign_entry *entry, struct error *err)
 {
@@ -250,15 +321,15 @@ static enum status add_fio(const struct foreign_program *program, struct import_
 
     if (status == STATUS_OK)
         status = claim_get_text(entry->root, entry->path, "time", &date, err);
-    if (status == STATUS_OK && json_integer_value(json_object_get(entry->fields, "error")) != 0)
-        return STATUS_OK; /* the job failed */
+    if (status == STATUS_OK)
+        status = check_fio(entry, err);
     for (size_t i = 0; status == STATUS_OK && i < sizeof(directions) / sizeof(directions[0]); i++) {
         const json_t *figures = json_object_get(entry->fields, directions[i]);
         struct store_claim *claim;
         char *words;
         double rate;
 
-        if (!(json_number_value(json_object_get(figures, "total_ios")) > 0))
+        if (!has_figures(figures))
             continue;
         status = claim_get_positive(figures, entry->where, "bw_bytes", &rate, err);
         if (status != STATUS_OK)
@@ -284,58 +355,78 @@ static enum status add_fio(const struct foreign_program *program, struct import_
 
 /* ---- all of them ---- */
 
+static enum status add_entries(const struct foreign_program *program, const json_t *root,
+                               const char *path, struct import_claims *claims, struct error *err)
+{
+    const json_t *list = json_object_get(root, program->list);
+    json_t *names = program->names ? program->names(list) : NULL, *fields;
+    enum status status = STATUS_OK;
+    size_t i;
+
+    if (program->names && !names)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+    json_array_foreach(list, i, fields)
+    {
+        const size_t before = claims->count;
+        struct error why = ERROR_INIT;
+        char where[FOREIGN_WHERE_SIZE];
+
+        snprintf(where, sizeof(where), "%.200s: %s %zu", path, program->list, i + 1);
+        status = json_is_object(fields)
+                     ? program->add(program, claims,
+                                    &(const struct foreign_entry){
+                                        root, fields, path, where,
+                                        json_string_value(json_array_get(names, i))},
+                                    &why)
+                     : error_set(&why, STATUS_INVALID, "%s: must be an object", where);
+        status = import_claims_entry(claims, before, status, &why, err);
+        if (status != STATUS_OK)
+            break;
+    }
+    json_decref(names);
+    return status;
+}
+
 static enum status read_list(const struct foreign_program *program, const char *path,
                              const char *bytes, size_t length, struct import_claims *ret,
                              struct error *err)
 {
     struct import_claims claims = {0};
-    json_t *root = NULL, *fields;
-    const json_t *list;
-    char where[FOREIGN_WHERE_SIZE];
-    size_t i;
-    enum status status = claim_parse(bytes, length, path, &root, err);
+    json_t *root = NULL;
+    bool cut = false;
+    char none[64];
+    enum status status = foreign_text_find(bytes, length, path, program->list, &root, &cut, err);
 
     if (status != STATUS_OK)
         return status;
-    list = json_object_get(root, program->list);
-    if (!json_is_array(list))
+    if (json_is_array(json_object_get(root, program->list)))
+        status = add_entries(program, root, path, &claims, err);
+    else
         status = error_set(err, STATUS_INVALID, "%s: must be an object with the list \"%s\"", path,
                            program->list);
-    json_array_foreach(list, i, fields)
-    {
-        snprintf(where, sizeof(where), "%.200s: %s %zu", path, program->list, i + 1);
-        if (!json_is_object(fields))
-            status = error_set(err, STATUS_INVALID, "%s: must be an object", where);
-        if (status == STATUS_OK)
-            status = program->add(program, &claims,
-                                  &(const struct foreign_entry){root, fields, path, where}, err);
-        if (status != STATUS_OK)
-            break;
-    }
-    if (status == STATUS_OK && claims.count == 0)
-        status =
-            error_set(err, STATUS_INVALID, "%s: none of its %s has a result", path, program->list);
+    if (status == STATUS_OK && cut)
+        status = import_claims_leave_out(&claims, err, "%s: ends early, after %s %zu", path,
+                                         program->list,
+                                         json_array_size(json_object_get(root, program->list)));
     json_decref(root);
-    if (status == STATUS_OK)
-        *ret = claims;
-    else
-        import_claims_finish(&claims);
-    return status;
+    snprintf(none, sizeof(none), "none of its %s has a result", program->list);
+    return import_claims_settle(&claims, status, path, none, ret, err);
 }
 
-#define READER(function, name_, list_, description_, lacks_, add_)                                 \
+#define READER(function, name_, list_, description_, lacks_, add_, names_)                         \
     enum status function(const char *path, const char *bytes, size_t length,                       \
                          struct import_claims *ret, struct error *err)                             \
     {                                                                                              \
-        static const struct foreign_program self = {name_, list_, description_, lacks_, add_};     \
+        static const struct foreign_program self = {name_,  list_, description_,                   \
+                                                    lacks_, add_,  names_};                        \
                                                                                                    \
         return read_list(&self, path, bytes, length, ret, err);                                    \
     }
 
 READER(hyperfine_read, "hyperfine", "results", "a command from its start to its end", of_hyperfine,
-       add_hyperfine)
+       add_hyperfine, hyperfine_names)
 READER(google_benchmark_read, "google-benchmark", "benchmarks", "a loop of Google Benchmark",
-       of_google, add_google)
+       of_google, add_google, NULL)
 READER(pytest_benchmark_read, "pytest-benchmark", "benchmarks", "a Python function", of_pytest,
-       add_pytest)
-READER(fio_read, "fio", "jobs", "input and output by fio", of_fio, add_fio)
+       add_pytest, NULL)
+READER(fio_read, "fio", "jobs", "input and output by fio", of_fio, add_fio, NULL)

@@ -17,15 +17,21 @@ struct foreign_entry {
     const json_t *root;
     json_t *fields;
     const char *path, *where;
+    const char
+        *name; /* by which it is told from the other entries; NULL where the program has none */
 };
 
 struct foreign_program {
     const char *name, *list; /* "results": the member that has the entries */
     const char *description; /* of a workload */
     const struct foreign_lack *lacks;
-    /* Adds the claims of an entry, none where it says that it has no result. */
+    /*
+     * Adds the claims of an entry; none where it is no measurement of its own. INVALID where it
+     * failed or is malformed: it is left out, and the message says why.
+     */
     enum status (*add)(const struct foreign_program *program, struct import_claims *claims,
                        const struct foreign_entry *entry, struct error *err);
+    json_t *(*names)(const json_t *list); /* of all entries; NULL: not made */
 };
 
 /*

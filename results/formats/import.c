@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include "harness/core/file.h"
+#include "harness/core/file_form.h"
 #include "harness/core/text.h"
 #include "results/evidence/bundle.h"
 #include "results/formats/claims.h"
+#include "results/formats/foreign_text.h"
 #include "results/formats/format_name.h"
 
 static bool holds(const char *head, size_t length, const char *word)
@@ -24,14 +26,12 @@ static size_t mark_of(const char *bytes, size_t length)
     return length >= 3 && !memcmp(bytes, "\xef\xbb\xbf", 3) ? 3 : 0;
 }
 
-/* First byte that is no white space. */
-static char first_of(const char *head, size_t length)
+/* Whether an object, or with `array` a list of objects, begins on one of its lines. */
+static bool begins(const char *head, size_t length, bool array)
 {
-    size_t i = mark_of(head, length);
+    const size_t mark = mark_of(head, length);
 
-    while (i < length && strchr(" \t\r\n", head[i]) && head[i])
-        i++;
-    return i < length ? head[i] : '\0';
+    return foreign_text_begins(head + mark, length - mark, array);
 }
 
 static bool is_llama_bench(const char *head, size_t length)
@@ -46,20 +46,27 @@ static bool is_sqlite(const char *head, size_t length)
 
 static bool is_json(const char *head, size_t length)
 {
-    return first_of(head, length) == '[' && is_llama_bench(head, length);
+    return is_llama_bench(head, length) && begins(head, length, true);
 }
 
 static bool is_jsonl(const char *head, size_t length)
 {
-    return first_of(head, length) == '{' && is_llama_bench(head, length);
+    return is_llama_bench(head, length) && begins(head, length, false) && !is_json(head, length);
 }
 
+/* A line with the names of the columns, which that of the SQL is not. */
 static bool is_csv(const char *head, size_t length)
 {
-    const char *end = memchr(head, '\n', length);
+    const char *name = memmem(head, length, "n_prompt", 8);
+    const char *line = name, *end;
 
-    return is_llama_bench(head, end ? (size_t)(end - head) : length) && !is_json(head, length) &&
-           !is_jsonl(head, length);
+    if (!name || is_json(head, length) || is_jsonl(head, length))
+        return false;
+    while (line > head && line[-1] != '\n')
+        line--;
+    end = memchr(name, '\n', length - (size_t)(name - head));
+    return is_llama_bench(line, (size_t)((end ? end : head + length) - line)) &&
+           !holds(line, (size_t)(name - line), "INSERT");
 }
 
 /* The summary of an accuracy run has nothing but its last two lines. */
@@ -72,36 +79,40 @@ static bool is_mlperf(const char *head, size_t length)
 
 static bool is_hyperfine(const char *head, size_t length)
 {
-    return first_of(head, length) == '{' && holds(head, length, "\"results\"") &&
+    return begins(head, length, false) && holds(head, length, "\"results\"") &&
            holds(head, length, "\"command\"") && holds(head, length, "\"mean\"");
 }
 
 static bool is_google_benchmark(const char *head, size_t length)
 {
-    return first_of(head, length) == '{' && holds(head, length, "\"context\"") &&
+    return begins(head, length, false) && holds(head, length, "\"context\"") &&
            holds(head, length, "\"library_build_type\"");
 }
 
 static bool is_pytest_benchmark(const char *head, size_t length)
 {
-    return first_of(head, length) == '{' && holds(head, length, "\"machine_info\"") &&
+    return begins(head, length, false) && holds(head, length, "\"machine_info\"") &&
            holds(head, length, "\"python_implementation\"");
 }
 
 static bool is_fio(const char *head, size_t length)
 {
-    return first_of(head, length) == '{' && holds(head, length, "\"fio version\"");
+    return begins(head, length, false) && holds(head, length, "\"fio version\"");
 }
 
+/* The older forms have the second pair of names, the newest the first. */
 static bool is_phoronix(const char *head, size_t length)
 {
-    return first_of(head, length) == '{' && holds(head, length, "\"units\"") &&
-           holds(head, length, "\"all_results\"");
+    return begins(head, length, false) &&
+           ((holds(head, length, "\"systems\"") &&
+             (holds(head, length, "\"client_version\"") || holds(head, length, "\"raw_values\"") ||
+              holds(head, length, "\"hardware\""))) ||
+            (holds(head, length, "\"units\"") && holds(head, length, "\"all_results\"")));
 }
 
 static bool is_superbench(const char *head, size_t length)
 {
-    return first_of(head, length) == '{' && holds(head, length, "/return_code");
+    return begins(head, length, false) && holds(head, length, "/return_code");
 }
 
 /* What to do with a form of a known program that is not read; NULL when it is of none. */
@@ -109,44 +120,19 @@ static const char *remedy_of(const char *head, size_t length)
 {
     if (length == 0)
         return "is empty";
-    if (length >= 2 && (!memcmp(head, "\xff\xfe", 2) || !memcmp(head, "\xfe\xff", 2)))
-        return "is UTF-16, which > writes in PowerShell; make it UTF-8: iconv -f UTF-16 -t UTF-8";
-    if (first_of(head, length) == '|' && holds(head, length, "t/s"))
+    if (file_form_remedy(head, length))
+        return file_form_remedy(head, length);
+    if (holds(head, length, "| t/s |") || holds(head, length, " t/s |"))
         return "llama-bench's table for people lacks when and on what it ran: run it with -o json";
     if (holds(head, length, "CREATE TABLE IF NOT EXISTS llama_bench"))
         return "llama-bench's SQL is for sqlite3: import the database that "
                "`sqlite3 bench.sqlite <FILE` makes";
+    if (holds(head, length, ":::MLL"))
+        return "is a detailed log of MLPerf's: of a run of MLPerf Inference, import "
+               "mlperf_log_summary.txt";
+    if (holds(head, length, "command,mean,stddev,median,user,system,min,max"))
+        return "hyperfine's CSV does not say how its runs ended: write --export-json";
     return NULL;
-}
-
-void import_claims_finish(struct import_claims *claims)
-{
-    if (!claims)
-        return;
-    for (size_t i = 0; i < claims->count; i++)
-        store_claim_finish(&claims->items[i]);
-    free(claims->items);
-    free(claims->program_version);
-    *claims = (struct import_claims){0};
-}
-
-enum status import_claims_add(struct import_claims *claims, const char *path,
-                              struct store_claim **ret, struct error *err)
-{
-    if (claims->count >= IMPORT_RESULTS_MAX)
-        return error_set(err, STATUS_INVALID, "%s: more than %d results", path, IMPORT_RESULTS_MAX);
-    if (claims->count == claims->capacity) {
-        size_t capacity = claims->capacity ? claims->capacity * 2 : 16;
-        struct store_claim *grown = realloc(claims->items, capacity * sizeof(*grown));
-
-        if (!grown)
-            return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
-        claims->items = grown;
-        claims->capacity = capacity;
-    }
-    *ret = &claims->items[claims->count++];
-    store_claim_init(*ret);
-    return STATUS_OK;
 }
 
 static int64_t count_cells(struct store *store, int64_t campaign)
@@ -208,6 +194,8 @@ static enum status take_claims(struct store *store, const struct import_format *
     if (status == STATUS_OK) {
         import.program_version = claims.program_version;
         outcome.results = (int64_t)claims.count;
+        outcome.left_out = json_incref(claims.left_out);
+        outcome.left_out_count = (int64_t)claims.left_out_count;
         status = store_add_import(store, &import, claims.items, claims.count, &campaign, err);
     }
     import_claims_finish(&claims);
@@ -217,6 +205,8 @@ done:
         status = uids_of_one(store, campaign, &outcome.campaigns, err);
     if (status == STATUS_OK)
         *ret = outcome;
+    else
+        json_decref(outcome.left_out);
     return status;
 }
 

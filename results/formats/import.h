@@ -34,7 +34,10 @@ struct import_request {
 struct import_outcome {
     json_t *campaigns; /* uids, in the file's order; json_decref it */
     int64_t results;   /* in all of them */
-    bool known;        /* the same bytes were imported before; nothing was written */
+    json_t *left_out;  /* messages on entries without a result, the first hundred, in the file's
+                          order; NULL: none. json_decref it */
+    int64_t left_out_count;
+    bool known; /* the same bytes were imported before; nothing was written */
     const char *program;
 };
 
@@ -52,7 +55,7 @@ struct import_format {
                         struct import_claims *ret, struct error *err);
 };
 
-#define IMPORT_HEAD_SIZE 8192
+#define IMPORT_HEAD_SIZE 65536
 
 /* By name; INVALID names the nearest, or all. */
 enum status import_format_find(const char *name, const struct import_format **ret,

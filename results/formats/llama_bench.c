@@ -12,38 +12,63 @@
 #include "harness/core/text.h"
 #include "results/formats/claim_fields.h"
 #include "results/formats/import.h"
+#include "results/formats/llama_bench_place.h"
 
 #define SOURCE "llama-bench"
 #define TOKENS_MAX ((int64_t)1 << 40)
 
-/* Integer field in [0, max]; text of digits counts, as CSV has it. */
-static enum status get_count(const json_t *fields, const char *where, const char *name, int64_t max,
+/* Whole number in [0, TOKENS_MAX]; null counts as missing. */
+static enum status get_count(const json_t *fields, const char *where, const char *name,
                              bool required, int64_t *ret, struct error *err)
 {
     const json_t *value = json_object_get(fields, name);
     int64_t number = 0;
-    bool ok = json_is_integer(value);
 
-    if (!value && !required)
+    if ((!value || json_is_null(value)) && !required)
         return STATUS_OK;
-    if (ok)
-        number = json_integer_value(value);
-    else if (json_is_string(value))
-        ok = text_parse_i64(json_string_value(value), &number);
-    if (!ok || number < 0 || number > max)
+    if (!llama_bench_get_whole(value, &number) || number < 0 || number > TOKENS_MAX)
         return error_set(err, STATUS_INVALID, "%s: %s: %s", where, name,
                          value ? "must be a whole number, 0 or more" : "is missing");
     *ret = number;
     return STATUS_OK;
 }
 
-static void add_readings(struct store_claim *claim, const json_t *fields)
+/* Large products of a prompt go to the GPU even where no layer is on it, unless that is off. */
+static void add_offload(struct store_claim *claim, const json_t *fields,
+                        const struct llama_bench_place *place, bool has_prompt)
+{
+    const char *overrides = json_string_value(json_object_get(fields, "tensor_buft_overrides"));
+    const char *devices = json_string_value(json_object_get(fields, "devices"));
+    const json_t *kept = json_object_get(fields, "n_cpu_moe");
+
+    if (!strcmp(place->field, "cpu_info") && claim->backend && !strcmp(claim->backend, "CPU") &&
+        json_string_length(json_object_get(fields, "gpu_info")) > 0 &&
+        !(devices && !strcmp(devices, "none")) && has_prompt &&
+        !(json_integer_value(json_object_get(fields, "no_op_offload")) == 1 ||
+          json_is_true(json_object_get(fields, "no_op_offload"))))
+        claim_lack(claim, SOURCE, "import.offload",
+                   "no layer was on a GPU; whether large products of the prompt were sent to one "
+                   "all the same is not in the file (no_op_offload is not set)");
+    else if (!strcmp(place->field, "gpu_info") &&
+             ((overrides && *overrides && strcmp(overrides, "none") != 0) ||
+              json_integer_value(kept) > 0))
+        claim_lack(claim, SOURCE, "import.offload",
+                   "a part of the weights stayed with the processor (n_cpu_moe, "
+                   "tensor_buft_overrides); how much is not in the file");
+}
+
+static void add_readings(struct store_claim *claim, const json_t *fields,
+                         const struct llama_bench_place *place, bool has_prompt)
 {
     size_t repetitions = json_array_size(json_object_get(fields, "samples_ns"));
     char count[24];
 
-    claim_declare(claim, SOURCE, "device.name", claim->device, "gpu_info");
+    if (claim->device)
+        claim_declare(claim, SOURCE, "device.name", claim->device, place->field);
+    else
+        claim_lack(claim, SOURCE, "device.name", place->reason);
     claim_declare(claim, SOURCE, "device.backend", claim->backend, "backends");
+    add_offload(claim, fields, place, has_prompt);
     claim_declare(claim, SOURCE, "host.cpu.model",
                   json_string_value(json_object_get(fields, "cpu_info")), "cpu_info");
     claim_declare(claim, SOURCE, "import.measured", claim->measured, "test_time");
@@ -92,25 +117,6 @@ static json_t *parameters_of(const json_t *fields)
     return parameters;
 }
 
-static bool name_workload(struct store_claim *claim, int64_t prompt, int64_t generated,
-                          int64_t depth, const char *model)
-{
-    struct text name;
-
-    text_init(&name);
-    text_append(&name, "llama-bench:");
-    if (prompt)
-        text_append_format(&name, "pp%lld", (long long)prompt);
-    if (generated)
-        text_append_format(&name, "%stg%lld", prompt ? "+" : "", (long long)generated);
-    if (depth)
-        text_append_format(&name, "@d%lld", (long long)depth);
-    if (model)
-        text_append_format(&name, " %s", model);
-    claim->workload = text_steal(&name);
-    return claim->workload != NULL;
-}
-
 /* One version for all results, or none. */
 static bool note_version(struct import_claims *claims, const json_t *fields)
 {
@@ -131,65 +137,130 @@ static bool note_version(struct import_claims *claims, const json_t *fields)
     return version != NULL;
 }
 
-enum status llama_bench_add(struct import_claims *claims, const char *path, const char *where,
-                            json_t *fields, struct error *err)
+/* The texts that tell where it ran. */
+static enum status check_texts(const json_t *fields, const char *where, struct error *err)
 {
-    int64_t prompt = 0, generated = 0, depth = 0, layers = 1;
-    const char *gpu, *cpu, *backends, *time, *model;
-    struct store_claim *claim;
+    static const char *const names[] = {"gpu_info",   "cpu_info",     "backends", "devices",
+                                        "split_mode", "tensor_split", NULL};
+    const char *text;
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; names[i] && status == STATUS_OK; i++)
+        status = claim_get_text(fields, where, names[i], &text, err);
+    return status;
+}
+
+/* What a test is. */
+struct extent {
+    int64_t prompt, generated, depth;
+};
+
+static enum status read_numbers(const json_t *fields, const char *where, struct store_claim *claim,
+                                struct extent *ret, struct error *err)
+{
+    struct extent extent = {0};
+    enum status status = get_count(fields, where, "n_prompt", true, &extent.prompt, err);
+
+    if (!status)
+        status = get_count(fields, where, "n_gen", true, &extent.generated, err);
+    if (!status)
+        status = get_count(fields, where, "n_depth", false, &extent.depth, err);
+    if (!status)
+        status = get_count(fields, where, "n_batch", false, &claim->batch, err);
+    if (!status)
+        status = claim_get_positive(fields, where, "avg_ns", &claim->mean_ns, err);
+    if (!status)
+        status = claim_get_positive(fields, where, "avg_ts", &claim->rate, err);
+    if (!status && extent.prompt + extent.generated == 0)
+        status = error_set(err, STATUS_INVALID, "%s: n_prompt and n_gen are both 0", where);
+    if (!status)
+        *ret = extent;
+    return status;
+}
+
+static const char *description_of(const struct extent *extent)
+{
+    if (extent->generated == 0)
+        return "a prompt processed by a language model";
+    return extent->prompt == 0 ? "text generated by a language model"
+                               : "a prompt processed and text generated by a language model";
+}
+
+static bool name_workload(struct store_claim *claim, const struct extent *extent, const char *model)
+{
+    struct text name;
+
+    text_init(&name);
+    text_append(&name, "llama-bench:");
+    if (extent->prompt)
+        text_append_format(&name, "pp%lld", (long long)extent->prompt);
+    if (extent->generated)
+        text_append_format(&name, "%stg%lld", extent->prompt ? "+" : "",
+                           (long long)extent->generated);
+    if (extent->depth)
+        text_append_format(&name, "@d%lld", (long long)extent->depth);
+    if (model)
+        text_append_format(&name, " %s", model);
+    claim->workload = text_steal(&name);
+    return claim->workload != NULL;
+}
+
+static enum status fill(struct import_claims *claims, struct store_claim *claim, const char *where,
+                        json_t *fields, const struct extent *extent, struct error *err)
+{
+    const char *time, *model;
+    struct llama_bench_place place = {0};
     bool ok = true;
+    enum status status = check_texts(fields, where, err);
+
+    if (!status)
+        status = claim_get_text(fields, where, "test_time", &time, err);
+    if (!status)
+        status = claim_get_text(fields, where, "model_type", &model, err);
+    if (!status)
+        status = llama_bench_place_find(fields, &place, err);
+    if (status)
+        return status;
+    claim->device = place.device;
+    claim->backend = place.backend;
+    claim->measured = claim_copy(time, &ok);
+    claim->items = extent->prompt + extent->generated;
+    claim->item_name = "token";
+    claim->fields = json_incref(fields);
+    ok = ok && name_workload(claim, extent, model);
+    if (ok)
+        claim->declaration =
+            json_pack("{s:s, s:i, s:s, s:s, s:s, s:o}", "workload", claim->workload, "version", 1,
+                      "kind", "imported", "program", SOURCE, "description", description_of(extent),
+                      "parameters", parameters_of(fields));
+    ok = ok && claim->declaration && note_version(claims, fields);
+    add_readings(claim, fields, &place, extent->prompt > 0);
+    if (!ok || claim->readings.failed)
+        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", where);
+    return STATUS_OK;
+}
+
+static enum status add(struct import_claims *claims, const char *path, const char *where,
+                       json_t *fields, struct error *err)
+{
+    struct extent extent = {0};
+    struct store_claim *claim;
     enum status status = import_claims_add(claims, path, &claim, err);
 
     if (status != STATUS_OK)
         return status;
     if (!json_is_object(fields))
         return error_set(err, STATUS_INVALID, "%s: must be an object", where);
-    status = get_count(fields, where, "n_prompt", TOKENS_MAX, true, &prompt, err);
-    if (!status)
-        status = get_count(fields, where, "n_gen", TOKENS_MAX, true, &generated, err);
-    if (!status)
-        status = get_count(fields, where, "n_depth", TOKENS_MAX, false, &depth, err);
-    if (!status)
-        status = get_count(fields, where, "n_batch", TOKENS_MAX, false, &claim->batch, err);
-    if (!status)
-        status = claim_get_positive(fields, where, "avg_ns", &claim->mean_ns, err);
-    if (!status)
-        status = claim_get_positive(fields, where, "avg_ts", &claim->rate, err);
-    if (!status)
-        status = claim_get_text(fields, where, "gpu_info", &gpu, err);
-    if (!status)
-        status = claim_get_text(fields, where, "cpu_info", &cpu, err);
-    if (!status)
-        status = claim_get_text(fields, where, "backends", &backends, err);
-    if (!status)
-        status = claim_get_text(fields, where, "test_time", &time, err);
-    if (!status)
-        status = claim_get_text(fields, where, "model_type", &model, err);
-    if (status)
-        return status;
-    if (prompt + generated == 0)
-        return error_set(err, STATUS_INVALID, "%s: n_prompt and n_gen are both 0", where);
-    /* Without layers on the GPU, the processor was measured. */
-    if (json_is_integer(json_object_get(fields, "n_gpu_layers")))
-        layers = json_integer_value(json_object_get(fields, "n_gpu_layers"));
-    claim->device = claim_copy(gpu && layers != 0 ? gpu : cpu, &ok);
-    claim->backend = claim_copy(backends, &ok);
-    claim->measured = claim_copy(time, &ok);
-    claim->items = prompt + generated;
-    claim->item_name = "token";
-    claim->fields = json_incref(fields);
-    ok = ok && name_workload(claim, prompt, generated, depth, model);
-    if (ok)
-        claim->declaration =
-            json_pack("{s:s, s:i, s:s, s:s, s:s, s:o}", "workload", claim->workload, "version", 1,
-                      "kind", "imported", "program", SOURCE, "description",
-                      generated == 0 ? "a prompt processed by a language model"
-                      : prompt == 0  ? "text generated by a language model"
-                                     : "a prompt processed and text generated by a language model",
-                      "parameters", parameters_of(fields));
-    ok = ok && claim->declaration && note_version(claims, fields);
-    add_readings(claim, fields);
-    if (!ok || claim->readings.failed)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", where);
-    return STATUS_OK;
+    status = read_numbers(fields, where, claim, &extent, err);
+    return status == STATUS_OK ? fill(claims, claim, where, fields, &extent, err) : status;
+}
+
+enum status llama_bench_add(struct import_claims *claims, const char *path, const char *where,
+                            json_t *fields, struct error *err)
+{
+    const size_t before = claims->count;
+    struct error why = ERROR_INIT;
+    const enum status status = add(claims, path, where, fields, &why);
+
+    return import_claims_entry(claims, before, status, &why, err);
 }

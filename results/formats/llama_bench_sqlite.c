@@ -12,6 +12,7 @@
 
 #include "harness/core/text.h"
 #include "results/formats/import.h"
+#include "results/formats/llama_bench_place.h"
 
 #define STEPS_MAX 20000 /* of a thousand instructions each */
 #define COLUMNS_MAX 256
@@ -144,22 +145,26 @@ static enum status read_row(sqlite3_stmt *row, const char *path, struct import_c
                             struct error *err)
 {
     json_t *fields = json_object();
+    const size_t number = claims->count + claims->left_out_count + 1;
     char where[256];
+    struct error why = ERROR_INIT;
     enum status status = STATUS_OK;
 
-    snprintf(where, sizeof(where), "%.200s: result %zu", path, claims->count + 1);
+    snprintf(where, sizeof(where), "%.200s: result %zu", path, number);
     if (!fields)
         return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
     for (int i = 0; i < sqlite3_column_count(row) && status == STATUS_OK; i++) {
         const char *name = sqlite3_column_name(row, i);
-        json_t *value = column_json(row, i, where, err);
+        json_t *value = column_json(row, i, where, &why);
 
         if (!value || !name || json_object_set_new(fields, name, value) < 0)
-            status = value ? error_set(err, STATUS_INVALID, "%s: a column's name is no UTF-8 text",
+            status = value ? error_set(&why, STATUS_INVALID, "%s: a column's name is no UTF-8 text",
                                        where)
                            : STATUS_INVALID;
     }
-    if (status == STATUS_OK)
+    if (status != STATUS_OK)
+        status = import_claims_entry(claims, claims->count, status, &why, err);
+    else if ((status = llama_bench_type_fields(fields, err)) == STATUS_OK)
         status = llama_bench_add(claims, path, where, fields, err);
     json_decref(fields);
     return status;
@@ -188,9 +193,5 @@ enum status llama_bench_read_sqlite(const char *path, const char *bytes, size_t 
         status = failed(db, path, err);
     sqlite3_finalize(select);
     sqlite3_close(db);
-    if (status == STATUS_OK)
-        *ret = claims;
-    else
-        import_claims_finish(&claims);
-    return status;
+    return import_claims_settle(&claims, status, path, "its table has no row", ret, err);
 }

@@ -7,8 +7,9 @@
 #include <csv.h>
 
 #include "harness/core/text.h"
-#include "results/formats/claim_fields.h"
+#include "results/formats/foreign_text.h"
 #include "results/formats/import.h"
+#include "results/formats/llama_bench_place.h"
 
 #define WHERE_SIZE 256
 #define COLUMNS_MAX 256
@@ -19,25 +20,42 @@ enum status llama_bench_read_json(const char *path, const char *bytes, size_t le
     struct import_claims claims = {0};
     json_t *json = NULL, *fields;
     char where[WHERE_SIZE];
+    bool cut = false;
     size_t i;
-    enum status status = claim_parse(bytes, length, path, &json, err);
+    enum status status = foreign_text_find(bytes, length, path, NULL, &json, &cut, err);
 
-    if (status != STATUS_OK)
-        return status;
-    if (!json_is_array(json))
+    if (status == STATUS_OK && !json_is_array(json))
         status = error_set(err, STATUS_INVALID, "%s: must be an array of results", path);
     json_array_foreach(json, i, fields)
     {
-        snprintf(where, sizeof(where), "%.200s: result %zu", path, i + 1);
-        status = llama_bench_add(&claims, path, where, fields, err);
         if (status != STATUS_OK)
             break;
+        snprintf(where, sizeof(where), "%.200s: result %zu", path, i + 1);
+        status = llama_bench_add(&claims, path, where, fields, err);
     }
+    if (status == STATUS_OK && cut)
+        status = import_claims_leave_out(&claims, err, "%s: ends within what follows result %zu",
+                                         path, json_array_size(json));
     json_decref(json);
+    return import_claims_settle(&claims, status, path, "has no result", ret, err);
+}
+
+/* A line that is no object is one of a log. */
+static enum status add_line(struct import_claims *claims, const char *path, const char *where,
+                            const char *line, size_t length, struct error *err)
+{
+    struct error why = ERROR_INIT;
+    json_t *fields = NULL;
+    enum status status;
+
+    if (!foreign_text_begins(line, length, false))
+        return STATUS_OK;
+    status = foreign_text_parse(line, length, where, &fields, &why);
     if (status == STATUS_OK)
-        *ret = claims;
+        status = llama_bench_add(claims, path, where, fields, err);
     else
-        import_claims_finish(&claims);
+        status = import_claims_entry(claims, claims->count, status, &why, err);
+    json_decref(fields);
     return status;
 }
 
@@ -52,23 +70,12 @@ enum status llama_bench_read_jsonl(const char *path, const char *bytes, size_t l
     for (size_t at = 0; at < length && status == STATUS_OK;) {
         const char *end = memchr(bytes + at, '\n', length - at);
         size_t size = end ? (size_t)(end - bytes) - at : length - at;
-        json_t *fields = NULL;
 
-        line++;
-        snprintf(where, sizeof(where), "%.200s:%zu", path, line);
-        if (strspn(bytes + at, " \t\r") < size) {
-            status = claim_parse(bytes + at, size, where, &fields, err);
-            if (status == STATUS_OK)
-                status = llama_bench_add(&claims, path, where, fields, err);
-        }
-        json_decref(fields);
+        snprintf(where, sizeof(where), "%.200s:%zu", path, ++line);
+        status = add_line(&claims, path, where, bytes + at, size, err);
         at += size + 1;
     }
-    if (status == STATUS_OK)
-        *ret = claims;
-    else
-        import_claims_finish(&claims);
-    return status;
+    return import_claims_settle(&claims, status, path, "has no result", ret, err);
 }
 
 struct table {
@@ -78,15 +85,25 @@ struct table {
     size_t columns, field, line;
     bool headed;
     json_t *row;
+    const char *bad; /* what is wrong with this row; static */
     enum status status;
     struct error *err;
 };
 
+/* The header has to be right; a row that is not is left out. */
 static void refuse(struct table *table, const char *what)
 {
-    if (table->status == STATUS_OK)
+    if (table->status == STATUS_OK && !table->headed)
         table->status =
             error_set_at(table->err, STATUS_INVALID, table->path, table->line, "%s", what);
+    else if (!table->bad)
+        table->bad = what;
+}
+
+static void no_memory(struct table *table)
+{
+    if (table->status == STATUS_OK)
+        table->status = error_set(table->err, STATUS_NO_MEMORY, "%s: out of memory", table->path);
 }
 
 static void on_field(void *bytes, size_t length, void *context)
@@ -98,44 +115,102 @@ static void on_field(void *bytes, size_t length, void *context)
         return;
     if (length > IMPORT_TEXT_MAX || (length && !text_is_utf8(bytes, length))) {
         refuse(table, "a field is too long or not UTF-8 text");
-        return;
-    }
-    if (table->field >= (table->headed ? table->columns : COLUMNS_MAX)) {
+    } else if (table->field >= (table->headed ? table->columns : COLUMNS_MAX)) {
         refuse(table, "more fields than the header has");
-        return;
-    }
-    text = text_format("%.*s", (int)length, length ? (const char *)bytes : "");
-    if (!text) {
-        table->status = error_set(table->err, STATUS_NO_MEMORY, "%s: out of memory", table->path);
+    } else if (!(text = text_format("%.*s", (int)length, length ? (const char *)bytes : ""))) {
+        no_memory(table);
     } else if (!table->headed) {
         table->names[table->columns++] = text;
-        text = NULL;
     } else {
         if (!table->row)
             table->row = json_object();
-        json_object_set_new(table->row, table->names[table->field], json_string(text));
+        if (json_object_set_new(table->row, table->names[table->field], json_string(text)) < 0)
+            no_memory(table);
+        free(text);
     }
-    free(text);
     table->field++;
+}
+
+/* A row of a single field is a line of a log. */
+static void take_row(struct table *table)
+{
+    char where[WHERE_SIZE];
+
+    snprintf(where, sizeof(where), "%.200s:%zu", table->path, table->line);
+    if (table->field != table->columns && !table->bad)
+        table->bad = "fewer fields than the header has";
+    if (table->bad && table->field > 1) {
+        table->status =
+            import_claims_leave_out(&table->claims, table->err, "%s: %s", where, table->bad);
+    } else if (!table->bad) {
+        table->status = llama_bench_type_fields(table->row, table->err);
+        if (table->status == STATUS_OK)
+            table->status =
+                llama_bench_add(&table->claims, table->path, where, table->row, table->err);
+    }
 }
 
 static void on_row(int end, void *context)
 {
     struct table *table = context;
-    char where[WHERE_SIZE];
 
     (void)end;
-    if (table->status == STATUS_OK && !table->headed) {
-        table->headed = true;
-    } else if (table->status == STATUS_OK && table->field != table->columns) {
-        refuse(table, "fewer fields than the header has");
-    } else if (table->status == STATUS_OK) {
-        snprintf(where, sizeof(where), "%.200s:%zu", table->path, table->line);
-        table->status = llama_bench_add(&table->claims, table->path, where, table->row, table->err);
-    }
+    if (table->status == STATUS_OK && table->headed)
+        take_row(table);
+    table->headed = true;
+    table->bad = NULL;
     json_decref(table->row);
     table->row = NULL;
     table->field = 0;
+}
+
+/* The line with the names of the columns, after those of a log. */
+static size_t find_header(struct table *table, const char *bytes, size_t length)
+{
+    size_t at = 0;
+
+    while (at < length) {
+        const char *end = memchr(bytes + at, '\n', length - at);
+        const size_t size = end ? (size_t)(end - bytes) - at + 1 : length - at;
+
+        if (memmem(bytes + at, size, "n_prompt", 8) &&
+            memmem(bytes + at, size, "model_filename", 14))
+            return at;
+        at += size;
+        table->line++;
+    }
+    table->line = 1;
+    return 0;
+}
+
+/* Line by line, so that errors can say which. */
+static void parse_lines(struct table *table, struct csv_parser *parser, const char *bytes,
+                        size_t length)
+{
+    size_t at = find_header(table, bytes, length);
+    bool good = true;
+
+    while (good && at < length && table->status == STATUS_OK) {
+        const char *end = memchr(bytes + at, '\n', length - at);
+        const size_t size = end ? (size_t)(end - bytes) - at + 1 : length - at;
+
+        if (memchr(bytes + at, '\0', size))
+            table->status =
+                error_set_at(table->err, STATUS_INVALID, table->path, table->line, "a NUL byte");
+        else
+            good = csv_parse(parser, bytes + at, size, on_field, on_row, table) == size;
+        at += size;
+        table->line++;
+    }
+    table->line -= table->line > 1;
+    if (good && table->status == STATUS_OK)
+        good = csv_fini(parser, on_field, on_row, table) == 0;
+    if (!good && table->status == STATUS_OK)
+        table->status =
+            import_claims_leave_out(&table->claims, table->err,
+                                    "%.200s:%zu: a quote in the wrong place, or not closed; "
+                                    "this line and what follows were not read",
+                                    table->path, table->line);
 }
 
 enum status llama_bench_read_csv(const char *path, const char *bytes, size_t length,
@@ -143,32 +218,13 @@ enum status llama_bench_read_csv(const char *path, const char *bytes, size_t len
 {
     struct table table = {.path = path, .line = 1, .err = err};
     struct csv_parser parser;
-    size_t at = 0;
 
     if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) != 0)
         return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
-    /* Line by line, so that errors can say which. */
-    while (at < length && table.status == STATUS_OK) {
-        const char *end = memchr(bytes + at, '\n', length - at);
-        size_t size = end ? (size_t)(end - bytes) - at + 1 : length - at;
-
-        if (memchr(bytes + at, '\0', size))
-            refuse(&table, "a NUL byte");
-        else if (csv_parse(&parser, bytes + at, size, on_field, on_row, &table) != size)
-            refuse(&table, csv_strerror(csv_error(&parser)));
-        at += size;
-        table.line++;
-    }
-    table.line -= table.line > 1;
-    if (table.status == STATUS_OK && csv_fini(&parser, on_field, on_row, &table) != 0)
-        refuse(&table, "a quote is not closed");
+    parse_lines(&table, &parser, bytes, length);
     csv_free(&parser);
     json_decref(table.row);
     for (size_t i = 0; i < table.columns; i++)
         free(table.names[i]);
-    if (table.status == STATUS_OK)
-        *ret = table.claims;
-    else
-        import_claims_finish(&table.claims);
-    return table.status;
+    return import_claims_settle(&table.claims, table.status, path, "has no result", ret, err);
 }

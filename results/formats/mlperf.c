@@ -86,7 +86,10 @@ static void declare(struct store_claim *claim, const char *name, const char *val
 static void add_readings(struct store_claim *claim, const json_t *fields)
 {
     declare(claim, "import.sut", find(fields, "results", "SUT name"), "SUT name");
-    declare(claim, "import.validity", find(fields, "results", "Result is"), "Result is");
+    if (find(fields, "results", "Result is"))
+        declare(claim, "import.validity", find(fields, "results", "Result is"), "Result is");
+    else
+        lack(claim, "import.validity", "the summary has no line \"Result is\": it ends early");
     declare(claim, "import.mode", find(fields, "results", "Mode"), "Mode");
     declare(claim, "import.warnings", find(fields, "log", WARNINGS), "its last lines");
     declare(claim, "import.errors", find(fields, "log", ERRORS), "its last lines");
@@ -142,9 +145,17 @@ static const char *scenario_of(const char *text)
     return NULL;
 }
 
+static bool is_stream(const struct store_claim *claim)
+{
+    return !strcmp(claim->scenario, "single_stream") || !strcmp(claim->scenario, "multi_stream");
+}
+
 static enum status fill_rate(struct summary *summary, struct store_claim *claim, struct error *err)
 {
-    /* Where tokens were counted, MLPerf ranks by them; the samples stay among the fields. */
+    /*
+     * Where tokens were counted, MLPerf ranks by them; the samples stay among the fields. Load
+     * generators before 4.0 give the scheduled rate of a server alone.
+     */
     static const struct {
         const char *key, *item;
     } rates[] = {{"Completed tokens per second", "token"},
@@ -157,15 +168,19 @@ static enum status fill_rate(struct summary *summary, struct store_claim *claim,
 
     for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]) && status == STATUS_OK && !found; i++) {
         status = get_number(summary, rates[i].key, &claim->rate, &found, err);
-        if (status == STATUS_OK && found)
+        if (status == STATUS_OK && found) {
             claim->item_name = rates[i].item;
+            declare(claim, "import.rate", rates[i].key, "the name of its line");
+        }
     }
-    if (status == STATUS_OK)
+    /* Elsewhere it is the time in a queue, too, and no time of an iteration. */
+    found = false;
+    if (status == STATUS_OK && is_stream(claim))
         status = get_number(summary, "Mean latency (ns)", &claim->mean_ns, &found, err);
     if (status == STATUS_OK && !claim->item_name && !found)
         status = error_set(err, STATUS_INVALID,
-                           "%s: result at line %zu: has neither samples per second nor a mean "
-                           "latency",
+                           "%s: result at line %zu: has neither samples per second nor, of a "
+                           "stream, a mean latency",
                            summary->path, summary->begun);
     return status;
 }
@@ -186,7 +201,7 @@ static enum status fill_batch(const struct summary *summary, struct store_claim 
         return error_set(err, STATUS_INVALID,
                          "%s: result at line %zu: samples_per_query: must be a whole number",
                          summary->path, summary->begun);
-    if (!strcmp(claim->scenario, "single_stream") || !strcmp(claim->scenario, "multi_stream"))
+    if (is_stream(claim))
         claim->batch = batch;
     else
         lack(claim, "import.batch", "the summary tells the samples of a query, not of a batch");
@@ -194,7 +209,7 @@ static enum status fill_batch(const struct summary *summary, struct store_claim 
 }
 
 /* The result read so far becomes a claim. */
-static enum status finish_result(struct summary *summary, struct error *err)
+static enum status add_result(struct summary *summary, struct error *err)
 {
     const json_t *fields = summary->fields;
     const char *mode = find(fields, "results", "Mode");
@@ -214,12 +229,12 @@ static enum status finish_result(struct summary *summary, struct error *err)
                          "Server or Offline",
                          summary->path, summary->begun);
     status = import_claims_add(&summary->claims, summary->path, &claim, err);
-    if (status == STATUS_OK)
-        status = fill_rate(summary, claim, err);
     if (status != STATUS_OK)
         return status;
     claim->scenario = scenario_of(find(fields, "results", "Scenario"));
-    status = fill_batch(summary, claim, err);
+    status = fill_rate(summary, claim, err);
+    if (status == STATUS_OK)
+        status = fill_batch(summary, claim, err);
     if (status != STATUS_OK)
         return status;
     claim->workload = text_format("mlperf:%s", sut ? sut : STORE_UNKNOWN);
@@ -235,6 +250,15 @@ static enum status finish_result(struct summary *summary, struct error *err)
     if (!claim->workload || !claim->declaration || claim->readings.failed)
         return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", summary->path);
     return STATUS_OK;
+}
+
+/* One without a number is left out. */
+static enum status finish_result(struct summary *summary, struct error *err)
+{
+    const size_t before = summary->claims.count;
+    struct error why = ERROR_INIT;
+
+    return import_claims_entry(&summary->claims, before, add_result(summary, &why), &why, err);
 }
 
 static enum status begin_section(struct summary *summary, const char *name, struct error *err)
@@ -329,15 +353,9 @@ enum status mlperf_read_summary(const char *path, const char *bytes, size_t leng
     }
     if (status == STATUS_OK)
         status = finish_result(&summary, err);
-    if (status == STATUS_OK && summary.claims.count == 0)
-        status = error_set(err, STATUS_INVALID,
-                           "%s: has no heading \"%s\"; the summary of an accuracy run has none, "
-                           "and no performance to import",
-                           path, HEADING);
     json_decref(summary.fields);
-    if (status == STATUS_OK)
-        *ret = summary.claims;
-    else
-        import_claims_finish(&summary.claims);
-    return status;
+    return import_claims_settle(&summary.claims, status, path,
+                                "has no heading \"" HEADING "\"; the summary of an accuracy run "
+                                "has none, and no performance to import",
+                                ret, err);
 }

@@ -67,7 +67,7 @@ OFFLINE = SUMMARY.format(scenario="Offline", headline="Samples per second: 33.75
 
 
 def as_csv(rows):
-    names = [name for name in ROW if not name.startswith("samples_")]
+    names = [name for name in rows[0] if not name.startswith("samples_")]
     out = io.StringIO()
     out.write(",".join(names) + "\n")
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
@@ -78,7 +78,7 @@ def as_csv(rows):
 
 class Import(CliTest):
     def sqlite(self, name, table, rows):
-        names = [name for name in ROW if not name.startswith("samples_")]
+        names = [name for name in rows[0] if not name.startswith("samples_")]
         path = os.path.join(self.folder, name)
         with contextlib.closing(sqlite3.connect(path)) as db:
             db.execute(f"CREATE TABLE {table} ({', '.join(names)})")
@@ -161,9 +161,7 @@ class Import(CliTest):
             self.assertIsNone(record["cost"]["device_memory_bytes"])
             self.assertEqual(record["trials"], [])
             self.assertIsNone(record["estimate"])
-            self.assertEqual(record["imported"]["claim"]["fields"]["model_size"],
-                             4677120000 if "samples_ns" in record["imported"]["claim"]["fields"]
-                             else "4677120000")
+            self.assertEqual(record["imported"]["claim"]["fields"]["model_size"], 4677120000)
 
     def test_mlperf(self):
         self.take(self.write("s.txt", OFFLINE))
@@ -351,19 +349,155 @@ class Import(CliTest):
                 ("test_time", 7, "test_time: must be a text"),
                 ("n_batch", 1.5, "n_batch: must be a whole number")):
             self.new_db()
-            path = self.write("bad.json", json.dumps([ROW, {**ROW, name: value}]))
-            self.refused(path, "bad.json: result 2: ", words)
-        self.new_db()
+            bad = {**ROW, name: value}
+            self.refused(self.write("bad.json", json.dumps([bad])), "bad.json: result 1: ", words)
+            # Beside another one it is left out and named.
+            self.partial(self.write("two.json", json.dumps([ROW, bad])), "two.json: result 2: " + words)
         missing = {key: value for key, value in ROW.items() if key != "avg_ts"}
-        self.refused(self.write("m.jsonl", json.dumps(ROW) + "\n\n" + json.dumps(missing) + "\n"),
+        self.partial(self.write("m.jsonl", json.dumps(ROW) + "\n\n" + json.dumps(missing) + "\n"),
                      "m.jsonl:3: avg_ts: is missing")
+
+    def partial(self, path, *messages, values=(7100.25,)):
+        """What has a number is imported; the rest is named on standard error, counted, and on record."""
+        self.new_db()
+        call = self.assay("import", path, "--json", "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+        (outcome,) = call.json()
+        self.assertEqual((outcome["results"], outcome["left_out"]), (len(values), len(messages)))
+        self.assertEqual([row["value"] for row in self.rows()], list(values))
+        lines = call.err.splitlines()
+        self.assertEqual(len(lines), len(messages), call.err)
+        for line, words in zip(lines, messages):
+            self.assertIn("warning: left out: ", line)
+            self.assertIn(words, line)
+        self.assert_sound()
+
+    def test_partly_written(self):
+        """A benchmark that was killed, and rows that say nothing."""
+        array = json.dumps([ROW, SECOND, ROW], indent=2)
+        self.partial(self.write("cut.json", array[:array.rindex('"n_prompt"')]),
+                     "cut.json: ends within what follows result 2", values=(7100.25, 118.875))
+        self.partial(self.write("open.json", "[\n" + json.dumps(ROW) + "\n"), "ends within what follows result 1")
+        lines = json.dumps(ROW) + "\n" + json.dumps(SECOND)
+        self.partial(self.write("cut.jsonl", lines[:-30]), "cut.jsonl:2:")
+        table = as_csv([ROW, SECOND])
+        self.partial(self.write("narrow.csv", table[:table.rindex(",")] + "\n"), "narrow.csv:3: fewer fields")
+        self.partial(self.write("wide.csv", table.rstrip("\n") + ',"1"\n'), "wide.csv:3: more fields")
+        self.partial(self.write("open.csv", table + '"x'), "open.csv:4: a quote", values=(7100.25, 118.875))
+        self.partial(self.sqlite("a.sqlite", "test", [{**ROW, "avg_ts": None}, ROW]), "result 1: avg_ts: must be")
+        summary = OFFLINE.replace("33.75", "nan") + OFFLINE + OFFLINE.replace("PerformanceOnly", "AccuracyOnly")
+        self.partial(self.write("s.txt", summary), "result at line 2: Samples per second", "an accuracy run", values=(33.75,))
+
+    def test_lines_of_a_log(self):
+        before = "warning: asserts enabled, performance may be affected\n[12:00] load: it's \"x\n"
+        after = "\nllama_perf: done\n"
+        for name, text in (("a.json", json.dumps([ROW], indent=2)), ("a.jsonl", json.dumps(ROW)), ("a.csv", as_csv([ROW])),
+                           ("a.txt", OFFLINE)):
+            head = before if name != "a.csv" else before.replace('"', "")
+            self.partial(self.write(name, head * 300 + text + after), values=(33.75 if name == "a.txt" else 7100.25,))
+            self.partial(self.write(name, (head + text + after).replace("\n", "\r\n")),
+                         values=(33.75 if name == "a.txt" else 7100.25,))
+
+    def test_numbers_that_json_does_not_have(self):
+        """As C++ and Python write them; where a value is needed it is missing, elsewhere it is text."""
+        for word in ("NaN", "nan", "-nan", "Infinity", "-Infinity", "inf", "-inf", "-nan(ind)", "18446744073709551615",
+                     "1e999", "-1.#IND"):
+            for name, end in (("a.json", "[%s]"), ("a.jsonl", "%s\n")):
+                text = json.dumps({**ROW, "stddev_ts": "@", "samples_ns": ["@", 1]}).replace('"@"', word)
+                self.partial(self.write(name, end % text))
+                (row,) = self.rows()
+                fields = self.assay("show", row["id"], "--json", "--db", self.db).json()["imported"]["claim"]["fields"]
+                self.assertEqual((fields["stddev_ts"], fields["samples_ns"]), (word, [word, 1]))
+                if word != "18446744073709551615":
+                    self.new_db()
+                    self.refused(self.write(name, end % json.dumps({**ROW, "avg_ts": "@"}).replace('"@"', word)),
+                                 "avg_ts: must be a number above 0")
+        for text in ('[{"n_prompt": 1x, "model_filename": ""}]', '[{"n_prompt": NaNa, "model_filename": ""}]',
+                     '[{"n_prompt": +-, "model_filename": ""}]', '[{"n_prompt": 1, "model_filename": ""}}'):
+            self.new_db()
+            self.refused(self.write("x.json", text), "x.json:1:")
+
+    def test_forms_of_one_run_are_one_record(self):
+        for base in (ROW, NEWER, {**ROW, "n_gpu_layers": 0}):
+            records = []
+            for form, path in (("json", self.write("a.json", json.dumps([base]))),
+                               ("jsonl", self.write("a.jsonl", json.dumps(base))), ("csv", self.write("a.csv", as_csv([base]))),
+                               ("sqlite", self.sqlite(f"{len(base)}{base['n_gpu_layers']}.sqlite", "test", [base]))):
+                self.new_db()
+                self.take(path)
+                (row,) = self.rows()
+                record = self.assay("show", row["id"], "--json", "--db", self.db).json()
+                fields = {k: v for k, v in record["imported"]["claim"]["fields"].items() if not k.startswith("samples_")}
+                readings = {k: v for k, v in record["imported"]["readings"].items()
+                            if k not in ("import.repetitions", "import.raw_samples")}
+                records.append((form, fields, readings, row["device"], row["workload"],
+                                record["identity"]["workload_digest"] if "workload_digest" in record["identity"] else None))
+            for record in records[1:]:
+                self.assertEqual(record[1:], records[0][1:], record[0])
+
+    def test_where_it_ran(self):
+        """gpu_info names every GPU of the machine, and backends those of the build."""
+        two = {"gpu_info": "GPU A, GPU B"}
+        three = {"gpu_info": "GPU A, GPU B, GPU C"}
+        cases = [({}, "Example GPU", "CUDA"), ({"n_gpu_layers": 0}, "Example CPU", "CPU"),
+                 ({"n_gpu_layers": 0.0}, "Example CPU", "CPU"), ({"n_gpu_layers": "0"}, "Example CPU", "CPU"),
+                 ({"n_gpu_layers": None}, None, None), ({"devices": "none"}, "Example CPU", "CPU"),
+                 ({"split_mode": "none", "main_gpu": -1}, "Example CPU", "CPU"),
+                 ({"backends": "CPU", "gpu_info": ""}, "Example CPU", "CPU"), ({"backends": "BLAS"}, "Example CPU", "BLAS"),
+                 ({"gpu_info": ""}, None, "CUDA"), (two, "GPU A, GPU B", "CUDA"),
+                 ({**two, "devices": "CUDA0/CUDA1"}, "GPU A, GPU B", "CUDA"), ({**two, "devices": "CUDA1"}, "GPU B", "CUDA"),
+                 ({**three, "devices": "CUDA0/CUDA2"}, "GPU A, GPU C", "CUDA"), ({**two, "devices": "CUDA7"}, None, "CUDA"),
+                 ({**two, "devices": "RPC[10.0.0.1:50052]"}, None, "CUDA"),
+                 ({**two, "devices": "CUDA1", "backends": "CUDA,Vulkan"}, None, "CUDA,Vulkan"),
+                 ({**two, "devices": "CUDA1", "backends": "CUDA,BLAS"}, "GPU B", "CUDA,BLAS"),
+                 ({**two, "split_mode": "none", "main_gpu": 1}, "GPU B", "CUDA"),
+                 ({**two, "split_mode": "none", "main_gpu": 0}, "GPU A", "CUDA"),
+                 ({**two, "tensor_split": "0.00/1.00"}, "GPU B", "CUDA"), ({**two, "tensor_split": "3.00/1.00"}, "GPU A, GPU B", "CUDA"),
+                 ({**two, "tensor_split": "0.00"}, "GPU A, GPU B", "CUDA"),
+                 ({**three, "devices": "CUDA1/CUDA2", "tensor_split": "0.00/1.00"}, "GPU C", "CUDA")]
+        for change, device, backend in cases:
+            row = {**SECOND, **change}
+            files = [self.write("a.json", json.dumps([row]))]
+            if not any(isinstance(value, float) or value is None for value in change.values()):
+                files.append(self.write("a.csv", as_csv([row])))
+            for path in files:
+                self.new_db()
+                self.take(path)
+                (found,) = self.rows()
+                readings = self.assay("show", found["id"], "--json", "--db", self.db).json()["imported"]["readings"]
+                with self.subTest(change=change, path=path):
+                    self.assertEqual(readings["device.name"].get("value"), device)
+                    self.assertEqual(readings["device.backend"].get("value"), backend)
+                    self.assertEqual(found["device"], device)
+        old = {key: value for key, value in SECOND.items() if key not in ("backends", "devices")}
+        for flags, device in (({"cuda": False, "metal": False}, "Example CPU"), ({"cuda": True, "metal": False}, "Example GPU")):
+            self.new_db()
+            self.take(self.write("old.json", json.dumps([{**old, **flags}])))
+            self.assertEqual([row["device"] for row in self.rows()], [device])
+
+    def test_mlperf_says_what_its_rate_is(self):
+        def readings(text):
+            self.new_db()
+            self.take(self.write("s.txt", text))
+            (row,) = self.rows()
+            return row, self.assay("show", row["id"], "--json", "--db", self.db).json()["imported"]["readings"]
+        row, found = readings(SUMMARY.format(scenario="Server", headline="Scheduled samples per second : 20.5"))
+        self.assertEqual((row["value"], found["import.rate"]["value"]), (20.5, "Scheduled samples per second"))
+        self.assertNotIn("iteration_time", row["metrics"])  # of a server it is the time in a queue, too
+        row, found = readings(SUMMARY.format(scenario="Server", headline="Completed samples per second    : 20.5"))
+        self.assertEqual(found["import.rate"]["value"], "Completed samples per second")
+        # Cut off before its judgement, it is no valid run.
+        row, found = readings(OFFLINE[:OFFLINE.index("Result is")])
+        self.assertEqual(found["import.validity"]["status"], "unavailable")
+        for words in (["show", row["id"]], ["results"]):
+            self.assertIn("does not say whether the run kept", " ".join(self.assay(*words, "--db", self.db).out.split()))
 
     def test_hostile_texts(self):
         good = json.dumps([ROW])
-        table = as_csv([ROW, SECOND])
+        table = as_csv([ROW])
         cases = {"cut.json": good[:-30], "deep.json": "[" * 100000 + '"n_prompt model_filename',
                  "scalar.json": '["n_prompt model_filename"]', "nul.csv": table[:-40] + "\0\n",
-                 "open.csv": table + '"x', "wide.csv": table.rstrip("\n") + ',"1"\n',
+                 "open.csv": table.rstrip("\n")[:-1], "wide.csv": table.rstrip("\n") + ',"1"\n',
                  "narrow.csv": table[:table.rindex(",")] + "\n",
                  "twice.json": good.replace('"n_gen": 0', '"n_gen": 0, "n_gen": 0'),
                  "empty.txt": "", "prose.txt": "nothing that anybody knows\n",

@@ -20,3 +20,4 @@ foreach(name key ledger bundle record roster witness)
 endforeach()
 assay_add_test(NAME test_verify SOURCES unit/test_verify.c
     LIBS assay_synthetic_fixture assay_store_fixture LABELS unit threads)
+assay_add_test(NAME test_foreign_text SOURCES unit/test_foreign_text.c LIBS assay_results LABELS unit)
