@@ -25,6 +25,8 @@ enum {
     KEY_BASELINE
 };
 
+#define NAMES_SHOWN 20 /* of series, in an error */
+
 /* ---- samples ---- */
 
 struct series_text {
@@ -113,20 +115,42 @@ static enum status analyze_series(const struct csv_series *series, size_t first,
     return status;
 }
 
-/* hyperfine's JSON by its first character, a file of our own header, or one of named columns. */
 static enum status read_samples(const struct command_line *line, FILE *file, const char *origin,
                                 struct csv_samples *ret, struct error *err)
 {
     const struct csv_columns columns = {
         command_value(line, KEY_COLUMN), command_value(line, KEY_TRIAL),
         command_value(line, KEY_SERIES), command_value(line, KEY_UNIT)};
-    const int beginning = getc(file);
 
-    if (beginning != EOF)
-        ungetc(beginning, file);
-    if (beginning == '{')
-        return csv_import_hyperfine(file, origin, ret, err);
-    return csv_import_samples(file, origin, &columns, ret, err);
+    return csv_import_any(file, origin, &columns, ret, err);
+}
+
+static void tell_left_out(const struct csv_samples *samples)
+{
+    const json_t *message;
+    size_t i;
+
+    json_array_foreach(samples->left_out, i, message)
+        log_warning("left out: %s", json_string_value(message));
+}
+
+/* With the names that there are, of which an ambiguous command has several. */
+static enum status no_baseline(const struct csv_samples *samples, const char *baseline,
+                               struct error *err)
+{
+    struct text names;
+
+    text_init(&names);
+    for (size_t i = 0; i < samples->series_count && i < NAMES_SHOWN; i++) {
+        text_append(&names, i ? ", \"" : "\"");
+        text_append_printable(&names, samples->series[i].name, strlen(samples->series[i].name));
+        text_append_char(&names, '"');
+    }
+    error_set(err, STATUS_INVALID, "--baseline %s: the file has no such series; it has %s%s",
+              baseline, text_ok(&names) ? names.data : "others",
+              samples->series_count > NAMES_SHOWN ? " ..." : "");
+    text_finish(&names);
+    return STATUS_INVALID;
 }
 
 static void append_comparison(struct text *out, const char *name, const char *a,
@@ -149,8 +173,7 @@ static enum status compare_unpaired(const struct command_line *line,
     while (a < samples->series_count && strcmp(samples->series[a].name, baseline) != 0)
         a++;
     if (a == samples->series_count)
-        return error_set(err, STATUS_INVALID, "--baseline %s: the file has no such series",
-                         baseline);
+        return no_baseline(samples, baseline, err);
     comparisons = calloc(samples->series_count, sizeof(*comparisons));
     bases = calloc(samples->series_count, sizeof(*bases));
     if (!comparisons || !bases)
@@ -205,6 +228,7 @@ static enum status analyze_samples(const struct command_line *line, FILE *file, 
 
     if (status != STATUS_OK)
         return status;
+    tell_left_out(&samples);
     estimates = calloc(samples.series_count, sizeof(struct estimate *));
     if (!estimates)
         status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", origin);
@@ -388,14 +412,18 @@ const struct command command_analyze = {
     .name = "analyze",
     .arguments = "FILE",
     .summary =
-        "Analyse samples or pairs of any program: CSV, or hyperfine's JSON (`-`: standard input)",
+        "Analyse samples or pairs of any program: CSV, a list of numbers, or hyperfine's JSON "
+        "(`-`: standard input)",
     .text = "Samples have the header series,trial,sample_ns, rows in time order. Each series gets "
             "a verdict (steady, after_warmup, after_slowdown, insufficient, undetermined, bimodal, "
             "drift, non_stationary), an interval of the mean that allows for autocorrelation, and "
             "percentiles, or the number of samples that they need.\n"
             "\n"
-            "Another header is read with --column and --unit. What `hyperfine --export-json` "
-            "writes is a series for each command. --baseline compares series by Welch's t on the "
+            "Another header is read with --column and --unit; a file of one number a line, or a "
+            "JSON list of numbers, is one series, with --unit. What `hyperfine --export-json` "
+            "writes is a series for each command (with its parameters, or a number, where a "
+            "command is there twice); results with a failed run are left out. --baseline compares "
+            "series by Welch's t on the "
             "means of their trials, or, where each has a single trial, by the intervals within "
             "them, which leave out what differs between processes; the output says which.\n"
             "\n"

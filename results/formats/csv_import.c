@@ -6,6 +6,7 @@
 
 #include "harness/core/text.h"
 #include "harness/core/csv_reader.h"
+#include "results/formats/csv_unit.h"
 #include "results/store/name_index.h"
 
 #define SAMPLE_NS_MAX ((int64_t)1 << 62)
@@ -186,27 +187,55 @@ static enum status find_column(const struct import *import, const char *const *c
     return STATUS_INVALID;
 }
 
-static enum status read_unit(struct import *import, const char *column, struct error *err)
+enum status csv_unit_find(const char *unit, const char *no_unit, const char *origin, double *ret_ns,
+                          struct error *err)
 {
     static const struct {
         const char *name;
         double ns;
     } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-    const char *underscore = strrchr(column, '_');
-    const char *unit = import->columns->unit ? import->columns->unit
-                       : underscore          ? underscore + 1
-                                             : "";
 
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+    for (size_t i = 0; unit && i < sizeof(units) / sizeof(units[0]); i++)
         if (!strcmp(units[i].name, unit)) {
-            import->unit_ns = units[i].ns;
+            *ret_ns = units[i].ns;
             return STATUS_OK;
         }
-    return error_set(err, STATUS_INVALID,
-                     import->columns->unit
-                         ? "%s: --unit is one of ns, us, ms and s"
-                         : "%s: the unit is not told by the column's name: --unit ns, us, ms or s",
-                     import->origin);
+    return unit ? error_set(err, STATUS_INVALID, "%s: --unit is one of ns, us, ms and s", origin)
+                : error_set(err, STATUS_INVALID, "%s: %s: --unit ns, us, ms or s", origin, no_unit);
+}
+
+/* That of --unit, else the ending of the column's name. */
+static enum status read_unit(struct import *import, const char *column, struct error *err)
+{
+    const char *underscore = strrchr(column, '_');
+    struct error why = ERROR_INIT;
+
+    if (!import->columns->unit && underscore &&
+        csv_unit_find(underscore + 1, "", import->origin, &import->unit_ns, &why) == STATUS_OK)
+        return STATUS_OK;
+    return csv_unit_find(import->columns->unit, "the unit is not told by the column's name",
+                         import->origin, &import->unit_ns, err);
+}
+
+static bool is_summary_of_hyperfine(const char *const *columns, size_t count)
+{
+    return count >= 8 && !strcmp(columns[0], "command") && !strcmp(columns[1], "mean") &&
+           !strcmp(columns[2], "stddev");
+}
+
+/* One number a line: the first line is one of them, or names the only column. */
+static enum status take_only_column(struct import *import, const char *first, struct error *err)
+{
+    double number;
+    enum status status;
+
+    import->value = 0;
+    import->trial = import->series = -1;
+    if (!text_parse_double(first, &number))
+        return read_unit(import, first, err);
+    status = csv_unit_find(import->columns->unit, "numbers without a header have no unit",
+                           import->origin, &import->unit_ns, err);
+    return status == STATUS_OK ? take_sample(import, &first, 1, err) : status;
 }
 
 static enum status take_header(void *context, const char *const *columns, size_t count,
@@ -214,15 +243,19 @@ static enum status take_header(void *context, const char *const *columns, size_t
 {
     struct import *import = context;
     const struct csv_columns *asked = import->columns;
+    const char *separator = csv_reader_separator(columns, count);
     enum status status;
 
-    if (count >= 8 && !strcmp(columns[0], "command") && !strcmp(columns[1], "mean") &&
-        !strcmp(columns[2], "stddev"))
+    if (is_summary_of_hyperfine(columns, count))
         return error_set(
             err, STATUS_INVALID,
             "%s: hyperfine's CSV has a summary of each command and no samples, so there "
             "is nothing to analyse: write them with --export-json and analyse that",
             import->origin);
+    if (separator)
+        return error_set(err, STATUS_INVALID, "%s:1: %s", import->origin, separator);
+    if (count == 1 && !asked->value && !asked->trial && !asked->series)
+        return take_only_column(import, columns[0], err);
     status =
         find_column(import, columns, count, asked->value, "sample_ns", true, &import->value, err);
     if (status == STATUS_OK)
@@ -269,6 +302,7 @@ void csv_samples_finish(struct csv_samples *samples)
     }
     if (samples) {
         free(samples->series);
+        json_decref(samples->left_out);
         memset(samples, 0, sizeof(*samples));
     }
 }

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <jansson.h>
+
 #include "harness/core/status.h"
 
 #ifndef CSV_IMPORT_ROWS_MAX /* a test may lower the bound */
@@ -37,18 +39,20 @@ struct csv_series {
 struct csv_samples {
     struct csv_series *series; /* in the order in which they first appear */
     size_t series_count;
+    json_t *left_out; /* array of messages on results that failed; NULL: none */
 };
 
 /* Which columns of the header are meant; all may be NULL. */
 struct csv_columns {
-    const char *value;  /* NULL: sample_ns */
+    const char *value;  /* NULL: sample_ns, or the only column that there is */
     const char *trial;  /* NULL: `trial` where there is such a column, else all are of one trial */
     const char *series; /* NULL: `series` likewise, else all are of one series, named as the file */
     const char *unit; /* "ns", "us", "ms", "s"; NULL: the ending of the value's name ("time_ms") */
 };
 
 /*
- * Usually with the header `series,trial,sample_ns`. A sample is a time from 1 ns to 2^62 ns;
+ * Usually with the header `series,trial,sample_ns`; a file of one number a line needs no header. A
+ * sample is a time from 1 ns to 2^62 ns;
  * decimals are rounded to nanoseconds. INVALID, with the columns that there are, for one that is
  * not there, and for a unit that is not given; also without rows. hyperfine's CSV is refused; the
  * message says how to get its samples. `columns` may be NULL; `origin` names the file in messages.
@@ -58,10 +62,19 @@ enum status csv_import_samples(FILE *file, const char *origin, const struct csv_
 
 /*
  * hyperfine's JSON (--export-json): a series for each command, named by it, its runs in their order
- * as one trial. INVALID for another shape, and for a run that failed.
+ * as one trial; of several results of one command the name has the parameters, or a number. A
+ * result with a run that failed is left out and named; INVALID for a file without another, and for
+ * another shape.
  */
 enum status csv_import_hyperfine(FILE *file, const char *origin, struct csv_samples *ret,
                                  struct error *err);
+
+/*
+ * By the beginning of the file: hyperfine's JSON, a JSON list of numbers, which is one series, named
+ * as the file, and needs `columns->unit`, or CSV. INVALID as these.
+ */
+enum status csv_import_any(FILE *file, const char *origin, const struct csv_columns *columns,
+                           struct csv_samples *ret, struct error *err);
 
 void csv_samples_finish(struct csv_samples *samples);
 

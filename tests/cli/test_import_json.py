@@ -1,5 +1,6 @@
 """Import of hyperfine, Google Benchmark, pytest-benchmark and fio, from files that these wrote."""
 
+import gzip
 import json
 import os
 import sys
@@ -75,6 +76,13 @@ class ImportJson(CliTest):
         """Each repetition is a result; their mean, median and so on are not results of their own."""
         records = self.take(os.path.join(DATA, "google_benchmark_repetitions.json"))
         self.assertEqual(set(records), {f"google-benchmark:copy/4096 repetition {k}" for k in (1, 2, 3)})
+        # Older versions do not say which is which, but by the names.
+        old = load("google_benchmark_repetitions.json")
+        for entry in old["benchmarks"]:
+            for name in ("run_type", "repetitions", "repetition_index", "aggregate_name", "run_name"):
+                entry.pop(name, None)
+        (outcome,) = self.assay("import", self.write("old.json", json.dumps(old)), "--json", "--db", self.db).json()
+        self.assertEqual(outcome["results"], 3)
 
     def test_pytest_benchmark(self):
         records = self.take(os.path.join(DATA, "pytest_benchmark.json"))
@@ -132,15 +140,190 @@ class ImportJson(CliTest):
         self.assertFalse(os.path.exists(self.db) and self.query("SELECT count(*) FROM cell")[0][0])
 
     def test_bad_values_are_refused_by_place(self):
-        self.refuse("hyperfine.json", lambda v: v["results"][1].update(exit_codes=[0, 1]),
-                    "results 2", "exit code 1")
-        self.refuse("hyperfine.json", lambda v: v["results"][0].update(mean=-1), "results 1", "mean")
-        self.refuse("google_benchmark.json", lambda v: v["benchmarks"][2].update(time_unit="h"),
-                    "benchmarks 3", "time_unit", "ns, us, ms or s")
-        self.refuse("pytest_benchmark.json", lambda v: v["benchmarks"][0]["stats"].pop("mean"),
+        """Where nothing else is in the file."""
+        def only(name, entry, change):
+            def apply(value):
+                value[name] = [value[name][entry]]
+                change(value[name][0])
+            return apply
+        for codes, words in (([0, 1], "run 2 ended with exit code 1"), ([None], "run 1 was ended by a signal"),
+                             ([0, 139], "which stands for signal 11"), ([0, 1.0], "must be a whole number or null"),
+                             (["0"], "must be a whole number or null"), ([-1073741819], "exit code -1073741819"),
+                             ([True], "must be a whole number or null"), ({}, "must be a list"), (0, "must be a list"),
+                             (None, "must be a list")):
+            self.refuse("hyperfine.json", only("results", 1, lambda e: e.update(exit_codes=codes)), "results 1", words)
+        self.refuse("hyperfine.json", only("results", 0, lambda e: e.update(mean=-1)), "results 1", "mean")
+        self.refuse("google_benchmark.json", only("benchmarks", 2, lambda e: e.update(time_unit="h")),
+                    "benchmarks 1", "time_unit", "ns, us, ms or s")
+        self.refuse("pytest_benchmark.json", only("benchmarks", 0, lambda e: e["stats"].pop("mean")),
                     "benchmarks 1", "mean", "missing")
-        self.refuse("fio.json", lambda v: v["jobs"][0].update(error=5), "none of its jobs has a result")
+        for error, words in ((5, "the job failed with error 5"), ("0", "must be a whole number"), (0.5, "whole number")):
+            self.refuse("fio.json", lambda v: v["jobs"][0].update(error=error), "jobs 1", words)
         self.refuse("fio.json", lambda v: v["jobs"][0]["read"].update(bw_bytes="fast"), "jobs 1", "bw_bytes")
+
+    def left_out(self, path, results, *messages):
+        """The rest is imported, and what is left out is named, counted and on record."""
+        self.new_db()
+        call = self.assay("import", path, "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+        lines = [" ".join(line.split()) for line in call.err.splitlines()]
+        self.assertEqual(len(lines), len(messages), call.err)
+        for line, words in zip(lines, messages):
+            self.assertTrue(line.startswith("assay: warning: left out: "), line)
+            self.assertIn(words, line)
+        self.assertEqual(call.out.count("left out"), 1 if messages else 0)
+        if messages:
+            self.assertIn(f"; {len(messages)} left out", call.out)
+        rows = self.assay("results", "--json", "--db", self.db).json()
+        self.assertEqual(sorted((row["workload"], row["value"]) for row in rows), sorted(results))
+        record = self.assay("show", rows[0]["id"], "--json", "--db", self.db).json()
+        told = record["imported"]["readings"].get("import.left_out", {"value": ""})["value"]
+        self.assertEqual(told.startswith(f"{len(messages)}, beside {len(rows)} imported: "), bool(messages), told)
+        self.assertNotIn(self.folder, told)
+        return record
+
+    def test_what_failed_is_left_out(self):
+        self.left_out(os.path.join(DATA, "hyperfine_failures.json"),
+                      [("hyperfine:./train (driver=550)", 1.04e9), ("hyperfine:./train (driver=560)", 2.04e9),
+                       ("hyperfine:./old", 3.04e9)],
+                      "results 1: run 1 was ended by a signal", "results 2: run 2 ended with exit code 137")
+        (job,) = load("fio.json")["jobs"]
+        self.left_out(os.path.join(DATA, "fio_log.json"), [("fio:" + job["jobname"] + " read", job["read"]["bw_bytes"])])
+        first = load("google_benchmark.json")["benchmarks"][0]
+        factor = {"ns": 1, "us": 1e3}[first["time_unit"]]
+        self.left_out(os.path.join(DATA, "google_benchmark_nan.json"),
+                      [("google-benchmark:" + first["name"], first["real_time"] * factor),
+                       ("google-benchmark:counted", first["real_time"] * factor)],
+                      "benchmarks 2: skipped: no such device", "benchmarks 3: real_time: must be a number above 0")
+        gpt = "model-benchmarks:gpt/pytorch-gpt2-small/fp16_train_"
+        self.left_out(os.path.join(DATA, "superbench_failed.jsonl"), [("superbench:" + gpt + "step_time", 50.5e6)],
+                      f"superbench_failed.jsonl:2: {gpt}throughput: must be a number above 0",
+                      "its model-benchmarks:gpt/return_code is not 0", "its model-benchmarks:gpt/return_code is not 0")
+
+    def test_phoronix_of_2019(self):
+        stream = "phoronix-test-suite:pts/stream-1.3.4 Type: "
+        self.left_out(os.path.join(DATA, "phoronix_2019.json"), [(stream + "Copy", 12345.6e6), (stream + "Triad", 11000.5e6)],
+                      "pts/stream-1.3.4 Type: Triad on machine one: has no value: the test failed there")
+
+    def test_phoronix_of_2022(self):
+        """With hardware, software and single runs; which part of a system a test used is not in the file."""
+        record = self.left_out(
+            os.path.join(DATA, "phoronix_2022.json"),
+            [("phoronix-test-suite:pts/stream-1.3.4 Type: Copy", 12345.6e6),
+             ("phoronix-test-suite:pts/onnx-1.17.0 Model: tiny - Device: CPU", 7.25e6)],
+            "Type: Copy on machine two: has no value", "Device: CPU on machine two: has no value",
+            'its unit "Celsius" is not known', "pts/build-1.0.0: has no result of any system")
+        readings = record["imported"]["readings"]
+        self.assertEqual(readings["host.cpu.model"]["value"], "Example CPU @ 4.00GHz (8 Cores)")
+        self.assertIn("Graphics: Example GPU 24GB", readings["import.hardware"]["value"])
+        self.assertIn("OS: Debian 12", readings["import.software"]["value"])
+        self.assertEqual(readings["import.raw_values"]["value"], "12340.1, 12345.2, 12351.5 MB/s")
+        self.assertEqual(readings["import.measured"]["value"], "2024-05-01 09:00:00")
+        self.assertEqual(readings["device.name"]["status"], "unavailable")
+        self.assertEqual(self.query("SELECT program_version FROM imports"), [("10.8.4",)])
+        shown = " ".join(self.assay("show", record["id"], "--db", self.db).out.split())
+        for words in ("Example GPU 24GB", "Debian 12", "12340.1, 12345.2, 12351.5 MB/s"):
+            self.assertIn(words, shown)
+
+    def test_text_around_the_json(self):
+        """Lines of a log, a byte-order mark, CRLF; and what looks like JSON, and is none."""
+        with open(os.path.join(DATA, "hyperfine.json"), encoding="utf-8") as file:
+            text = file.read()
+        entries = [("hyperfine:" + entry["command"], entry["mean"] * 1e9) for entry in load("hyperfine.json")["results"]]
+        for name, before, after in (("log", "[12:00:01] begins\n[1]\n{\n{broken\nit's \"\n", "\ndone {}\n[ 2]\n"),
+                                    ("mark", "\ufeff", ""), ("both", "\ufeffwarning: x\n\n", "}\n"),
+                                    ("other", '{"results": 1x}\n{"level": "info"}\n', '{"level": "info"}\n')):
+            with self.subTest(name):
+                path = self.write(name + ".json", (before + text + after).replace("\n", "\r\n"))
+                self.new_db()
+                call = self.assay("import", path, "--db", self.db)
+                self.assertEqual((call.status, call.err), (0, ""), call.err)
+                rows = self.assay("results", "--json", "--db", self.db).json()
+                self.assertEqual(sorted((row["workload"], row["value"]) for row in rows), sorted(entries))
+                rows = self.assay("analyze", path, "--json").json()
+                self.assertEqual(["hyperfine:" + row["series"] for row in rows], [name for name, _ in entries])
+        twice = self.assay("import", self.write("twice.json", text + text), "--db", self.db)
+        self.assertEqual(twice.status, 2)
+        self.assertIn("has 2 outputs one after the other", twice.err)
+
+    def test_cut_off(self):
+        """What was written before a program was killed is there; that more was to come is said."""
+        with open(os.path.join(DATA, "google_benchmark_repetitions.json"), encoding="utf-8") as file:
+            text = file.read()
+        third = text.index('"name"', text.index('"name"', text.index('"name"') + 1) + 1)
+        cut = self.write("cut.json", text[:third])
+        call = self.assay("import", cut, "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+        self.assertIn("cut.json: ends early, after benchmarks 2", " ".join(call.err.split()))
+        self.assertEqual(len(self.assay("results", "--json", "--db", self.db).json()), 2)
+
+    def test_names_tell_results_apart(self):
+        long = "./run " + "--flag " * 60
+        def result(command, **more):
+            return {"command": command, "mean": 1.5, "times": [1, 2], "exit_codes": [0, 0], **more}
+        path = self.write("names.json", json.dumps({"results": [
+            result(long + "a"), result(long + "b"), result("x", parameters={"n": "1"}),
+            result("x", parameters={"n": "2"}), result("x", parameters={"n": "2"}), result("y"), result("y")]}))
+        names = [long + "a", long + "b", "x (n=1)", "x (n=2) #1", "x (n=2) #2", "y #1", "y #2"]
+        self.left_out(path, [("hyperfine:" + name, 1.5e9) for name in names])
+        rows = self.assay("analyze", path, "--json").json()
+        self.assertEqual([row["series"] for row in rows], names)
+        call = self.assay("analyze", path, "--baseline", "x")
+        self.assertEqual(call.status, 2)
+        self.assertIn('"x (n=1)", "x (n=2) #1"', call.err)
+
+    def test_analyze_leaves_out_failed_runs(self):
+        call = self.assay("analyze", os.path.join(DATA, "hyperfine_failures.json"), "--json")
+        self.assertEqual(call.status, 0, call.err)
+        self.assertEqual([row["series"] for row in call.json()], ["./train (driver=550)", "./train (driver=560)", "./old"])
+        self.assertEqual(call.err.count("left out"), 2)
+        path = self.write("one.json", json.dumps({"results": [{"command": "x", "times": [1, 2], "exit_codes": [0, None]}]}))
+        call = self.assay("analyze", path)
+        self.assertEqual((call.status, call.out), (2, ""))
+        self.assertIn("run 2 was ended by a signal", call.err)
+        path = self.write("nan.json", '{"results": [{"command": "x", "times": [1, NaN], "exit_codes": [0, 0]}]}')
+        call = self.assay("analyze", path)
+        self.assertEqual(call.status, 2)
+        self.assertIn('time 2 is "NaN"', call.err)
+
+    def test_analyze_plain_numbers(self):
+        """A list of JSON, or a number a line, with a header or without; the unit is never guessed."""
+        numbers = [5, 6.5, 7]
+        files = {"list.json": json.dumps(numbers), "mark.json": "\ufeff\n " + json.dumps(numbers, indent=1),
+                 "plain.txt": "5\n6.5\r\n7", "header.csv": "latency\n5\n6.5\n7\n", "ms.csv": "latency_ms\n5\n6.5\n7\n"}
+        for name, text in files.items():
+            path = self.write(name, text)
+            for unit, factor in (("us", 1e3), ("ms", 1e6), ("s", 1e9)):
+                (row,) = self.assay("analyze", path, "--unit", unit, "--json").json()
+                self.assertEqual((row["series"], row["samples"]), (path, 3), name)
+                self.assertAlmostEqual(row["metrics"]["iteration_time"]["value"], 37 / 6 * factor)
+            call = self.assay("analyze", path)
+            self.assertEqual(call.status, 0 if name == "ms.csv" else 2, name)
+            self.assertTrue(name == "ms.csv" or "--unit ns, us, ms or s" in call.err, call.err)
+        for text, words in (("[1, null]", "time 2 is null"), ("[1, NaN]", 'time 2 is "NaN"'), ("[1, 0]", "time 2 is 0"),
+                            ('[1, "2"]', "time 2 is"), ("[]", "neither a list of numbers"), ("[[1]]", "neither a list"),
+                            ("5\nx\n", ":2:"), ("5\n6,7\n", ":2:"), ("5;6\n", "semicolons"), ("a\tb\n", "tabs")):
+            call = self.assay("analyze", self.write("bad", text), "--unit", "ms")
+            self.assertEqual(call.status, 2, text)
+            self.assertIn(words, call.err)
+
+    def test_other_encodings_have_a_remedy(self):
+        for name, content, words in (("x.gz", gzip.compress(b"series,trial,sample_ns\na,1,5\n"), "is gzip: run `gunzip -k"),
+                                     ("x.zst", b"\x28\xb5\x2f\xfd....", "is zstd"), ("x.zip", b"PK\x03\x04....", "ZIP archive"),
+                                     ("x.csv", "sample_ns\n5\n".encode("utf-16"), "is UTF-16"),
+                                     ("y.csv", "sample_ns\n5\n".encode("utf-16-le"), "looks like UTF-16")):
+            path = os.path.join(self.folder, name)
+            with open(path, "wb") as file:
+                file.write(content)
+            for words_before in (["import"], ["analyze"]):
+                call = self.assay(*words_before, path, *(["--db", self.db] if words_before == ["import"] else []))
+                self.assertEqual(call.status, 2)
+                self.assertIn(words, " ".join(call.err.split()))
+        for text, words in ((':::MLLOG {"key": "result_validity", "value": "VALID"}\n', "mlperf_log_summary.txt"),
+                            ("command,mean,stddev,median,user,system,min,max\n", "--export-json")):
+            call = self.assay("import", self.write("log.txt", text), "--db", self.db)
+            self.assertEqual(call.status, 2)
+            self.assertIn(words, call.err)
 
     def test_twice_is_once(self):
         path = os.path.join(DATA, "fio.json")

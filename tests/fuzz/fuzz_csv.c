@@ -1,5 +1,7 @@
-/* Untrusted CSV (`assay analyze`, `assay compare`); the first byte chooses samples,
- * pairs or prices (`assay cost`). */
+/*
+ * Untrusted CSV and JSON (`assay analyze`, `assay compare`); the first byte chooses samples, pairs,
+ * prices (`assay cost`), hyperfine's JSON, numbers a line, or a list of numbers.
+ */
 #include "fuzz.h"
 
 #include <math.h>
@@ -50,6 +52,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct error err = ERROR_INIT;
     struct csv_samples samples = {0};
     struct csv_pairs pairs = {0};
+    const struct csv_columns in_ms = {.unit = "ms"};
+    json_t *sheet = NULL;
     enum status status;
     FILE *file;
 
@@ -58,23 +62,29 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     file = fmemopen((void *)(uintptr_t)(data + 1), size - 1, "r");
     if (!file)
         return 0;
-    if (data[0] % 4 == 2) {
-        json_t *sheet = NULL;
-
+    switch (data[0] % 8) {
+    case 2:
+    case 6:
         status = price_sheet_parse("input", (const char *)data + 1, size - 1, &sheet, &err);
         if (status == STATUS_OK)
             check_prices(sheet);
         json_decref(sheet);
-    } else if (data[0] % 2) {
-        status = csv_import_samples(file, "input", NULL, &samples, &err);
-        if (status == STATUS_OK)
-            check_samples(&samples);
-        csv_samples_finish(&samples);
-    } else {
+        break;
+    case 0:
         status = csv_import_pairs(file, "input", &pairs, &err);
         if (status == STATUS_OK)
             check_pairs(&pairs);
         csv_pairs_finish(&pairs);
+        break;
+    default:
+        status = data[0] % 8 == 3 ? csv_import_hyperfine(file, "input", &samples, &err)
+                 : data[0] % 8 == 5
+                     ? csv_import_any(file, "input", &in_ms, &samples, &err)
+                     : csv_import_samples(file, "input", data[0] % 8 == 4 ? &in_ms : NULL, &samples,
+                                          &err);
+        if (status == STATUS_OK)
+            check_samples(&samples);
+        csv_samples_finish(&samples);
     }
     if (status != STATUS_OK) {
         fuzz_require_good_message(&err, status);
