@@ -223,7 +223,7 @@ enum finding_severity {
       "have the server send each token by itself; else limit ttft and e2e alone")                  \
     /* of an endpoint's trial, from what its client counted */                                     \
     X(REQUESTS_ENDED, "requests_ended", WARNING, NUMBERS("requests"),                              \
-      "{requests:n} requests: {subject}",                                                          \
+      "{requests:n} requests, those of the start included: {subject}",                             \
       "")                                                                                          \
     X(REQUESTS_HELD, "requests_held", WARNING, NUMBERS("requests", "share"),                       \
       "{requests:n} requests waited for a free connection ({share:%})",                            \

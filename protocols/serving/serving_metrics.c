@@ -40,27 +40,36 @@ static struct serving_value since_scheduled(const struct request *r, int64_t at_
 /* Whether all output of a request came at once, as far as anybody could see. */
 static bool came_at_once(const struct request *r)
 {
-    const int64_t span = r->done_ns - r->first_ns;
+    if (r->first_ns == REQUEST_NEVER || r->done_ns == REQUEST_NEVER)
+        return false;
+    return r->done_ns <= r->first_ns ||
+           (r->outputs > 0 && r->done_ns - r->first_ns < SERVING_SPAN_LEAST_NS);
+}
 
-    return span <= 0 || (r->outputs > 0 && span < SERVING_SPAN_LEAST_NS);
+/* Of an answer that is whole, with two tokens or more. */
+static struct serving_value tpot_of_whole(const struct request *r)
+{
+    const int64_t tokens = (int64_t)r->output_tokens;
+    const int64_t first = r->outputs > 0 ? (int64_t)r->first_outputs : 1;
+    const int64_t later = r->outputs > 0 ? (int64_t)r->outputs - first : tokens - 1;
+    int64_t span;
+
+    if (r->first_ns == REQUEST_NEVER || r->done_ns == REQUEST_NEVER || came_at_once(r) ||
+        later <= 0 || tokens <= first)
+        return (struct serving_value){0, VALUE_UNKNOWN};
+    span = r->done_ns - r->first_ns;
+    if (5 * (tokens - first) <= 6 * later)
+        return known(span / later);
+    return (struct serving_value){span / (tokens - first), VALUE_BETWEEN, span / later};
 }
 
 static struct serving_value tpot(const struct request *r)
 {
-    const int64_t span = r->done_ns - r->first_ns, tokens = (int64_t)r->output_tokens;
-    const int64_t first = r->outputs > 0 ? (int64_t)r->first_outputs : 1;
-    const int64_t later = r->outputs > 0 ? (int64_t)r->outputs - first : tokens - 1;
-    struct serving_value value;
-
     if (r->status == REQUEST_UNFINISHED)
         return (struct serving_value){0, VALUE_UNKNOWN};
     if (r->status != REQUEST_OK || r->output_tokens < 2)
         return (struct serving_value){0, VALUE_NONE};
-    if (r->first_ns == REQUEST_NEVER || r->done_ns == REQUEST_NEVER || came_at_once(r) ||
-        later <= 0 || tokens <= first)
-        return (struct serving_value){0, VALUE_UNKNOWN};
-    value = (struct serving_value){span / (tokens - first), VALUE_BETWEEN, span / later};
-    return 5 * (tokens - first) <= 6 * later ? known(value.most_ns) : value;
+    return tpot_of_whole(r);
 }
 
 /* Of an unfinished request another gap, longer than all before, may follow. */

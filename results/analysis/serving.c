@@ -148,7 +148,8 @@ static void set_metrics(const struct serving_result *result, struct estimate *e)
     const struct serving_totals *totals = &result->totals;
     const double seconds = (double)totals->span_ns / 1e9, rate = (double)totals->requests / seconds;
     /* Their intervals are the share's: how many come, and their outputs, are the schedule's. */
-    const double tokens = totals->met ? (double)totals->good_tokens / (double)totals->met : 0;
+    const double unknown = totals->undecided ? NAN : 0;
+    const double tokens = totals->met ? (double)totals->good_tokens / (double)totals->met : unknown;
     const double lo = rate * result->slo.lo, hi = rate * result->slo.hi;
     const struct {
         enum metric_id id;

@@ -215,8 +215,18 @@ class Endpoint(CliTest):
         call = self.measure(mode="seventh_error", more="  api: chat\n")
         self.assertEqual(self.log(1)["status"].count(FAILED), 9)
         self.assertLessEqual({"requests_failed", "requests_ended"}, self.findings())
-        self.assertIn('9 requests: the answer ended with finish_reason "error"', " ".join(call.out.split()))
+        self.assertIn('9 requests, those of the start included: the answer ended with finish_reason "error"',
+                      " ".join(call.out.split()))
         self.assert_verified()
+
+    def test_findings_of_facts_that_are_withheld_are_taken_as_they_are(self):
+        self.measure(mode="seventh_error", more="  usage: false\n")
+        self.assertLessEqual({"requests_ended", "tokens_by_events"}, self.findings())
+        bundle = os.path.join(self.folder, "offer.assay")
+        self.assertEqual(self.assay("bundle", "last", "-o", bundle, "--db", self.db, "--withhold",
+                                    "trial.facts").status, 0)
+        call = self.assay("verify", bundle, "--json").json()
+        self.assertEqual((call["wrong"], call["estimates"]), (0, 1), call["findings"])
 
     def test_output_at_once_has_no_time_per_token(self):
         for mode in ("in_one_piece", "in_one_burst"):
