@@ -7,6 +7,7 @@
 #include "protocols/compare.h"
 #include "protocols/estimate_parts.h"
 #include "protocols/stats/autocovariance.h"
+#include "protocols/stats/clock_step.h"
 #include "protocols/stats/distribution.h"
 #include "protocols/stats/mean_interval.h"
 #include "protocols/stats/order.h"
@@ -177,6 +178,8 @@ static enum status analyse_used(struct estimate_part *part, struct estimate_tria
     if (part->state.resolution_ns == 0)
         return STATUS_OK;
     mean.half_width = fmax(mean.half_width, 0.5 * (double)part->state.resolution_ns);
+    /* Few samples that are far longer than the rest: no time is below 0, and nothing else is sure.
+     */
     trial->mean_ns.lo = fmax(mean.mean - mean.half_width, 0);
     trial->mean_ns.hi = mean.mean + mean.half_width;
     trial->mean_ns.has_interval = true;
@@ -211,12 +214,22 @@ static enum status analyse_trial(const struct estimate_series *series, struct es
 
 double estimate_tick(const struct estimate_part *parts, size_t trial_count)
 {
-    int64_t tick = 0;
+    int64_t step = 0, divisor = 0, first = 0;
+    bool differ = false;
 
-    for (size_t i = 0; i < trial_count; i++)
-        if (parts[i].state.resolution_ns > tick)
-            tick = parts[i].state.resolution_ns;
-    return tick > 0 ? (double)tick : NAN;
+    for (size_t i = 0; i < trial_count; i++) {
+        const int64_t own = parts[i].state.resolution_ns;
+
+        step = own > 0 && (step == 0 || own < step) ? own : step;
+        if (parts[i].used_count == 0)
+            continue;
+        differ = differ || (first > 0 && parts[i].used[0] != first);
+        first = parts[i].used[0];
+        divisor = clock_step_common(divisor, first);
+    }
+    if (step == 0 && differ)
+        step = divisor;
+    return step > 0 ? (double)step : NAN;
 }
 
 double estimate_between(const double *logs, size_t count, double confidence, double tick,

@@ -26,8 +26,10 @@
  * 7: findings of clocks, of preloaded libraries and of files without a package; numbers as in 6.
  * 8: good tokens, intervals of good requests and tokens, energy of good work of servers. What is
  * said of servers alone has a version of its own since (SERVING_VERSION, `serving.version`).
+ * 10: the clock's step divides the samples; a level that more than a tenth of the samples have is
+ * no impulse; levels in any order; the tick of several trials is the least that one shows.
  */
-#define ESTIMATE_VERSION 9
+#define ESTIMATE_VERSION 10
 
 /*
  * X(constant, id, label, steady): one name of a verdict everywhere; the label differs in blanks and

@@ -8,6 +8,28 @@
 #define OUTLIERS_WORTH_SAYING 0.01
 #define TRIALS_FOR_EVIDENCE 5
 
+/* Where steady state begins, if that is after the declared warmup. */
+static void add_late_warmup(struct finding_list *list, const struct estimate_series *series,
+                            const struct steady_state *state, const struct estimate_trial *trial)
+{
+    if (trial->steady_from > series->first)
+        finding_add(list, FINDING_LATE_WARMUP, trial->number, NULL,
+                    (double[]){(double)trial->steady_from, state->change});
+}
+
+static void add_levels(struct finding_list *list, const struct steady_state *state, int64_t number)
+{
+    const struct two_state *s = &state->states;
+    const double low = exp(s->low), high = exp(s->high), changes = (double)s->transitions;
+
+    if (s->levels > 2)
+        finding_add(list, FINDING_SEVERAL_LEVELS, number, NULL,
+                    (double[]){(double)s->levels, low, high, changes});
+    else
+        finding_add(list, FINDING_BIMODAL, number, NULL,
+                    (double[]){low, high, s->high_share, changes});
+}
+
 static void add_of_verdict(struct finding_list *list, const struct estimate_series *series,
                            const struct estimate_part *part, const struct estimate_trial *trial)
 {
@@ -17,9 +39,7 @@ static void add_of_verdict(struct finding_list *list, const struct estimate_seri
     switch (trial->verdict) {
     case ESTIMATE_WARMUP:
     case ESTIMATE_SLOWDOWN:
-        if (trial->steady_from > series->first)
-            finding_add(list, FINDING_LATE_WARMUP, number, NULL,
-                        (double[]){(double)trial->steady_from, state->change});
+        add_late_warmup(list, series, state, trial);
         if (state->remainder > 0)
             finding_add(list, FINDING_WARMUP_REMAINDER, number, NULL, (double[]){state->remainder});
         break;
@@ -27,9 +47,9 @@ static void add_of_verdict(struct finding_list *list, const struct estimate_seri
         finding_add(list, FINDING_DRIFT, number, NULL, (double[]){state->change});
         break;
     case ESTIMATE_BIMODAL:
-        finding_add(list, FINDING_BIMODAL, number, NULL,
-                    (double[]){exp(state->states.low), exp(state->states.high),
-                               state->states.high_share, (double)state->states.transitions});
+        if (!state->states.found)
+            add_late_warmup(list, series, state, trial);
+        add_levels(list, state, number);
         break;
     case ESTIMATE_NON_STATIONARY:
         finding_add(list, FINDING_CHANGE_POINT, number, NULL, (double[]){state->change});
@@ -43,6 +63,10 @@ static void add_of_verdict(struct finding_list *list, const struct estimate_seri
                         (double[]){trial->ess, (double)part->used_count});
         break;
     case ESTIMATE_UNDETERMINED:
+        if (state->states.levels > 0)
+            finding_add(list, FINDING_FEW_VALUES, number, NULL,
+                        (double[]){(double)state->states.levels, exp(state->states.low),
+                                   exp(state->states.high), (double)state->resolution_ns});
         if (state->root_distance > 0)
             finding_add(
                 list, FINDING_UNIT_ROOT, number, NULL,

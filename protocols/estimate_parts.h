@@ -27,7 +27,10 @@ struct estimate_part {
 double estimate_between(const double *logs, size_t count, double confidence, double tick,
                         struct estimate_interval *ret);
 
-/* The largest tick of the clock that the trials show; NAN where the samples of each are alike. */
+/*
+ * The tick of the clock: the least that a trial shows, since all were read from one clock. Where
+ * the samples of each trial are alike, the longest that divides those of all; NAN where all are.
+ */
 double estimate_tick(const struct estimate_part *parts, size_t trial_count);
 
 /*

@@ -50,6 +50,15 @@ enum finding_severity {
       "bimodal: {low_ns:ns} and {high_ns:ns} ({share:%} of the time), {changes:n} changes; the "    \
       "mean is of the mixture",                                                                    \
       "look for a clock, another process or a memory placement that switches")                     \
+    X(SEVERAL_LEVELS, "several_levels", WARNING,                                                   \
+      NUMBERS("levels", "low_ns", "high_ns", "changes"),                                           \
+      "{levels:n} levels from {low_ns:ns} to {high_ns:ns}, {changes:n} changes about their middle; "\
+      "the mean is of the mixture",                                                                \
+      "look for a clock, another process or a memory placement that switches")                     \
+    X(FEW_VALUES, "few_values", INFO, NUMBERS("levels", "low_ns", "high_ns", "step_ns"),           \
+      "{levels:n} values from {low_ns:ns} to {high_ns:ns}, {step_ns:ns} or multiples of it apart: "\
+      "steps of a clock, or levels that alternate; the samples do not tell which",                 \
+      "time blocks of more iterations, or read a finer clock")                                     \
     X(CHANGE_POINT, "change_point", WARNING, NUMBERS("change"),                             \
       "change point in the last 25 % of the series ({change:%}): no steady state",                 \
       "measure longer")                                                                            \

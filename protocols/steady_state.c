@@ -7,6 +7,7 @@
 #include "protocols/trend.h"
 #include "protocols/stats/autocovariance.h"
 #include "protocols/stats/autoregression.h"
+#include "protocols/stats/clock_step.h"
 #include "protocols/stats/distribution.h"
 #include "protocols/stats/hampel.h"
 #include "protocols/stats/order.h"
@@ -30,6 +31,8 @@
 #define RAMP_TO_END 0.95
 /* What is seen in the samples need not be seen as clearly in their ranks. */
 #define CAUTION_BY_RANK 0.7
+/* Of so many impulses, in a share of the samples, some windows have a majority. */
+#define MANY_IMPULSES 0.02
 /* Fewest blocks that descriptions are compared on. */
 #define TREND_LEAST 16
 /* Means at least that a random walk is looked for in once more. */
@@ -41,44 +44,14 @@ struct view {
     double *blocks;  /* at most BLOCKS_MAX */
     double *work;    /* (1 + AUTOREGRESSION_WORK) REFINE_MAX */
     size_t count;
-    double quantum; /* of the clock, relative */
+    bool has_many_impulses;
+    double quantum;      /* step of the clock at the median, as a log */
+    double low_quantum;  /* the same where the lower of two levels would be */
+    double sure_quantum; /* there, of the step that is no coincidence of few values */
 };
 
-static int64_t distance(const int64_t *sample_ns, size_t i)
-{
-    return sample_ns[i] > sample_ns[i - 1] ? sample_ns[i] - sample_ns[i - 1]
-                                           : sample_ns[i - 1] - sample_ns[i];
-}
-
-/*
- * The step of the clock: the least distance of neighbours, when the distances are multiples of it
- * (within a nanosecond of rounding or 2 %, for nine in ten). Few noisy samples have a least
- * distance, too, and it means nothing: then 1. 0 when all samples are the same.
- */
-static int64_t find_resolution(const int64_t *sample_ns, size_t count)
-{
-    size_t changes = 0, multiples = 0;
-    int64_t least = 0;
-
-    for (size_t i = 1; i < count; i++) {
-        int64_t d = distance(sample_ns, i);
-
-        changes += d > 0;
-        if (d > 0 && (least == 0 || d < least))
-            least = d;
-    }
-    if (least <= 1)
-        return least;
-    for (size_t i = 1; i < count; i++) {
-        int64_t d = distance(sample_ns, i), rest = d % least;
-
-        rest = rest < least - rest ? rest : least - rest;
-        multiples += d > 0 && (rest <= 1 || rest <= least / 50);
-    }
-    if (changes < 8 && changes * 2 > count)
-        return 1;
-    return multiples * 10 >= changes * 9 ? least : 1;
-}
+/* The rank that a lower level has, however small its share. */
+#define LOW_SHARE 0.05
 
 /* Length of the run at the start that lies far off on one side; 0 when impulses explain it. */
 static size_t slow_start(const struct view *view, double *work, double tolerance, double *ret_level)
@@ -107,19 +80,21 @@ static size_t slow_start(const struct view *view, double *work, double tolerance
     return run;
 }
 
-static size_t make_blocks(const struct view *view, size_t from, size_t *ret_factor)
+/* Means of the series from `from` on, at most BLOCKS_MAX of `ret_factor` samples each. */
+static size_t make_blocks(const double *series, size_t count, size_t from, double *ret,
+                          size_t *ret_factor)
 {
-    size_t length = view->count - from, factor = (length + BLOCKS_MAX - 1) / BLOCKS_MAX, b, i;
+    size_t length = count - from, factor = (length + BLOCKS_MAX - 1) / BLOCKS_MAX, b, i;
     size_t blocks = length / factor;
     /* The remainder is left out at the start: what counts most is the end. */
-    const double *x = view->clipped + from + length % factor;
+    const double *x = series + from + length % factor;
 
     for (b = 0; b < blocks; b++) {
         double sum = 0;
 
         for (i = 0; i < factor; i++)
             sum += x[b * factor + i];
-        view->blocks[b] = sum / (double)factor;
+        ret[b] = sum / (double)factor;
     }
     *ret_factor = factor;
     return blocks;
@@ -274,7 +249,7 @@ static enum status test_drift(const struct view *view, const struct estimate_opt
 
     if (view->count - ret->from < TREND_LEAST)
         return STATUS_OK;
-    blocks = make_blocks(view, ret->from, &factor);
+    blocks = make_blocks(view->clipped, view->count, ret->from, view->blocks, &factor);
     status = trend_describe(view->blocks, blocks, rounding_variance(view, factor), 1, TREND_LINE,
                             &trend, err);
     if (status)
@@ -291,14 +266,17 @@ static enum status test_drift(const struct view *view, const struct estimate_opt
 
 /*
  * Describes the blocks. Whatever is not constant must be so by their normal scores as well: heavy
- * tails look like short levels and long memory to descriptions that assume normal errors.
+ * tails look like short levels and long memory to descriptions that assume normal errors. Where
+ * many samples were clipped, the few that a window keeps, since they are its majority, look like a
+ * level; then the scores are of the samples as they came.
  */
-static enum status describe(const struct view *view, size_t blocks, double least_variance,
-                            struct trend *ret, struct error *err)
+static enum status describe(const struct view *view, size_t offset, size_t blocks,
+                            double least_variance, struct trend *ret, struct error *err)
 {
     const double mean = series_mean(view->blocks, blocks);
-    double scores[BLOCKS_MAX], variance = 0;
+    double scores[BLOCKS_MAX], series[BLOCKS_MAX], variance = 0;
     struct trend by_rank;
+    size_t factor;
     enum status status =
         trend_describe(view->blocks, blocks, least_variance, 1, TREND_MEMORY, ret, err);
 
@@ -306,7 +284,9 @@ static enum status describe(const struct view *view, size_t blocks, double least
         return status;
     for (size_t i = 0; i < blocks; i++)
         variance += (view->blocks[i] - mean) * (view->blocks[i] - mean) / (double)blocks;
-    order_normal_scores(view->blocks, blocks, scores);
+    if (view->has_many_impulses)
+        make_blocks(view->log_ns, view->count, offset, series, &factor);
+    order_normal_scores(view->has_many_impulses ? series : view->blocks, blocks, scores);
     status = trend_describe(scores, blocks, least_variance / variance, CAUTION_BY_RANK,
                             TREND_MEMORY, &by_rank, err);
     if (status) {
@@ -348,13 +328,14 @@ static enum status judge(const struct view *view, size_t offset,
 {
     struct trend trend;
     enum status status;
-    size_t factor, blocks = make_blocks(view, offset, &factor), shift;
+    size_t factor, blocks = make_blocks(view->clipped, view->count, offset, view->blocks, &factor),
+                   shift;
     double tolerance = options->steady_tolerance, distance;
 
     if (blocks < TREND_LEAST)
         return STATUS_OK;
     shift = offset + (view->count - offset) % factor;
-    status = describe(view, blocks, rounding_variance(view, factor), &trend, err);
+    status = describe(view, offset, blocks, rounding_variance(view, factor), &trend, err);
     if (status)
         return status;
     ret->memory_order = trend.memory;
@@ -390,31 +371,38 @@ static enum status judge(const struct view *view, size_t offset,
     return status;
 }
 
-static enum status find(const struct view *view, double *work, size_t first,
-                        const struct estimate_options *options, struct steady_state *ret,
-                        struct error *err)
+/*
+ * Levels of the distribution in what is left as steady, or as undetermined. Where they are one step
+ * of the clock apart, unless few values are multiples of it by chance, nothing tells them from
+ * steps.
+ */
+static enum status judge_levels(const struct view *view, const struct estimate_options *options,
+                                struct steady_state *ret, struct error *err)
 {
-    double start_level = 0;
+    const double *x = view->clipped + ret->from;
+    const size_t count = view->count - ret->from;
+    struct two_state levels, sure = {0};
     enum status status;
-    size_t start = slow_start(view, work, options->steady_tolerance, &start_level), i;
 
-    status = hampel_clip(view->log_ns + start, view->count - start, TICKS_NEAR * view->quantum,
-                         view->clipped + start, &ret->impulses, err);
-    if (status)
-        return status;
-    for (i = 0; i < start; i++)
-        view->clipped[i] = view->log_ns[i];
-    status = two_state_find(view->clipped + start, view->count - start, view->quantum,
-                            options->steady_tolerance, &ret->states, err);
-    if (status)
-        return status;
-    ret->from = start;
-    if (ret->states.found) {
-        ret->verdict = ESTIMATE_BIMODAL;
-        ret->change = expm1(ret->states.high - ret->states.low);
+    if (!estimate_verdict_is_steady(ret->verdict) && ret->verdict != ESTIMATE_UNDETERMINED)
         return STATUS_OK;
-    }
-    status = judge(view, start, options, ret, err);
+    status = levels_find(x, count, view->sure_quantum, options->steady_tolerance, &levels, err);
+    if (!status && levels.levels > 0)
+        status = levels_find(x, count, view->low_quantum, options->steady_tolerance, &sure, err);
+    if (status || levels.levels == 0)
+        return status;
+    ret->states = levels;
+    ret->verdict = sure.levels > 0 ? ESTIMATE_BIMODAL : ESTIMATE_UNDETERMINED;
+    return STATUS_OK;
+}
+
+/* A trend, a slow start of `start` samples, and whether what is left is steady. */
+static enum status judge_course(const struct view *view, size_t start, double start_level,
+                                size_t first, const struct estimate_options *options,
+                                struct steady_state *ret, struct error *err)
+{
+    enum status status = judge(view, start, options, ret, err);
+
     if (status)
         return status;
     if (ret->verdict == ESTIMATE_STEADY && start > 0) {
@@ -434,6 +422,48 @@ static enum status find(const struct view *view, double *work, size_t first,
     return STATUS_OK;
 }
 
+static enum status find(struct view *view, double *work, size_t first,
+                        const struct estimate_options *options, struct steady_state *ret,
+                        struct error *err)
+{
+    double start_level = 0;
+    enum status status;
+    size_t start = slow_start(view, work, options->steady_tolerance, &start_level), i;
+
+    status = hampel_clip(view->log_ns + start, view->count - start, TICKS_NEAR * view->sure_quantum,
+                         view->clipped + start, &ret->impulses, err);
+    if (status)
+        return status;
+    for (i = 0; i < start; i++)
+        view->clipped[i] = view->log_ns[i];
+    view->has_many_impulses = (double)ret->impulses > MANY_IMPULSES * (double)view->count;
+    status = two_state_find(view->clipped + start, view->count - start, view->low_quantum,
+                            options->steady_tolerance, &ret->states, err);
+    if (status)
+        return status;
+    ret->from = start;
+    if (ret->states.found) {
+        ret->verdict = ESTIMATE_BIMODAL;
+        ret->change = expm1(ret->states.high - ret->states.low);
+        return STATUS_OK;
+    }
+    status = judge_course(view, start, start_level, first, options, ret, err);
+    return status ? status : judge_levels(view, options, ret, err);
+}
+
+/* The steps of the clock on the scale of the samples' logs; `work`: as many numbers. */
+static void set_quanta(struct view *view, const struct clock_step *step, double *work)
+{
+    const size_t n = view->count;
+    double low;
+
+    memcpy(work, view->log_ns, n * sizeof(*work));
+    view->quantum = log1p((double)step->step_ns / exp(order_select(work, n, n / 2)));
+    low = exp(order_select(work, n, (size_t)(LOW_SHARE * (double)n)));
+    view->low_quantum = log1p((double)step->step_ns / low);
+    view->sure_quantum = log1p((double)step->sure_ns / low);
+}
+
 enum status steady_state_find(const int64_t *sample_ns, size_t count, size_t first,
                               const struct estimate_options *options, struct steady_state *ret,
                               struct error *err)
@@ -441,6 +471,7 @@ enum status steady_state_find(const int64_t *sample_ns, size_t count, size_t fir
     struct steady_state r = {.verdict = ESTIMATE_STEADY};
     struct view view = {.count = count};
     enum status status = STATUS_OK;
+    struct clock_step step;
     double *memory;
     size_t i;
 
@@ -450,14 +481,14 @@ enum status steady_state_find(const int64_t *sample_ns, size_t count, size_t fir
                              "sample %zu is %lld ns; a time must be greater than 0", i,
                              (long long)sample_ns[i]);
     }
+    step = clock_step_find(sample_ns, count);
+    r.resolution_ns = step.step_ns;
     if (first >= count || count - first < STEADY_STATE_LEAST) {
         r.verdict = ESTIMATE_INSUFFICIENT;
         r.from = first < count ? first : count;
-        r.resolution_ns = find_resolution(sample_ns, count);
         *ret = r;
         return STATUS_OK;
     }
-    r.resolution_ns = find_resolution(sample_ns, count);
     if (r.resolution_ns == 0) {
         r.from = first;
         *ret = r;
@@ -473,7 +504,7 @@ enum status steady_state_find(const int64_t *sample_ns, size_t count, size_t fir
     view.work = view.blocks + BLOCKS_MAX;
     for (i = 0; i < count; i++)
         view.log_ns[i] = log((double)sample_ns[i]);
-    view.quantum = (double)r.resolution_ns / (double)sample_ns[count / 2];
+    set_quanta(&view, &step, memory + 2 * count);
     status = find(&view, memory + 2 * count, first, options, &r, err);
     free(memory);
     if (!status)

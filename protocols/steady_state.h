@@ -4,7 +4,8 @@
  * Works on log times, so that every tolerance is relative.
  *   1. A slow start of a sample or a few is found by its distance from the median.
  *   2. Impulses are clipped (stats/hampel), and the series is averaged into at most 512 blocks.
- *   3. Two levels that alternate: stats/states.
+ *   3. Two levels that alternate: stats/states. Levels in any order are looked for last, in what is
+ *      left as steady: values one step of the clock apart (stats/clock_step) are none.
  *   4. Descriptions compete (protocols/trend.h), each with autoregressive errors of its own, so
  * that slow wandering is not taken for a change: a constant, a line, a ramp between two levels, an
  *      approach (exponential or by a power law), steps (PELT on the series whitened by that
@@ -56,8 +57,9 @@ struct steady_state {
     double root_distance;  /* undetermined, without memory: n (1 - sum of phi); 0: else */
     size_t change_points;  /* levels found, less one */
     size_t impulses;       /* single samples far from their neighbours */
-    int64_t resolution_ns; /* least difference between neighbours that is not 0; 0: all are equal */
-    struct two_state states; /* levels are log ns; meaningful when states.found */
+    int64_t resolution_ns; /* step of the clock (stats/clock_step), 1 at least; 0: all are equal */
+    struct two_state states; /* levels are log ns; meaningful when states.found, or states.levels
+                                is not 0 */
 };
 
 /*

@@ -6,6 +6,9 @@
 
 #include "harness/core/vector.h"
 
+/* Of a series that is predicted without an error. */
+#define REFLECTION_MOST (1 - 1e-8)
+
 /* One Levinson step: phi of order p from phi of order p - 1 and the reflection coefficient. */
 static void extend(double *phi, size_t order, double reflection)
 {
@@ -106,13 +109,16 @@ struct fitting {
     bool has_ended;
 };
 
-/* The next reflection coefficient of a series; 0, which leaves it as it is, where it has ended. */
+/*
+ * The next reflection coefficient of a series; 0, which leaves it as it is, where it has ended. One
+ * of 1 is of a series that repeats itself, and rounding alone would decide whether it is below 1.
+ */
 static double reflect(struct fitting *fit, double cross, double power)
 {
-    const double reflection = !fit->has_ended && power > 0 ? 2 * cross / power : 1;
+    const double reflection = !fit->has_ended && power > 0 ? 2 * cross / power : 0;
 
-    fit->has_ended = !(fabs(reflection) < 1);
-    return fit->has_ended ? 0 : reflection;
+    fit->has_ended = fit->has_ended || !(power > 0);
+    return fabs(reflection) < REFLECTION_MOST ? reflection : copysign(REFLECTION_MOST, reflection);
 }
 
 static void take_order(struct fitting *fit, size_t order, double reflection, size_t count,
@@ -122,9 +128,10 @@ static void take_order(struct fitting *fit, size_t order, double reflection, siz
         return;
     extend(fit->phi, order, reflection);
     fit->sigma2 *= 1 - reflection * reflection;
-    fit->has_ended = !(fit->sigma2 > 0);
-    if (!fit->has_ended)
+    if (fit->sigma2 > 0)
         keep_best(fit->sigma2, order, fit->phi, count, penalty, &fit->best, ret);
+    /* What is left of a series that repeats itself is rounding. */
+    fit->has_ended = !(fit->sigma2 > 0) || fabs(reflection) >= REFLECTION_MOST;
 }
 
 VECTOR_CLONES

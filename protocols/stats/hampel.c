@@ -8,7 +8,10 @@
 #include "protocols/stats/order.h"
 
 #define WINDOW (2 * HAMPEL_REACH + 1)
+/* Standard deviations of normal noise over the median, and over the 90 % quantile, of its size. */
 #define MAD_TO_SD 1.4826
+#define WIDE_TO_SD 0.608
+#define WIDE 0.9
 
 /* Median of a window, which is sorted in place. */
 static double median_of(double *v)
@@ -38,7 +41,7 @@ static void window_around(const double *x, size_t count, size_t i, double *ret)
 enum status hampel_clip(const double *x, size_t count, double least, double *ret,
                         size_t *ret_clipped, struct error *err)
 {
-    double window[WINDOW], *median, *deviation, scale, limit, mean = 0;
+    double window[WINDOW], *median, *deviation, scale, limit, wide, mean = 0;
     size_t i, clipped = 0;
 
     if (count < WINDOW) {
@@ -60,6 +63,9 @@ enum status hampel_clip(const double *x, size_t count, double least, double *ret
     if (!(scale > 0))
         scale = mean; /* a coarse clock: more than half of the samples sit on the median */
     limit = fmax(HAMPEL_THRESHOLD * MAD_TO_SD * scale, least);
+    wide = order_select(deviation, count, order_quantile_index(count, WIDE));
+    if (wide > limit)
+        limit = HAMPEL_THRESHOLD * WIDE_TO_SD * wide;
     for (i = 0; i < count; i++) {
         bool far = fabs(x[i] - median[i]) > limit;
 

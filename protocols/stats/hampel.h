@@ -20,7 +20,10 @@
  * becomes that median (at the ends, of the first or last 7). The scale is the series' median
  * absolute deviation from the moving median, times 1.4826: one for all, since a window's own would
  * keep the large values of heavy tails wherever two or three of them meet. Nothing within `least`
- * of its median is clipped (a few ticks of the clock, say). `ret_clipped` counts. NO_MEMORY.
+ * of its median is clipped (a few ticks of the clock, say). What a tenth of the values or more do
+ * is no impulse: to clip it would leave the level that each window has most of, and so make steps
+ * of independent draws from two levels. Where more than a tenth lie so far off, the scale is the
+ * 90 % quantile of the deviations, times 0.608. `ret_clipped` counts. NO_MEMORY.
  */
 enum status hampel_clip(const double *x, size_t count, double least, double *ret,
                         size_t *ret_clipped, struct error *err);

@@ -5,15 +5,26 @@
 #include <string.h>
 
 #include "protocols/stats/distribution.h"
+#include "protocols/stats/order.h"
 
 #define LEAST_SEPARATION 4.5
 #define LEAST_SHARE 0.05
 #define LEAST_TRANSITIONS 4
+/* Of as many as independent draws would make. */
+#define MOST_TRANSITIONS 0.4
 /* Share of the rarer state that LEAST_TRANSITIONS - 1 changes must leave unexplained. */
 #define LEAST_UNEXPLAINED 0.1
 #define LEAST_POINTS 40
 /* A level is reached when a value comes this near: 0.5 - 0.4 of the gap from it, or past it. */
 #define REACH 0.4
+/* Levels of a distribution: halves of halves of halves, each with so many values at least. */
+#define LEVELS_DEPTH 3
+#define LEVELS_MAX 8
+#define LEVEL_LEAST 6
+/* Between two levels, from 0.3 to 0.7 of their gap, lies a tenth of the rarer one's values at most.
+ */
+#define VALLEY_SIDE 0.3
+#define VALLEY_MOST 0.1
 
 struct split {
     double low, high, threshold, variance, high_share;
@@ -100,34 +111,40 @@ static struct crossings find_crossings(const double *x, size_t count, const stru
     return ret;
 }
 
-static bool look(const double *x, size_t count, double quantum, double least_gap,
-                 struct two_state *ret)
+/* Where the levels of a series are, if it has two that are clear. */
+static bool split_clearly(const double *x, size_t count, double quantum, double least_gap,
+                          struct split *split, struct two_state *ret)
 {
-    struct crossings crossings;
-    struct split split;
-    double share, expected;
+    if (!split_levels(x, count, split))
+        return false;
+    ret->low = split->low;
+    ret->high = split->high;
+    ret->threshold = split->threshold;
+    ret->high_share = split->high_share;
+    ret->separation = (split->high - split->low) / sqrt(split->variance + quantum * quantum / 12);
+    return split->high - split->low >= least_gap &&
+           fmin(split->high_share, 1 - split->high_share) >= LEAST_SHARE &&
+           ret->separation >= LEAST_SEPARATION;
+}
 
-    if (!split_levels(x, count, &split))
-        return false;
-    share = split.high_share;
-    if (split.high - split.low < least_gap || share < LEAST_SHARE || share > 1 - LEAST_SHARE)
-        return false;
-    ret->separation = (split.high - split.low) / sqrt(split.variance + quantum * quantum / 12);
-    if (!(ret->separation >= LEAST_SEPARATION))
-        return false;
-    crossings = find_crossings(x, count, &split);
+/* Whether it goes from one to the other often enough, and all the time. */
+static bool alternates(const double *x, size_t count, const struct split *split,
+                       struct two_state *ret)
+{
+    const double share = fmin(split->high_share, 1 - split->high_share);
+    const struct crossings crossings = find_crossings(x, count, split);
+
     ret->transitions = crossings.transitions;
-    expected = 2 * (double)count * share * (1 - share);
-    if (ret->transitions < LEAST_TRANSITIONS || (double)ret->transitions > 0.4 * expected)
-        return false;
-    if ((double)crossings.unexplained <= LEAST_UNEXPLAINED * (double)count * fmin(share, 1 - share))
-        return false;
-    ret->found = true;
-    ret->low = split.low;
-    ret->high = split.high;
-    ret->threshold = split.threshold;
-    ret->high_share = share;
-    return true;
+    return ret->transitions >= LEAST_TRANSITIONS &&
+           (double)crossings.unexplained > LEAST_UNEXPLAINED * (double)count * share;
+}
+
+/* Whether it stays in a state: it changes less often than independent draws would. */
+static bool stays(const struct two_state *two, size_t count)
+{
+    const double expected = 2 * (double)count * two->high_share * (1 - two->high_share);
+
+    return (double)two->transitions <= MOST_TRANSITIONS * expected;
 }
 
 enum status two_state_find(const double *x, size_t count, double quantum, double least_gap,
@@ -146,13 +163,137 @@ enum status two_state_find(const double *x, size_t count, double quantum, double
         return error_set(err, STATUS_NO_MEMORY, "no memory for the states of %zu samples", count);
     memcpy(work, x, count * sizeof(*work));
     for (r.scale = 1; points >= LEAST_POINTS; r.scale *= 2) {
-        if (look(work, points, quantum, least_gap, &r))
+        struct split split;
+
+        if (split_clearly(work, points, quantum, least_gap, &split, &r)) {
+            r.found = alternates(work, points, &split, &r) && stays(&r, points);
+            /* Averages of levels that it does not stay on are none that it stays on. */
             break;
+        }
         points /= 2;
         for (i = 0; i < points; i++)
             work[i] = 0.5 * (work[2 * i] + work[2 * i + 1]);
     }
     free(work);
+    *ret = r;
+    return STATUS_OK;
+}
+
+/* ---- levels of the distribution, whatever their order ---- */
+
+/* Levels of a part of the sorted values, and the squares of values about theirs. */
+struct leaves {
+    size_t count, values[LEVELS_MAX];
+    double level[LEVELS_MAX], squares;
+};
+
+static double squares_of(const double *x, size_t count, double mean)
+{
+    double squares = 0;
+
+    for (size_t i = 0; i < count; i++)
+        squares += (x[i] - mean) * (x[i] - mean);
+    return squares;
+}
+
+static void one_leaf(const double *sorted, size_t count, struct leaves *ret)
+{
+    double mean = 0;
+
+    for (size_t i = 0; i < count; i++)
+        mean += sorted[i] / (double)count;
+    ret->count = 1;
+    ret->values[0] = count;
+    ret->level[0] = mean;
+    ret->squares = squares_of(sorted, count, mean);
+}
+
+/*
+ * Whether hardly any of the sorted values lie halfway between two neighbouring levels: a tail that
+ * is cut off is no level, however far away.
+ */
+static bool is_valley(const double *sorted, size_t count, const struct leaves *leaves, size_t upper)
+{
+    const double low = leaves->level[upper - 1], gap = leaves->level[upper] - low;
+    const size_t a = leaves->values[upper - 1], b = leaves->values[upper];
+    size_t between = 0;
+
+    for (size_t i = 0; i < count && sorted[i] < low + (1 - VALLEY_SIDE) * gap; i++)
+        between += sorted[i] > low + VALLEY_SIDE * gap;
+    return (double)between <= VALLEY_MOST * (double)(a < b ? a : b);
+}
+
+/* Whether all neighbouring levels are far enough apart. */
+static bool are_apart(const double *sorted, size_t count, const struct leaves *leaves,
+                      double quantum, double least_gap)
+{
+    const double sd = sqrt(leaves->squares / (double)count + quantum * quantum / 12);
+
+    for (size_t i = 1; i < leaves->count; i++) {
+        const double gap = leaves->level[i] - leaves->level[i - 1];
+
+        if (!(gap >= least_gap && gap >= LEAST_SEPARATION * sd) ||
+            !is_valley(sorted, count, leaves, i))
+            return false;
+    }
+    return true;
+}
+
+/*
+ * Levels of `count` sorted values: each half of a split is split again where it has levels of its
+ * own. A split whose levels are not apart is taken back: one level.
+ */
+static void find_leaves(const double *sorted, size_t count, size_t least, int depth, double quantum,
+                        double least_gap, struct leaves *ret)
+{
+    struct leaves upper;
+    struct split split;
+    size_t below = 0;
+
+    if (depth > 0 && split_levels(sorted, count, &split)) {
+        while (sorted[below] <= split.threshold)
+            below++;
+        if (below >= least && count - below >= least) {
+            find_leaves(sorted, below, least, depth - 1, quantum, least_gap, ret);
+            find_leaves(sorted + below, count - below, least, depth - 1, quantum, least_gap,
+                        &upper);
+            memcpy(ret->level + ret->count, upper.level, upper.count * sizeof(*upper.level));
+            memcpy(ret->values + ret->count, upper.values, upper.count * sizeof(*upper.values));
+            ret->count += upper.count;
+            ret->squares += upper.squares;
+            if (are_apart(sorted, count, ret, quantum, least_gap))
+                return;
+        }
+    }
+    one_leaf(sorted, count, ret);
+}
+
+enum status levels_find(const double *x, size_t count, double quantum, double least_gap,
+                        struct two_state *ret, struct error *err)
+{
+    struct two_state r = {.scale = 1};
+    const size_t share = (size_t)ceil(LEAST_SHARE * (double)count);
+    struct leaves leaves;
+    struct split split;
+    double *sorted;
+
+    *ret = r;
+    if (count < LEAST_POINTS)
+        return STATUS_OK;
+    sorted = malloc(count * sizeof(*sorted));
+    if (!sorted)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the levels of %zu samples", count);
+    memcpy(sorted, x, count * sizeof(*sorted));
+    order_sort_real(sorted, count);
+    find_leaves(sorted, count, share > LEVEL_LEAST ? share : LEVEL_LEAST, LEVELS_DEPTH, quantum,
+                least_gap, &leaves);
+    free(sorted);
+    if (leaves.count < 2 || !split_levels(x, count, &split))
+        return STATUS_OK;
+    split_clearly(x, count, quantum, least_gap, &split, &r);
+    r.low = leaves.level[0];
+    r.high = leaves.level[leaves.count - 1];
+    r.levels = alternates(x, count, &split, &r) ? leaves.count : 0;
     *ret = r;
     return STATUS_OK;
 }

@@ -1,4 +1,4 @@
-/* states - series that switch back and forth between two levels. */
+/* states - series that switch back and forth between two levels, or have several in any order. */
 #ifndef ASSAY_PROTOCOLS_STATS_STATES_H
 #define ASSAY_PROTOCOLS_STATS_STATES_H
 
@@ -15,6 +15,7 @@ struct two_state {
     double high_share; /* of the time */
     size_t transitions;
     double separation; /* (high - low) / standard deviation within a state */
+    size_t levels;     /* of levels_find, 0: none; of two_state_find 0 */
 };
 
 /*
@@ -29,6 +30,18 @@ struct two_state {
  */
 enum status two_state_find(const double *x, size_t count, double quantum, double least_gap,
                            struct two_state *ret, struct error *err);
+
+/*
+ * Looks for levels of the distribution of `count` values in any order, independent draws from two
+ * values say: neighbouring ones at least `least_gap` and 4.5 standard deviations within a level
+ * apart, with 5 % of the values each, which a series goes to and from again as above. `levels` is
+ * their number, up to 8; `low` and `high` are the least and the largest of them; share and
+ * transitions are about the middle (`threshold`). `quantum` is the step of a clock at the lower
+ * values: values one step apart are one value that the clock rounded either way. None are found
+ * among fewer than 40 values. `found` stays false. NO_MEMORY.
+ */
+enum status levels_find(const double *x, size_t count, double quantum, double least_gap,
+                        struct two_state *ret, struct error *err);
 
 /*
  * Half-width of the interval of the mean of a series that was found to have two states. It renews

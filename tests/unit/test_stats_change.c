@@ -59,6 +59,27 @@ static void test_hampel_keeps_a_coarse_clock(void **state)
     assert_memory_equal(x, y, 4 * sizeof(*x));
 }
 
+/* Independent draws: one level in each window is no impulse, unless it is rare. */
+static void test_hampel_keeps_a_second_level(void **state)
+{
+    double x[400], y[400];
+    size_t clipped, i;
+
+    (void)state;
+    for (int share = 2; share <= 8; share += 3) {
+        make_noise(x, 400, 0.01, 3);
+        for (i = 0; i < 400; i++)
+            x[i] += random_at(4, 5, i) % 10 < (uint64_t)share ? 0.6 : 0;
+        assert_int_equal(hampel_clip(x, 400, 0, y, &clipped, NULL), STATUS_OK);
+        assert_int_equal(clipped, 0);
+    }
+    make_noise(x, 400, 0.01, 3);
+    for (i = 0; i < 400; i += 20)
+        x[i] += 0.6;
+    assert_int_equal(hampel_clip(x, 400, 0, y, &clipped, NULL), STATUS_OK);
+    assert_int_equal(clipped, 20);
+}
+
 /* The optimum by trying every pair of changes, as a reference for PELT. */
 static double cost(const double *w, size_t from, size_t to, size_t skip)
 {
@@ -171,6 +192,48 @@ static void test_two_states(void **state)
     assert_false(two.found);
 }
 
+/* Levels of `values`, drawn independently with noise; `tail`: plus an exponential one. */
+static struct two_state levels_of(const double *values, size_t count, double sd, double tail,
+                                  double quantum)
+{
+    enum { N = 300 };
+    double x[N];
+    struct two_state two;
+    struct random random;
+
+    make_noise(x, N, sd, 41);
+    random_init(&random, 42, 43);
+    for (size_t i = 0; i < N; i++)
+        x[i] += values[random_at(7, 8, i) % count] + tail * random_next_exponential(&random);
+    assert_int_equal(levels_find(x, N, quantum, 0.01, &two, NULL), STATUS_OK);
+    return two;
+}
+
+static void test_levels_in_any_order(void **state)
+{
+    static const double one[] = {0}, pair[] = {0, 0.6}, rare[] = {0, 0, 0, 0.6},
+                        three[] = {0, 0.3, 0.6}, uneven[] = {0, 0.2, 0.9};
+    struct two_state two;
+
+    (void)state;
+    for (double sd = 0; sd < 0.03; sd += 0.02) {
+        two = levels_of(pair, 2, sd, 0, 0);
+        assert_int_equal(two.levels, 2);
+        assert_false(two.found);
+        assert_true(fabs(two.low) < 0.01 && fabs(two.high - 0.6) < 0.01);
+        assert_in_range(two.transitions, 100, 200);
+        assert_int_equal(levels_of(rare, 4, sd, 0, 0).levels, 2);
+        assert_int_equal(levels_of(three, 3, sd, 0, 0).levels, 3);
+        assert_int_equal(levels_of(uneven, 3, sd, 0, 0).levels, 3);
+    }
+    assert_int_equal(levels_of(one, 1, 0.1, 0, 0).levels, 0);
+    assert_int_equal(levels_of(one, 1, 0, 0.1, 0).levels, 0);
+    assert_int_equal(levels_of(pair, 2, 0.15, 0, 0).levels, 0);
+    /* Neighbouring steps of a clock; and two steps apart, never the one between. */
+    assert_int_equal(levels_of(three, 3, 0, 0, 0.3).levels, 0);
+    assert_int_equal(levels_of(pair, 2, 0, 0, 0.3).levels, 2);
+}
+
 static void test_cycles_give_an_interval(void **state)
 {
     enum { N = 400 };
@@ -196,9 +259,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hampel_takes_impulses_and_leaves_steps),
         cmocka_unit_test(test_hampel_keeps_a_coarse_clock),
+        cmocka_unit_test(test_hampel_keeps_a_second_level),
         cmocka_unit_test(test_pelt_is_the_exhaustive_optimum),
         cmocka_unit_test(test_step_scan_sees_the_jump),
         cmocka_unit_test(test_two_states),
+        cmocka_unit_test(test_levels_in_any_order),
         cmocka_unit_test(test_cycles_give_an_interval),
     };
 

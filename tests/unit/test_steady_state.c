@@ -326,6 +326,124 @@ static void test_hostile_input(void **state)
     assert_non_null(strstr(err.message, "sample 8"));
 }
 
+/* Independent draws of n samples from a distribution by its number. */
+enum { FOLDED, TIED, RARE_TIED, NOISY, LOGNORMAL, THREE, TICKS, SPIKES, DISTRIBUTIONS };
+
+static double draw(int distribution, uint64_t run, size_t i)
+{
+    const double u = random_unit(random_at(11, run, 2 * i)), v = noise(1000 * run + i);
+
+    switch (distribution) {
+    case FOLDED:
+        return u < 0.5 ? 13.26 : 25 + 8 * (u - 0.5);
+    case TIED:
+        return u < 0.5 ? 13.26 : 25;
+    case RARE_TIED:
+        return u < 0.75 ? 13.26 : 25;
+    case NOISY:
+        return (u < 0.5 ? 10 : 12) * (1 + 0.01 * v);
+    case LOGNORMAL:
+        return (u < 0.5 ? 10 : 20) * exp(0.05 * v);
+    case THREE:
+        return 10 + 3 * floor(3 * u);
+    case TICKS: /* of a clock */
+        return 10 + floor(5 * u);
+    default:
+        return u < 0.02 ? 20 + 500 * u : 10;
+    }
+}
+
+static struct steady_state judge_draws(int distribution, uint64_t run, size_t n, double change)
+{
+    int64_t x[300];
+
+    for (size_t i = 0; i < n; i++)
+        x[i] = (int64_t)(1e6 * draw(distribution, run, i) * (i < n / 4 ? change : 1));
+    return judge(x, n, 0);
+}
+
+/* None of these moves. A median that follows draws from two levels made steps of them: of the
+   first one at n = 40 a tenth were called a change. */
+static void test_stationary_series_of_few_values_do_not_change(void **state)
+{
+    static const size_t counts[] = {20, 40, 80, 300};
+    enum { RUNS = 100 };
+
+    (void)state;
+    for (int distribution = 0; distribution < DISTRIBUTIONS; distribution++) {
+        for (size_t k = 0; k < 4; k++) {
+            size_t changes = 0;
+
+            for (uint64_t run = 0; run < RUNS; run++) {
+                const struct steady_state s = judge_draws(distribution, run, counts[k], 1);
+
+                changes += s.verdict != ESTIMATE_STEADY && s.verdict != ESTIMATE_BIMODAL &&
+                           s.verdict != ESTIMATE_UNDETERMINED;
+            }
+            assert_in_range(changes, 0, 3);
+        }
+    }
+}
+
+static void test_levels_are_called_bimodal_without_noise_as_well(void **state)
+{
+    static const int distributions[] = {FOLDED, TIED, RARE_TIED, NOISY, LOGNORMAL, THREE};
+
+    (void)state;
+    for (size_t k = 0; k < 6; k++) {
+        size_t found = 0;
+
+        for (uint64_t run = 0; run < 50; run++) {
+            const struct steady_state s = judge_draws(distributions[k], run, 300, 1);
+
+            found += s.verdict == ESTIMATE_BIMODAL && s.states.levels == (k == 5 ? 3 : 2);
+        }
+        assert_in_range(found, 49, 50);
+    }
+    for (uint64_t run = 0; run < 20; run++)
+        assert_int_equal(judge_draws(TICKS, run, 300, 1).verdict, ESTIMATE_STEADY);
+}
+
+/* A start that is twice as slow is found among two levels, too. */
+static void test_a_change_is_found_among_levels(void **state)
+{
+    (void)state;
+    for (uint64_t run = 0; run < 20; run++) {
+        const struct steady_state s = judge_draws(FOLDED, run, 300, 2);
+
+        assert_int_equal(s.verdict, ESTIMATE_BIMODAL);
+        assert_in_range(s.from, 60, 90);
+        assert_true(s.change > 0.5);
+    }
+}
+
+/* 10 ms and 12 ms: two levels, or a clock of 2 ms that rounds one either way. */
+static void test_two_values_that_may_be_steps(void **state)
+{
+    int64_t x[300];
+
+    (void)state;
+    for (size_t i = 0; i < 300; i++)
+        x[i] = random_at(3, 1, i) & 1 ? 10000000 : 12000000;
+    assert_int_equal(judge(x, 300, 0).verdict, ESTIMATE_UNDETERMINED);
+    assert_int_equal(judge(x, 300, 0).states.levels, 2);
+    for (size_t i = 0; i < 300; i++)
+        x[i] += i % 7 == 0; /* the clock is finer */
+    assert_int_equal(judge(x, 300, 0).verdict, ESTIMATE_BIMODAL);
+}
+
+static void test_a_series_that_repeats_itself(void **state)
+{
+    int64_t x[300];
+
+    (void)state;
+    for (size_t period = 2; period < 6; period++) {
+        for (size_t i = 0; i < 300; i++)
+            x[i] = i % period == 0 ? 25000000 : 13260000;
+        assert_int_equal(judge(x, 300, 0).verdict, ESTIMATE_BIMODAL);
+    }
+}
+
 /* A coarse clock shows in every distance; the least distance of a few noisy samples is no clock. */
 static void test_resolution(void **state)
 {
@@ -359,6 +477,11 @@ int main(void)
         cmocka_unit_test(test_steady_state_begins_after_the_last_disturbance),
         cmocka_unit_test(test_declared_warmup_is_a_lower_bound),
         cmocka_unit_test(test_a_slow_first_sample),
+        cmocka_unit_test(test_stationary_series_of_few_values_do_not_change),
+        cmocka_unit_test(test_levels_are_called_bimodal_without_noise_as_well),
+        cmocka_unit_test(test_a_change_is_found_among_levels),
+        cmocka_unit_test(test_two_values_that_may_be_steps),
+        cmocka_unit_test(test_a_series_that_repeats_itself),
         cmocka_unit_test(test_resolution),
         cmocka_unit_test(test_hostile_input),
     };

@@ -1,0 +1,133 @@
+#include "protocols/stats/clock_step.h"
+
+#include <stdbool.h>
+
+/* Different values are counted up to here; so many are no coincidence. */
+#define VALUES_MAX 8
+/* The odds against a coincidence from which it is none. */
+#define COINCIDENCE 20.0
+/* Of few samples that nearly all differ, the least distance is noise. */
+#define CHANGES_LEAST 8
+
+int64_t clock_step_common(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        int64_t rest = a % b;
+
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static int64_t distance(const int64_t *sample_ns, size_t i)
+{
+    return sample_ns[i] > sample_ns[i - 1] ? sample_ns[i] - sample_ns[i - 1]
+                                           : sample_ns[i - 1] - sample_ns[i];
+}
+
+/* What follows from all samples at once. */
+struct summary {
+    int64_t shortest, divisor, least; /* least: distance of neighbours that is not 0 */
+    size_t changes;                   /* neighbours that differ */
+};
+
+static struct summary summarise(const int64_t *sample_ns, size_t count)
+{
+    struct summary s = {0};
+
+    for (size_t i = 0; i < count; i++) {
+        const int64_t d = i > 0 ? distance(sample_ns, i) : 0;
+
+        s.shortest = i == 0 || sample_ns[i] < s.shortest ? sample_ns[i] : s.shortest;
+        s.divisor = clock_step_common(sample_ns[i], s.divisor);
+        s.least = d > 0 && (s.least == 0 || d < s.least) ? d : s.least;
+        s.changes += d > 0;
+    }
+    return s;
+}
+
+/*
+ * Whether `ns` is a whole number of steps, within 2 % of one or the rounding: a nanosecond of `ns`
+ * itself and, since the step is rounded as well, one for each step. Far from 0 everything is.
+ */
+static bool is_multiple(int64_t ns, int64_t step, bool step_is_exact)
+{
+    const int64_t times = ns / step, rest = ns % step;
+    const int64_t off = rest < step - rest ? rest : step - rest;
+    const int64_t rounding = step_is_exact ? 1 : 1 + times;
+
+    return off <= rounding || off <= step / 50;
+}
+
+static bool divides_most(const int64_t *sample_ns, size_t count, const struct summary *s)
+{
+    size_t distances = 0, samples = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const int64_t d = i > 0 ? distance(sample_ns, i) : 0;
+
+        distances += d > 0 && is_multiple(d, s->least, true);
+        samples += is_multiple(sample_ns[i], s->least, false);
+    }
+    return distances * 10 >= s->changes * 9 && samples * 10 >= count * 9;
+}
+
+/* Different values among the samples, VALUES_MAX or more counted as so many. */
+static size_t count_values(const int64_t *sample_ns, size_t count)
+{
+    int64_t values[VALUES_MAX];
+    size_t found = 0;
+
+    for (size_t i = 0; i < count && found < VALUES_MAX; i++) {
+        size_t k = 0;
+
+        while (k < found && values[k] != sample_ns[i])
+            k++;
+        if (k == found)
+            values[found++] = sample_ns[i];
+    }
+    return found;
+}
+
+/* The largest power of ten that divides `ns`: what times are read or rounded in, at the most. */
+static int64_t decimal_unit(int64_t ns)
+{
+    int64_t unit = 1;
+
+    while (ns % 10 == 0) {
+        ns /= 10;
+        unit *= 10;
+    }
+    return unit;
+}
+
+/*
+ * Of values in decimal units, one in `step / unit` is a multiple of the step by chance. All are,
+ * but the first, whose distance to the others the step was taken from.
+ */
+static bool may_be_chance(const struct summary *s, int64_t step, size_t values)
+{
+    const double odds = (double)step / (double)decimal_unit(s->divisor);
+    double against = 1;
+
+    for (size_t i = 1; i < values; i++)
+        against *= odds;
+    return against < COINCIDENCE;
+}
+
+struct clock_step clock_step_find(const int64_t *sample_ns, size_t count)
+{
+    const struct summary s = summarise(sample_ns, count);
+    struct clock_step ret = {s.divisor, s.divisor};
+
+    if (s.changes == 0)
+        return (struct clock_step){0, 0};
+    if (s.least > 1 && s.least <= s.shortest &&
+        (s.changes >= CHANGES_LEAST || s.changes * 2 <= count) &&
+        divides_most(sample_ns, count, &s))
+        ret.step_ns = ret.sure_ns = s.least;
+    if (may_be_chance(&s, ret.step_ns, count_values(sample_ns, count)))
+        ret.sure_ns = decimal_unit(s.divisor);
+    return ret;
+}

@@ -1,0 +1,90 @@
+/* What samples show of the step of their clock. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "harness/core/random.h"
+#include "protocols/stats/clock_step.h"
+
+enum { N = 200 };
+
+/* Draws from `count` values. */
+static struct clock_step of_values(const int64_t *values, size_t count, uint64_t seed)
+{
+    int64_t x[N];
+
+    for (size_t i = 0; i < N; i++)
+        x[i] = values[random_at(seed, 0, i) % count];
+    return clock_step_find(x, N);
+}
+
+#define STEP_OF(seed, ...)                                                                         \
+    of_values((int64_t[]){__VA_ARGS__}, sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), seed)
+
+static void test_a_step_divides_the_samples(void **state)
+{
+    (void)state;
+    /* The distance of two levels is no step of a clock that could have shown them. */
+    assert_int_equal(STEP_OF(1, 13260000, 25000000).step_ns, 20000);
+    assert_int_equal(STEP_OF(2, 12000, 17000).step_ns, 1000);
+    assert_int_equal(STEP_OF(3, 7000000, 7300000, 8000000).step_ns, 100000);
+    /* Ticks of a clock are. */
+    assert_int_equal(STEP_OF(4, 1000000, 2000000).step_ns, 1000000);
+    assert_int_equal(STEP_OF(5, 15625000, 31250000, 46875000).step_ns, 15625000);
+    assert_int_equal(STEP_OF(6, 1, 2).step_ns, 1);
+    assert_int_equal(STEP_OF(7, 5000000).step_ns, 0);
+    assert_int_equal(clock_step_find(NULL, 0).step_ns, 0);
+}
+
+static void test_it_is_no_longer_than_the_shortest(void **state)
+{
+    int64_t x[100];
+
+    (void)state;
+    for (size_t i = 0; i < 100; i++)
+        x[i] = i == 60 ? INT64_C(10000000000) : 1000000;
+    assert_int_equal(clock_step_find(x, 100).step_ns, 1000000);
+    x[60] = INT64_C(10000700000);
+    assert_int_equal(clock_step_find(x, 100).step_ns, 100000);
+    /* Ten hours, and a nanosecond more or less. */
+    for (size_t i = 0; i < 100; i++)
+        x[i] = INT64_C(36000000000000) + (int64_t)(i % 3) - 1;
+    assert_int_equal(clock_step_find(x, 100).step_ns, 1);
+}
+
+/* A clock of 24 MHz, whose times are rounded to nanoseconds, far from 0: one step or the other. */
+static void test_a_step_that_is_no_whole_nanosecond(void **state)
+{
+    int64_t x[N];
+
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        x[i] = (int64_t)((double)(24000 + (int64_t)(random_at(8, 0, i) % 3)) * 1000 / 24 + 0.5);
+    assert_in_range(clock_step_find(x, N).step_ns, 41, 42);
+}
+
+static void test_few_values_may_be_multiples_by_chance(void **state)
+{
+    (void)state;
+    assert_int_equal(STEP_OF(9, 10000000, 12000000).step_ns, 2000000);
+    assert_int_equal(STEP_OF(9, 10000000, 12000000).sure_ns, 1000000);
+    /* Neighbours in the unit that they are written in; and one in 15625 is no chance. */
+    assert_int_equal(STEP_OF(10, 10000000, 11000000).sure_ns, 1000000);
+    assert_int_equal(STEP_OF(11, 15625000, 31250000).sure_ns, 15625000);
+    /* Four values, all on steps of 5: 1 in 125. */
+    assert_int_equal(STEP_OF(12, 9500000, 10000000, 10500000, 11000000).sure_ns, 500000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_step_divides_the_samples),
+        cmocka_unit_test(test_it_is_no_longer_than_the_shortest),
+        cmocka_unit_test(test_a_step_that_is_no_whole_nanosecond),
+        cmocka_unit_test(test_few_values_may_be_multiples_by_chance),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
