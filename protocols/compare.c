@@ -292,10 +292,14 @@ enum status intervals_analyze(const struct estimate_interval *a, const struct es
     enum status status = check_options(options, err);
     double quantile, error_a, error_b;
 
-    if (status == STATUS_OK && !(a->has_interval && b->has_interval && a->lo > 0 && b->lo > 0 &&
-                                 isfinite(a->hi) && isfinite(b->hi)))
+    if (status == STATUS_OK &&
+        !(a->has_interval && b->has_interval && isfinite(a->hi) && isfinite(b->hi)))
         status =
             error_set(err, STATUS_INVALID, "one of them has no interval: nothing to compare by");
+    else if (status == STATUS_OK && !(a->lo > 0 && b->lo > 0))
+        status = error_set(err, STATUS_INVALID,
+                           "the interval of one of them reaches down to 0, so that their ratio has "
+                           "no bounds: measure longer, or run more trials");
     if (status != STATUS_OK)
         return status;
     quantile = student_quantile(0.5 + 0.5 * options->confidence, normal);

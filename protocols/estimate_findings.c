@@ -138,9 +138,12 @@ static void add_of_cell(struct finding_list *list, const struct estimate *e,
         else if (!p->has_value)
             finding_add(list, FINDING_PERCENTILE_NEEDS, 0, metrics[id].label,
                         (double[]){(double)order_needed(metrics[id].q), (double)p->needed,
-                                   (double)e->sample_count});
+                                   (double)parts[only].used_count});
         else if (!p->has_interval && (between || estimate_has_one_distribution(e, &parts[only])))
-            finding_add(list, FINDING_PERCENTILE_OPEN, 0, metrics[id].label, NULL);
+            finding_add(list,
+                        between || parts[only].state.resolution_ns == 0 ? FINDING_PERCENTILE_ALIKE
+                                                                        : FINDING_PERCENTILE_OPEN,
+                        0, metrics[id].label, NULL);
     }
 }
 

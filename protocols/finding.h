@@ -113,16 +113,19 @@ enum finding_severity {
       "means over so many; single iterations vary more",                                           \
       "")                                                                                          \
     X(PERCENTILE_NEEDS, "percentile_not_reported", INFO, NUMBERS("ess", "needed", "samples"), \
-      "{subject} not reported: needs an effective sample size of {ess:n}; at this "                \
-      "autocorrelation about {needed:n} samples (there are {samples:n})",                          \
+      "{subject} not reported: needs an effective sample size of {ess:n}, at least {needed:n} "    \
+      "samples after warmup (there are {samples:n})",                                              \
       "measure longer")                                                                            \
     X(PERCENTILE_TRIALS, "percentile_needs_longer_trials", INFO, NUMBERS("needed", "samples"),     \
-      "{subject} not reported: needs {needed:n} samples in each trial (the fewest are "            \
-      "{samples:n})",                                                                              \
+      "{subject} not reported: needs {needed:n} samples after warmup in each trial (the fewest "   \
+      "are {samples:n})",                                                                          \
       "measure longer")                                                                            \
     X(PERCENTILE_OPEN, "percentile_without_interval", INFO, NUMBERS(NULL),                   \
       "{subject} has no interval: too few samples beyond it",                                      \
       "measure longer")                                                                            \
+    X(PERCENTILE_ALIKE, "percentile_alike", INFO, NUMBERS(NULL),                                   \
+      "{subject} has no interval: the values that it rests on are alike to the last digit",        \
+      "time blocks of more iterations, or run more trials")                                        \
     /* of the cell or a trial, by readings; without the path, as estimates cannot be withheld */   \
     X(FOREIGN_WORKER, "foreign_worker", CRITICAL, NUMBERS(NULL),                                   \
       "measured by another program than assay's own worker, and assay did not compare its "        \
