@@ -136,7 +136,7 @@ static json_t *column_json(sqlite3_stmt *row, int column, const char *where, str
         break;
     }
     if (!json)
-        error_set(err, STATUS_INVALID, "%s: %s: must be a number or UTF-8 text", where,
+        error_set(err, STATUS_INVALID, "%s: %s: must be a finite number or UTF-8 text", where,
                   name ? name : "?");
     return json;
 }

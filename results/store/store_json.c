@@ -1,5 +1,6 @@
 #include "results/store/store_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,57 @@ static enum status text_to_json(struct store *store, sqlite3_stmt *handle, int c
                      sqlite3_column_name(handle, column));
 }
 
+/*
+ * Where the infinity of a column of that name is stored, ", table T, row R"; "" where no table has
+ * it: it was computed from others.
+ */
+static char *find_infinity(sqlite3 *db, const char *column)
+{
+    sqlite3_stmt *tables = NULL, *rows = NULL;
+    char *found = NULL, *sql;
+
+    if (sqlite3_prepare_v2(db,
+                           "SELECT m.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c"
+                           " WHERE m.type = 'table' AND c.type = 'REAL' AND c.name = ?1",
+                           -1, &tables, NULL) == SQLITE_OK)
+        sqlite3_bind_text(tables, 1, column, -1, SQLITE_STATIC);
+    while (!found && sqlite3_step(tables) == SQLITE_ROW) {
+        const char *table = (const char *)sqlite3_column_text(tables, 0);
+
+        sql = sqlite3_mprintf("SELECT rowid FROM \"%w\" WHERE abs(\"%w\") = 9e999", table, column);
+        if (sql && sqlite3_prepare_v2(db, sql, -1, &rows, NULL) == SQLITE_OK &&
+            sqlite3_step(rows) == SQLITE_ROW)
+            found = text_format(", table %s, row %lld", table,
+                                (long long)sqlite3_column_int64(rows, 0));
+        sqlite3_finalize(rows);
+        sqlite3_free(sql);
+    }
+    sqlite3_finalize(tables);
+    return found ? found : strdup("");
+}
+
+/* JSON has no infinity, and no record can have put one there; SQLite has no NaN. */
+static enum status real_to_json(struct statement *statement, int column, json_t **ret,
+                                struct error *err)
+{
+    const char *path = statement->store->path;
+    const char *name = sqlite3_column_name(statement->handle, column);
+    const double value = sqlite3_column_double(statement->handle, column);
+    char *where;
+
+    if (isfinite(value)) {
+        *ret = json_real(value);
+        return *ret ? STATUS_OK : STATUS_NO_MEMORY;
+    }
+    where = find_infinity(statement->store->db, name);
+    error_set(err, STATUS_CORRUPT,
+              "%s: column %s%s holds %sinfinity, which is no measurement: another program changed "
+              "the file; `assay verify %s` tells more",
+              path, name, where ? where : "", value < 0 ? "-" : "", path);
+    free(where);
+    return STATUS_CORRUPT;
+}
+
 static enum status column_to_json(struct statement *statement, int column, const char *form,
                                   json_t **ret, struct error *err)
 {
@@ -65,8 +117,7 @@ static enum status column_to_json(struct statement *statement, int column, const
         }
         break;
     case SQLITE_FLOAT:
-        *ret = json_real(sqlite3_column_double(handle, column));
-        break;
+        return real_to_json(statement, column, ret, err);
     case SQLITE_TEXT:
         return text_to_json(statement->store, handle, column, form, ret, err);
     case SQLITE_BLOB:

@@ -46,6 +46,36 @@ class HostileTest(TamperTest):
             return db.execute("SELECT substr(uid, 1, 8) || '/1' FROM campaign ORDER BY id").fetchone()[0]
 
 
+class Infinity(HostileTest):
+    def reals(self):
+        """Every column of numbers with a fraction, by the schema."""
+        with contextlib.closing(sqlite3.connect(f"file:{self.copy()}?mode=ro", uri=True)) as db:
+            return db.execute("SELECT m.name, c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c"
+                              " WHERE m.type = 'table' AND c.type = 'REAL'").fetchall()
+
+    def test_no_column_may_hold_it(self):
+        """SQLite has infinities, JSON has none: what reads one names the place, and nothing else is at fault."""
+        reals = self.reals()
+        self.assertGreaterEqual(len(reals), 2)
+        commands = self.commands()
+        for table, column in reals:
+            for value in ("9e999", "-9e999"):
+                with contextlib.closing(sqlite3.connect(self.copy())) as db:
+                    trigger, = db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table + "_no_update",)).fetchone()
+                path = self.change(f"DROP TRIGGER {table}_no_update; UPDATE {table} SET {column} = {value}; {trigger}")
+                for command in ("results", "show", "json", "report", "page", "export", "compare"):
+                    with self.subTest(table=table, column=column, value=value, command=command):
+                        call = self.assay(*commands[command], "--db", path, timeout=60)
+                        self.assertNotIn("memory", call.err)
+                        if call.status != 0:
+                            self.assertEqual(call.status, 4, call.err)
+                            self.assertRegex(call.err, rf"column {column}, table {table}, row \d+ holds -?infinity")
+                call = self.assay("verify", path, "--json", timeout=60)
+                self.assertEqual(call.status, 1, call.err)
+                self.assertIn(table, [finding["table"] for finding in call.json()["findings"]])
+                self.assertEqual(self.assay("show", self.result(), "--db", path).status, 4)
+
+
 class Schema(HostileTest):
     CASES = {
         "endless view": ("DROP VIEW results; CREATE VIEW results AS " + ENDLESS, "view results"),

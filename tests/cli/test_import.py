@@ -536,7 +536,12 @@ class Import(CliTest):
         with contextlib.closing(sqlite3.connect(blob)) as db:
             db.execute("UPDATE test SET gpu_info = x'00ff'")
             db.commit()
-        self.refused(blob, "result 1: gpu_info: must be a number or UTF-8 text")
+        self.refused(blob, "result 1: gpu_info: must be a finite number or UTF-8 text")
+        endless = self.sqlite("endless.sqlite", "test", [ROW])
+        with contextlib.closing(sqlite3.connect(endless)) as db:
+            db.execute("UPDATE test SET stddev_ts = 9e999")
+            db.commit()
+        self.refused(endless, "result 1: stddev_ts: must be a finite number or UTF-8 text")
         # An assay database is not one of llama-bench.
         other = os.path.join(self.folder, "ours.db")
         self.assertEqual(self.assay("import", self.write("a.json", json.dumps([ROW])), "--db",
