@@ -13,6 +13,7 @@
 #include "harness/core/member.h"
 #include "harness/core/reading.h"
 #include "harness/core/text.h"
+#include "harness/runner/driver_path.h"
 #include "harness/runner/environment.h"
 
 static enum status no_memory(struct error *err)
@@ -113,8 +114,8 @@ static enum status add_compiler(struct arm_spec *spec, const char *command, cons
 }
 
 /*
- * Only this driver is offered to the worker, and its own libraries are found before others. A
- * folder and no file, where the driver brings a loader of its own: Khronos's reads folders alone.
+ * Only this driver is offered to the worker, and its own libraries are found before others
+ * (driver_path.h). A folder and no file: Khronos's loader reads folders alone.
  */
 static enum status take_driver(struct arm_spec *spec, const char *text, const char *setting,
                                struct error *err)
@@ -122,7 +123,7 @@ static enum status take_driver(struct arm_spec *spec, const char *text, const ch
     const bool is_folder = strchr(text, '/') != NULL;
     char *pattern =
         is_folder ? text_format("%s/*.icd", text) : text_format("/etc/OpenCL/vendors/%s.icd", text);
-    char line[PATH_MAX] = "", whole[PATH_MAX] = "", *slash;
+    char line[PATH_MAX] = "", whole[PATH_MAX] = "", *slash, *libraries = NULL;
     glob_t found = {0};
     FILE *file = NULL;
     enum status status = STATUS_OK;
@@ -148,7 +149,10 @@ static enum status take_driver(struct arm_spec *spec, const char *text, const ch
     slash = line[0] == '/' ? strrchr(line, '/') : NULL;
     if (status == STATUS_OK && slash) {
         *slash = '\0';
-        status = add_change(spec, text_format("LD_LIBRARY_PATH=%s", line), err);
+        status = driver_path(line, &libraries, err);
+        if (status == STATUS_OK)
+            status = add_change(spec, text_format("LD_LIBRARY_PATH=%s", libraries), err);
+        free(libraries);
     }
     return status;
 }

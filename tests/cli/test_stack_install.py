@@ -1,6 +1,7 @@
 """Stacks: a driver in versions, installed from a lock file, named by an arm; with --nvrtc the real
 compilers of CUDA 12 and 13, which need no device."""
 
+import ctypes.util
 import glob
 import hashlib
 import os
@@ -9,7 +10,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest, run_tests  # noqa: E402
+from assay_cli import ASSAY, CliTest, pocl_cache, run_tests  # noqa: E402
 from wheels import make_wheel  # noqa: E402
 
 DECLARATION = """stack: made-up
@@ -93,6 +94,63 @@ class Stack(CliTest):
         self.assertEqual(self.assay("stack", "remove", self.name).status, 0)
         self.assertEqual(self.installed(), ["made-up@1.0.0"])
         self.assertIn("made-up@2.1.0 is not installed", self.assay("stack", "remove", self.name).err)
+
+    def mapped_by_assay(self):
+        """Names of libraries that assay itself runs on."""
+        done = subprocess.run(["ldd", ASSAY], capture_output=True, text=True, check=True)
+        return re.findall(r"^\s*(\S+\.so\S*) => /", done.stdout, re.M)
+
+    def test_copies_of_the_machines_libraries(self):
+        """That a stack brings: the worker starts, on the machine's; the driver's own stay first."""
+        names = ["libOpenCL.so.1", "libcuda.so.1", "libstdc++.so.6", "libgcc_s.so.1", *self.mapped_by_assay()]
+        self.assertGreater(len(names), 8)
+        self.lock("1.0.0", make_wheel(self.wheels, "made_up", "1.0.0", {
+            f"made_up-1.0.0.data/data/lib/{name}": b"no library" for name in ("libmadeup.so", *names)}))
+        for version in ("1.0.0", "2.1.0"):
+            self.assertEqual(self.install(f"{self.name}@{version}").status, 0)
+        folder = os.path.join(self.folder, "installed")
+        call = self.assay("ab", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--pairs", "5",
+                          "--a", f"driver={folder}/made-up@1.0.0", "--b", f"driver={folder}/made-up@2.1.0", "--db",
+                          self.db, XDG_CACHE_HOME=os.path.join(self.folder, "cache"))
+        self.assertIn(call.status, (0, 1, 3), call.err)
+        self.assertEqual(self.query("SELECT DISTINCT status FROM trial_end"), [("ok",)])
+        path = [self.assay("show", f"last/{number}", "--db", self.db, "--json").json()["trials"][0]["environment"]["host"]
+                ["variable.LD_LIBRARY_PATH"]["value"].split(":") for number in (1, 2)]
+        self.assertEqual([len(folders) for folders in path], [2, 1])
+        self.assertTrue(all(folders[-1].endswith("/venv/lib") for folders in path), path)
+        links = {name: os.readlink(os.path.join(path[0][0], name)) for name in os.listdir(path[0][0])}
+        self.assertLessEqual(set(self.mapped_by_assay()), set(links))
+        self.assertFalse([file for file in links.values() if file.startswith(self.folder)])
+
+    def test_driver_beside_another_loader(self):
+        """PoCL in a folder with files that are named as a loader and as the system's libraries."""
+        try:
+            with open("/etc/OpenCL/vendors/pocl.icd", encoding="utf-8") as file:
+                driver = ctypes.util.find_library("pocl") or file.read().strip()
+        except FileNotFoundError:
+            self.skipTest("no PoCL here")
+        real = next((os.path.join(folder, driver) for folder in glob.glob("/usr/lib/*-linux-gnu") + ["/usr/lib64", "/usr/lib"]
+                     if os.path.exists(os.path.join(folder, driver))), None)
+        if not real:
+            self.skipTest(f"{driver} is in no folder of the system")
+        folder = os.path.join(self.folder, "vendor", "lib")
+        os.makedirs(folder)
+        os.symlink("/usr/share", os.path.join(self.folder, "share"))  # PoCL looks two folders above its own
+        for name in (driver, "pocl"):
+            os.symlink(os.path.join(os.path.dirname(real), name), os.path.join(folder, name))
+        for name in ("libOpenCL.so.1", "libstdc++.so.6", "libsqlite3.so.0", "libcuda.so.1"):
+            self.write(f"vendor/lib/{name}", "no library")
+        self.write("vendor/driver.icd", os.path.join(folder, driver) + "\n")
+        triad = self.write("triad.yaml", "workload: small\nversion: 1\nkind: memory_bound\ndescription: small\n"
+                           "precisions: [fp32]\nmemory_bound: {kernel: triad, elements: 100003}\n")
+        call = self.assay("ab", triad, "--device", "opencl:0", "--a", "driver=pocl", "--b",
+                          f"driver={self.folder}/vendor", "--pairs", "5", "--protocol", self.fast(), "--db", self.db,
+                          POCL_CACHE_DIR=pocl_cache(), XDG_CACHE_HOME=os.path.join(self.folder, "cache"))
+        self.assertIn(call.status, (0, 1, 3), call.err)
+        self.assertEqual(self.query("SELECT DISTINCT status FROM trial_end"), [("ok",)])
+        loaders = self.query("SELECT DISTINCT path FROM libraries WHERE path LIKE '%/libOpenCL.so%'")
+        self.assertEqual(len(loaders), 1, loaders)
+        self.assertNotIn(self.folder, loaders[0][0])
 
     def test_libraries(self):
         """Of a vendor, in versions: found by name, opened by an arm, its change attributed to the library."""
