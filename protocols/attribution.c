@@ -5,8 +5,7 @@
 
 #include "harness/core/member.h"
 
-/* What a result knows of the package of the file behind `field`: "NAME VERSION", or NULL. */
-static const char *package_of(const json_t *fields, const char *field)
+const char *attribution_package(const json_t *fields, const char *field)
 {
     char key[256];
 
@@ -14,7 +13,7 @@ static const char *package_of(const json_t *fields, const char *field)
     return member_string(fields, key);
 }
 
-static bool is_folder(const char *package)
+bool attribution_is_folder(const char *package)
 {
     return !strncmp(package, COMPARABILITY_FOLDER, strlen(COMPARABILITY_FOLDER));
 }
@@ -22,7 +21,7 @@ static bool is_folder(const char *package)
 /* "NAME VERSION" without the version and the architecture; a folder's path has neither. */
 static void package_name(const char *package, char *ret, size_t size)
 {
-    if (is_folder(package))
+    if (attribution_is_folder(package))
         snprintf(ret, size, "%s", package);
     else
         snprintf(ret, size, "package %.*s", (int)strcspn(package, ": "), package);
@@ -39,7 +38,8 @@ enum learned { OF_DRIVERS, OF_ANY_RULE, OF_NO_RULE };
 static void learn_package(struct attribution *attribution, enum learned learned, const char *field)
 {
     const struct field_rule *rule = field_rule_find(field);
-    const char *texts[2] = {package_of(attribution->a, field), package_of(attribution->b, field)};
+    const char *texts[2] = {attribution_package(attribution->a, field),
+                            attribution_package(attribution->b, field)};
     const char *factor = NULL;
     char names[2][256];
 
@@ -104,11 +104,11 @@ void attribution_finish(struct attribution *attribution)
 const char *attribution_factor(const struct attribution *attribution, const char *field,
                                const struct field_rule *rule)
 {
-    const char *package = package_of(attribution->a, field), *factor = NULL;
+    const char *package = attribution_package(attribution->a, field), *factor = NULL;
     char name[256];
 
     if (!package)
-        package = package_of(attribution->b, field);
+        package = attribution_package(attribution->b, field);
     if (package) {
         package_name(package, name, sizeof(name));
         factor = member_string(attribution->packages, name);
@@ -120,35 +120,6 @@ const char *attribution_factor(const struct attribution *attribution, const char
     return attribution->driver_compiles && !strncmp(field, "kernel.", 7) ? "driver" : factor;
 }
 
-/*
- * What tells a person which of a factor is meant: the version of a driver or a package, a device's
- * name. New reference; null where nothing of the kind is known.
- */
-static json_t *label_of(const json_t *fields, const json_t *list)
-{
-    static const char *const telling[] = {"device.driver_version", "device.name", "gemm.version",
-                                          "attention.version", "tool.version"};
-    const char *package = NULL;
-    size_t i;
-    json_t *field;
-
-    for (size_t k = 0; k < sizeof(telling) / sizeof(telling[0]); k++)
-        json_array_foreach(list, i, field)
-        {
-            json_t *value = json_object_get(fields, telling[k]);
-
-            if (!strcmp(json_string_value(field), telling[k]))
-                return value ? json_incref(value) : json_null();
-        }
-    json_array_foreach(list, i, field) if (!package) package =
-        package_of(fields, json_string_value(field));
-    if (!package)
-        return json_null();
-    if (!is_folder(package))
-        package += strcspn(package, " ");
-    return json_string(package + (package[0] == ' '));
-}
-
 json_t *attribution_list(const struct attribution *attribution, const json_t *factors)
 {
     json_t *list = json_array(), *fields;
@@ -156,9 +127,11 @@ json_t *attribution_list(const struct attribution *attribution, const json_t *fa
 
     json_object_foreach((json_t *)factors, factor, fields)
     {
+        json_t *labels[2];
+
+        attribution_labels(attribution, factor, fields, labels);
         json_array_append_new(list, json_pack("{s:s, s:O, s:o, s:o}", "factor", factor, "fields",
-                                              fields, "a", label_of(attribution->a, fields), "b",
-                                              label_of(attribution->b, fields)));
+                                              fields, "a", labels[0], "b", labels[1]));
     }
     return list;
 }

@@ -20,6 +20,7 @@
 #include <jansson.h>
 
 #include "harness/core/status.h"
+#include "harness/core/text.h"
 
 /*
  * Of stored comparisons. Raised whenever one could come out otherwise: with ESTIMATE_VERSION and
@@ -96,10 +97,17 @@ bool comparability_is_evidence(const json_t *judgement);
  *    "fields": [{"field", "class", "factor", "state": "same" | "differs" | "unknown", "a", "b",
  *                "why"}, ...]}
  * `attribution` is the one factor that differs; null when none or several do. `a` and `b` of a
- * factor are what a person knows it by (a version, a name), or null. NO_MEMORY, or
+ * factor are what a person knows it by (a product and its version, a name), or null. NO_MEMORY, or
  * INTERNAL when the table is damaged.
  */
 enum status comparability_judge(const json_t *a, const json_t *b, const json_t *varied,
                                 json_t **ret, struct error *err);
+
+/*
+ * Appends what a factor of such an object is in a and in b, "onnxruntime 1.32.0 -> openvino
+ * 2026.4.1"; nothing, and false, where that is not known or the same. As recorded, so that it is
+ * escaped by who shows it.
+ */
+bool comparability_append_labels(struct text *out, const json_t *factor);
 
 #endif

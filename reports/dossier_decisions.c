@@ -356,15 +356,30 @@ static void append_number(struct text *out, const json_t *body, const json_t *nu
     dossier_family_p(out, body);
 }
 
-static void append_names(struct text *out, const json_t *list, const char *member, size_t most)
+/* A text, or a factor: "worker (onnxruntime 1.32.0 -> openvino 2026.4.1)". */
+static void append_name(struct text *out, const json_t *entry)
+{
+    struct text labels;
+
+    text_init(&labels);
+    html_known(out,
+               json_is_object(entry) ? member_string(entry, "factor") : json_string_value(entry));
+    if (comparability_append_labels(&labels, entry) && text_ok(&labels)) {
+        text_append(out, " (");
+        escape_html(out, labels.data);
+        text_append_char(out, ')');
+    }
+    out->failed = out->failed || labels.failed;
+    text_finish(&labels);
+}
+
+static void append_names(struct text *out, const json_t *list, size_t most)
 {
     const size_t count = json_array_size(list);
 
     for (size_t i = 0; i < count && i < most; i++) {
-        const json_t *entry = json_array_get(list, i);
-
         text_append(out, i ? ", " : "");
-        html_known(out, json_string_value(member ? json_object_get(entry, member) : entry));
+        append_name(out, json_array_get(list, i));
     }
     if (count > most)
         text_append_format(out, " and %zu more", count - most);
@@ -378,10 +393,10 @@ static void append_subject(struct text *out, const json_t *judgement)
 
     if (json_array_size(reasons) > 0) {
         text_append(out, ". Not comparable: ");
-        append_names(out, reasons, NULL, NAMES_SHOWN);
+        append_names(out, reasons, NAMES_SHOWN);
     } else if (json_array_size(factors) > 0) {
         text_append(out, ". They differ in ");
-        append_names(out, factors, "factor", NAMES_SHOWN);
+        append_names(out, factors, NAMES_SHOWN);
         if (json_array_size(factors) > 1)
             text_append(out, ", attributed to none of them (confounded)");
     }
@@ -400,7 +415,7 @@ static void append_conditions(struct text *out, const json_t *judgement)
                        "<details><summary>%zu condition%s that should be alike differ%s or %s not "
                        "known</summary><p class=\"wrap soft\">",
                        json_array_size(except), one ? "" : "s", one ? "s" : "", one ? "is" : "are");
-    append_names(out, except, NULL, json_array_size(except));
+    append_names(out, except, json_array_size(except));
     text_append(out, "</p></details>\n");
 }
 

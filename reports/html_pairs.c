@@ -404,11 +404,13 @@ void html_pairs_picture(struct text *out, const struct view *view, const struct 
     text_append(out, ". <a href=\"#results\">The ids to cite</a> follow.</small></p></div>\n");
 }
 
-/* What a factor is known by on one side; else what the first of its fields has there. */
+/* What a factor is known by on one side; else what its one field has there. */
 static void append_side(struct text *out, const json_t *judgement, const json_t *factor,
                         const char *side)
 {
-    const char *name = json_string_value(json_array_get(json_object_get(factor, "fields"), 0));
+    const json_t *fields = json_object_get(factor, "fields");
+    const char *name =
+        json_array_size(fields) == 1 ? json_string_value(json_array_get(fields, 0)) : NULL;
     const json_t *value = json_object_get(factor, side), *field;
     char *dump;
     size_t i;

@@ -220,45 +220,19 @@ static json_t *families_of(const json_t *factors)
 
 #define NAMES_SHOWN 4
 
-static void append_label(struct text *out, const json_t *label)
-{
-    char *plain = json_is_string(label) ? NULL : json_dumps(label, JSON_ENCODE_ANY);
-    const char *shown = plain ? plain : json_string_value(label);
-
-    if (json_is_null(label) || !shown)
-        shown = "none";
-    text_append_printable(out, shown, strlen(shown));
-    free(plain);
-}
-
-/* " 3.1 -> 6.0", where it is known what a factor is in a and in b, and these differ. */
+/* " (3.1 -> 6.0)", where it is known what a factor is in a and in b, and these differ. */
 static void append_labels(struct text *out, const json_t *factor)
 {
-    const json_t *a = json_object_get(factor, "a"), *b = json_object_get(factor, "b");
+    struct text labels;
 
-    if (!a || !b || json_equal(a, b))
-        return;
-    text_append(out, " (");
-    append_label(out, a);
-    text_append(out, " -> ");
-    append_label(out, b);
-    text_append_char(out, ')');
-}
-
-/* The labels of what the arms set, where something else that it brought is listed in its place. */
-static void append_own_labels(struct text *out, const json_t *factor, const json_t *brought)
-{
-    size_t i;
-    json_t *other;
-
-    json_array_foreach(brought, i, other)
-    {
-        if (json_equal(json_object_get(other, "a"), json_object_get(factor, "a")) &&
-            json_equal(json_object_get(other, "b"), json_object_get(factor, "b")))
-            return;
+    text_init(&labels);
+    if (comparability_append_labels(&labels, factor) && text_ok(&labels)) {
+        text_append(out, " (");
+        text_append_printable(out, labels.data, labels.length);
+        text_append_char(out, ')');
     }
-    if (json_array_size(brought) > 0)
-        append_labels(out, factor);
+    out->failed = out->failed || labels.failed;
+    text_finish(&labels);
 }
 
 /* A family's factors without what they have in common, or the fields of its one factor. */
@@ -330,7 +304,8 @@ static void append_attribution(struct text *out, const json_t *judgement, bool s
         text_append(out, "They differ in:\n");
     else if (json_is_string(json_object_get(judgement, "attribution"))) {
         text_append_format(out, "Attributed to: %s", member_text(judgement, "attribution"));
-        append_own_labels(out, json_array_get(factors, 0), brought);
+        if (json_array_size(brought) > 0) /* else they stand with its fields */
+            append_labels(out, json_array_get(factors, 0));
         text_append_format(out, "%s\n",
                            has_other_conditions(judgement)
                                ? ", unless one of the conditions that differ made it"
@@ -341,7 +316,7 @@ static void append_attribution(struct text *out, const json_t *judgement, bool s
     if (json_array_size(factors) == 1 && json_array_size(brought) > 0) {
         if (!shown) {
             text_append_format(out, "  %s", member_text(json_array_get(factors, 0), "factor"));
-            append_own_labels(out, json_array_get(factors, 0), brought);
+            append_labels(out, json_array_get(factors, 0));
             text_append_char(out, '\n');
         }
         text_append(out, "  which brought with it:\n");

@@ -84,6 +84,36 @@ static void append_foreign_workers(struct text *out, const struct campaign_compa
                            count, c->count);
 }
 
+/* The labels of the factor to which comparison `i` attributes its difference; false: it has none.
+ */
+static bool labels_of(const struct campaign_comparison *c, size_t i, struct text *ret)
+{
+    text_clear(ret);
+    return comparability_append_labels(
+        ret, json_array_get(json_object_get(c->list[i].judgement, "factors"), 0));
+}
+
+/* " (3.1 -> 6.0)", where all comparisons have the same labels. */
+static void append_common_labels(struct text *out, const struct campaign_comparison *c)
+{
+    struct text first, other;
+    bool same;
+
+    text_init(&first);
+    text_init(&other);
+    same = labels_of(c, 0, &first);
+    for (size_t i = 1; i < c->count && same; i++)
+        same = labels_of(c, i, &other) && !strcmp(first.data, other.data);
+    if (same && text_ok(&first)) {
+        text_append(out, " (");
+        text_append_printable(out, first.data, first.length);
+        text_append_char(out, ')');
+    }
+    out->failed = out->failed || first.failed || other.failed;
+    text_finish(&first);
+    text_finish(&other);
+}
+
 /* What all differences are attributed to, where that is one and the same. */
 static void append_attribution(struct text *out, const struct campaign_comparison *c)
 {
@@ -96,6 +126,7 @@ static void append_attribution(struct text *out, const struct campaign_compariso
         return;
     text_append(out, "Attributed to: ");
     text_append_printable(out, json_string_value(first), json_string_length(first));
+    append_common_labels(out, c); /* what is attributed has one factor alone */
     text_append_char(out, '\n');
 }
 
@@ -107,18 +138,18 @@ static void append_factors(struct text *out, const json_t *factors)
 
     json_array_foreach(factors, i, factor)
     {
-        const char *from = member_string(factor, "a");
-        const char *to = member_string(factor, "b");
         const char *name = member_string(factor, "factor");
+        struct text labels;
 
         text_append(out, i ? "; " : "    differs: ");
         text_append_printable(out, name ? name : "?", strlen(name ? name : "?"));
-        if (from && to && strcmp(from, to) != 0) {
+        text_init(&labels);
+        if (comparability_append_labels(&labels, factor) && text_ok(&labels)) {
             text_append(out, ": ");
-            text_append_printable(out, from, strlen(from));
-            text_append(out, " -> ");
-            text_append_printable(out, to, strlen(to));
+            text_append_printable(out, labels.data, labels.length);
         }
+        out->failed = out->failed || labels.failed;
+        text_finish(&labels);
     }
     if (json_array_size(factors) > 0)
         text_append_char(out, '\n');

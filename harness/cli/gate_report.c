@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "harness/cli/comparison_view.h"
+#include "harness/core/member.h"
 #include "harness/core/number.h"
 #include "protocols/comparability.h"
+
+#define FACTORS_SHOWN 4
 
 /* Numeric references in place of what is markup in a table of Markdown, or in XML. */
 static void append_escaped(struct text *out, const char *string)
@@ -76,6 +79,50 @@ static void append_words(struct text *out, const char *name)
         text_append_char(out, *name == '_' ? ' ' : *name);
 }
 
+/* "driver (3.1 -> 6.0), libc": what the two of a comparison differ in. */
+static void append_factors(struct text *out, const struct stored_comparison *comparison)
+{
+    const json_t *factors = json_object_get(comparison->judgement, "factors"), *factor;
+    const size_t count = json_array_size(factors);
+
+    for (size_t i = 0; i < count && i < FACTORS_SHOWN; i++) {
+        struct text labels;
+
+        factor = json_array_get(factors, i);
+        text_init(&labels);
+        text_append_format(out, "%s%s", i ? ", " : "", member_text(factor, "factor"));
+        if (comparability_append_labels(&labels, factor) && text_ok(&labels))
+            text_append_format(out, " (%s)", labels.data);
+        out->failed = out->failed || labels.failed;
+        text_finish(&labels);
+    }
+    if (count > FACTORS_SHOWN)
+        text_append_format(out, " and %zu more", count - FACTORS_SHOWN);
+}
+
+/* A line for each of the answers that rows give, once where neighbours give the same. */
+static void append_differences(struct text *out, const struct gate_report *report)
+{
+    struct text words, before;
+
+    text_init(&words);
+    text_init(&before);
+    for (size_t i = 0; i < report->count; i++) {
+        text_clear(&words);
+        append_factors(&words, report->rows[i].comparison);
+        if (words.length == 0 || (before.length > 0 && !strcmp(words.data, before.data)))
+            continue;
+        text_append(out, "\nBaseline and candidate differ in ");
+        append_escaped(out, words.data);
+        text_append(out, ".\n");
+        text_clear(&before);
+        text_append_bytes(&before, words.data, words.length);
+    }
+    out->failed = out->failed || words.failed || before.failed;
+    text_finish(&words);
+    text_finish(&before);
+}
+
 void gate_report_markdown(struct text *out, const struct gate_report *report)
 {
     static const char *const rules[] = {
@@ -115,6 +162,7 @@ void gate_report_markdown(struct text *out, const struct gate_report *report)
                            row->comparison->has_numbers ? stored_comparison_verdict(row->comparison)
                                                         : "none");
     }
+    append_differences(out, report);
     text_append(out, report->b ? "\nBaseline `" : "\nArms a and b of `");
     append_escaped(out, report->a);
     if (report->b) {

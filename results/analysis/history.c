@@ -53,13 +53,14 @@ static json_t *differences(const json_t *a, const json_t *b)
     list = json_array();
     json_array_foreach(json_object_get(judgement, "factors"), i, factor)
     {
-        const json_t *from = json_object_get(factor, "a"), *to = json_object_get(factor, "b");
+        struct text labels;
 
-        json_array_append_new(list,
-                              json_is_string(from) && json_is_string(to) && !json_equal(from, to)
-                                  ? json_sprintf("%s: %s -> %s", member_text(factor, "factor"),
-                                                 json_string_value(from), json_string_value(to))
-                                  : json_string(member_text(factor, "factor")));
+        text_init(&labels);
+        json_array_append_new(
+            list, comparability_append_labels(&labels, factor) && text_ok(&labels)
+                      ? json_sprintf("%s: %s", member_text(factor, "factor"), labels.data)
+                      : json_string(member_text(factor, "factor")));
+        text_finish(&labels);
     }
     json_decref(judgement);
     return list;

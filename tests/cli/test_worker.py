@@ -353,6 +353,54 @@ class Worker(CliTest):
             with open(page, encoding="utf-8") as file:
                 self.assertIn(asked, file.read())
 
+    def test_products_by_name(self):
+        """Wherever two workers are compared, both are called by product and version."""
+        os.mkdir(os.path.join(self.folder, "other"))
+        self.write("other/worker.yaml", DECLARATION.replace("worker: probe", "worker: aprobe"))
+        for name in ("probe.py", "1.0.0.lock", "2.1.0.lock"):
+            shutil.copy(os.path.join(self.declared, name), os.path.join(self.folder, "other", name))
+        other = os.path.join(self.folder, "other", "worker.yaml")
+        for name in (f"{self.name}@1.0.0", f"{other}@2.1.0"):
+            self.assertEqual(self.install(name).status, 0)
+        protocol, words = self.write("e.yaml", self.EVIDENCE), "probe 1.0.0 -> aprobe 2.1.0"
+        report = os.path.join(self.folder, "report.html")
+
+        def ab(*more):
+            return self.assay("ab", "synthetic", "--device", "null:0", "--a", f"worker={self.name}@1.0.0", "--b",
+                              f"worker={other}@2.1.0", "--pairs", "5", "--protocol", protocol, "--db", self.db,
+                              FOREIGN_NS="1000000", FOREIGN_HANDOVER="good", *more)
+
+        call = ab("--json")
+        self.assertEqual(call.status, 0, call.err)
+        factor, = call.json()["comparability"]["factors"]
+        self.assertEqual(f"{factor['a']} -> {factor['b']}", words)
+        uid = call.json()["a"].split("/")[0]
+        for command in (("compare", uid), ("gate", uid, "--markdown", report), ("report", "--html", report, uid),
+                        ("report", "--dossier", report, uid)):
+            with self.subTest(command=command):
+                call = self.assay(*command, "--db", self.db)
+                self.assertIn(call.status, (0, 1, 3), call.err)
+                text = call.out
+                if report in command:
+                    with open(report, encoding="utf-8") as file:
+                        text = file.read()
+                text = " ".join(text.replace("&#45;", "-").replace("&gt;", ">").replace("&#62;", ">").split())
+                self.assertIn("aprobe 2.1.0", text)
+                self.assertIn("probe 1.0.0", text)
+        self.new_db()
+        for name in (f"{self.name}@1.0.0", f"{other}@2.1.0"):
+            call = self.assay("run", "synthetic", "--device", "null:0", "--protocol", protocol, "--db", self.db,
+                              "--worker", name, FOREIGN_NS="1000000", FOREIGN_HANDOVER="good")
+            self.assertEqual(call.status, 0, call.err)
+        self.assertIn(f"worker: {words}", " ".join(self.assay("history", "synthetic", "--db", self.db).out.split()))
+        self.new_db()
+        call = self.assay("matrix", "synthetic", "--device", "null:0", "--pairs", "5", "--protocol", protocol, "--db",
+                          self.db, "--over", f"worker=assay,{self.name}@1.0.0,{other}@2.1.0", FOREIGN_NS="1000000",
+                          FOREIGN_HANDOVER="good")
+        self.assertEqual(call.status, 0, call.err)
+        for product in ("probe 1.0.0", "aprobe 2.1.0"):
+            self.assertRegex(" ".join(call.out.split()), rf"worker: assay \d[^>]* -> {product}")
+
     def test_arms(self):
         """Two versions are two arms, whose difference is the worker's."""
         for version in ("1.0.0", "2.1.0"):
@@ -364,6 +412,7 @@ class Worker(CliTest):
         judged = call.json()["comparability"]
         self.assertEqual([factor["factor"] for factor in judged["factors"]], ["worker"])
         self.assertIn("worker.version", judged["factors"][0]["fields"])
+        self.assertEqual([judged["factors"][0][side] for side in "ab"], ["probe 1.0.0", "probe 2.1.0"])
         call = self.assay("ab", "triad", "--a", f"worker={self.name}", "--b", "worker=assay", "--db", self.db)
         self.assertIn("runs none of it in that precision on that device", call.err)
         call = self.run_worker(self.name, ASSAY_WORKER=FOREIGN)

@@ -1,5 +1,7 @@
 assay_add_test(NAME test_comparability SOURCES unit/test_comparability.c LIBS assay_protocols
     LABELS unit)
+assay_add_test(NAME test_attribution SOURCES unit/test_attribution.c LIBS assay_protocols
+    LABELS unit)
 # Under a sanitizer fewer rows than fifty million show what our own code does at the bound.
 if(ASSAY_SANITIZE)
     assay_add_test(NAME test_csv_import
