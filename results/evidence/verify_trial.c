@@ -55,6 +55,14 @@ static const struct rule {
      " m.component WHERE s.trial = t.id AND f.kind = 'model' AND (f.sha256 IS NULL OR"
      " lower(hex(f.sha256)) = json_extract(w.body, '$.model.sha256')))"},
     {"trial",
+     "SELECT t.id, 'no file of its stack has the digest of the weights in ' ||"
+     " json_extract(d.value, '$.location') FROM " OK_TRIALS " JOIN cell c ON c.id = t.cell JOIN"
+     " content w ON w.digest = c.workload JOIN json_each(w.body, '$.model.data') d WHERE"
+     " json_extract(w.body, '$.kind') = 'onnx' AND t.id" OWN " AND NOT EXISTS (SELECT 1 FROM"
+     " trial_stack s JOIN stack_member m ON m.stack = s.stack JOIN component f ON f.id ="
+     " m.component WHERE s.trial = t.id AND f.kind = 'model' AND (f.sha256 IS NULL OR"
+     " lower(hex(f.sha256)) = json_extract(d.value, '$.sha256')))"},
+    {"trial",
      "SELECT t.id, 'it ran on ' || d.backend || ':' || d.device_index || ', and its cell is of '"
      " || c.device_spec FROM trial t JOIN trial_device td ON td.trial = t.id JOIN device d ON d.id"
      " = td.device JOIN cell c ON c.id = t.cell WHERE (d.backend <> c.backend OR d.device_index IS"

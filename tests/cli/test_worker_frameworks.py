@@ -1,6 +1,7 @@
 """ONNX Runtime and OpenVINO as workers, through a stand-in for both libraries
 (tests/support/frameworks), or, with --wheels, through the real ones from their lock files."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -10,7 +11,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from assay_cli import CliTest, run_tests  # noqa: E402
 import forge  # noqa: E402
-from onnx_files import MAKE_MODEL, copies, write_tensors  # noqa: E402
+from onnx_files import MAKE_MODEL, copies, outside, outside_bytes, write_tensors  # noqa: E402
 from wheels import make_wheel  # noqa: E402
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -279,7 +280,7 @@ class Frameworks(CliTest):
 
     def test_onnx_files(self):
         """A file that somebody brings: whole outputs against fp64, the file itself in the record."""
-        for model in ("resnet_tiny", "bert_tiny") + (("resnet50",) if WHEELS else ()):
+        for model in ("resnet_tiny", "bert_tiny", "detector_tiny") + (("resnet50",) if WHEELS else ()):
             self.model = self.make(model)
             with open(self.model, encoding="utf-8") as file:
                 digest = re.search("sha256: (.*)", file.read()).group(1)
@@ -289,7 +290,7 @@ class Frameworks(CliTest):
                 self.assertEqual(self.assay("verify", self.db).status, 0)
                 checks = {(output, metric): error for output, metric, error in
                           self.query("SELECT output, metric, max(error) FROM verification GROUP BY 1, 2")}
-                output = "rows_out" if model == "bert_tiny" else "logits"
+                output = {"bert_tiny": "rows_out", "detector_tiny": "found"}.get(model, "logits")
                 self.assertLess(checks[output, "normalised_rms"], 1e-5)
                 self.assertLess(checks[output + ".blocks", "worst_block"], 1e-5)
                 self.assertEqual(checks[output + ".live", "count"], 0)
@@ -298,6 +299,28 @@ class Frameworks(CliTest):
                 row, = call.json()["results"]
                 shown = self.assay("show", row["id"], "--db", self.db, "--json").json()
                 self.assertEqual(shown["trials"][0]["facts"]["model"]["sha256"], digest)
+
+    def test_onnx_weights_beside(self):
+        """Weights in files beside the model get to the framework, and into the record."""
+        values = outside_bytes()
+        places = ({"location": "w.data"}, {"location": "sub/b.data", "offset": 16, "length": 32})
+        files = {"w.data": values[:48], "sub/b.data": bytes(16) + values[48:]}
+        self.model = self.write("outside.yaml", outside(self.folder, places, files))
+        for name in self.names:
+            call = self.measure(name, "--precision", "fp32")
+            self.assertEqual(call.status, 0, call.err)
+            self.assertEqual(self.assay("verify", self.db).status, 0)
+            self.assertLess(self.query("SELECT max(error) FROM verification WHERE metric <> 'count'")[0][0], 1e-6)
+            found = {row[0] for row in self.query("SELECT lower(hex(sha256)) FROM component WHERE kind = 'model'")}
+            self.assertLessEqual({hashlib.sha256(content).hexdigest() for content in files.values()}, found)
+            self.assertEqual(len(found), 3)
+        with forge.Forgery(self.db) as forgery:  # other weights than the workload names
+            forgery.edit("stack", lambda body: [part.update(sha256="0" * 64) for part in body["components"]
+                                                if part.get("sha256") == hashlib.sha256(values[:48]).hexdigest()])
+            forgery.rewrite()
+        call = self.assay("verify", self.db)
+        self.assertNotEqual(call.status, 0)
+        self.assertIn("no file of its stack has the digest of the weights", call.out)
 
     def test_onnx_arms(self):
         """Two runtimes on one file are compared, and put down to the worker."""

@@ -35,6 +35,9 @@ static void run(const struct onnx_model *model)
     for (size_t i = 0; i < model->tensor_count; i++)
         if (model->tensors[i].elements > ELEMENTS_MAX)
             return;
+    status = onnx_reference_check(model, inputs, model->input_count, NULL, 0, &err);
+    if (status != STATUS_OK)
+        fuzz_require_good_message(&err, status);
     status = onnx_reference_create(model, &reference, &err);
     if (status == STATUS_OK)
         status = onnx_reference_run(reference, inputs, model->input_count, NULL, 0, &err);

@@ -77,3 +77,54 @@ def copies(folder):
                 "t_out": [11.0 + generator.bits(SEED, 8, i) % 3 for i in range(8)], "g_out": given}
     assert all(math.isfinite(value) for value in x)
     return COPIES.format(model=digests[0], given=digests[1], seed=SEED), [given[:4], given[4:]], expected
+
+
+OUTSIDE = """workload: outside
+version: 1
+kind: onnx
+description: weights beside the model
+model:
+  path: {path}
+  sha256: {model}
+{data}inputs:
+  - {{name: x, shape: [2, 3]}}
+outputs:
+  - {{name: y, shape: [2, 4]}}
+"""
+OUTSIDE_BYTES = 4 * (12 + 8)  # of both tensors
+
+
+def outside(folder, places, files, data=None, path="outside.onnx"):
+    """A model whose weights lie in files beside it; returns its declaration.
+
+    `places`: external_data of its two tensors, w of 12 numbers and b of 8, as dictionaries (None: in the model).
+    `files`: {path from the model's folder: bytes}. `data`: the declared locations, all of `files` by default.
+    """
+    model = maker.Model("outside")
+    model.inputs.append(maker.array("x", 1, (2, 3)))
+    model.outputs.append(maker.array("y", 1, (2, 4)))
+    for (name, shape), place in zip((("w", (3, 4)), ("b", (2, 4))), places):
+        values = struct.pack(f"<{math.prod(shape)}f", *range(math.prod(shape)))
+        if place is None:
+            tensor = maker.tensor(name, 1, shape, values)
+        else:
+            tensor = (b"".join(maker.number(1, side) for side in shape) + maker.number(2, 1) + maker.data(8, name)
+                      + b"".join(maker.data(13, maker.data(1, key) + maker.data(2, str(value)))
+                                 for key, value in place.items()) + maker.number(14, 1))
+        model.tensors.append(maker.data(5, tensor))
+    model.node("Add", [model.node("MatMul", ["x", "w"], "product"), "b"], "y")
+    beside = os.path.dirname(os.path.join(folder, path))
+    os.makedirs(beside, exist_ok=True)
+    digest = model.write(os.path.join(folder, path))
+    for name, content in files.items():
+        os.makedirs(os.path.dirname(os.path.join(beside, name)), exist_ok=True)
+        with open(os.path.join(beside, name), "wb") as file:
+            file.write(content)
+    lines = [f"    - {{location: {name}, sha256: {hashlib.sha256(files.get(name, b'')).hexdigest()}}}\n"
+             for name in (files if data is None else data)]
+    return OUTSIDE.format(path=path, model=digest, data="".join(["  data:\n"] + lines) if lines else "")
+
+
+def outside_bytes():
+    """The values of w, then those of b: of every kind that a sum can go wrong by."""
+    return struct.pack("<20f", *(0.25 * i - 2 for i in range(20)))

@@ -22,6 +22,9 @@ assay_add_test(NAME test_gemm_spot_check SOURCES unit/test_gemm_spot_check.c
 assay_add_test(NAME test_workload_storage SOURCES unit/test_workload_storage.c
     LIBS assay_workloads LABELS unit)
 assay_add_test(NAME test_workload_onnx SOURCES unit/test_workload_onnx.c LIBS assay_workloads LABELS unit)
+assay_add_test(NAME test_onnx_operators SOURCES unit/test_onnx_operators.c LIBS assay_workloads LABELS unit)
+target_compile_definitions(test_onnx_operators PRIVATE
+    ONNX_OPERATORS="${CMAKE_CURRENT_LIST_DIR}/data/onnx_operators.jsonl")
 assay_add_test(NAME test_training_handover SOURCES unit/test_training_handover.c LIBS assay_workloads LABELS unit)
 assay_add_test(NAME test_workload_convolution SOURCES unit/test_workload_convolution.c
     LIBS assay_workload_fixture LABELS unit COST 28 LONG)

@@ -2,11 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "harness/core/file.h"
 #include "workloads/declaration.h"
 #include "workloads/models/compare.h"
+#include "workloads/onnx/external.h"
 #include "workloads/onnx/onnx.h"
 #include "workloads/storage.h"
 
@@ -14,6 +13,16 @@
 
 struct file_section {
     char *path, *sha256;
+};
+
+struct data_section {
+    char *location, *sha256;
+};
+
+struct model_section {
+    char *path, *sha256;
+    struct data_section *data;
+    uint32_t data_count;
 };
 
 struct array_section {
@@ -29,7 +38,8 @@ struct array_section {
 
 struct onnx_declaration {
     struct workload_declaration common;
-    struct file_section model, reference;
+    struct model_section model;
+    struct file_section reference;
     struct array_section *inputs, *outputs;
     uint32_t inputs_count, outputs_count;
     uint64_t seed;
@@ -44,6 +54,23 @@ static const struct declaration_name value_names[] = {
 static const struct declaration_field file_fields[] = {
     FIELD_STRING("path", FIELD_REQUIRED, struct file_section, path, 1, FIELD_UNLIMITED),
     FIELD_STRING("sha256", FIELD_REQUIRED, struct file_section, sha256, 1, FIELD_UNLIMITED),
+    FIELD_END,
+};
+
+static const struct declaration_field data_fields[] = {
+    FIELD_STRING("location", FIELD_REQUIRED, struct data_section, location, 1,
+                 ONNX_LOCATION_MAX - 1),
+    FIELD_STRING("sha256", FIELD_REQUIRED, struct data_section, sha256, 1, FIELD_UNLIMITED),
+    FIELD_END,
+};
+
+static const struct declaration_schema data_entry = {ENTRY_GROUP(struct data_section, data_fields)};
+
+static const struct declaration_field model_fields[] = {
+    FIELD_STRING("path", FIELD_REQUIRED, struct model_section, path, 1, FIELD_UNLIMITED),
+    FIELD_STRING("sha256", FIELD_REQUIRED, struct model_section, sha256, 1, FIELD_UNLIMITED),
+    FIELD_LIST("data", FIELD_OPTIONAL, struct model_section, data, &data_entry, 1,
+               ONNX_SIDE_FILES_MAX),
     FIELD_END,
 };
 
@@ -74,7 +101,7 @@ static const struct declaration_schema output_entry = {
 
 static const struct declaration_field fields[] = {
     WORKLOAD_DECLARATION_FIELDS(struct onnx_declaration),
-    FIELD_GROUP("model", FIELD_REQUIRED, struct onnx_declaration, model, file_fields),
+    FIELD_GROUP("model", FIELD_REQUIRED, struct onnx_declaration, model, model_fields),
     FIELD_LIST("inputs", FIELD_REQUIRED, struct onnx_declaration, inputs, &input_entry, 1,
                ONNX_ARRAYS_MAX),
     FIELD_LIST("outputs", FIELD_REQUIRED, struct onnx_declaration, outputs, &output_entry, 1,
@@ -194,175 +221,33 @@ static enum status take_array(const struct declaration *declaration, const char 
     return status;
 }
 
-/* ---- the files ---- */
-
-/* One that is named beside the declaration; noted for the trials. `ret_path`: heap. */
-static enum status look(const struct declaration *declaration, const char *place,
-                        const struct file_section *file, const struct digest *wanted,
-                        char **ret_path, struct error *err)
+/* Files beside the model: their locations, which stay in its folder, and digests. */
+static enum status take_data(const struct declaration *declaration,
+                             const struct model_section *section, struct onnx_parameters *ret,
+                             struct error *err)
 {
-    const char *slash = strrchr(declaration->origin, '/');
-    char *full = file->path[0] == '/' || !slash
-                     ? strdup(file->path)
-                     : text_format("%.*s/%s", (int)(slash - declaration->origin),
-                                   declaration->origin, file->path);
-    char path[64], hex[DIGEST_HEX_SIZE];
-    struct digest found;
-    struct error inner = ERROR_INIT;
-    struct stat about;
     enum status status = STATUS_OK;
 
-    if (!full)
-        return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
-    snprintf(path, sizeof(path), "%s.path", place);
-    if (stat(full, &about) < 0 || !S_ISREG(about.st_mode))
-        status = declaration_error(declaration, path, err,
-                                   "there is no file %s; `path` counts from the declaration's "
-                                   "folder",
-                                   full);
-    else if (about.st_size > (off_t)ONNX_FILE_MAX)
-        status = declaration_error(declaration, path, err,
-                                   "%s has %lld bytes, and a model in one file at most %zu", full,
-                                   (long long)about.st_size, ONNX_FILE_MAX);
-    else if (digest_file(full, &found, NULL, &inner) != STATUS_OK)
-        status = declaration_error(declaration, path, err, "%s", inner.message);
-    snprintf(path, sizeof(path), "%s.sha256", place);
-    if (status == STATUS_OK && !digest_equal(&found, wanted))
-        status = declaration_error(declaration, path, err, "%s is another file: its SHA-256 is %s",
-                                   full, digest_hex(&found, hex));
-    if (status == STATUS_OK) {
-        onnx_file_note(wanted, full);
-        *ret_path = full;
-    } else {
-        free(full);
-    }
-    return status;
-}
+    for (uint32_t i = 0; i < section->data_count && status == STATUS_OK; i++) {
+        char place[64];
 
-static void append_shape(struct text *out, size_t rank, const uint64_t *shape)
-{
-    for (size_t i = 0; i < rank; i++) {
-        text_append(out, i ? ", " : "[");
-        if (shape[i])
-            text_append_format(out, "%llu", (unsigned long long)shape[i]);
-        else
-            text_append(out, "?");
-    }
-    text_append(out, rank ? "]" : "[]");
-}
-
-static enum status complain(const struct declaration *declaration, const char *place,
-                            struct text *words, struct error *err)
-{
-    const enum status status =
-        declaration_error(declaration, place, err, "%s", text_ok(words) ? words->data : "");
-
-    text_finish(words);
-    return status;
-}
-
-/* A declared array against those that the file has. */
-static enum status match(const struct declaration *declaration, const char *place,
-                         const struct onnx_declared *declared, const struct onnx_value *values,
-                         size_t count, const char *what, struct error *err)
-{
-    const struct onnx_value *value = NULL;
-    const int type = declared->type == DTYPE_F32   ? ONNX_FLOAT
-                     : declared->type == DTYPE_I32 ? ONNX_INT32
-                                                   : ONNX_INT64;
-    char path[64];
-    struct text words;
-    bool same;
-
-    text_init(&words);
-    for (size_t i = 0; i < count; i++)
-        if (!strcmp(values[i].name, declared->name))
-            value = &values[i];
-    if (!value) {
-        text_append_format(&words, "the model has no %s \"%s\"; it has", what, declared->name);
-        for (size_t i = 0; i < count; i++)
-            text_append_format(&words, "%s \"%s\"", i ? "," : "", values[i].name);
-        snprintf(path, sizeof(path), "%s.name", place);
-        return complain(declaration, path, &words, err);
-    }
-    same = value->rank == declared->rank;
-    for (size_t i = 0; i < declared->rank && same; i++)
-        same = value->shape[i] == 0 || value->shape[i] == declared->shape[i];
-    snprintf(path, sizeof(path), "%s.shape", place);
-    if (!same) {
-        text_append_format(&words, "the model's %s \"%s\" has the shape ", what, declared->name);
-        append_shape(&words, value->rank, value->shape);
-        return complain(declaration, path, &words, err);
-    }
-    if (value->type != type)
-        return declaration_error(declaration, place, err,
-                                 "the model's %s \"%s\" is not of the type %s (its is number %d "
-                                 "of ONNX)",
-                                 what, declared->name, dtype_name(declared->type), value->type);
-    return STATUS_OK;
-}
-
-static enum status check_model(const struct declaration *declaration,
-                               const struct onnx_parameters *parameters, const char *path,
-                               struct error *err)
-{
-    struct onnx_model model = {0};
-    struct error inner = ERROR_INIT;
-    char *bytes = NULL, place[32];
-    size_t length = 0;
-    enum status status = file_read(path, ONNX_FILE_MAX, &bytes, &length, err);
-
-    if (status == STATUS_OK && onnx_model_read(bytes, length, &model, &inner) != STATUS_OK)
-        status = declaration_error(declaration, "model.path", err, "%s: %s", path, inner.message);
-    for (size_t i = 0; i < parameters->input_count && status == STATUS_OK; i++) {
-        snprintf(place, sizeof(place), "inputs[%zu]", i);
-        status = match(declaration, place, &parameters->inputs[i], model.inputs, model.input_count,
-                       "input", err);
-    }
-    for (size_t i = 0; i < parameters->output_count && status == STATUS_OK; i++) {
-        snprintf(place, sizeof(place), "outputs[%zu]", i);
-        status = match(declaration, place, &parameters->outputs[i], model.outputs,
-                       model.output_count, "output", err);
-    }
-    if (status == STATUS_OK && model.input_count != parameters->input_count)
-        status = declaration_error(declaration, "inputs", err,
-                                   "the model has %zu inputs, and %zu are declared",
-                                   model.input_count, parameters->input_count);
-    if (status == STATUS_OK && !parameters->has_reference &&
-        onnx_reference_check(&model, &inner) != STATUS_OK)
-        status = declaration_error(declaration, "model", err,
-                                   "%s: %s; declare the outputs that are expected, as "
-                                   "`reference: {path, sha256}`",
-                                   path, inner.message);
-    onnx_model_finish(&model);
-    free(bytes);
-    return status;
-}
-
-/* A stored declaration has no files beside it. */
-static enum status check_files(const struct declaration *declaration,
-                               const struct onnx_declaration *data,
-                               const struct onnx_parameters *parameters, struct error *err)
-{
-    char *path = NULL, place[64];
-    enum status status = look(declaration, "model", &data->model, &parameters->model, &path, err);
-
-    if (status == STATUS_OK)
-        status = check_model(declaration, parameters, path, err);
-    free(path);
-    path = NULL;
-    if (status == STATUS_OK && parameters->has_reference)
+        snprintf(place, sizeof(place), "model.data[%u]", i);
         status =
-            look(declaration, "reference", &data->reference, &parameters->reference, &path, err);
-    free(path);
-    for (size_t i = 0; i < parameters->input_count && status == STATUS_OK; i++) {
-        path = NULL;
-        snprintf(place, sizeof(place), "inputs[%zu].file", i);
-        if (parameters->inputs[i].has_file)
-            status = look(declaration, place, &data->inputs[i].file, &parameters->inputs[i].file,
-                          &path, err);
-        free(path);
+            take_digest(declaration, place, section->data[i].sha256, &ret->data[i].digest, err);
+        strcpy(ret->data[i].location, section->data[i].location); /* its length is checked */
+        snprintf(place, sizeof(place), "model.data[%u].location", i);
+        if (status == STATUS_OK && !onnx_external_stays(section->data[i].location))
+            status = declaration_error(declaration, place, err,
+                                       "`location` is \"%s\", which leaves the model's folder; "
+                                       "write the path within it, as the model names the file",
+                                       section->data[i].location);
+        for (uint32_t k = 0; k < i && status == STATUS_OK; k++)
+            if (!strcmp(section->data[i].location, section->data[k].location))
+                status = declaration_error(declaration, place, err,
+                                           "`location` \"%s\" stands here twice; remove one",
+                                           section->data[i].location);
     }
+    ret->data_count = section->data_count;
     return status;
 }
 
@@ -379,6 +264,8 @@ static enum status take(const struct declaration *declaration, struct onnx_decla
                                                   "items in an iteration", err);
     if (status == STATUS_OK)
         status = take_digest(declaration, "model", data->model.sha256, &ret->model, err);
+    if (status == STATUS_OK)
+        status = take_data(declaration, &data->model, ret, err);
     ret->has_reference = declaration_has(declaration, "reference");
     if (status == STATUS_OK && ret->has_reference)
         status =
@@ -401,6 +288,15 @@ static enum status take(const struct declaration *declaration, struct onnx_decla
     return status;
 }
 
+static struct onnx_paths paths_of(const struct onnx_declaration *data)
+{
+    struct onnx_paths paths = {.model = data->model.path, .reference = data->reference.path};
+
+    for (uint32_t i = 0; i < data->inputs_count; i++)
+        paths.inputs[i] = data->inputs[i].file.path;
+    return paths;
+}
+
 static enum status check(const struct declaration *declaration, struct workload *workload,
                          struct error *err)
 {
@@ -409,8 +305,11 @@ static enum status check(const struct declaration *declaration, struct workload 
         parameters ? take(declaration, declaration->data, parameters, err)
                    : error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
 
-    if (status == STATUS_OK && declaration_is_path(declaration->origin))
-        status = check_files(declaration, declaration->data, parameters, err);
+    if (status == STATUS_OK && declaration_is_path(declaration->origin)) {
+        const struct onnx_paths paths = paths_of(declaration->data);
+
+        status = onnx_check_files(declaration, &paths, parameters, err);
+    } /* a stored declaration has no files beside it */
     if (status == STATUS_OK)
         workload->parameters = parameters;
     else
@@ -453,6 +352,18 @@ enum status onnx_cost(const struct workload_case *work, struct workload_cost *re
     return STATUS_OK;
 }
 
+void onnx_append_shape(struct text *out, size_t rank, const uint64_t *shape)
+{
+    for (size_t i = 0; i < rank; i++) {
+        text_append(out, i ? ", " : "[");
+        if (shape[i])
+            text_append_format(out, "%llu", (unsigned long long)shape[i]);
+        else
+            text_append(out, "?");
+    }
+    text_append(out, rank ? "]" : "[]");
+}
+
 static void describe_arrays(const char *what, const struct onnx_declared *arrays, size_t count,
                             struct text *ret)
 {
@@ -460,7 +371,7 @@ static void describe_arrays(const char *what, const struct onnx_declared *arrays
 
     for (size_t i = 0; i < count; i++) {
         text_append_format(ret, "%s %s: %s ", what, arrays[i].name, dtype_name(arrays[i].type));
-        append_shape(ret, arrays[i].rank, arrays[i].shape);
+        onnx_append_shape(ret, arrays[i].rank, arrays[i].shape);
         if (what[0] == 'i' && arrays[i].has_file)
             text_append(ret, ", from a file");
         else if (what[0] == 'i' && arrays[i].values == ONNX_RANGE)
@@ -478,6 +389,9 @@ void onnx_describe(const struct workload *workload, struct text *ret)
     char hex[DIGEST_HEX_SIZE];
 
     text_append_format(ret, "model: SHA-256 %s\n", digest_hex(&parameters->model, hex));
+    for (size_t i = 0; i < parameters->data_count; i++)
+        text_append_format(ret, "weights in %s: SHA-256 %s\n", parameters->data[i].location,
+                           digest_hex(&parameters->data[i].digest, hex));
     describe_arrays("input", parameters->inputs, parameters->input_count, ret);
     describe_arrays("output", parameters->outputs, parameters->output_count, ret);
     text_append_format(ret, "verified: every element, with %s\n",

@@ -33,9 +33,8 @@ void onnx_file_note(const struct digest *digest, const char *path)
     free(noted);
 }
 
-/* Where the file is, checked, without symbolic links; heap. */
-static enum status find(const struct digest *digest, const char *what, char **ret,
-                        struct error *err)
+enum status onnx_file_find(const struct digest *digest, const char *what, char **ret,
+                           struct error *err)
 {
     char hex[DIGEST_HEX_SIZE], *noted = onnx_file_noted(digest);
     char *path = noted ? realpath(noted, NULL) : NULL;
@@ -69,7 +68,7 @@ enum status onnx_file_read(const struct digest *digest, const char *what, struct
 {
     char *path = NULL, *bytes = NULL;
     size_t length = 0;
-    enum status status = find(digest, what, &path, err);
+    enum status status = onnx_file_find(digest, what, &path, err);
 
     if (status == STATUS_OK)
         status = file_read(path, ONNX_FILE_MAX, &bytes, &length, err);
@@ -83,7 +82,7 @@ enum status onnx_file_tensors(const struct digest *digest, const char *what, str
                               struct error *err)
 {
     char *path = NULL;
-    enum status status = find(digest, what, &path, err);
+    enum status status = onnx_file_find(digest, what, &path, err);
 
     if (status == STATUS_OK)
         status = tensors_open(path, ret, err);

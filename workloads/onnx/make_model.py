@@ -3,9 +3,10 @@
 
 usage: make_model.py NAME [--folder FOLDER] [--batch N]
 
-NAME: resnet50 (He et al. 2015, images of 224 x 224), bert_base (Devlin et al. 2018, 128 tokens), or
-resnet_tiny, bert_tiny, of the same operators and small. Writes NAME.onnx and NAME.yaml; every run writes
-the same bytes. Python 3.9 or later, nothing else.
+NAME: resnet50 (He et al. 2015, images of 224 x 224), bert_base (Devlin et al. 2018, 128 tokens),
+resnet_tiny, bert_tiny, of the same operators and small, or detector_tiny, of what networks that find things
+in images have besides. Writes NAME.onnx and NAME.yaml; every run writes the same bytes. Python 3.9 or later,
+nothing else.
 """
 
 import argparse
@@ -47,6 +48,8 @@ def attribute(name, value):
         return head + varint(2 << 3 | 5) + struct.pack("<f", value) + number(20, 1)
     if isinstance(value, int):
         return head + number(3, value) + number(20, 2)
+    if isinstance(value, str):
+        return head + data(4, value) + number(20, 3)
     return head + b"".join(number(8, each) for each in value) + number(20, 7)
 
 
@@ -67,8 +70,10 @@ class Model:
         self.nodes, self.tensors, self.inputs, self.outputs = [], [], [], []
 
     def node(self, operator, inputs, output, **attributes):
-        self.nodes.append(data(1, b"".join(data(1, each) for each in inputs) + data(2, output) + data(3, output)
-                               + data(4, operator)
+        """`output`: a name, or a list of them."""
+        outputs = [output] if isinstance(output, str) else output
+        names = b"".join(data(1, each) for each in inputs) + b"".join(data(2, each) for each in outputs)
+        self.nodes.append(data(1, names + data(3, outputs[0]) + data(4, operator)
                                + b"".join(data(5, attribute(*pair)) for pair in attributes.items())))
         return output
 
@@ -187,10 +192,61 @@ def bert(name, batch, length, layers, heads, width, vocabulary):
             f"{{name: rows_out, shape: [{batch}, {length}, {width}]}}")
 
 
+def detector(name, batch, side, width, classes):
+    """Of two sizes of the picture, joined; gates, parts and shapes as exporters write them."""
+    model = Model(name)
+    model.inputs.append(array("image", FLOAT, (batch, 3, side, side)))
+
+    def convolution(x, label, channels, filters, size, stride):
+        model.weights(label + ".w", (filters, channels, size, size), math.sqrt(1 / (channels * size * size)))
+        model.constant(label + ".b", FLOAT, (filters,), [0.125] * filters)
+        return model.node("Conv", [x, label + ".w", label + ".b"], label, kernel_shape=[size, size],
+                          strides=[stride, stride], auto_pad="SAME_UPPER")
+
+    def whole(label, *values):
+        return model.constant(label, INT64, (len(values),), values)
+
+    x = model.node("HardSwish", [convolution("image", "stem", 3, 2 * width, 3, 2)], "stem.act")
+    parts = model.node("Split", [x, whole("parts", width, width)], ["near", "far"], axis=1)
+    low = model.node("MaxPool", [parts[1]], "low", kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1)
+    low = convolution(low, "low.conv", width, width, 3, 1)
+    low = model.node("Mul", [low, model.node("HardSigmoid", [low], "low.gate", alpha=1 / 6)], "low.act")
+    model.constant("none", FLOAT, (0,), [])
+    model.constant("twice", FLOAT, (4,), [1.0, 1.0, 2.0, 2.0])
+    high = model.node("Resize", [low, "none", "twice"], "high", mode="linear",
+                      coordinate_transformation_mode="half_pixel")
+    x = model.node("Concat", [parts[0], high, parts[1]], "joined", axis=1)
+    bounds = [model.constant("least", FLOAT, (), [0.0]), model.constant("most", FLOAT, (), [6.0])]
+    x = model.node("Clip", [x] + bounds, "clipped")
+    x = convolution(x, "heads", 3 * width, classes + 4, 1, 1)
+    # The shape of the rest from that of the picture: batch, channels, all places.
+    shape = model.node("Shape", [x], "shape")
+    head = model.node("Slice", [shape, whole("zero", 0), whole("two", 2)], "shape.head")
+    rows = model.node("Concat", [head, whole("rest", -1)], "rows.shape", axis=0)
+    rows = model.node("Transpose", [model.node("Reshape", [x, rows], "rows")], "places", perm=[0, 2, 1])
+    boxes = model.node("Slice", [rows, "zero", whole("four", 4), "two"], "boxes")
+    scores = model.node("Slice", [rows, "four", whole("end", 2**63 - 1), "two"], "logits")
+    scores = model.node("Sigmoid", [scores], "scores")
+    best = model.node("ReduceMax", [scores], "best", axes=[2], keepdims=0)
+    best = model.node("Unsqueeze", [best, "two"], "best.column")
+    places = (side // 2) ** 2
+    ramp = model.constant("ramp", FLOAT, (1, places, 1), [float(place) for place in range(places)])
+    sure = model.node("Greater", [ramp, model.constant("half", FLOAT, (), [places / 2])], "sure")
+    boxes = model.node("Where", [sure, boxes, model.node("Expand", [best, whole("wide", 1, 1, 4)], "spread")], "kept")
+    # The rows backwards, and what is found first.
+    ends = [whole("last", -1), whole("first", -(2**63) + 1), whole("one", 1), whole("minus", -1)]
+    back = model.node("Slice", [boxes] + ends, "backwards")
+    model.node("Concat", [back, scores], "found", axis=2)
+    model.outputs.append(array("found", FLOAT, (batch, places, classes + 4)))
+    return (model, f"{{name: image, shape: [{batch}, 3, {side}, {side}], values: normal}}",
+            f"{{name: found, shape: [{batch}, {places}, {classes + 4}]}}")
+
+
 MODELS = {
     "resnet50": (resnet, (224, 64, (3, 4, 6, 3), 1000), "ResNet-50"),
     "resnet_tiny": (resnet, (32, 8, (1, 1), 10), "a little residual network"),
     "bert_base": (bert, (128, 12, 12, 768, 30522), "the encoder of BERT-base"),
+    "detector_tiny": (detector, (16, 4, 5), "a little detector"),
     "bert_tiny": (bert, (16, 2, 2, 32, 96), "a little encoder"),
 }
 

@@ -1,11 +1,8 @@
-/*
- * Protocol Buffers (protobuf.dev, "Encoding"): a field is its number and kind, then a
- * variable-length integer, four or eight bytes, or a length and as many bytes. A message is read
- * twice, once to count what repeats.
- */
+/* A message is read twice, once to count what repeats. */
 #include "workloads/onnx/model.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +10,6 @@
 
 #define NAME_MAX_BYTES 1024
 #define LIST_MAX 4096 /* whole numbers in an attribute */
-
-enum { VARINT, FIXED64, BYTES, FIXED32 = 5 };
 
 /* What was allocated, to be freed together. */
 struct block {
@@ -27,12 +22,6 @@ struct reader {
     struct onnx_model *model;
     bool *failed; /* no memory */
     bool *broken; /* not the format */
-};
-
-struct field {
-    int number, kind;
-    uint64_t value; /* VARINT */
-    struct onnx_bytes bytes;
 };
 
 static void *allocate(struct reader *reader, size_t count, size_t size)
@@ -49,75 +38,25 @@ static void *allocate(struct reader *reader, size_t count, size_t size)
     return block + 1;
 }
 
-static bool take_varint(struct onnx_bytes *from, uint64_t *ret)
+static bool next_field(struct reader *reader, struct protobuf_field *ret)
 {
-    uint64_t value = 0;
-
-    for (int shift = 0; shift < 64 && from->length > 0; shift += 7) {
-        const uint8_t byte = *from->at++;
-
-        from->length--;
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80)) {
-            *ret = value;
-            return true;
-        }
-    }
-    return false;
+    return !*reader->broken && !*reader->failed &&
+           protobuf_next(&reader->rest, ret, reader->broken);
 }
 
-/* False at the end, and where what follows is no field. */
-static bool next_field(struct reader *reader, struct field *ret)
-{
-    struct onnx_bytes *rest = &reader->rest;
-    uint64_t key = 0, length = 0;
-    bool whole;
-
-    if (rest->length == 0 || *reader->broken || *reader->failed)
-        return false;
-    *ret = (struct field){0};
-    whole = take_varint(rest, &key) && key >> 3 > 0 && key >> 3 < 1 << 29;
-    ret->number = whole ? (int)(key >> 3) : 0;
-    ret->kind = (int)(key & 7);
-    switch (whole ? ret->kind : -1) {
-    case VARINT:
-        whole = take_varint(rest, &ret->value);
-        break;
-    case BYTES:
-        whole = take_varint(rest, &length);
-        break;
-    case FIXED32:
-        length = 4;
-        break;
-    case FIXED64:
-        length = 8;
-        break;
-    default:
-        whole = false;
-    }
-    if (!whole || length > rest->length) {
-        *reader->broken = true;
-        return false;
-    }
-    ret->bytes = (struct onnx_bytes){rest->at, (size_t)length};
-    rest->at += length;
-    rest->length -= (size_t)length;
-    return true;
-}
-
-static struct reader inside(const struct reader *reader, const struct field *field)
+static struct reader inside(const struct reader *reader, const struct protobuf_field *field)
 {
     struct reader inner = *reader;
 
     inner.rest = field->bytes;
-    if (field->kind != BYTES)
+    if (field->kind != PROTOBUF_BYTES)
         *reader->broken = true;
     return inner;
 }
 
 static size_t count_fields(struct reader reader, int number)
 {
-    struct field field;
+    struct protobuf_field field;
     size_t count = 0;
 
     while (next_field(&reader, &field))
@@ -125,7 +64,7 @@ static size_t count_fields(struct reader reader, int number)
     return count;
 }
 
-static const char *copy_name(struct reader *reader, const struct field *field)
+static const char *copy_name(struct reader *reader, const struct protobuf_field *field)
 {
     const bool fits = field->bytes.length <= NAME_MAX_BYTES;
     char *name = fits ? allocate(reader, field->bytes.length + 1, 1) : NULL;
@@ -140,14 +79,15 @@ static const char *copy_name(struct reader *reader, const struct field *field)
 }
 
 /* A repeated integer: packed, or one a field. */
-static void take_whole(struct reader *reader, const struct field *field, int64_t *list,
+static void take_whole(struct reader *reader, const struct protobuf_field *field, int64_t *list,
                        size_t capacity, size_t *count)
 {
     struct onnx_bytes rest = field->bytes;
     uint64_t value = field->value;
 
     do {
-        if (field->kind == BYTES && (rest.length == 0 || !take_varint(&rest, &value))) {
+        if (field->kind == PROTOBUF_BYTES &&
+            (rest.length == 0 || !protobuf_take_varint(&rest, &value))) {
             *reader->broken |= rest.length > 0;
             return;
         }
@@ -156,14 +96,53 @@ static void take_whole(struct reader *reader, const struct field *field, int64_t
             return;
         }
         list[(*count)++] = (int64_t)value;
-    } while (field->kind == BYTES);
+    } while (field->kind == PROTOBUF_BYTES);
+}
+
+/* A repeated number of 32 bits: packed, or one a field. */
+static void take_numbers(struct reader *reader, const struct protobuf_field *field, float *list,
+                         size_t capacity, size_t *count)
+{
+    const size_t more = field->bytes.length / sizeof(*list);
+
+    if ((field->kind != PROTOBUF_BYTES && field->kind != PROTOBUF_FIXED32) ||
+        more > capacity - *count || field->bytes.length % sizeof(*list) != 0) {
+        *reader->broken = true;
+        return;
+    }
+    memcpy(list + *count, field->bytes.at, field->bytes.length);
+    *count += more;
+}
+
+/* A key and a value of TensorProto.external_data; numbers are written as text. */
+static void read_external(struct reader reader, struct onnx_external *external)
+{
+    const char *key = "", *value = "";
+    struct protobuf_field field;
+    uint64_t number = 0;
+
+    while (next_field(&reader, &field)) {
+        if (field.number == 1)
+            key = copy_name(&reader, &field);
+        else if (field.number == 2)
+            value = copy_name(&reader, &field);
+    }
+    if (!strcmp(key, "location"))
+        external->location = value;
+    else if (!strcmp(key, "offset") || !strcmp(key, "length"))
+        external->broken |= !text_parse_u64(value, &number);
+    if (!strcmp(key, "offset"))
+        external->offset = number;
+    external->has_length |= !strcmp(key, "length");
+    if (!strcmp(key, "length"))
+        external->length = number;
 }
 
 static struct onnx_tensor read_tensor(struct reader reader)
 {
-    struct onnx_tensor tensor = {.name = "", .elements = 1};
+    struct onnx_tensor tensor = {.name = "", .elements = 1, .external = {.location = ""}};
     int64_t shape[ONNX_RANK_MAX];
-    struct field field;
+    struct protobuf_field field;
 
     while (next_field(&reader, &field))
         switch (field.number) {
@@ -186,6 +165,9 @@ static struct onnx_tensor read_tensor(struct reader reader)
         case 9:
             tensor.raw = field.bytes;
             break;
+        case 13:
+            read_external(inside(&reader, &field), &tensor.external);
+            break;
         case 14:
             tensor.unread = field.value ? "its values lie in another file" : tensor.unread;
             break;
@@ -199,12 +181,22 @@ static struct onnx_tensor read_tensor(struct reader reader)
     return tensor;
 }
 
+/* Of a graph within a node no more is read than whether its tensors lie in other files. */
+static void read_inner_graph(struct reader reader)
+{
+    struct protobuf_field field;
+
+    while (next_field(&reader, &field))
+        if (field.number == 5 && read_tensor(inside(&reader, &field)).unread)
+            reader.model->lies_deeper = true;
+}
+
 static struct onnx_attribute read_attribute(struct reader reader)
 {
     struct onnx_attribute attribute = {.name = "", .word = ""};
     /* A packed list has fewer numbers than bytes. */
     const size_t capacity = reader.rest.length < LIST_MAX ? reader.rest.length : LIST_MAX;
-    struct field field;
+    struct protobuf_field field;
 
     while (next_field(&reader, &field))
         switch (field.number) {
@@ -225,6 +217,17 @@ static struct onnx_attribute read_attribute(struct reader reader)
             attribute.tensor = allocate(&reader, 1, sizeof(*attribute.tensor));
             if (attribute.tensor)
                 *attribute.tensor = read_tensor(inside(&reader, &field));
+            reader.model->lies_deeper |= attribute.tensor && attribute.tensor->unread;
+            break;
+        case 6:
+        case 11:
+            read_inner_graph(inside(&reader, &field));
+            break;
+        case 7:
+            if (!attribute.numbers)
+                attribute.numbers = allocate(&reader, capacity, sizeof(*attribute.numbers));
+            if (attribute.numbers)
+                take_numbers(&reader, &field, attribute.numbers, capacity, &attribute.number_count);
             break;
         case 8:
             if (!attribute.list)
@@ -239,7 +242,7 @@ static struct onnx_attribute read_attribute(struct reader reader)
 static struct onnx_node read_node(struct reader reader)
 {
     struct onnx_node node = {.operator= "", .name = "", .domain = ""};
-    struct field field;
+    struct protobuf_field field;
 
     node.inputs = allocate(&reader, count_fields(reader, 1) + 1, sizeof(*node.inputs));
     node.outputs = allocate(&reader, count_fields(reader, 2) + 1, sizeof(*node.outputs));
@@ -272,7 +275,7 @@ static struct onnx_node read_node(struct reader reader)
 static struct onnx_value read_value(struct reader reader)
 {
     struct onnx_value value = {.name = ""};
-    struct field field;
+    struct protobuf_field field;
 
     while (next_field(&reader, &field)) {
         if (field.number == 1)
@@ -281,7 +284,7 @@ static struct onnx_value read_value(struct reader reader)
             continue;
         for (struct reader of = inside(&reader, &field); next_field(&of, &field);)
             for (struct reader type = inside(&of, &field); next_field(&type, &field);) {
-                if (field.number == 1 && field.kind == VARINT)
+                if (field.number == 1 && field.kind == PROTOBUF_VARINT)
                     value.type = (int)field.value;
                 if (field.number != 2)
                     continue;
@@ -305,7 +308,7 @@ static struct onnx_value read_value(struct reader reader)
 static void read_graph(struct reader reader)
 {
     struct onnx_model *model = reader.model;
-    struct field field;
+    struct protobuf_field field;
 
     model->nodes = allocate(&reader, count_fields(reader, 1) + 1, sizeof(*model->nodes));
     model->tensors = allocate(&reader, count_fields(reader, 5) + 1, sizeof(*model->tensors));
@@ -345,7 +348,7 @@ enum status onnx_model_read(const void *bytes, size_t length, struct onnx_model 
     struct onnx_model model = {0};
     bool failed = false, broken = false;
     struct reader reader = {{bytes, length}, &model, &failed, &broken};
-    struct field field;
+    struct protobuf_field field;
 
     while (next_field(&reader, &field)) {
         if (field.number == 7 && model.nodes)
@@ -431,35 +434,78 @@ static double raw_value(int type, const uint8_t *at)
     }
 }
 
+bool onnx_type_is_whole(int type)
+{
+    return type == ONNX_INT32 || type == ONNX_INT64 || type == ONNX_BOOL;
+}
+
+size_t onnx_type_size(int type)
+{
+    switch (type) {
+    case ONNX_BOOL:
+        return 1;
+    case ONNX_FLOAT:
+    case ONNX_INT32:
+        return 4;
+    case ONNX_DOUBLE:
+    case ONNX_INT64:
+        return 8;
+    default:
+        return 0;
+    }
+}
+
+static enum status unreadable(const struct onnx_tensor *tensor, const char *why, struct error *err)
+{
+    return error_set(err, STATUS_UNSUPPORTED, "the tensor \"%s\" cannot be read: %s", tensor->name,
+                     why);
+}
+
+/* A type's own field has its values, or raw_data. A field without any is one that is not there. */
+enum status onnx_tensor_check(const struct onnx_tensor *tensor, struct error *err)
+{
+    const size_t size = onnx_type_size(tensor->type);
+    struct onnx_bytes ints = tensor->ints;
+    uint64_t count = 0, value;
+    char why[96];
+
+    if (tensor->unread)
+        return unreadable(tensor, tensor->unread, err);
+    if (size == 0) {
+        snprintf(why, sizeof(why),
+                 "its values are of type number %d of ONNX, which the reference "
+                 "in fp64 does not read",
+                 tensor->type);
+        return unreadable(tensor, why, err);
+    }
+    if (tensor->raw.length > 0)
+        count = tensor->raw.length % size == 0 ? tensor->raw.length / size : UINT64_MAX;
+    else if (tensor->type == ONNX_FLOAT)
+        count = tensor->floats.length % size == 0 ? tensor->floats.length / size : UINT64_MAX;
+    else if (tensor->type != ONNX_DOUBLE)
+        while (protobuf_take_varint(&ints, &value))
+            count++;
+    if (count == tensor->elements)
+        return STATUS_OK;
+    snprintf(why, sizeof(why), "it has %llu values for %llu elements", (unsigned long long)count,
+             (unsigned long long)tensor->elements);
+    return unreadable(tensor, count == UINT64_MAX ? "its values are cut off" : why, err);
+}
+
 enum status onnx_tensor_values(const struct onnx_tensor *tensor, double *ret, struct error *err)
 {
-    const size_t size = tensor->type == ONNX_BOOL                                   ? 1
-                        : tensor->type == ONNX_FLOAT || tensor->type == ONNX_INT32  ? 4
-                        : tensor->type == ONNX_DOUBLE || tensor->type == ONNX_INT64 ? 8
-                                                                                    : 0;
+    const struct onnx_bytes from = tensor->raw.length > 0 ? tensor->raw : tensor->floats;
+    const bool varints = tensor->raw.length == 0 && tensor->type != ONNX_FLOAT;
     struct onnx_bytes ints = tensor->ints;
-    bool whole = size > 0 && !tensor->unread;
+    enum status status = onnx_tensor_check(tensor, err);
 
-    if (whole && tensor->raw.length > 0) {
-        whole = tensor->raw.length == tensor->elements * size;
-        for (uint64_t i = 0; i < tensor->elements && whole; i++)
-            ret[i] = raw_value(tensor->type, tensor->raw.at + i * size);
-    } else if (whole && tensor->type == ONNX_FLOAT) {
-        whole = tensor->floats.length == tensor->elements * size;
-        for (uint64_t i = 0; i < tensor->elements && whole; i++)
-            ret[i] = raw_value(tensor->type, tensor->floats.at + i * size);
-    } else if (whole) {
-        whole = tensor->type != ONNX_DOUBLE || tensor->elements == 0;
-        for (uint64_t i = 0; i < tensor->elements && whole; i++) {
-            uint64_t value = 0;
+    for (uint64_t i = 0; i < tensor->elements && status == STATUS_OK; i++) {
+        uint64_t value = 0;
 
-            whole = take_varint(&ints, &value);
+        if (varints && protobuf_take_varint(&ints, &value))
             ret[i] = (double)(int64_t)value;
-        }
+        else
+            ret[i] = raw_value(tensor->type, from.at + i * onnx_type_size(tensor->type));
     }
-    if (whole)
-        return STATUS_OK;
-    return error_set(err, STATUS_UNSUPPORTED, "the tensor \"%s\" cannot be read: %s", tensor->name,
-                     tensor->unread ? tensor->unread
-                                    : "its values are of another type or number than is known");
+    return status;
 }

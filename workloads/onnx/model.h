@@ -5,10 +5,12 @@
 #ifndef ASSAY_WORKLOADS_ONNX_MODEL_H
 #define ASSAY_WORKLOADS_ONNX_MODEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "harness/core/status.h"
+#include "workloads/onnx/protobuf.h"
 
 #define ONNX_RANK_MAX 8
 #define ONNX_FILE_MAX (((size_t)1 << 31) - 1) /* what one message of Protocol Buffers may have */
@@ -17,10 +19,12 @@
 enum { ONNX_FLOAT = 1, ONNX_INT32 = 6, ONNX_INT64 = 7, ONNX_BOOL = 9, ONNX_DOUBLE = 11 };
 enum { ONNX_BFLOAT16 = 16 };
 
-/* A part of the file. */
-struct onnx_bytes {
-    const uint8_t *at;
-    size_t length;
+/* Where a tensor says that its values lie, if in another file. */
+struct onnx_external {
+    const char *location; /* a path from the model's folder; "": not said */
+    uint64_t offset, length;
+    bool has_length;
+    bool broken; /* a number is none */
 };
 
 struct onnx_tensor {
@@ -30,7 +34,8 @@ struct onnx_tensor {
     uint64_t shape[ONNX_RANK_MAX];
     uint64_t elements;
     struct onnx_bytes raw, floats, ints; /* raw_data; float_data; int32_data or int64_data */
-    const char *unread;                  /* why its values cannot be read; NULL: they can */
+    const char *unread; /* why its values cannot be read: they lie elsewhere; NULL: they can */
+    struct onnx_external external; /* then */
 };
 
 struct onnx_attribute {
@@ -40,6 +45,8 @@ struct onnx_attribute {
     const char *word;
     int64_t *list; /* ints */
     size_t count;
+    float *numbers; /* floats */
+    size_t number_count;
     struct onnx_tensor *tensor; /* NULL: it is none */
 };
 
@@ -65,7 +72,8 @@ struct onnx_model {
     struct onnx_tensor *tensors; /* initializers */
     struct onnx_value *inputs, *outputs;
     size_t node_count, tensor_count, input_count, output_count;
-    void *memory; /* of all that */
+    bool lies_deeper; /* a tensor within a node lies in another file */
+    void *memory;     /* of all that */
 };
 
 /*
@@ -79,6 +87,12 @@ void onnx_model_finish(struct onnx_model *model); /* takes a zeroed one */
 /* NULL: there is none of that name. */
 const struct onnx_tensor *onnx_model_tensor(const struct onnx_model *model, const char *name);
 const struct onnx_attribute *onnx_node_attribute(const struct onnx_node *node, const char *name);
+/* Whether values of an element type are whole numbers, or truth values. */
+bool onnx_type_is_whole(int type);
+/* Bytes of an element; 0: of a type that is not read here. */
+size_t onnx_type_size(int type);
+/* Whether its values can be read. UNSUPPORTED as below. */
+enum status onnx_tensor_check(const struct onnx_tensor *tensor, struct error *err);
 /* Its values as fp64, `elements` of them. UNSUPPORTED: their type, or they lie in another file. */
 enum status onnx_tensor_values(const struct onnx_tensor *tensor, double *ret, struct error *err);
 

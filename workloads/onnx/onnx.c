@@ -2,8 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "workloads/kinds.h"
+#include "workloads/onnx/external.h"
 
 static void finish(struct workload_instance *base)
 {
@@ -19,13 +21,59 @@ static void finish(struct workload_instance *base)
     text_finish(&instance->file);
 }
 
+static enum status read_file(struct onnx_instance *instance, struct error *err)
+{
+    return onnx_model_read(instance->file.data, instance->file.length, &instance->model, err);
+}
+
+/* The model with its weights in it, where they lie in files of their own. */
+static enum status join_weights(struct onnx_instance *instance, struct error *err)
+{
+    const struct onnx_parameters *parameters = instance->parameters;
+    const struct onnx_bytes bytes = {(const uint8_t *)instance->file.data, instance->file.length};
+    struct onnx_side_file files[ONNX_SIDE_FILES_MAX] = {0};
+    char *paths[ONNX_SIDE_FILES_MAX] = {NULL};
+    struct text joined;
+    enum status status = STATUS_OK;
+
+    text_init(&joined);
+    for (size_t i = 0; i < parameters->data_count && status == STATUS_OK; i++) {
+        struct stat about;
+
+        status = onnx_file_find(&parameters->data[i].digest, parameters->data[i].location,
+                                &paths[i], err);
+        if (status == STATUS_OK && stat(paths[i], &about) == 0)
+            files[i] = (struct onnx_side_file){parameters->data[i].location, paths[i],
+                                               (uint64_t)about.st_size};
+    }
+    if (status == STATUS_OK)
+        status =
+            onnx_external_check(&instance->model, bytes.length, files, parameters->data_count, err);
+    if (status == STATUS_OK)
+        status = onnx_external_join(&instance->model, bytes, files, parameters->data_count, &joined,
+                                    err);
+    if (status == STATUS_OK) {
+        onnx_model_finish(&instance->model);
+        text_finish(&instance->file);
+        instance->file = joined;
+        status = read_file(instance, err);
+    } else {
+        text_finish(&joined);
+    }
+    for (size_t i = 0; i < parameters->data_count; i++)
+        free(paths[i]);
+    return status;
+}
+
 static enum status read_model(struct onnx_instance *instance, struct error *err)
 {
     enum status status =
         onnx_file_read(&instance->parameters->model, "the model", &instance->file, err);
 
     if (status == STATUS_OK)
-        status = onnx_model_read(instance->file.data, instance->file.length, &instance->model, err);
+        status = read_file(instance, err);
+    if (status == STATUS_OK && instance->parameters->data_count > 0)
+        status = join_weights(instance, err);
     if (status == STATUS_OK && !instance->parameters->has_reference)
         status = onnx_reference_create(&instance->model, &instance->reference, err);
     return status;
@@ -89,14 +137,22 @@ static json_t *facts(struct workload_instance *base)
         instance->reference ? "fp64" : "declared");
 }
 
-static void files(const struct workload_case *work, struct backend_file_list *ret)
+static void add_file(const struct digest *digest, struct backend_file_list *ret)
 {
-    const struct onnx_parameters *parameters = work->workload->parameters;
-    char *path = onnx_file_noted(&parameters->model);
+    char *path = onnx_file_noted(digest);
 
     if (path)
         backend_file_list_add(ret, "model", path, NULL);
     free(path);
+}
+
+static void files(const struct workload_case *work, struct backend_file_list *ret)
+{
+    const struct onnx_parameters *parameters = work->workload->parameters;
+
+    add_file(&parameters->model, ret);
+    for (size_t i = 0; i < parameters->data_count; i++)
+        add_file(&parameters->data[i].digest, ret);
 }
 
 const struct workload_kind workload_onnx = {

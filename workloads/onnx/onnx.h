@@ -13,6 +13,8 @@
 #include "workloads/workload.h"
 
 #define ONNX_ARRAYS_MAX 32 /* inputs, and outputs */
+#define ONNX_SIDE_FILES_MAX 64
+#define ONNX_LOCATION_MAX 256
 #define ONNX_ELEMENTS_MAX ((uint64_t)1 << 28)
 
 enum onnx_values { ONNX_NORMAL, ONNX_UNIFORM, ONNX_RANGE };
@@ -32,8 +34,16 @@ struct onnx_declared {
     double tolerance; /* of an output; 0: the precision's */
 };
 
+/* A file beside the model, in which weights of it lie. */
+struct onnx_data_file {
+    char location[ONNX_LOCATION_MAX]; /* as the model names it: a path from its folder */
+    struct digest digest;
+};
+
 struct onnx_parameters {
     struct digest model, reference;
+    struct onnx_data_file data[ONNX_SIDE_FILES_MAX];
+    size_t data_count;
     bool has_reference, has_seed;
     uint64_t seed;
     int64_t items; /* per iteration */
@@ -44,7 +54,7 @@ struct onnx_parameters {
 struct onnx_instance {
     struct workload_instance base;
     const struct onnx_parameters *parameters;
-    struct text file; /* the model's bytes */
+    struct text file; /* the model's bytes, with those that lie beside it */
     struct onnx_model model;
     struct onnx_reference *reference; /* NULL: the declaration names outputs */
     struct buffer *inputs[ONNX_ARRAYS_MAX], *outputs[ONNX_ARRAYS_MAX];
@@ -55,6 +65,7 @@ struct onnx_instance {
 /* declare.c */
 enum status onnx_load(struct workload *workload, const char *origin, const char *yaml,
                       size_t length, struct error *err);
+void onnx_append_shape(struct text *out, size_t rank, const uint64_t *shape); /* [1, ?, 3] */
 void onnx_describe(const struct workload *workload, struct text *ret);
 struct workload_cost;
 enum status onnx_cost(const struct workload_case *work, struct workload_cost *ret,
@@ -62,6 +73,19 @@ enum status onnx_cost(const struct workload_case *work, struct workload_cost *re
 /* By which an output is judged where it declares none. */
 double onnx_default_tolerance(enum precision precision);
 double onnx_tolerance(const struct workload_case *work, const char *output, const char *metric);
+
+/* declare_files.c */
+struct declaration;
+/* The paths of a declaration, as they are written. */
+struct onnx_paths {
+    const char *model, *reference, *inputs[ONNX_ARRAYS_MAX];
+};
+/*
+ * Whether the files are what the declaration says, and all that a trial needs of them is there: of
+ * the model its arrays, the files beside it, and what the reference cannot compute. Notes them.
+ */
+enum status onnx_check_files(const struct declaration *declaration, const struct onnx_paths *paths,
+                             const struct onnx_parameters *parameters, struct error *err);
 
 /*
  * files.c: files are found by their digest. A declaration's are looked at where it is read from a
@@ -71,6 +95,9 @@ double onnx_tolerance(const struct workload_case *work, const char *output, cons
 /* Where it was noted, heap; NULL: there is no cache. */
 char *onnx_file_noted(const struct digest *digest);
 void onnx_file_note(const struct digest *digest, const char *path);
+/* Where it is, checked, without symbolic links; heap. Otherwise as onnx_file_read. */
+enum status onnx_file_find(const struct digest *digest, const char *what, char **ret,
+                           struct error *err);
 /* Reads it. NOT_FOUND, INVALID: what is there is another file by now. */
 enum status onnx_file_read(const struct digest *digest, const char *what, struct text *ret,
                            struct error *err);

@@ -1,4 +1,5 @@
-/* Operators that compute element by element, by rows, by products, or move elements. */
+/* Operators that compute element by element, by rows, or by products. */
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -13,6 +14,16 @@ static double relu(double x)
 static double sigmoid(double x)
 {
     return 1.0 / (1.0 + exp(-x));
+}
+
+static double softplus(double x)
+{
+    return x > 0.0 ? x + log1p(exp(-x)) : log1p(exp(x));
+}
+
+static double hard_swish(double x)
+{
+    return x * fmax(0.0, fmin(1.0, x / 6.0 + 0.5));
 }
 
 static double negative(double x)
@@ -30,107 +41,201 @@ static double same(double x)
     return x;
 }
 
-/* ---- two arrays, broadcast ---- */
-
-/* Shape of both together; false: they do not fit. */
-static bool broadcast(const struct onnx_array *a, const struct onnx_array *b, size_t *ret_rank,
-                      uint64_t *ret)
+static double is_not(double x)
 {
-    const size_t ra = a->rank, rb = b->rank, rank = ra > rb ? ra : rb;
-
-    for (size_t i = 0; i < rank; i++) {
-        const uint64_t x = i + ra < rank ? 1 : a->shape[i + ra - rank];
-        const uint64_t y = i + rb < rank ? 1 : b->shape[i + rb - rank];
-
-        if (x != y && x != 1 && y != 1)
-            return false;
-        ret[i] = x == 1 ? y : x;
-    }
-    *ret_rank = rank;
-    return true;
+    return x == 0.0;
 }
 
-/* Where element `index` of `shape` lies in an array of the first `rank` dimensions of `array`. */
-static uint64_t place(const struct onnx_array *array, size_t own, const uint64_t *shape,
-                      size_t rank, uint64_t index)
+/* ---- two arrays or more, broadcast ---- */
+
+static double plus(double x, double y)
 {
-    uint64_t at = 0, stride = 1;
-
-    for (size_t i = 0; i < own; i++) {
-        const uint64_t side = array->shape[own - 1 - i], whole = shape[rank - 1 - i];
-
-        at += side == 1 ? 0 : index % whole * stride;
-        stride *= side;
-        index /= whole;
-    }
-    return at;
+    return x + y;
 }
 
-enum pair { ADD, SUB, MUL, DIV, POW };
-
-static enum status combine(struct onnx_step *step, enum pair pair)
+static double minus(double x, double y)
 {
-    const struct onnx_array *a = step->in[0], *b = step->in[1];
-    uint64_t shape[ONNX_RANK_MAX];
-    size_t rank = 0;
-    enum status status = broadcast(a, b, &rank, shape)
-                             ? onnx_step_shape(step, rank, shape)
-                             : onnx_step_fail(step, "the shapes of its inputs do not fit");
-
-    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++) {
-        const double x = a->elements == step->out->elements
-                             ? a->data[i]
-                             : a->data[place(a, a->rank, shape, rank, i)];
-        const double y = b->elements == step->out->elements
-                             ? b->data[i]
-                             : b->data[place(b, b->rank, shape, rank, i)];
-        const double quotient = pair == DIV ? x / y : 0.0;
-
-        step->out->data[i] = pair == ADD   ? x + y
-                             : pair == SUB ? x - y
-                             : pair == MUL ? x * y
-                             : pair == POW ? pow(x, y)
-                             : a->whole    ? trunc(quotient)
-                                           : quotient;
-    }
-    return status;
+    return x - y;
 }
 
-static enum status add(struct onnx_step *step)
+static double times(double x, double y)
 {
-    return combine(step, ADD);
+    return x * y;
 }
 
-static enum status subtract(struct onnx_step *step)
+static double both(double x, double y)
 {
-    return combine(step, SUB);
+    return x != 0.0 && y != 0.0;
 }
 
-static enum status multiply(struct onnx_step *step)
+static double either(double x, double y)
 {
-    return combine(step, MUL);
+    return x != 0.0 || y != 0.0;
+}
+
+static double over(double x, double y)
+{
+    return x / y;
+}
+
+static double over_whole(double x, double y)
+{
+    return trunc(x / y);
+}
+
+static double equal(double x, double y)
+{
+    return x == y;
+}
+
+static double greater(double x, double y)
+{
+    return x > y;
+}
+
+static double less(double x, double y)
+{
+    return x < y;
+}
+
+static double greater_or_equal(double x, double y)
+{
+    return x >= y;
+}
+
+static double less_or_equal(double x, double y)
+{
+    return x <= y;
 }
 
 static enum status divide(struct onnx_step *step)
 {
-    return combine(step, DIV);
+    return onnx_step_fold(step, step->in[0]->whole ? over_whole : over);
 }
 
-static enum status power(struct onnx_step *step)
+/* A comparison gives truth values, whatever is compared. */
+static enum status compare(struct onnx_step *step)
 {
-    return combine(step, POW);
+    static const struct {
+        const char *name;
+        double (*pair)(double x, double y);
+    } tests[] = {{"Equal", equal},
+                 {"Greater", greater},
+                 {"GreaterOrEqual", greater_or_equal},
+                 {"Less", less},
+                 {"LessOrEqual", less_or_equal}};
+    size_t i = 0;
+
+    while (strcmp(tests[i].name, step->node->operator) != 0)
+        i++;
+    step->out->whole = true;
+    return onnx_step_fold(step, tests[i].pair);
+}
+
+/* x where the first input is true, y where it is not; all three are broadcast. */
+static enum status where(struct onnx_step *step)
+{
+    const struct onnx_array *which = step->in[0], *x = step->in[1], *y = step->in[2];
+    struct onnx_array all = *x;
+    enum status status;
+
+    if (!onnx_broadcast(x, y, &all.rank, all.shape) ||
+        !onnx_broadcast(&all, which, &all.rank, all.shape))
+        return onnx_step_fail(step, "the shapes of its inputs do not fit");
+    step->out->whole = x->whole;
+    status = onnx_step_shape(step, all.rank, all.shape);
+    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++) {
+        const uint64_t at = onnx_place(which, which->rank, all.shape, all.rank, i);
+        const struct onnx_array *from = which->data[at] != 0.0 ? x : y;
+
+        step->out->data[i] = from->data[onnx_place(from, from->rank, all.shape, all.rank, i)];
+    }
+    return status;
+}
+
+/* ---- with attributes ---- */
+
+/* Bounds are attributes before version 11 and inputs from then on, each of which may be missing. */
+static enum status clip(struct onnx_step *step)
+{
+    const struct onnx_array *in = step->in[0];
+    const struct onnx_array *bounds[2] = {onnx_step_input(step, 1), onnx_step_input(step, 2)};
+    double least = onnx_step_number(step, "min", -INFINITY);
+    double most = onnx_step_number(step, "max", INFINITY);
+    enum status status;
+
+    for (int i = 0; i < 2; i++)
+        if (bounds[i] && bounds[i]->elements != 1)
+            return onnx_step_fail(step, "a bound of it is not one number");
+    status = onnx_step_shape(step, in->rank, in->shape);
+    if (status != STATUS_OK)
+        return status;
+    least = bounds[0] ? bounds[0]->data[0] : least;
+    most = bounds[1] ? bounds[1]->data[0] : most;
+    for (uint64_t i = 0; i < in->elements; i++) {
+        const double x = in->data[i] < least ? least : in->data[i];
+
+        step->out->data[i] = x > most ? most : x;
+    }
+    return STATUS_OK;
+}
+
+static enum status hard_sigmoid(struct onnx_step *step)
+{
+    const double alpha = onnx_step_number(step, "alpha", (double)0.2f);
+    const double beta = onnx_step_number(step, "beta", 0.5);
+    enum status status = onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape);
+
+    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++)
+        step->out->data[i] = fmax(0.0, fmin(1.0, alpha * step->in[0]->data[i] + beta));
+    return status;
+}
+
+static enum status leaky_relu(struct onnx_step *step)
+{
+    const double alpha = onnx_step_number(step, "alpha", (double)0.01f);
+    enum status status = onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape);
+
+    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++) {
+        const double x = step->in[0]->data[i];
+
+        step->out->data[i] = x < 0.0 ? alpha * x : x;
+    }
+    return status;
+}
+
+/* In inference it copies; its mask, all true, is what nobody asks for then. */
+static enum status dropout(struct onnx_step *step)
+{
+    const struct onnx_array *training = onnx_step_input(step, 2);
+    double value[1] = {0.0};
+    size_t count;
+    enum status status = training ? onnx_step_numbers(step, 2, value, 1, &count) : STATUS_OK;
+
+    if (status == STATUS_OK && value[0] != 0.0)
+        return onnx_step_fail(step, "it drops values at random, as in training");
+    if (status == STATUS_OK)
+        status = onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape);
+    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++)
+        step->out->data[i] = step->in[0]->data[i];
+    return status;
 }
 
 static enum status cast(struct onnx_step *step)
 {
     const int64_t to = onnx_step_whole(step, "to", 0);
-    enum status status = to == ONNX_FLOAT || to == ONNX_INT32 || to == ONNX_INT64
-                             ? onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape)
-                             : onnx_step_fail(step, "the reference casts to f32, i32 and i64");
+    const bool real = to == ONNX_FLOAT || to == ONNX_DOUBLE;
+    enum status status = STATUS_OK;
 
-    step->out->whole = to != ONNX_FLOAT;
-    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++)
-        step->out->data[i] = to == ONNX_FLOAT ? step->in[0]->data[i] : trunc(step->in[0]->data[i]);
+    if (!real && to != ONNX_INT32 && to != ONNX_INT64 && to != ONNX_BOOL)
+        return onnx_step_fail(step, "the reference in fp64 casts to f32, f64, i32, i64 and bool");
+    step->out->whole = !real;
+    status = onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape);
+    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++) {
+        const double x = step->in[0]->data[i];
+
+        step->out->data[i] = real ? x : to == ONNX_BOOL ? x != 0.0 : trunc(x);
+    }
     return status;
 }
 
@@ -150,27 +255,22 @@ static enum status gelu(struct onnx_step *step)
 
 /* ---- along an axis ---- */
 
-static void span_of(const struct onnx_array *array, size_t axis, uint64_t *outer, uint64_t *side,
-                    uint64_t *inner)
-{
-    *outer = *inner = 1;
-    for (size_t i = 0; i < axis; i++)
-        *outer *= array->shape[i];
-    *side = axis < array->rank ? array->shape[axis] : 1;
-    for (size_t i = axis + 1; i < array->rank; i++)
-        *inner *= array->shape[i];
-}
-
+/* Before version 13 all dimensions from the axis on, which is the second, are one row. */
 static enum status softmax(struct onnx_step *step)
 {
+    const bool rows = step->version < 13;
     uint64_t outer, side, inner;
     size_t axis;
     enum status status;
 
-    if (!onnx_step_axis(step, -1, &axis))
+    if (!onnx_step_axis(step, rows ? 1 : -1, &axis))
         return onnx_step_fail(step, "its axis is beyond its input's dimensions");
     status = onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape);
-    span_of(step->in[0], axis, &outer, &side, &inner);
+    onnx_span(step->in[0], axis, &outer, &side, &inner);
+    if (rows) {
+        side *= inner;
+        inner = 1;
+    }
     for (uint64_t r = 0; r < outer * inner && status == STATUS_OK; r++) {
         const uint64_t first = r / inner * side * inner + r % inner;
         const double *x = step->in[0]->data + first;
@@ -218,40 +318,78 @@ static enum status layer_norm(struct onnx_step *step)
     return status;
 }
 
+/* Bits of the axes to be reduced: of an attribute or an input; all where none are given. */
+static enum status reduced_axes(const struct onnx_step *step, unsigned *ret)
+{
+    int64_t axes[ONNX_RANK_MAX];
+    size_t count, axis;
+    const enum status status = onnx_step_list(step, "axes", 1, axes, ONNX_RANK_MAX, &count);
+
+    if (status != STATUS_OK)
+        return status;
+    *ret = 0;
+    if (count == ONNX_ABSENT || count == 0) {
+        *ret = onnx_step_whole(step, "noop_with_empty_axes", 0) ? 0 : UINT_MAX;
+        return STATUS_OK;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!onnx_axis(axes[i], step->in[0]->rank, &axis))
+            return onnx_step_fail(step, "an axis is beyond its input's dimensions");
+        *ret |= 1u << axis;
+    }
+    return STATUS_OK;
+}
+
+/* By `pair` from `first` on, over the elements of the axes; `mean`: divided by their number. */
+static enum status reduce(struct onnx_step *step, double first, double (*pair)(double, double),
+                          bool mean)
+{
+    const struct onnx_array *in = step->in[0];
+    struct onnx_array sums = {.rank = in->rank};
+    const bool keep = onnx_step_whole(step, "keepdims", 1) != 0;
+    uint64_t kept[ONNX_RANK_MAX];
+    unsigned axes = 0;
+    size_t rank = 0;
+    enum status status = reduced_axes(step, &axes);
+
+    for (size_t i = 0; i < in->rank; i++) {
+        sums.shape[i] = axes & 1u << i ? 1 : in->shape[i];
+        if (keep || !(axes & 1u << i))
+            kept[rank++] = sums.shape[i];
+    }
+    if (status == STATUS_OK)
+        status = onnx_step_shape(step, rank, kept);
+    if (status != STATUS_OK)
+        return status;
+    for (uint64_t i = 0; i < step->out->elements; i++)
+        step->out->data[i] = first;
+    for (uint64_t i = 0; i < in->elements; i++) {
+        double *sum = &step->out->data[onnx_place(&sums, in->rank, in->shape, in->rank, i)];
+        const double each = (double)step->out->elements / (double)in->elements;
+
+        *sum = pair(*sum, mean ? in->data[i] * each : in->data[i]);
+    }
+    return STATUS_OK;
+}
+
 static enum status reduce_mean(struct onnx_step *step)
 {
-    const struct onnx_attribute *list = onnx_node_attribute(step->node, "axes");
-    const struct onnx_array *in = step->in[0], *axes = step->count > 1 ? step->in[1] : NULL;
-    const size_t count = axes ? (size_t)axes->elements : list ? list->count : 0;
-    const bool keep = onnx_step_whole(step, "keepdims", 1) != 0;
-    uint64_t shape[ONNX_RANK_MAX], kept[ONNX_RANK_MAX];
-    size_t rank = 0;
-    enum status status;
+    return reduce(step, 0.0, plus, true);
+}
 
-    if (count == 0)
-        return onnx_step_fail(step, "the reference needs its axes");
-    memcpy(shape, in->shape, sizeof(shape));
-    for (size_t i = 0; i < count; i++) {
-        const int64_t given = axes ? (int64_t)axes->data[i] : list->list[i];
-        const int64_t axis = given < 0 ? given + (int64_t)in->rank : given;
+static enum status reduce_sum(struct onnx_step *step)
+{
+    return reduce(step, 0.0, plus, false);
+}
 
-        if (axis < 0 || axis >= (int64_t)in->rank)
-            return onnx_step_fail(step, "an axis is beyond its input's dimensions");
-        shape[axis] = 1;
-    }
-    for (size_t i = 0; i < in->rank; i++)
-        if (keep || shape[i] == in->shape[i])
-            kept[rank++] = shape[i];
-    status = onnx_step_shape(step, rank, kept);
-    if (status == STATUS_OK) {
-        struct onnx_array sums = *step->out;
+static enum status reduce_max(struct onnx_step *step)
+{
+    return reduce(step, -INFINITY, fmax, false);
+}
 
-        memcpy(sums.shape, shape, sizeof(shape));
-        for (uint64_t i = 0; i < in->elements; i++)
-            sums.data[place(&sums, in->rank, in->shape, in->rank, i)] +=
-                in->data[i] * (double)sums.elements / (double)in->elements;
-    }
-    return status;
+static enum status reduce_min(struct onnx_step *step)
+{
+    return reduce(step, INFINITY, fmin, false);
 }
 
 /* ---- products ---- */
@@ -274,7 +412,7 @@ static enum status matrix_product(struct onnx_step *step)
 
         of_a.rank -= 2;
         of_b.rank -= 2;
-        if (!broadcast(&of_a, &of_b, &rank, shape))
+        if (!onnx_broadcast(&of_a, &of_b, &rank, shape))
             return onnx_step_fail(step, "the shapes of its inputs do not fit");
     }
     for (size_t i = 0; i < rank; i++)
@@ -283,8 +421,8 @@ static enum status matrix_product(struct onnx_step *step)
     shape[rank + 1] = n;
     status = onnx_step_shape(step, rank + 2, shape);
     for (uint64_t p = 0; p < products && status == STATUS_OK; p++) {
-        const double *left = a->data + place(a, a->rank - 2, shape, rank, p) * m * k;
-        const double *right = b->data + place(b, b->rank - 2, shape, rank, p) * k * n;
+        const double *left = a->data + onnx_place(a, a->rank - 2, shape, rank, p) * m * k;
+        const double *right = b->data + onnx_place(b, b->rank - 2, shape, rank, p) * k * n;
 
         status = reference_gemm(
             step->out->data + p * m * n, n, (struct reference_matrix){.f64 = left, .stride = k},
@@ -301,6 +439,7 @@ static enum status gemm(struct onnx_step *step)
     const bool tb = onnx_step_whole(step, "transB", 0) != 0;
     const double alpha = onnx_step_number(step, "alpha", 1.0);
     const double beta = onnx_step_number(step, "beta", 1.0);
+    struct onnx_array product = {.rank = 2};
     uint64_t shape[2], together[ONNX_RANK_MAX], k;
     size_t rank = 0;
     enum status status;
@@ -310,11 +449,12 @@ static enum status gemm(struct onnx_step *step)
     shape[0] = a->shape[ta ? 1 : 0];
     shape[1] = b->shape[tb ? 0 : 1];
     k = a->shape[ta ? 0 : 1];
+    product.shape[0] = shape[0];
+    product.shape[1] = shape[1];
+    if (c && (!onnx_broadcast(&product, c, &rank, together) || rank != 2 ||
+              together[0] != shape[0] || together[1] != shape[1]))
+        return onnx_step_fail(step, "the shape of its third input does not fit");
     status = onnx_step_shape(step, 2, shape);
-    if (status == STATUS_OK && c &&
-        (!broadcast(step->out, c, &rank, together) || rank != 2 || together[0] != shape[0] ||
-         together[1] != shape[1]))
-        status = onnx_step_fail(step, "the shape of its third input does not fit");
     if (status == STATUS_OK)
         status = reference_gemm(
             step->out->data, shape[1],
@@ -322,150 +462,76 @@ static enum status gemm(struct onnx_step *step)
             (struct reference_matrix){.f64 = b->data, .stride = b->shape[1], .transpose = tb},
             shape[0], shape[1], k, false, step->err);
     for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++)
-        step->out->data[i] =
-            alpha * step->out->data[i] + (c ? beta * c->data[place(c, c->rank, shape, 2, i)] : 0.0);
+        step->out->data[i] = alpha * step->out->data[i] +
+                             (c ? beta * c->data[onnx_place(c, c->rank, shape, 2, i)] : 0.0);
     return status;
 }
 
-/* ---- elements in other places ---- */
-
-static enum status copy_as(struct onnx_step *step, size_t rank, const uint64_t *shape)
-{
-    enum status status = onnx_step_shape(step, rank, shape);
-
-    if (status == STATUS_OK && step->out->elements != step->in[0]->elements)
-        status = onnx_step_fail(step, "its shape has another number of elements");
-    if (status == STATUS_OK)
-        memcpy(step->out->data, step->in[0]->data, step->out->elements * sizeof(double));
-    return status;
-}
-
-static enum status reshape(struct onnx_step *step)
-{
-    const struct onnx_array *in = step->in[0], *wanted = step->in[1];
-    uint64_t shape[ONNX_RANK_MAX], known = 1;
-    size_t open = ONNX_RANK_MAX;
-
-    if (wanted->elements > ONNX_RANK_MAX || onnx_step_whole(step, "allowzero", 0))
-        return onnx_step_fail(step, "the reference does not read such a shape");
-    for (size_t i = 0; i < wanted->elements; i++) {
-        const double side = wanted->data[i];
-
-        if (side < -1.0 || side > 0x1p31 || (side == 0.0 && i >= in->rank) ||
-            (side == -1.0 && open < ONNX_RANK_MAX))
-            return onnx_step_fail(step, "its shape is none");
-        open = side == -1.0 ? i : open;
-        shape[i] = side == 0.0 ? in->shape[i] : side == -1.0 ? 1 : (uint64_t)side;
-        if (shape[i] > 0 && known > ONNX_FILE_MAX / shape[i])
-            return onnx_step_fail(step, "its shape is none");
-        known *= shape[i];
+#define MAP(name, function)                                                                        \
+    {                                                                                              \
+        name, 1, 1, NULL, function, NULL, NULL, 0, false                                           \
     }
-    if (open < ONNX_RANK_MAX)
-        shape[open] = known ? in->elements / known : 0;
-    return copy_as(step, (size_t)wanted->elements, shape);
-}
-
-static enum status flatten(struct onnx_step *step)
-{
-    uint64_t shape[2] = {1, 1};
-    const int64_t given = onnx_step_whole(step, "axis", 1), rank = (int64_t)step->in[0]->rank;
-    const int64_t axis = given < 0 ? given + rank : given;
-
-    if (axis < 0 || axis > rank)
-        return onnx_step_fail(step, "its axis is beyond its input's dimensions");
-    for (int64_t i = 0; i < rank; i++)
-        shape[i >= axis] *= step->in[0]->shape[i];
-    return copy_as(step, 2, shape);
-}
-
-static enum status transpose(struct onnx_step *step)
-{
-    const struct onnx_array *in = step->in[0];
-    const struct onnx_attribute *order = onnx_node_attribute(step->node, "perm");
-    uint64_t shape[ONNX_RANK_MAX], stride[ONNX_RANK_MAX], strides[ONNX_RANK_MAX];
-    unsigned seen = 0;
-    enum status status;
-
-    if (order && order->count != in->rank)
-        return onnx_step_fail(step, "its order has another number of dimensions");
-    for (size_t i = in->rank, step_by = 1; i-- > 0; step_by *= in->shape[i])
-        stride[i] = step_by;
-    for (size_t i = 0; i < in->rank; i++) {
-        const int64_t from = order ? order->list[i] : (int64_t)(in->rank - 1 - i);
-
-        if (from < 0 || from >= (int64_t)in->rank || seen & 1u << from)
-            return onnx_step_fail(step, "its order is none");
-        seen |= 1u << from;
-        shape[i] = in->shape[from];
-        strides[i] = stride[from];
+#define PAIR(name, function)                                                                       \
+    {                                                                                              \
+        name, 2, 2, NULL, NULL, function, NULL, 0, false                                           \
     }
-    status = onnx_step_shape(step, in->rank, shape);
-    for (uint64_t i = 0; i < in->elements && status == STATUS_OK; i++) {
-        uint64_t rest = i, at = 0;
-
-        for (size_t d = in->rank; d-- > 0; rest /= shape[d])
-            at += rest % shape[d] * strides[d];
-        step->out->data[i] = in->data[at];
+#define FOLD(name, function)                                                                       \
+    {                                                                                              \
+        name, 1, ONNX_INPUTS_MAX, NULL, NULL, function, NULL, 0, false                             \
     }
-    return status;
-}
-
-static enum status gather(struct onnx_step *step)
-{
-    const struct onnx_array *in = step->in[0], *indices = step->in[1];
-    uint64_t shape[2 * ONNX_RANK_MAX], outer, side, inner;
-    size_t axis, rank = 0;
-    enum status status;
-
-    if (!onnx_step_axis(step, 0, &axis))
-        return onnx_step_fail(step, "its axis is beyond its input's dimensions");
-    for (size_t i = 0; i < axis; i++)
-        shape[rank++] = in->shape[i];
-    for (size_t i = 0; i < indices->rank; i++)
-        shape[rank++] = indices->shape[i];
-    for (size_t i = axis + 1; i < in->rank; i++)
-        shape[rank++] = in->shape[i];
-    span_of(in, axis, &outer, &side, &inner);
-    status = onnx_step_shape(step, rank, shape);
-    for (uint64_t o = 0; o < outer && status == STATUS_OK; o++)
-        for (uint64_t i = 0; i < indices->elements && status == STATUS_OK; i++) {
-            const double given = indices->data[i];
-            const double index = given < 0.0 ? given + (double)side : given;
-
-            if (!(index >= 0.0 && index < (double)side))
-                status = onnx_step_fail(step, "an index is beyond the axis");
-            else
-                memcpy(step->out->data + (o * indices->elements + i) * inner,
-                       in->data + (o * side + (uint64_t)index) * inner, inner * sizeof(double));
-        }
-    return status;
-}
+#define RUN(name, least, most, function, attributes)                                               \
+    {                                                                                              \
+        name, least, most, function, NULL, NULL, attributes, 0, false                              \
+    }
 
 const struct onnx_operator onnx_operators[] = {
-    {"Relu", 1, 1, NULL, relu},
-    {"Tanh", 1, 1, NULL, tanh},
-    {"Sigmoid", 1, 1, NULL, sigmoid},
-    {"Erf", 1, 1, NULL, erf},
-    {"Sqrt", 1, 1, NULL, sqrt},
-    {"Exp", 1, 1, NULL, exp},
-    {"Neg", 1, 1, NULL, negative},
-    {"Reciprocal", 1, 1, NULL, reciprocal},
-    {"Identity", 1, 1, NULL, same},
-    {"Gelu", 1, 1, gelu, NULL},
-    {"Cast", 1, 1, cast, NULL},
-    {"Add", 2, 2, add, NULL},
-    {"Sub", 2, 2, subtract, NULL},
-    {"Mul", 2, 2, multiply, NULL},
-    {"Div", 2, 2, divide, NULL},
-    {"Pow", 2, 2, power, NULL},
-    {"Softmax", 1, 1, softmax, NULL},
-    {"LayerNormalization", 2, 3, layer_norm, NULL},
-    {"ReduceMean", 1, 2, reduce_mean, NULL},
-    {"MatMul", 2, 2, matrix_product, NULL},
-    {"Gemm", 2, 3, gemm, NULL},
-    {"Reshape", 2, 2, reshape, NULL},
-    {"Flatten", 1, 1, flatten, NULL},
-    {"Transpose", 1, 1, transpose, NULL},
-    {"Gather", 2, 2, gather, NULL},
+    MAP("Relu", relu),
+    MAP("Tanh", tanh),
+    MAP("Sigmoid", sigmoid),
+    MAP("HardSwish", hard_swish),
+    MAP("Softplus", softplus),
+    MAP("Erf", erf),
+    MAP("Sqrt", sqrt),
+    MAP("Exp", exp),
+    MAP("Log", log),
+    MAP("Sin", sin),
+    MAP("Cos", cos),
+    MAP("Abs", fabs),
+    MAP("Floor", floor),
+    MAP("Ceil", ceil),
+    MAP("Neg", negative),
+    MAP("Reciprocal", reciprocal),
+    MAP("Identity", same),
+    MAP("Not", is_not),
+    PAIR("Add", plus),
+    PAIR("Sub", minus),
+    PAIR("Mul", times),
+    PAIR("Pow", pow),
+    PAIR("And", both),
+    PAIR("Or", either),
+    FOLD("Max", fmax),
+    FOLD("Min", fmin),
+    FOLD("Sum", plus),
+    RUN("Div", 2, 2, divide, NULL),
+    RUN("Equal", 2, 2, compare, NULL),
+    RUN("Greater", 2, 2, compare, NULL),
+    RUN("GreaterOrEqual", 2, 2, compare, NULL),
+    RUN("Less", 2, 2, compare, NULL),
+    RUN("LessOrEqual", 2, 2, compare, NULL),
+    RUN("Where", 3, 3, where, NULL),
+    RUN("Clip", 1, 3, clip, "min max"),
+    RUN("HardSigmoid", 1, 1, hard_sigmoid, "alpha beta"),
+    RUN("LeakyRelu", 1, 1, leaky_relu, "alpha"),
+    RUN("Dropout", 1, 3, dropout, "ratio seed"),
+    RUN("Gelu", 1, 1, gelu, "approximate"),
+    RUN("Cast", 1, 1, cast, "to saturate round_mode"),
+    RUN("Softmax", 1, 1, softmax, "axis"),
+    RUN("LayerNormalization", 2, 3, layer_norm, "axis epsilon stash_type"),
+    RUN("ReduceMean", 1, 2, reduce_mean, "axes keepdims noop_with_empty_axes"),
+    RUN("ReduceSum", 1, 2, reduce_sum, "axes keepdims noop_with_empty_axes"),
+    RUN("ReduceMax", 1, 2, reduce_max, "axes keepdims noop_with_empty_axes"),
+    RUN("ReduceMin", 1, 2, reduce_min, "axes keepdims noop_with_empty_axes"),
+    RUN("MatMul", 2, 2, matrix_product, NULL),
+    RUN("Gemm", 2, 3, gemm, "alpha beta transA transB"),
     {0},
 };

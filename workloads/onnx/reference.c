@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ELEMENTS_MAX ((uint64_t)1 << 31)
-#define OPERATORS_LEAST 13 /* Softmax of an axis, axes as inputs */
+#define OPERATORS_LEAST 7 /* from which on two arrays are broadcast as they are today */
 
 struct slot {
     struct onnx_array array;
@@ -17,46 +16,77 @@ struct onnx_reference {
     const struct onnx_model *model;
     struct slot *slots;
     size_t count, fixed; /* the first `fixed` are tensors' */
+    bool shapes_alone;
 };
 
-static const struct onnx_operator *find_operator(const char *name)
+static const struct onnx_operator *find_operator(const struct onnx_node *node)
 {
-    const struct onnx_operator *const tables[] = {onnx_operators, onnx_window_operators};
+    const struct onnx_operator *const tables[] = {onnx_operators, onnx_move_operators,
+                                                  onnx_window_operators, onnx_resize_operators,
+                                                  onnx_pad_operators};
 
+    if (node->domain[0] && strcmp(node->domain, "ai.onnx") != 0)
+        return NULL;
     for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
         for (const struct onnx_operator *known = tables[t]; known->name; known++)
-            if (!strcmp(known->name, name))
+            if (!strcmp(known->name, node->operator))
                 return known;
     return NULL;
 }
 
-enum status onnx_reference_check(const struct onnx_model *model, struct error *err)
+/* Whether `word` is one of those in `words`, which blanks separate. */
+static bool is_among(const char *word, const char *words)
 {
+    const size_t length = strlen(word);
+
+    for (const char *at = words; at && *at; at += strcspn(at, " "), at += *at == ' ')
+        if (strcspn(at, " ") == length && !strncmp(at, word, length))
+            return true;
+    return false;
+}
+
+static enum status check_node(const struct onnx_node *node, struct error *err)
+{
+    const struct onnx_operator *known = find_operator(node);
+    const char *name = onnx_node_name(node);
+
+    if (!known)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "its node \"%s\" is of the operator %s%s%s, which the reference in fp64 "
+                         "does not have",
+                         name, node->domain, node->domain[0] ? "." : "", node->operator);
+    if (node->input_count < known->least || node->input_count > known->most ||
+        node->output_count < 1)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "its node \"%s\" (%s) has %zu inputs, and the reference in fp64 takes %zu "
+                         "to %zu",
+                         name, known->name, node->input_count, known->least, known->most);
+    for (size_t i = 0; i < node->attribute_count; i++)
+        if (!is_among(node->attributes[i].name, known->attributes))
+            return error_set(err, STATUS_UNSUPPORTED,
+                             "its node \"%s\" (%s) has the attribute %s, which the reference in "
+                             "fp64 does not know",
+                             name, known->name, node->attributes[i].name);
+    if (known->outputs && node->output_count > known->outputs)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "its node \"%s\" (%s) has %zu outputs, and the reference in fp64 computes "
+                         "%zu at most",
+                         name, known->name, node->output_count, known->outputs);
+    return STATUS_OK;
+}
+
+static enum status check_nodes(const struct onnx_model *model, struct error *err)
+{
+    enum status status = STATUS_OK;
+
     if (model->operators < OPERATORS_LEAST)
         return error_set(err, STATUS_UNSUPPORTED,
-                         "its operators are of version %lld, the reference has those from %d on",
+                         "its operators are of version %lld, the reference in fp64 has those from "
+                         "%d on",
                          (long long)model->operators, OPERATORS_LEAST);
-    for (size_t i = 0; i < model->node_count; i++) {
-        const struct onnx_node *node = &model->nodes[i];
-        const struct onnx_operator *known = find_operator(node->operator);
-
-        if (!known || (node->domain[0] && strcmp(node->domain, "ai.onnx") != 0))
-            return error_set(err, STATUS_UNSUPPORTED,
-                             "its node \"%s\" is of the operator %s, which the reference in "
-                             "fp64 does not have",
-                             node->name[0] ? node->name : node->outputs[0], node->operator);
-        if (node->input_count < known->least || node->input_count > known->most ||
-            node->output_count < 1)
-            return error_set(err, STATUS_UNSUPPORTED,
-                             "its node \"%s\" has %zu inputs, and %s has %zu to %zu", node->name,
-                             node->input_count, known->name, known->least, known->most);
-        for (size_t o = 1; o < node->output_count; o++)
-            if (node->outputs[o][0])
-                return error_set(err, STATUS_UNSUPPORTED,
-                                 "its node \"%s\" has %zu outputs, the reference computes one",
-                                 node->name, node->output_count);
-    }
-    return STATUS_OK;
+    for (size_t i = 0; i < model->node_count && status == STATUS_OK; i++)
+        status = check_node(&model->nodes[i], err);
+    return status;
 }
 
 static struct slot *find_slot(const struct onnx_reference *reference, const char *name)
@@ -67,38 +97,51 @@ static struct slot *find_slot(const struct onnx_reference *reference, const char
     return NULL;
 }
 
+static enum status no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "no memory for the reference of a model");
+}
+
 static enum status take_tensor(struct onnx_reference *reference, const struct onnx_tensor *tensor,
                                struct error *err)
 {
     struct slot *slot = &reference->slots[reference->count];
 
-    *slot =
-        (struct slot){.array = {.name = tensor->name,
-                                .rank = tensor->rank,
-                                .elements = tensor->elements,
-                                .whole = tensor->type == ONNX_INT32 || tensor->type == ONNX_INT64},
-                      .fixed = true};
+    *slot = (struct slot){.array = {.name = tensor->name,
+                                    .rank = tensor->rank,
+                                    .elements = tensor->elements,
+                                    .whole = onnx_type_is_whole(tensor->type)},
+                          .fixed = true};
     memcpy(slot->array.shape, tensor->shape, sizeof(slot->array.shape));
-    slot->array.data = calloc(tensor->elements + 1, sizeof(double));
-    if (!slot->array.data)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the reference of a model");
     reference->fixed = ++reference->count;
-    return onnx_tensor_values(tensor, slot->array.data, err);
+    if (reference->shapes_alone && tensor->elements > ONNX_KNOWN_MAX)
+        return onnx_tensor_check(tensor, err);
+    slot->array.data = calloc(tensor->elements + 1, sizeof(double));
+    return slot->array.data ? onnx_tensor_values(tensor, slot->array.data, err) : no_memory(err);
 }
 
-enum status onnx_reference_create(const struct onnx_model *model, struct onnx_reference **ret,
-                                  struct error *err)
+static size_t count_slots(const struct onnx_model *model)
+{
+    size_t count = model->tensor_count + model->input_count;
+
+    for (size_t i = 0; i < model->node_count; i++)
+        count += model->nodes[i].output_count;
+    return count;
+}
+
+static enum status create(const struct onnx_model *model, bool shapes_alone,
+                          struct onnx_reference **ret, struct error *err)
 {
     struct onnx_reference *reference = calloc(1, sizeof(*reference));
-    enum status status = onnx_reference_check(model, err);
+    enum status status = check_nodes(model, err);
 
     if (status == STATUS_OK && reference) {
         reference->model = model;
-        reference->slots = calloc(model->tensor_count + model->input_count + model->node_count,
-                                  sizeof(*reference->slots));
+        reference->shapes_alone = shapes_alone;
+        reference->slots = calloc(count_slots(model), sizeof(*reference->slots));
     }
     if (status == STATUS_OK && (!reference || !reference->slots))
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for the reference of a model");
+        status = no_memory(err);
     for (size_t i = 0; i < model->tensor_count && status == STATUS_OK; i++)
         status = take_tensor(reference, &model->tensors[i], err);
     if (status == STATUS_OK)
@@ -106,6 +149,12 @@ enum status onnx_reference_create(const struct onnx_model *model, struct onnx_re
     else
         onnx_reference_destroy(reference);
     return status;
+}
+
+enum status onnx_reference_create(const struct onnx_model *model, struct onnx_reference **ret,
+                                  struct error *err)
+{
+    return create(model, false, ret, err);
 }
 
 /* All but the tensors. */
@@ -126,6 +175,8 @@ void onnx_reference_destroy(struct onnx_reference *reference)
     free(reference);
 }
 
+/* ---- a run ---- */
+
 static void free_unused(struct onnx_reference *reference, const struct onnx_node *node,
                         size_t number)
 {
@@ -139,48 +190,95 @@ static void free_unused(struct onnx_reference *reference, const struct onnx_node
     }
 }
 
+static size_t last_use_of(const struct onnx_model *model, const char *name, size_t number)
+{
+    size_t last = number;
+
+    for (size_t i = 0; i < model->output_count; i++)
+        if (!strcmp(model->outputs[i].name, name))
+            return SIZE_MAX;
+    for (size_t n = number + 1; n < model->node_count; n++)
+        for (size_t i = 0; i < model->nodes[n].input_count; i++)
+            if (!strcmp(model->nodes[n].inputs[i], name))
+                last = n;
+    return last;
+}
+
+static enum status take_inputs(const struct onnx_reference *reference, size_t least, bool of_shapes,
+                               struct onnx_step *step)
+{
+    const struct onnx_node *node = step->node;
+
+    step->known = true;
+    for (size_t i = 0; i < node->input_count; i++) {
+        const struct slot *in = find_slot(reference, node->inputs[i]);
+
+        if (!node->inputs[i][0] && i >= least)
+            continue;
+        if (!in || (!in->array.data && !reference->shapes_alone))
+            return error_set(step->err, STATUS_INVALID,
+                             "node \"%s\" (%s) of the model: the reference in fp64 computes its "
+                             "input \"%s\" at no node before it",
+                             onnx_node_name(node), node->operator, node->inputs[i]);
+        step->in[i] = &in->array;
+        step->known = step->known && (in->array.data || of_shapes);
+    }
+    return STATUS_OK;
+}
+
+static enum status map_elements(struct onnx_step *step, double (*map)(double x))
+{
+    enum status status = onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape);
+
+    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++)
+        step->out->data[i] = map(step->in[0]->data[i]);
+    return status;
+}
+
+static enum status run_operator(struct onnx_step *step, const struct onnx_operator *operator)
+{
+    const enum status status = operator->map  ? map_elements(step, operator->map) :
+                               operator->pair ? onnx_step_fold(step, operator->pair)
+                                              :
+                                              operator->run(step);
+
+    return status == ONNX_SHAPE_ALONE && step->shapes_alone ? STATUS_OK : status;
+}
+
 static enum status run_node(struct onnx_reference *reference, size_t number, struct error *err)
 {
     const struct onnx_model *model = reference->model;
     const struct onnx_node *node = &model->nodes[number];
-    const struct onnx_operator *operator= find_operator(node->operator);
-    struct slot *slot = &reference->slots[reference->count];
-    struct onnx_step step = {.node = node, .count = node->input_count, .out = &slot->array};
-    enum status status = STATUS_OK;
+    const struct onnx_operator *operator= find_operator(node);
+    struct onnx_array outs[ONNX_OUTPUTS_MAX];
+    const size_t count = operator->outputs && node->output_count <= ONNX_OUTPUTS_MAX
+                             ? node->output_count
+                             : 1;
+    struct onnx_step step = {.node = node,
+                             .version = model->operators,
+                             .count = node->input_count,
+                             .out = outs,
+                             .out_count = count,
+                             .shapes_alone = reference->shapes_alone,
+                             .err = err};
+    enum status status = take_inputs(reference, operator->least, operator->of_shapes, &step);
 
-    step.err = err;
-    *slot = (struct slot){.array = {.name = node->outputs[0]}, .last_use = SIZE_MAX};
-    for (size_t i = 0; i < node->input_count; i++) {
-        const struct slot *in = find_slot(reference, node->inputs[i]);
-
-        if (!node->inputs[i][0] && i >= operator->least)
+    for (size_t i = 0; i < count; i++)
+        outs[i] =
+            (struct onnx_array){.name = node->outputs[i], .whole = step.in[0] && step.in[0]->whole};
+    if (status == STATUS_OK)
+        status = run_operator(&step, operator);
+    for (size_t i = 0; i < count; i++) {
+        if (status != STATUS_OK) {
+            free(outs[i].data);
             continue;
-        if (!in || !in->array.data)
-            return onnx_step_fail(&step, "an input of it is computed by no node before");
-        step.in[i] = &in->array;
+        }
+        reference->slots[reference->count++] = (struct slot){
+            .array = outs[i], .last_use = last_use_of(model, node->outputs[i], number)};
     }
-    slot->array.whole = step.in[0] && step.in[0]->whole;
-    if (operator->run)
-        status = operator->run(&step);
-    else {
-        status = onnx_step_shape(&step, step.in[0]->rank, step.in[0]->shape);
-        for (uint64_t i = 0; i < slot->array.elements && status == STATUS_OK; i++)
-            slot->array.data[i] = operator->map(step.in[0]->data[i]);
-    }
-    if (status != STATUS_OK) {
-        free(slot->array.data);
-        return status;
-    }
-    for (size_t n = number + 1; n < model->node_count; n++)
-        for (size_t i = 0; i < model->nodes[n].input_count; i++)
-            if (!strcmp(model->nodes[n].inputs[i], node->outputs[0]))
-                slot->last_use = n;
-    for (size_t i = 0; i < model->output_count; i++)
-        if (!strcmp(model->outputs[i].name, node->outputs[0]))
-            slot->last_use = SIZE_MAX;
-    reference->count++;
-    free_unused(reference, node, number);
-    return STATUS_OK;
+    if (status == STATUS_OK && !reference->shapes_alone)
+        free_unused(reference, node, number);
+    return status;
 }
 
 static enum status take_input(struct onnx_reference *reference, const struct onnx_array *input,
@@ -189,11 +287,14 @@ static enum status take_input(struct onnx_reference *reference, const struct onn
     struct slot *slot = &reference->slots[reference->count];
 
     *slot = (struct slot){.array = *input, .last_use = SIZE_MAX};
+    slot->array.data = NULL;
+    reference->count++;
+    if (reference->shapes_alone)
+        return STATUS_OK;
     slot->array.data = malloc((input->elements + 1) * sizeof(double));
     if (!slot->array.data)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the reference of a model");
+        return no_memory(err);
     memcpy(slot->array.data, input->data, input->elements * sizeof(double));
-    reference->count++;
     return STATUS_OK;
 }
 
@@ -202,8 +303,10 @@ static enum status give_output(const struct onnx_reference *reference, struct on
 {
     const struct slot *slot = find_slot(reference, output->name);
 
-    if (!slot || !slot->array.data)
-        return error_set(err, STATUS_INVALID, "no node of the model computes \"%s\"", output->name);
+    if (!slot || (!slot->array.data && !reference->shapes_alone))
+        return error_set(err, STATUS_INVALID,
+                         "the reference in fp64 computes the model's output \"%s\" at no node",
+                         output->name);
     if (slot->array.rank != output->rank ||
         memcmp(slot->array.shape, output->shape, output->rank * sizeof(output->shape[0])) != 0)
         return error_set(err, STATUS_INVALID,
@@ -231,55 +334,17 @@ enum status onnx_reference_run(struct onnx_reference *reference, const struct on
     return status;
 }
 
-/* ---- steps ---- */
-
-enum status onnx_step_fail(const struct onnx_step *step, const char *what)
+enum status onnx_reference_check(const struct onnx_model *model, const struct onnx_array *inputs,
+                                 size_t input_count, struct onnx_array *outputs,
+                                 size_t output_count, struct error *err)
 {
-    const struct onnx_node *node = step->node;
+    struct onnx_reference *reference = NULL;
+    enum status status = create(model, true, &reference, err);
 
-    return error_set(step->err, STATUS_INVALID, "node \"%s\" (%s) of the model: %s",
-                     node->name[0] ? node->name : node->outputs[0], node->operator, what);
-}
-
-enum status onnx_step_shape(struct onnx_step *step, size_t rank, const uint64_t *shape)
-{
-    struct onnx_array *out = step->out;
-
-    if (rank > ONNX_RANK_MAX)
-        return onnx_step_fail(step, "its result has more than 8 dimensions");
-    out->rank = rank;
-    out->elements = 1;
-    for (size_t i = 0; i < rank; i++) {
-        if (shape[i] > 0 && out->elements > ELEMENTS_MAX / shape[i])
-            return onnx_step_fail(step, "its result is too large");
-        out->shape[i] = shape[i];
-        out->elements *= shape[i];
-    }
-    out->data = calloc(out->elements + 1, sizeof(double));
-    return out->data
-               ? STATUS_OK
-               : error_set(step->err, STATUS_NO_MEMORY, "no memory for the reference of a model");
-}
-
-int64_t onnx_step_whole(const struct onnx_step *step, const char *attribute, int64_t otherwise)
-{
-    const struct onnx_attribute *found = onnx_node_attribute(step->node, attribute);
-
-    return found ? found->whole : otherwise;
-}
-
-double onnx_step_number(const struct onnx_step *step, const char *attribute, double otherwise)
-{
-    const struct onnx_attribute *found = onnx_node_attribute(step->node, attribute);
-
-    return found ? (double)found->number : otherwise;
-}
-
-bool onnx_step_axis(const struct onnx_step *step, int64_t otherwise, size_t *ret)
-{
-    const int64_t rank = (int64_t)step->in[0]->rank;
-    const int64_t axis = onnx_step_whole(step, "axis", otherwise);
-
-    *ret = (size_t)(axis < 0 ? axis + rank : axis);
-    return axis >= -rank && axis < rank;
+    if (status == STATUS_OK)
+        status = onnx_reference_run(reference, inputs, input_count, outputs, output_count, err);
+    for (size_t i = 0; i < output_count; i++)
+        outputs[i].data = NULL;
+    onnx_reference_destroy(reference);
+    return status;
 }

@@ -24,33 +24,68 @@ static bool read_pair(const struct onnx_step *step, const char *name, size_t cou
     return true;
 }
 
+enum padding { GIVEN, SAME_UPPER, SAME_LOWER, VALID };
+
+static bool read_padding(const struct onnx_step *step, enum padding *ret)
+{
+    static const char *const names[] = {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"};
+    const char *word = onnx_step_word(step, "auto_pad", "");
+
+    *ret = GIVEN;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (!strcmp(word, names[i]))
+            *ret = (enum padding)i;
+    return !word[0] || !strcmp(word, names[*ret]);
+}
+
+/* Of rows (0) or columns (1): how many windows there are, and how far they begin before it. */
+static bool lay_windows(struct window *window, int i, uint64_t side, enum padding padding,
+                        const uint64_t pads[4], bool ceiling)
+{
+    const uint64_t reach = window->dilation[i] * (window->size[i] - 1) + 1;
+    const uint64_t stride = window->stride[i], room = side + pads[i] + pads[2 + i];
+
+    if (window->size[i] == 0 || side == 0)
+        return false;
+    if (padding == SAME_UPPER || padding == SAME_LOWER) {
+        const uint64_t out = (side + stride - 1) / stride, need = (out - 1) * stride + reach;
+        const uint64_t total = need > side ? need - side : 0;
+
+        window->out[i] = out;
+        window->pad[i] = padding == SAME_UPPER ? total / 2 : total - total / 2;
+        return true;
+    }
+    if (room < reach)
+        return false;
+    window->pad[i] = pads[i];
+    window->out[i] = (room - reach + (ceiling ? stride - 1 : 0)) / stride + 1;
+    /* A last window that lies behind the input has nothing to look at. */
+    if (ceiling && (window->out[i] - 1) * stride >= side + pads[i])
+        window->out[i]--;
+    return true;
+}
+
 static enum status read_window(const struct onnx_step *step, uint64_t rows, uint64_t columns,
                                struct window *ret)
 {
-    const struct onnx_attribute *automatic = onnx_node_attribute(step->node, "auto_pad");
     const struct onnx_array *in = step->in[0];
+    const bool ceiling = onnx_step_whole(step, "ceil_mode", 0) != 0;
     struct window window = {.size = {rows, columns}, .stride = {1, 1}, .dilation = {1, 1}};
     uint64_t pads[4] = {0};
+    enum padding padding;
 
     if (in->rank != 4)
-        return onnx_step_fail(step, "the reference has it in two dimensions alone");
-    if ((automatic && automatic->word[0] && strcmp(automatic->word, "NOTSET") != 0) ||
-        onnx_step_whole(step, "ceil_mode", 0))
-        return onnx_step_fail(step, "the reference has neither auto_pad nor ceil_mode");
-    if (!read_pair(step, "kernel_shape", 2, 1, window.size) ||
+        return onnx_step_fail(step, "the reference in fp64 has it in two dimensions alone");
+    if (!read_padding(step, &padding) || !read_pair(step, "kernel_shape", 2, 1, window.size) ||
         !read_pair(step, "strides", 2, 1, window.stride) ||
         !read_pair(step, "dilations", 2, 1, window.dilation) ||
         !read_pair(step, "pads", 4, 0, pads))
         return onnx_step_fail(step, "an attribute of its window is none");
-    for (int i = 0; i < 2; i++) {
-        const uint64_t reach = window.dilation[i] * (window.size[i] - 1) + 1;
-        const uint64_t room = in->shape[2 + i] + pads[i] + pads[2 + i];
-
-        if (window.size[i] == 0 || room < reach)
+    if (padding != GIVEN)
+        memset(pads, 0, sizeof(pads));
+    for (int i = 0; i < 2; i++)
+        if (!lay_windows(&window, i, in->shape[2 + i], padding, pads, ceiling))
             return onnx_step_fail(step, "its window is larger than its input");
-        window.pad[i] = pads[i];
-        window.out[i] = (room - reach) / window.stride[i] + 1;
-    }
     *ret = window;
     return STATUS_OK;
 }
@@ -139,6 +174,9 @@ static enum status pool(struct onnx_step *step, bool mean)
 
     if (status != STATUS_OK)
         return status;
+    if (padded && onnx_step_whole(step, "ceil_mode", 0))
+        return onnx_step_fail(step, "the reference in fp64 has no mean that counts the padding of "
+                                    "windows beyond it (ceil_mode)");
     memcpy(shape, (uint64_t[]){in->shape[0], in->shape[1], window.out[0], window.out[1]},
            sizeof(shape));
     status = onnx_step_shape(step, 4, shape);
@@ -171,20 +209,39 @@ static enum status average_pool(struct onnx_step *step)
     return pool(step, true);
 }
 
-static enum status global_average(struct onnx_step *step)
+/* Over all that lies behind the channels. */
+static enum status pool_all(struct onnx_step *step, bool mean)
 {
     const struct onnx_array *in = step->in[0];
-    uint64_t shape[4], area;
+    uint64_t shape[ONNX_RANK_MAX], area = 1;
     enum status status;
 
-    if (in->rank != 4)
-        return onnx_step_fail(step, "the reference has it in two dimensions alone");
-    memcpy(shape, (uint64_t[]){in->shape[0], in->shape[1], 1, 1}, sizeof(shape));
-    area = in->shape[2] * in->shape[3];
-    status = onnx_step_shape(step, 4, shape);
-    for (uint64_t i = 0; i < in->elements && status == STATUS_OK; i++)
-        step->out->data[i / area] += in->data[i] / (double)area;
+    if (in->rank < 3 || in->elements == 0)
+        return onnx_step_fail(step, "its input is no image");
+    for (size_t i = 0; i < in->rank; i++) {
+        shape[i] = i < 2 ? in->shape[i] : 1;
+        area *= i < 2 ? 1 : in->shape[i];
+    }
+    status = onnx_step_shape(step, in->rank, shape);
+    for (uint64_t i = 0; i < in->elements && status == STATUS_OK; i++) {
+        double *value = &step->out->data[i / area];
+
+        if (mean)
+            *value += in->data[i] / (double)area;
+        else
+            *value = i % area == 0 ? in->data[i] : fmax(*value, in->data[i]);
+    }
     return status;
+}
+
+static enum status global_average(struct onnx_step *step)
+{
+    return pool_all(step, true);
+}
+
+static enum status global_max(struct onnx_step *step)
+{
+    return pool_all(step, false);
 }
 
 static enum status batch_norm(struct onnx_step *step)
@@ -196,6 +253,9 @@ static enum status batch_norm(struct onnx_step *step)
 
     if (in->rank < 2)
         return onnx_step_fail(step, "its input has no channels");
+    if (onnx_step_whole(step, "training_mode", 0) || !onnx_step_whole(step, "spatial", 1))
+        return onnx_step_fail(step, "the reference in fp64 normalises by channels, with the "
+                                    "statistics that are given");
     for (size_t i = 1; i < 5; i++)
         if (step->in[i]->elements != in->shape[1])
             return onnx_step_fail(step, "one of its statistics has another number of channels");
@@ -212,11 +272,18 @@ static enum status batch_norm(struct onnx_step *step)
     return status;
 }
 
+#define WINDOW "auto_pad ceil_mode dilations kernel_shape pads strides"
+#define RUN(name, least, most, function, attributes)                                               \
+    {                                                                                              \
+        name, least, most, function, NULL, NULL, attributes, 0, false                              \
+    }
+
 const struct onnx_operator onnx_window_operators[] = {
-    {"Conv", 2, 3, convolution, NULL},
-    {"MaxPool", 1, 1, max_pool, NULL},
-    {"AveragePool", 1, 1, average_pool, NULL},
-    {"GlobalAveragePool", 1, 1, global_average, NULL},
-    {"BatchNormalization", 5, 5, batch_norm, NULL},
+    RUN("Conv", 2, 3, convolution, "auto_pad dilations group kernel_shape pads strides"),
+    RUN("MaxPool", 1, 1, max_pool, WINDOW " storage_order"),
+    RUN("AveragePool", 1, 1, average_pool, WINDOW " count_include_pad"),
+    RUN("GlobalAveragePool", 1, 1, global_average, NULL),
+    RUN("GlobalMaxPool", 1, 1, global_max, NULL),
+    RUN("BatchNormalization", 5, 5, batch_norm, "epsilon momentum spatial training_mode"),
     {0},
 };

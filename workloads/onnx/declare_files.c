@@ -1,0 +1,368 @@
+/* What a declaration says of files, compared with the files: all that a trial needs of them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "harness/core/file.h"
+#include "workloads/declaration.h"
+#include "workloads/onnx/external.h"
+#include "workloads/onnx/onnx.h"
+
+/* `path` from the folder that `beside` lies in; heap, NULL: no memory. */
+static char *beside(const char *beside, const char *path)
+{
+    const char *slash = strrchr(beside, '/');
+
+    return path[0] == '/' || !slash ? strdup(path)
+                                    : text_format("%.*s/%s", (int)(slash - beside), beside, path);
+}
+
+/* What a declaration names as a file: the section, its keys, and what it must be. */
+struct named_file {
+    const char *place, *key, *from; /* "path", which counts from a folder: "the declaration's" */
+    const struct digest *wanted;
+};
+
+/* Whether the file is there and what it is said to be; noted for the trials. */
+static enum status look_at(const struct declaration *declaration, const struct named_file *file,
+                           const char *full, uint64_t *ret_size, struct error *err)
+{
+    char path[96], hex[DIGEST_HEX_SIZE];
+    struct digest found;
+    struct error inner = ERROR_INIT;
+    struct stat about;
+
+    snprintf(path, sizeof(path), "%s.%s", file->place, file->key);
+    if (stat(full, &about) < 0 || !S_ISREG(about.st_mode))
+        return declaration_error(declaration, path, err,
+                                 "there is no file %s; `%s` counts from %s folder", full, file->key,
+                                 file->from);
+    if (about.st_size > (off_t)ONNX_FILE_MAX)
+        return declaration_error(declaration, path, err,
+                                 "%s has %lld bytes, and a model in one file at most %zu", full,
+                                 (long long)about.st_size, ONNX_FILE_MAX);
+    if (digest_file(full, &found, NULL, &inner) != STATUS_OK)
+        return declaration_error(declaration, path, err, "%s", inner.message);
+    snprintf(path, sizeof(path), "%s.sha256", file->place);
+    if (!digest_equal(&found, file->wanted))
+        return declaration_error(declaration, path, err, "%s is another file: its SHA-256 is %s",
+                                 full, digest_hex(&found, hex));
+    onnx_file_note(file->wanted, full);
+    *ret_size = (uint64_t)about.st_size;
+    return STATUS_OK;
+}
+
+/* One that is named beside the declaration. `ret_path`: heap. */
+static enum status look(const struct declaration *declaration, const char *place, const char *path,
+                        const struct digest *wanted, char **ret_path, struct error *err)
+{
+    const struct named_file file = {place, "path", "the declaration's", wanted};
+    char *full = beside(declaration->origin, path);
+    uint64_t size;
+    enum status status =
+        full ? look_at(declaration, &file, full, &size, err)
+             : error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+
+    if (status == STATUS_OK)
+        *ret_path = full;
+    else
+        free(full);
+    return status;
+}
+
+static enum status complain(const struct declaration *declaration, const char *place,
+                            struct text *words, struct error *err)
+{
+    const enum status status =
+        declaration_error(declaration, place, err, "%s", text_ok(words) ? words->data : "");
+
+    text_finish(words);
+    return status;
+}
+
+/* A declared array against those that the file has. */
+static enum status match(const struct declaration *declaration, const char *place,
+                         const struct onnx_declared *declared, const struct onnx_value *values,
+                         size_t count, const char *what, struct error *err)
+{
+    const struct onnx_value *value = NULL;
+    const int type = declared->type == DTYPE_F32   ? ONNX_FLOAT
+                     : declared->type == DTYPE_I32 ? ONNX_INT32
+                                                   : ONNX_INT64;
+    char path[64];
+    struct text words;
+    bool same;
+
+    text_init(&words);
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(values[i].name, declared->name))
+            value = &values[i];
+    if (!value) {
+        text_append_format(&words, "the model has no %s \"%s\"; it has", what, declared->name);
+        for (size_t i = 0; i < count; i++)
+            text_append_format(&words, "%s \"%s\"", i ? "," : "", values[i].name);
+        snprintf(path, sizeof(path), "%s.name", place);
+        return complain(declaration, path, &words, err);
+    }
+    same = value->rank == declared->rank;
+    for (size_t i = 0; i < declared->rank && same; i++)
+        same = value->shape[i] == 0 || value->shape[i] == declared->shape[i];
+    snprintf(path, sizeof(path), "%s.shape", place);
+    if (!same) {
+        text_append_format(&words, "the model's %s \"%s\" has the shape ", what, declared->name);
+        onnx_append_shape(&words, value->rank, value->shape);
+        return complain(declaration, path, &words, err);
+    }
+    if (value->type != type)
+        return declaration_error(declaration, place, err,
+                                 "the model's %s \"%s\" is not of the type %s (its is number %d "
+                                 "of ONNX)",
+                                 what, declared->name, dtype_name(declared->type), value->type);
+    return STATUS_OK;
+}
+
+/* What a tensor's values lie in although the declaration does not say so. */
+static enum status check_undeclared(const struct declaration *declaration,
+                                    const struct onnx_model *model, const char *path,
+                                    struct error *err)
+{
+    const struct onnx_tensor *tensor = onnx_external_first(model);
+    const char *location = tensor ? tensor->external.location : "";
+    char hex[DIGEST_HEX_SIZE];
+    struct digest found;
+    char *full;
+    enum status status;
+
+    if (!tensor || !location[0] || !onnx_external_stays(location))
+        return STATUS_OK; /* onnx_external_check has the words */
+    full = beside(path, location);
+    if (full && digest_file(full, &found, NULL, NULL) == STATUS_OK)
+        status = declaration_error(declaration, "model", err,
+                                   "%s has weights in the file %s, which are a part of what is "
+                                   "measured: write `data: [{location: %s, sha256: %s}]` beside "
+                                   "`path`",
+                                   path, full, location, digest_hex(&found, hex));
+    else
+        status = declaration_error(declaration, "model", err,
+                                   "%s has weights in the file %s, which is not there; put it "
+                                   "beside the model, and write it as `data: [{location, sha256}]`",
+                                   path, full ? full : location);
+    free(full);
+    return status;
+}
+
+/* The files beside the model: whether each is what is declared, and what the model needs. */
+static enum status check_side_files(const struct declaration *declaration,
+                                    const struct onnx_parameters *parameters,
+                                    const struct onnx_model *model, const char *path,
+                                    struct onnx_side_file *files, struct error *err)
+{
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < parameters->data_count && status == STATUS_OK; i++) {
+        char place[32];
+        const struct named_file file = {place, "location", "the model's",
+                                        &parameters->data[i].digest};
+        char *full = beside(path, parameters->data[i].location);
+
+        snprintf(place, sizeof(place), "model.data[%zu]", i);
+        files[i] = (struct onnx_side_file){parameters->data[i].location, full, 0};
+        status = full ? look_at(declaration, &file, full, &files[i].size, err)
+                      : error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+    }
+    return status == STATUS_OK && parameters->data_count == 0
+               ? check_undeclared(declaration, model, path, err)
+               : status;
+}
+
+/* The bytes of the model with what lies beside it in them; in place of those of `ret`. */
+static enum status join(const struct declaration *declaration,
+                        const struct onnx_parameters *parameters, const struct onnx_model *model,
+                        const char *path, struct text *bytes, struct error *err)
+{
+    struct onnx_side_file files[ONNX_SIDE_FILES_MAX] = {0};
+    struct error inner = ERROR_INIT;
+    struct text joined;
+    enum status status = check_side_files(declaration, parameters, model, path, files, err);
+
+    text_init(&joined);
+    if (status == STATUS_OK && onnx_external_check(model, bytes->length, files,
+                                                   parameters->data_count, &inner) != STATUS_OK)
+        status = declaration_error(declaration, "model", err, "%s: %s", path, inner.message);
+    if (status == STATUS_OK && onnx_external_first(model)) {
+        status = onnx_external_join(
+            model, (struct onnx_bytes){(const uint8_t *)bytes->data, bytes->length}, files,
+            parameters->data_count, &joined, err);
+        if (status == STATUS_OK) {
+            text_finish(bytes);
+            *bytes = joined;
+            text_init(&joined);
+        }
+    }
+    text_finish(&joined);
+    for (size_t i = 0; i < parameters->data_count; i++)
+        free((char *)(uintptr_t)files[i].path);
+    return status;
+}
+
+/* Shapes and ranges of the declaration's arrays, without what is in them. */
+static void take_shapes(const struct onnx_declared *declared, size_t count, struct onnx_array *ret)
+{
+    for (size_t i = 0; i < count; i++) {
+        ret[i] = (struct onnx_array){
+            .name = declared[i].name,
+            .rank = declared[i].rank,
+            .elements = declared[i].elements,
+            .whole = declared[i].type != DTYPE_F32,
+            .has_range = declared[i].values == ONNX_RANGE && !declared[i].has_file,
+            .least = declared[i].min,
+            .most = declared[i].max,
+        };
+        memcpy(ret[i].shape, declared[i].shape, sizeof(declared[i].shape));
+    }
+}
+
+/* Whether the reference can compute the model, all of it, on inputs of the declared shapes. */
+static enum status check_reference(const struct declaration *declaration,
+                                   const struct onnx_parameters *parameters,
+                                   const struct onnx_model *model, const char *path,
+                                   struct error *err)
+{
+    struct onnx_array inputs[ONNX_ARRAYS_MAX], outputs[ONNX_ARRAYS_MAX];
+    struct error inner = ERROR_INIT;
+
+    take_shapes(parameters->inputs, parameters->input_count, inputs);
+    take_shapes(parameters->outputs, parameters->output_count, outputs);
+    if (onnx_reference_check(model, inputs, parameters->input_count, outputs,
+                             parameters->output_count, &inner) == STATUS_OK)
+        return STATUS_OK;
+    return declaration_error(declaration, "model", err,
+                             "%s: %s; nothing is measured without a check of what it computes: "
+                             "where the model and these shapes are right, declare the outputs that "
+                             "are expected, computed elsewhere, as `reference: {path, sha256}`",
+                             path, inner.message);
+}
+
+static enum status check_arrays(const struct declaration *declaration,
+                                const struct onnx_parameters *parameters,
+                                const struct onnx_model *model, struct error *err)
+{
+    char place[32];
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < parameters->input_count && status == STATUS_OK; i++) {
+        snprintf(place, sizeof(place), "inputs[%zu]", i);
+        status = match(declaration, place, &parameters->inputs[i], model->inputs,
+                       model->input_count, "input", err);
+    }
+    for (size_t i = 0; i < parameters->output_count && status == STATUS_OK; i++) {
+        snprintf(place, sizeof(place), "outputs[%zu]", i);
+        status = match(declaration, place, &parameters->outputs[i], model->outputs,
+                       model->output_count, "output", err);
+    }
+    if (status == STATUS_OK && model->input_count != parameters->input_count)
+        status = declaration_error(declaration, "inputs", err,
+                                   "the model has %zu inputs, and %zu are declared",
+                                   model->input_count, parameters->input_count);
+    return status;
+}
+
+static enum status read_model(const struct declaration *declaration, const char *path,
+                              const struct text *bytes, struct onnx_model *ret, struct error *err)
+{
+    struct error inner = ERROR_INIT;
+
+    return onnx_model_read(bytes->data, bytes->length, ret, &inner) == STATUS_OK
+               ? STATUS_OK
+               : declaration_error(declaration, "model.path", err, "%s: %s", path, inner.message);
+}
+
+static enum status check_model(const struct declaration *declaration,
+                               const struct onnx_parameters *parameters, const char *path,
+                               struct error *err)
+{
+    struct onnx_model model = {0};
+    struct text bytes;
+    enum status status;
+
+    text_init(&bytes);
+    status = file_read(path, ONNX_FILE_MAX, &bytes.data, &bytes.length, err);
+    if (status == STATUS_OK)
+        status = read_model(declaration, path, &bytes, &model, err);
+    if (status == STATUS_OK)
+        status = check_arrays(declaration, parameters, &model, err);
+    if (status == STATUS_OK)
+        status = join(declaration, parameters, &model, path, &bytes, err);
+    onnx_model_finish(&model);
+    if (status == STATUS_OK && !parameters->has_reference)
+        status = read_model(declaration, path, &bytes, &model, err);
+    if (status == STATUS_OK && !parameters->has_reference)
+        status = check_reference(declaration, parameters, &model, path, err);
+    onnx_model_finish(&model);
+    text_finish(&bytes);
+    return status;
+}
+
+static bool has_tensor(const struct tensors *file, const char *name)
+{
+    for (size_t i = 0; i < file->count; i++)
+        if (!strcmp(file->items[i].name, name))
+            return true;
+    return false;
+}
+
+/* Whether a file of tensors has these arrays, by name, type (or `other` for f32) and shape. */
+static enum status check_tensors(const struct declaration *declaration, const char *place,
+                                 const char *path, const struct onnx_declared *arrays, size_t count,
+                                 enum dtype other, struct error *err)
+{
+    char *full = realpath(path, NULL); /* as a trial finds it, which follows no link */
+    struct tensors file = {0};
+    const struct tensor *tensor;
+    struct error inner = ERROR_INIT;
+    enum status status = tensors_open(full ? full : path, &file, &inner);
+
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        status = has_tensor(&file, arrays[i].name)
+                     ? tensors_find(&file, arrays[i].name, arrays[i].type,
+                                    arrays[i].type == DTYPE_F32 ? other : arrays[i].type,
+                                    arrays[i].rank, arrays[i].shape, &tensor, &inner)
+                     : error_set(&inner, STATUS_INVALID, "it has no tensor \"%s\"", arrays[i].name);
+    if (status != STATUS_OK)
+        status = declaration_error(declaration, place, err, "%s: %s", path, inner.message);
+    tensors_close(&file);
+    free(full);
+    return status;
+}
+
+enum status onnx_check_files(const struct declaration *declaration, const struct onnx_paths *paths,
+                             const struct onnx_parameters *parameters, struct error *err)
+{
+    char *path = NULL, place[64];
+    enum status status = look(declaration, "model", paths->model, &parameters->model, &path, err);
+
+    if (status == STATUS_OK)
+        status = check_model(declaration, parameters, path, err);
+    free(path);
+    path = NULL;
+    if (status == STATUS_OK && parameters->has_reference)
+        status =
+            look(declaration, "reference", paths->reference, &parameters->reference, &path, err);
+    if (path)
+        status = check_tensors(declaration, "reference", path, parameters->outputs,
+                               parameters->output_count, DTYPE_F64, err);
+    free(path);
+    for (size_t i = 0; i < parameters->input_count && status == STATUS_OK; i++) {
+        path = NULL;
+        snprintf(place, sizeof(place), "inputs[%zu].file", i);
+        if (parameters->inputs[i].has_file)
+            status =
+                look(declaration, place, paths->inputs[i], &parameters->inputs[i].file, &path, err);
+        if (path)
+            status =
+                check_tensors(declaration, place, path, &parameters->inputs[i], 1, DTYPE_F32, err);
+        free(path);
+    }
+    return status;
+}

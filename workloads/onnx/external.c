@@ -1,0 +1,239 @@
+#include "workloads/onnx/external.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MODEL_GRAPH = 7, GRAPH_TENSOR = 5 };                               /* fields of onnx.proto */
+enum { TENSOR_RAW = 9, TENSOR_EXTERNAL = 13, TENSOR_DATA_LOCATION = 14 }; /* of a tensor */
+
+const struct onnx_tensor *onnx_external_first(const struct onnx_model *model)
+{
+    for (size_t i = 0; i < model->tensor_count; i++)
+        if (model->tensors[i].unread)
+            return &model->tensors[i];
+    return NULL;
+}
+
+bool onnx_external_stays(const char *location)
+{
+    if (location[0] == '/' || !location[0])
+        return false;
+    for (const char *at = location; *at; at += strcspn(at, "/"), at += *at == '/')
+        if (!strncmp(at, "..", 2) && (at[2] == '/' || !at[2]))
+            return false;
+    return true;
+}
+
+static const struct onnx_side_file *find_file(const struct onnx_tensor *tensor,
+                                              const struct onnx_side_file *files, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(files[i].location, tensor->external.location))
+            return &files[i];
+    return NULL;
+}
+
+/* How many bytes it has: as it says, else all that follow its offset. */
+static uint64_t length_of(const struct onnx_tensor *tensor, const struct onnx_side_file *file)
+{
+    const struct onnx_external *external = &tensor->external;
+
+    return external->has_length ? external->length : file->size - external->offset;
+}
+
+static enum status check_tensor(const struct onnx_tensor *tensor, const struct onnx_side_file *file,
+                                struct error *err)
+{
+    const struct onnx_external *external = &tensor->external;
+    const uint64_t wanted = tensor->elements * onnx_type_size(tensor->type);
+    uint64_t length;
+
+    if (!external->location[0])
+        return error_set(err, STATUS_INVALID,
+                         "its tensor \"%s\" lies in another file, and does not say in which",
+                         tensor->name);
+    if (!onnx_external_stays(external->location))
+        return error_set(err, STATUS_INVALID,
+                         "its tensor \"%s\" lies in \"%s\", which leaves the model's folder",
+                         tensor->name, external->location);
+    if (!file)
+        return error_set(err, STATUS_INVALID,
+                         "its tensor \"%s\" lies in \"%s\", which `data` does not name",
+                         tensor->name, external->location);
+    if (external->broken)
+        return error_set(err, STATUS_INVALID,
+                         "offset or length of its tensor \"%s\" in %s is no number", tensor->name,
+                         file->path);
+    if (external->offset > file->size || length_of(tensor, file) > file->size - external->offset)
+        return error_set(err, STATUS_INVALID,
+                         "its tensor \"%s\" reaches from byte %llu beyond the end of %s, which has "
+                         "%llu bytes",
+                         tensor->name, (unsigned long long)external->offset, file->path,
+                         (unsigned long long)file->size);
+    length = length_of(tensor, file);
+    if (wanted > 0 && length != wanted)
+        return error_set(
+            err, STATUS_INVALID, "its tensor \"%s\" has %llu bytes in %s, and its shape takes %llu",
+            tensor->name, (unsigned long long)length, file->path, (unsigned long long)wanted);
+    return STATUS_OK;
+}
+
+static bool is_used(const struct onnx_model *model, const struct onnx_side_file *file)
+{
+    for (size_t i = 0; i < model->tensor_count; i++)
+        if (model->tensors[i].unread &&
+            !strcmp(model->tensors[i].external.location, file->location))
+            return true;
+    return false;
+}
+
+enum status onnx_external_check(const struct onnx_model *model, size_t length,
+                                const struct onnx_side_file *files, size_t count, struct error *err)
+{
+    uint64_t whole = length;
+    enum status status = STATUS_OK;
+
+    if (model->lies_deeper)
+        return error_set(err, STATUS_INVALID,
+                         "a constant within one of its nodes lies in another file, which only "
+                         "initializers of the graph may");
+    for (size_t i = 0; i < model->tensor_count && status == STATUS_OK; i++) {
+        const struct onnx_tensor *tensor = &model->tensors[i];
+        const struct onnx_side_file *file = find_file(tensor, files, count);
+
+        if (!tensor->unread)
+            continue;
+        status = check_tensor(tensor, file, err);
+        whole += status == STATUS_OK ? length_of(tensor, file) : 0;
+        if (status == STATUS_OK && whole > ONNX_FILE_MAX)
+            status = error_set(err, STATUS_INVALID,
+                               "with its files it has more than %zu bytes, and a model has at most "
+                               "that",
+                               ONNX_FILE_MAX);
+    }
+    for (size_t i = 0; i < count && status == STATUS_OK; i++)
+        if (!is_used(model, &files[i]))
+            status = error_set(err, STATUS_INVALID,
+                               "no tensor of it lies in \"%s\"; remove that from `data`",
+                               files[i].location);
+    return status;
+}
+
+/* ---- writing ---- */
+
+static void put_varint(struct text *out, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        text_append_char(out, (char)(value | 0x80));
+    text_append_char(out, (char)value);
+}
+
+static void put_head(struct text *out, int number, uint64_t length)
+{
+    put_varint(out, (uint64_t)number << 3 | PROTOBUF_BYTES);
+    put_varint(out, length);
+}
+
+static enum status read_into(struct text *out, const struct onnx_tensor *tensor,
+                             const struct onnx_side_file *file, struct error *err)
+{
+    const uint64_t length = length_of(tensor, file);
+    const int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    char *to = fd < 0 ? NULL : text_extend(out, (size_t)length);
+    enum status status = STATUS_OK;
+
+    if (fd < 0)
+        return error_set(err, STATUS_IO, "%s: %s", file->path, strerror(errno));
+    if (!to)
+        status = error_set(err, STATUS_NO_MEMORY, "no memory for the weights of a model");
+    for (uint64_t done = 0; done < length && status == STATUS_OK;) {
+        const ssize_t got =
+            pread(fd, to + done, (size_t)(length - done), (off_t)(tensor->external.offset + done));
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            status = error_set(err, STATUS_IO, "%s: %s", file->path, strerror(errno));
+        else if (got == 0)
+            status = error_set(err, STATUS_INVALID, "%s has become shorter", file->path);
+        done += got > 0 ? (uint64_t)got : 0;
+    }
+    close(fd);
+    return status;
+}
+
+/* A tensor's own fields, and its values as raw_data. */
+static enum status put_tensor(struct text *out, struct onnx_bytes bytes,
+                              const struct onnx_tensor *tensor, const struct onnx_side_file *file,
+                              struct error *err)
+{
+    struct protobuf_field field;
+    struct text kept, head;
+    enum status status;
+    bool broken = false;
+
+    text_init(&kept);
+    text_init(&head);
+    while (protobuf_next(&bytes, &field, &broken))
+        if (field.number != TENSOR_RAW && field.number != TENSOR_EXTERNAL &&
+            field.number != TENSOR_DATA_LOCATION)
+            text_append_bytes(&kept, field.whole.at, field.whole.length);
+    put_head(&head, TENSOR_RAW, length_of(tensor, file));
+    put_head(out, GRAPH_TENSOR, kept.length + head.length + length_of(tensor, file));
+    text_append_bytes(out, kept.data, kept.length);
+    text_append_bytes(out, head.data, head.length);
+    out->failed = out->failed || kept.failed || head.failed;
+    status = read_into(out, tensor, file, err);
+    text_finish(&kept);
+    text_finish(&head);
+    return status;
+}
+
+/* The graph's fields; its tensors come in the order in which the model has them. */
+static enum status put_graph(struct text *out, const struct onnx_model *model,
+                             struct onnx_bytes bytes, const struct onnx_side_file *files,
+                             size_t count, struct error *err)
+{
+    struct protobuf_field field;
+    size_t number = 0;
+    enum status status = STATUS_OK;
+    bool broken = false;
+
+    while (status == STATUS_OK && protobuf_next(&bytes, &field, &broken)) {
+        const struct onnx_tensor *tensor =
+            field.number == GRAPH_TENSOR ? &model->tensors[number++] : NULL;
+
+        if (tensor && tensor->unread)
+            status = put_tensor(out, field.bytes, tensor, find_file(tensor, files, count), err);
+        else
+            text_append_bytes(out, field.whole.at, field.whole.length);
+    }
+    return status;
+}
+
+enum status onnx_external_join(const struct onnx_model *model, struct onnx_bytes bytes,
+                               const struct onnx_side_file *files, size_t count, struct text *ret,
+                               struct error *err)
+{
+    struct protobuf_field field;
+    struct text graph;
+    enum status status = STATUS_OK;
+    bool broken = false;
+
+    text_init(&graph);
+    while (status == STATUS_OK && protobuf_next(&bytes, &field, &broken)) {
+        if (field.number != MODEL_GRAPH) {
+            text_append_bytes(ret, field.whole.at, field.whole.length);
+            continue;
+        }
+        status = put_graph(&graph, model, field.bytes, files, count, err);
+        put_head(ret, MODEL_GRAPH, graph.length);
+        text_append_bytes(ret, graph.data, graph.length);
+    }
+    if (status == STATUS_OK && (!text_ok(ret) || !text_ok(&graph)))
+        status = error_set(err, STATUS_NO_MEMORY, "no memory for the weights of a model");
+    text_finish(&graph);
+    return status;
+}

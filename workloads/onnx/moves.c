@@ -1,0 +1,530 @@
+/* Operators that put elements in other places, or say what shape an array has. */
+#include <string.h>
+
+#include "workloads/onnx/reference.h"
+
+/* An output whose element (i, j, ...) is that at `first` + i strides[0] + j strides[1] + ... of
+ * `in`. */
+static void copy_strided(const struct onnx_array *in, int64_t first, const int64_t *strides,
+                         struct onnx_array *out)
+{
+    for (uint64_t i = 0; i < out->elements; i++) {
+        uint64_t rest = i;
+        int64_t at = first;
+
+        for (size_t d = out->rank; d-- > 0; rest /= out->shape[d])
+            at += (int64_t)(rest % out->shape[d]) * strides[d];
+        out->data[i] = in->data[at];
+    }
+}
+
+/* How far apart neighbours along each axis are. */
+static void strides_of(const struct onnx_array *array, int64_t *ret)
+{
+    for (size_t i = array->rank, by = 1; i-- > 0; by *= (size_t)array->shape[i])
+        ret[i] = (int64_t)by;
+}
+
+static enum status copy_as(struct onnx_step *step, size_t rank, const uint64_t *shape)
+{
+    uint64_t elements = 1;
+    enum status status;
+
+    for (size_t i = 0; i < rank; i++)
+        elements *= shape[i];
+    if (elements != step->in[0]->elements)
+        return onnx_step_fail(step, "its shape has another number of elements");
+    status = onnx_step_shape(step, rank, shape);
+    if (status == STATUS_OK)
+        memcpy(step->out->data, step->in[0]->data, step->out->elements * sizeof(double));
+    return status;
+}
+
+static enum status reshape(struct onnx_step *step)
+{
+    const struct onnx_array *in = step->in[0];
+    const bool zeros = onnx_step_whole(step, "allowzero", 0) != 0;
+    double wanted[ONNX_RANK_MAX];
+    uint64_t shape[ONNX_RANK_MAX], known = 1;
+    size_t open = ONNX_RANK_MAX, count = 0;
+    enum status status = onnx_step_numbers(step, 1, wanted, ONNX_RANK_MAX, &count);
+
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        const double side = wanted[i];
+        const bool copied = side == 0.0 && !zeros;
+
+        if (side < -1.0 || side > 0x1p31 || (copied && i >= in->rank) ||
+            (side == -1.0 && open < ONNX_RANK_MAX))
+            return onnx_step_fail(step, "its shape is none");
+        open = side == -1.0 ? i : open;
+        shape[i] = copied ? in->shape[i] : side == -1.0 ? 1 : (uint64_t)side;
+        if (shape[i] > 0 && known > ONNX_FILE_MAX / shape[i])
+            return onnx_step_fail(step, "its shape is none");
+        known *= shape[i];
+    }
+    if (status == STATUS_OK && open < ONNX_RANK_MAX)
+        shape[open] = known ? in->elements / known : 0;
+    return status == STATUS_OK ? copy_as(step, count, shape) : status;
+}
+
+static enum status flatten(struct onnx_step *step)
+{
+    uint64_t shape[2] = {1, 1};
+    const int64_t given = onnx_step_whole(step, "axis", 1), rank = (int64_t)step->in[0]->rank;
+    const int64_t axis = given < 0 ? given + rank : given;
+
+    if (axis < 0 || axis > rank)
+        return onnx_step_fail(step, "its axis is beyond its input's dimensions");
+    for (int64_t i = 0; i < rank; i++)
+        shape[i >= axis] *= step->in[0]->shape[i];
+    return copy_as(step, 2, shape);
+}
+
+/* Bits of the axes in an attribute `axes` or in the second input; `given`: whether there are any.
+ */
+static enum status take_axes(const struct onnx_step *step, size_t rank, unsigned *ret,
+                             bool *ret_given)
+{
+    int64_t axes[ONNX_RANK_MAX];
+    size_t count, axis;
+    const enum status status = onnx_step_list(step, "axes", 1, axes, ONNX_RANK_MAX, &count);
+
+    if (status != STATUS_OK)
+        return status;
+    *ret = 0;
+    *ret_given = count != ONNX_ABSENT;
+    for (size_t i = 0; i < count && *ret_given; i++) {
+        if (!onnx_axis(axes[i], rank, &axis) || *ret & 1u << axis)
+            return onnx_step_fail(step, "an axis of it is beyond the dimensions, or given twice");
+        *ret |= 1u << axis;
+    }
+    return STATUS_OK;
+}
+
+static enum status squeeze(struct onnx_step *step)
+{
+    const struct onnx_array *in = step->in[0];
+    uint64_t shape[ONNX_RANK_MAX];
+    unsigned axes = 0;
+    size_t rank = 0;
+    bool given = false;
+    enum status status = take_axes(step, in->rank, &axes, &given);
+
+    for (size_t i = 0; i < in->rank && status == STATUS_OK; i++) {
+        const bool goes = given ? axes & 1u << i : in->shape[i] == 1;
+
+        if (goes && in->shape[i] != 1)
+            return onnx_step_fail(step, "an axis that it removes is longer than 1");
+        if (!goes)
+            shape[rank++] = in->shape[i];
+    }
+    return status == STATUS_OK ? copy_as(step, rank, shape) : status;
+}
+
+/* Axes count in the output. */
+static enum status unsqueeze(struct onnx_step *step)
+{
+    const struct onnx_array *in = step->in[0];
+    int64_t list[ONNX_RANK_MAX];
+    uint64_t shape[ONNX_RANK_MAX];
+    unsigned axes = 0;
+    size_t count = 0, from = 0;
+    bool given = false;
+    enum status status = onnx_step_list(step, "axes", 1, list, ONNX_RANK_MAX, &count);
+
+    if (status == STATUS_OK && count == ONNX_ABSENT)
+        return onnx_step_fail(step, "its axes are missing");
+    if (status == STATUS_OK && in->rank + count > ONNX_RANK_MAX)
+        return onnx_step_fail(step, "its result has more than 8 dimensions");
+    if (status == STATUS_OK)
+        status = take_axes(step, in->rank + count, &axes, &given);
+    for (size_t i = 0; i < in->rank + count && status == STATUS_OK; i++)
+        shape[i] = axes & 1u << i ? 1 : in->shape[from++];
+    return status == STATUS_OK ? copy_as(step, in->rank + count, shape) : status;
+}
+
+static enum status transpose(struct onnx_step *step)
+{
+    const struct onnx_array *in = step->in[0];
+    const struct onnx_attribute *order = onnx_node_attribute(step->node, "perm");
+    int64_t own[ONNX_RANK_MAX], strides[ONNX_RANK_MAX];
+    uint64_t shape[ONNX_RANK_MAX];
+    unsigned seen = 0;
+    enum status status;
+
+    if (order && order->count != in->rank)
+        return onnx_step_fail(step, "its order has another number of dimensions");
+    strides_of(in, own);
+    for (size_t i = 0; i < in->rank; i++) {
+        const int64_t from = order ? order->list[i] : (int64_t)(in->rank - 1 - i);
+
+        if (from < 0 || from >= (int64_t)in->rank || seen & 1u << from)
+            return onnx_step_fail(step, "its order is none");
+        seen |= 1u << from;
+        shape[i] = in->shape[from];
+        strides[i] = own[from];
+    }
+    status = onnx_step_shape(step, in->rank, shape);
+    if (status == STATUS_OK)
+        copy_strided(in, 0, strides, step->out);
+    return status;
+}
+
+static enum status expand(struct onnx_step *step)
+{
+    const struct onnx_array *in = step->in[0];
+    struct onnx_array wanted = {0}, all = {0};
+    double sides[ONNX_RANK_MAX];
+    enum status status = onnx_step_numbers(step, 1, sides, ONNX_RANK_MAX, &wanted.rank);
+
+    for (size_t i = 0; i < wanted.rank && status == STATUS_OK; i++) {
+        if (!(sides[i] >= 0.0 && sides[i] <= 0x1p31))
+            return onnx_step_fail(step, "its shape is none");
+        wanted.shape[i] = (uint64_t)sides[i];
+    }
+    if (status == STATUS_OK && !onnx_broadcast(in, &wanted, &all.rank, all.shape))
+        return onnx_step_fail(step, "its input does not fit the shape");
+    if (status == STATUS_OK)
+        status = onnx_step_shape(step, all.rank, all.shape);
+    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++)
+        step->out->data[i] = in->data[onnx_place(in, in->rank, all.shape, all.rank, i)];
+    return status;
+}
+
+static enum status tile(struct onnx_step *step)
+{
+    const struct onnx_array *in = step->in[0];
+    double times[ONNX_RANK_MAX];
+    uint64_t shape[ONNX_RANK_MAX];
+    size_t count = 0;
+    enum status status = onnx_step_numbers(step, 1, times, ONNX_RANK_MAX, &count);
+
+    if (status == STATUS_OK && count != in->rank)
+        return onnx_step_fail(step, "it repeats another number of dimensions than its input has");
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        if (!(times[i] >= 0.0 && times[i] <= 0x1p31))
+            return onnx_step_fail(step, "it repeats a dimension less than no times, or too often");
+        if (in->shape[i] > 0 && times[i] > 0x1p31 / (double)in->shape[i])
+            return onnx_step_fail(step, "its result is too large");
+        shape[i] = in->shape[i] * (uint64_t)times[i];
+    }
+    if (status == STATUS_OK)
+        status = onnx_step_shape(step, in->rank, shape);
+    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++) {
+        uint64_t rest = i, at = 0, by = 1;
+
+        for (size_t d = in->rank; d-- > 0; rest /= shape[d], by *= in->shape[d])
+            at += rest % shape[d] % in->shape[d] * by;
+        step->out->data[i] = in->data[at];
+    }
+    return status;
+}
+
+/* ---- parts ---- */
+
+/* As far as it is known what the indices are, or between what they lie. */
+static bool indices_fit(const struct onnx_array *indices, int64_t side)
+{
+    if (indices->has_range)
+        return indices->least >= -side && indices->most < side;
+    for (uint64_t i = 0; i < indices->elements && indices->data; i++)
+        if (!(indices->data[i] >= (double)-side && indices->data[i] < (double)side))
+            return false;
+    return true;
+}
+
+static enum status gather(struct onnx_step *step)
+{
+    const struct onnx_array *in = step->in[0], *indices = step->in[1];
+    uint64_t shape[2 * ONNX_RANK_MAX], outer, side, inner;
+    size_t axis, rank = 0;
+    enum status status;
+
+    if (!onnx_step_axis(step, 0, &axis))
+        return onnx_step_fail(step, "its axis is beyond its input's dimensions");
+    for (size_t i = 0; i < axis; i++)
+        shape[rank++] = in->shape[i];
+    for (size_t i = 0; i < indices->rank; i++)
+        shape[rank++] = indices->shape[i];
+    for (size_t i = axis + 1; i < in->rank; i++)
+        shape[rank++] = in->shape[i];
+    onnx_span(in, axis, &outer, &side, &inner);
+    if (!indices_fit(indices, (int64_t)side))
+        return onnx_step_fail(step, "an index, or the declared range of them, is beyond the axis");
+    status = onnx_step_shape(step, rank, shape);
+    for (uint64_t o = 0; o < outer && status == STATUS_OK; o++)
+        for (uint64_t i = 0; i < indices->elements; i++) {
+            const double given = indices->data[i];
+            const uint64_t index = (uint64_t)(given < 0.0 ? given + (double)side : given);
+
+            memcpy(step->out->data + (o * indices->elements + i) * inner,
+                   in->data + (o * side + index) * inner, inner * sizeof(double));
+        }
+    return status;
+}
+
+static enum status concat(struct onnx_step *step)
+{
+    uint64_t shape[ONNX_RANK_MAX], outer, side, inner, at = 0;
+    size_t axis;
+    enum status status;
+
+    if (!onnx_step_axis(step, 0, &axis))
+        return onnx_step_fail(step, "its axis is beyond its input's dimensions");
+    memcpy(shape, step->in[0]->shape, sizeof(shape));
+    shape[axis] = 0;
+    for (size_t k = 0; k < step->count; k++) {
+        const struct onnx_array *in = step->in[k];
+
+        if (!in || in->rank != step->in[0]->rank)
+            return onnx_step_fail(step, "its inputs have different numbers of dimensions");
+        for (size_t i = 0; i < in->rank; i++)
+            if (i != axis && in->shape[i] != shape[i])
+                return onnx_step_fail(step, "its inputs differ beside the axis");
+        shape[axis] += in->shape[axis];
+    }
+    status = onnx_step_shape(step, step->in[0]->rank, shape);
+    for (size_t k = 0; k < step->count && status == STATUS_OK; k++) {
+        const struct onnx_array *in = step->in[k];
+
+        onnx_span(in, axis, &outer, &side, &inner);
+        for (uint64_t o = 0; o < outer; o++)
+            memcpy(step->out->data + o * shape[axis] * inner + at, in->data + o * side * inner,
+                   side * inner * sizeof(double));
+        at += side * inner;
+    }
+    return status;
+}
+
+/*
+ * How long the parts are: as an attribute before version 13 or an input says; else all are equal,
+ * of which from version 18 on the last may be shorter.
+ */
+static enum status part_sizes(const struct onnx_step *step, uint64_t side, uint64_t *ret)
+{
+    const uint64_t parts = step->out_count;
+    const uint64_t each = parts ? (side + parts - 1) / parts : 0;
+    int64_t given[ONNX_OUTPUTS_MAX];
+    uint64_t sum = 0;
+    size_t count;
+    const enum status status = onnx_step_list(step, "split", 1, given, ONNX_OUTPUTS_MAX, &count);
+
+    if (status != STATUS_OK)
+        return status;
+    if (count != ONNX_ABSENT && count != step->out_count)
+        return onnx_step_fail(step, "it has another number of outputs than of sizes");
+    if (onnx_step_whole(step, "num_outputs", (int64_t)parts) != (int64_t)parts)
+        return onnx_step_fail(step, "it has another number of outputs than `num_outputs` says");
+    if (count == ONNX_ABSENT && step->version < 18 && side % parts != 0)
+        return onnx_step_fail(step, "its axis cannot be divided into parts of one length");
+    for (size_t i = 0; i < parts; i++) {
+        const uint64_t left = side > sum ? side - sum : 0;
+
+        if (count != ONNX_ABSENT && (given[i] < 0 || given[i] > (int64_t)left))
+            return onnx_step_fail(step, "its parts together are not its axis");
+        ret[i] = count != ONNX_ABSENT ? (uint64_t)given[i] : each < left ? each : left;
+        sum += ret[i];
+    }
+    return sum == side ? STATUS_OK : onnx_step_fail(step, "its parts together are not its axis");
+}
+
+static enum status split(struct onnx_step *step)
+{
+    const struct onnx_array *in = step->in[0];
+    uint64_t sizes[ONNX_OUTPUTS_MAX], shape[ONNX_RANK_MAX], outer, side, inner, at = 0;
+    size_t axis;
+    enum status status = STATUS_OK;
+
+    if (!onnx_step_axis(step, 0, &axis))
+        return onnx_step_fail(step, "its axis is beyond its input's dimensions");
+    onnx_span(in, axis, &outer, &side, &inner);
+    status = part_sizes(step, side, sizes);
+    memcpy(shape, in->shape, sizeof(shape));
+    for (size_t k = 0; k < step->out_count && status == STATUS_OK; k++) {
+        shape[axis] = sizes[k];
+        status = onnx_step_shape_of(step, k, in->rank, shape);
+    }
+    if (status == STATUS_OK)
+        status = onnx_step_ready(step);
+    for (size_t k = 0; k < step->out_count && status == STATUS_OK; at += sizes[k++])
+        for (uint64_t o = 0; o < outer; o++)
+            memcpy(step->out[k].data + o * sizes[k] * inner, in->data + (o * side + at) * inner,
+                   sizes[k] * inner * sizeof(double));
+    return status;
+}
+
+/* Where a slice of an axis begins, and how many elements it has. */
+struct cut {
+    int64_t first;
+    uint64_t count;
+};
+
+/* Ends are cut to the axis: a step back ends before the first element. */
+static struct cut cut_axis(int64_t side, int64_t start, int64_t end, int64_t step)
+{
+    const int64_t least = step < 0 ? -1 : 0, most = step < 0 ? side - 1 : side;
+    int64_t length;
+
+    start = start < 0 ? start + side : start;
+    end = end < 0 ? end + side : end;
+    start = start < 0 ? 0 : start > most ? most : start;
+    end = end < least ? least : end > most ? most : end;
+    length = step < 0 ? start - end : end - start;
+    step = step < 0 ? -step : step;
+    return (struct cut){start, length > 0 ? 1 + (uint64_t)(length - 1) / (uint64_t)step : 0};
+}
+
+/* `starts`, `ends`, `axes` and `steps` are attributes before version 10, and inputs from then on.
+ */
+static enum status slice(struct onnx_step *step)
+{
+    static const char *const names[] = {"starts", "ends", "axes", "steps"};
+    const struct onnx_array *in = step->in[0];
+    int64_t lists[4][ONNX_RANK_MAX], strides[ONNX_RANK_MAX], first = 0;
+    uint64_t shape[ONNX_RANK_MAX];
+    size_t counts[4] = {0}, axis;
+    unsigned seen = 0;
+    enum status status = STATUS_OK;
+
+    for (size_t k = 0; k < 4 && status == STATUS_OK; k++)
+        status = onnx_step_list(step, names[k], 1 + k, lists[k], ONNX_RANK_MAX, &counts[k]);
+    if (status != STATUS_OK)
+        return status;
+    if (counts[0] == ONNX_ABSENT || counts[1] != counts[0] ||
+        (counts[2] != ONNX_ABSENT && counts[2] != counts[0]) ||
+        (counts[3] != ONNX_ABSENT && counts[3] != counts[0]))
+        return onnx_step_fail(step, "it has not as many starts as ends, axes and steps");
+    strides_of(in, strides);
+    memcpy(shape, in->shape, sizeof(shape));
+    for (size_t i = 0; i < counts[0]; i++) {
+        const int64_t by = counts[3] == ONNX_ABSENT ? 1 : lists[3][i];
+        struct cut cut;
+
+        if (!onnx_axis(counts[2] == ONNX_ABSENT ? (int64_t)i : lists[2][i], in->rank, &axis) ||
+            seen & 1u << axis)
+            return onnx_step_fail(step, "an axis of it is beyond the dimensions, or given twice");
+        if (by == 0)
+            return onnx_step_fail(step, "a step of it is 0");
+        seen |= 1u << axis;
+        cut = cut_axis((int64_t)in->shape[axis], lists[0][i], lists[1][i], by);
+        first += cut.first * strides[axis];
+        strides[axis] *= cut.count > 1 ? by : 0;
+        shape[axis] = cut.count;
+    }
+    status = onnx_step_shape(step, in->rank, shape);
+    if (status == STATUS_OK)
+        copy_strided(in, first, strides, step->out);
+    return status;
+}
+
+/* ---- shapes and constants ---- */
+
+/* From version 15 on a part of it, whose ends are cut to the dimensions there are. */
+static enum status shape_of(struct onnx_step *step)
+{
+    const struct onnx_array *in = step->in[0];
+    const int64_t rank = (int64_t)in->rank;
+    const struct cut cut =
+        cut_axis(rank, onnx_step_whole(step, "start", 0), onnx_step_whole(step, "end", rank), 1);
+    enum status status;
+
+    step->out->whole = true;
+    status = onnx_step_shape(step, 1, &cut.count);
+    for (uint64_t i = 0; i < cut.count && status == STATUS_OK; i++)
+        step->out->data[i] = (double)in->shape[(uint64_t)cut.first + i];
+    return status;
+}
+
+static enum status size_of(struct onnx_step *step)
+{
+    enum status status;
+
+    step->out->whole = true;
+    status = onnx_step_shape(step, 0, NULL);
+    if (status == STATUS_OK)
+        step->out->data[0] = (double)step->in[0]->elements;
+    return status;
+}
+
+static enum status constant_of_shape(struct onnx_step *step)
+{
+    const struct onnx_attribute *given = onnx_node_attribute(step->node, "value");
+    double sides[ONNX_RANK_MAX], value = 0.0;
+    uint64_t shape[ONNX_RANK_MAX];
+    size_t rank = 0;
+    enum status status = onnx_step_numbers(step, 0, sides, ONNX_RANK_MAX, &rank);
+
+    for (size_t i = 0; i < rank && status == STATUS_OK; i++) {
+        if (!(sides[i] >= 0.0 && sides[i] <= 0x1p31))
+            return onnx_step_fail(step, "its shape is none");
+        shape[i] = (uint64_t)sides[i];
+    }
+    if (status == STATUS_OK && given && (!given->tensor || given->tensor->elements != 1))
+        return onnx_step_fail(step, "its value is not one number");
+    if (status == STATUS_OK && given)
+        status = onnx_tensor_values(given->tensor, &value, step->err);
+    step->out->whole = given && given->tensor && onnx_type_is_whole(given->tensor->type);
+    if (status == STATUS_OK)
+        status = onnx_step_shape(step, rank, shape);
+    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++)
+        step->out->data[i] = value;
+    return status;
+}
+
+static enum status constant_tensor(struct onnx_step *step, const struct onnx_tensor *tensor)
+{
+    enum status status = onnx_tensor_check(tensor, step->err);
+
+    step->out->whole = onnx_type_is_whole(tensor->type);
+    if (status == STATUS_OK)
+        status = onnx_step_shape(step, tensor->rank, tensor->shape);
+    return status == STATUS_OK ? onnx_tensor_values(tensor, step->out->data, step->err) : status;
+}
+
+/* One attribute has it: a tensor, a number, or a list of numbers. */
+static enum status constant(struct onnx_step *step)
+{
+    const struct onnx_attribute *value =
+        step->node->attribute_count == 1 ? &step->node->attributes[0] : NULL;
+    const bool real = value && !strncmp(value->name, "value_float", 11);
+    const bool list = value && value->name[strlen(value->name) - 1] == 's';
+    const uint64_t count = !value ? 0 : real ? value->number_count : value->count;
+    enum status status;
+
+    if (!value)
+        return onnx_step_fail(step, "it has no value, or several");
+    if (!strcmp(value->name, "value"))
+        return value->tensor ? constant_tensor(step, value->tensor)
+                             : onnx_step_fail(step, "its value is no tensor");
+    step->out->whole = !real;
+    status = onnx_step_shape(step, list, &count);
+    if (status == STATUS_OK && !list)
+        step->out->data[0] = real ? (double)value->number : (double)value->whole;
+    for (uint64_t i = 0; i < count && list && status == STATUS_OK; i++)
+        step->out->data[i] = real ? (double)value->numbers[i] : (double)value->list[i];
+    return status;
+}
+
+#define RUN(name, least, most, function, attributes)                                               \
+    {                                                                                              \
+        name, least, most, function, NULL, NULL, attributes, 0, false                              \
+    }
+
+const struct onnx_operator onnx_move_operators[] = {
+    RUN("Reshape", 2, 2, reshape, "allowzero"),
+    RUN("Flatten", 1, 1, flatten, "axis"),
+    RUN("Squeeze", 1, 2, squeeze, "axes"),
+    RUN("Unsqueeze", 1, 2, unsqueeze, "axes"),
+    RUN("Transpose", 1, 1, transpose, "perm"),
+    RUN("Expand", 2, 2, expand, NULL),
+    RUN("Tile", 2, 2, tile, NULL),
+    RUN("Gather", 2, 2, gather, "axis"),
+    RUN("Concat", 1, ONNX_INPUTS_MAX, concat, "axis"),
+    RUN("Slice", 1, 5, slice, "starts ends axes"),
+    RUN("ConstantOfShape", 1, 1, constant_of_shape, "value"),
+    RUN("Constant", 0, 0, constant, "value value_float value_floats value_int value_ints"),
+    {"Split", 1, 2, split, NULL, NULL, "axis split num_outputs", ONNX_OUTPUTS_MAX, false},
+    {"Shape", 1, 1, shape_of, NULL, NULL, "start end", 0, true},
+    {"Size", 1, 1, size_of, NULL, NULL, NULL, 0, true},
+    {0},
+};
