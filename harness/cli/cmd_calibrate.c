@@ -52,6 +52,58 @@ static double sample_overhead_ns(struct error *err)
     return cost;
 }
 
+/* The plan of a workload's comparison with itself. */
+static enum status plan_once(const struct pair_request *request, const char *workload,
+                             struct plan *ret, struct error *err)
+{
+    struct plan plan;
+    enum status status = plan_build_arms(request->plans, 2, &plan, err);
+
+    if (status != STATUS_OK)
+        return status;
+    if (plan.cell_count > 2) {
+        const size_t cells = plan.cell_count / 2;
+
+        plan_finish(&plan);
+        return error_set(err, STATUS_INVALID,
+                         "%s comes to %zu cells, and one is compared with itself: name one "
+                         "precision and batch (--precision, --batch)",
+                         workload, cells);
+    }
+    *ret = plan;
+    return STATUS_OK;
+}
+
+static const char *const *workloads_of(const struct command_line *line, size_t *ret_count)
+{
+    static const char *const standard[] = {"triad"};
+
+    *ret_count = line->argument_count ? line->argument_count : 1;
+    return line->argument_count ? line->arguments : standard;
+}
+
+/* Whether each can be compared at all, before the first of them is measured. */
+static enum status check_all(const struct command_line *line, struct error *err)
+{
+    size_t count;
+    const char *const *workloads = workloads_of(line, &count);
+    enum status status = STATUS_OK;
+
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        struct pair_request request;
+        struct plan plan;
+
+        status = pair_request_read(line, &workloads[i], 1, &request, err);
+        if (status != STATUS_OK)
+            break;
+        status = plan_once(&request, workloads[i], &plan, err);
+        if (status == STATUS_OK)
+            plan_finish(&plan);
+        pair_request_finish(&request);
+    }
+    return status;
+}
+
 /* One comparison of a workload with itself. */
 static enum status compare_once(const struct command_line *line, struct store *store,
                                 const char *workload, int wake_fd, struct calibration *calibration,
@@ -68,15 +120,9 @@ static enum status compare_once(const struct command_line *line, struct store *s
 
     if (status != STATUS_OK)
         return status;
-    status = plan_build_arms(request.plans, 2, &plan, err);
+    status = plan_once(&request, workload, &plan, err);
     if (status == STATUS_OK) {
-        if (plan.cell_count > 2)
-            status = error_set(err, STATUS_INVALID,
-                               "%s comes to %zu cells, and one is compared with itself: name one "
-                               "precision and batch (--precision, --batch)",
-                               workload, plan.cell_count / 2);
-        else
-            status = campaign_create(store, &plan, line->text, &campaign, err);
+        status = campaign_create(store, &plan, line->text, &campaign, err);
         plan_finish(&plan);
     }
     if (status == STATUS_OK) {
@@ -141,9 +187,8 @@ static enum status run_all(const struct command_line *line, struct store *store,
                            int wake_fd, struct calibration *calibration, bool *ret_interrupted,
                            struct error *err)
 {
-    static const char *const standard[] = {"triad"};
-    const char *const *workloads = line->argument_count ? line->arguments : standard;
-    size_t workload_count = line->argument_count ? line->argument_count : 1;
+    size_t workload_count;
+    const char *const *workloads = workloads_of(line, &workload_count);
     enum status status = STATUS_OK;
 
     for (int64_t n = 0; n < count && status == STATUS_OK && !*ret_interrupted; n++)
@@ -190,12 +235,15 @@ static int calibrate(const struct command_line *line, struct store *store, void 
 static int run(const struct command_line *line)
 {
     const char *word = command_value(line, KEY_COMPARISONS);
+    struct error err = ERROR_INIT;
     int64_t count = 10;
 
     if (word && (!text_parse_i64(word, &count) || count < 1)) {
         log_error("--comparisons %s: write a whole number from 1", word);
         return ASSAY_EXIT_USAGE;
     }
+    if (check_all(line, &err) != STATUS_OK)
+        return command_fail(&err);
     return with_store(line, STORE_CREATE, calibrate, &count);
 }
 

@@ -271,12 +271,37 @@ static bool is_withheld(const json_t *declaration)
     return reason && !strcmp(reason, "withheld");
 }
 
+/*
+ * Why nothing can be said of a reproduction, however it comes out: the result does not even compare
+ * with itself. NULL, or a message in `why`.
+ */
+static const char *why_incomparable(struct store *store, const char *original,
+                                    const struct compare_options *options, struct error *why)
+{
+    struct stored_comparison comparison;
+    const char *reason = NULL;
+
+    if (stored_comparison_make(store, original, original, options, &comparison, why) != STATUS_OK)
+        return why->message;
+    reason = json_string_value(json_array_get(json_object_get(comparison.judgement, "reasons"), 0));
+    if (!reason && !comparison.has_numbers)
+        reason = comparison.why.message;
+    if (reason) {
+        error_set(why, STATUS_INVALID, "it compares with no result, not even with itself: %s",
+                  reason);
+        reason = why->message;
+    }
+    stored_comparison_finish(&comparison);
+    return reason;
+}
+
 static int with_record(const struct command_line *line, struct store *store, const json_t *record,
                        const struct compare_options *options)
 {
     const char *original = json_string_value(json_object_get(record, "id"));
     json_t *campaign = NULL;
     struct error err = ERROR_INIT;
+    const char *reason;
     struct plan plan;
     enum status status;
     int result;
@@ -292,6 +317,9 @@ static int with_record(const struct command_line *line, struct store *store, con
             line, original, NULL,
             "its protocol or workload was withheld by who made the bundle; ask for a "
             "bundle with both");
+    reason = why_incomparable(store, original, options, &err);
+    if (reason)
+        return tell_why_not(line, original, NULL, reason);
     status = store_campaign_json(
         store, json_integer_value(json_object_get(json_object_get(record, "campaign"), "id")),
         &campaign, &err);

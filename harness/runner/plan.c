@@ -302,6 +302,36 @@ static enum status probe_arms(const struct plan_request *arms, size_t count, jso
     return status;
 }
 
+/* Results of a first look never compare as evidence, which is known before anything is measured. */
+static enum status check_evidence(const struct protocol *protocol, struct error *err)
+{
+    size_t count;
+    const struct protocol_builtin *builtins = protocol_builtins(&count);
+    struct text names;
+    enum status status = STATUS_OK;
+
+    if (protocol->evidence)
+        return STATUS_OK;
+    text_init(&names);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        struct protocol other = {0};
+
+        status = protocol_find(builtins[i].name, &other, err);
+        if (status == STATUS_OK && other.evidence)
+            text_append_format(&names, "%s%s", names.length ? ", " : "", other.name);
+        protocol_finish(&other);
+    }
+    if (status == STATUS_OK)
+        status = error_set(err, STATUS_INVALID,
+                           "the protocol %s is for a first look (`evidence: false`), whose results "
+                           "never compare: no pair would count, so nothing is measured; use "
+                           "--protocol paired, serving for servers under load, or one of your own "
+                           "without `evidence: false` (those of assay that compare: %s)",
+                           protocol->name, text_ok(&names) ? names.data : "");
+    text_finish(&names);
+    return status;
+}
+
 enum status plan_build_arms(const struct plan_request *arms, size_t count, struct plan *ret,
                             struct error *err)
 {
@@ -309,6 +339,8 @@ enum status plan_build_arms(const struct plan_request *arms, size_t count, struc
     json_t *probe = NULL;
     enum status status = find_protocol(&arms[0], &plan.protocol, err);
 
+    if (status == STATUS_OK)
+        status = check_evidence(&plan.protocol, err);
     if (status == STATUS_OK)
         status = probe_arms(arms, count, &probe, err);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {

@@ -89,7 +89,7 @@ enum status plan_build(const struct plan_request *request, struct plan *ret, str
  * spec; each has a spec. Each arm is of one device, all come to as many cells, and those of a block
  * have the same workload, precision and batch, except where an arm sets it. Every round of the
  * order holds each block once, its arms one after the other, blocks and arms in random order.
- * INVALID where the arms do not fit.
+ * INVALID where the arms do not fit, or the protocol's results never compare.
  */
 enum status plan_build_arms(const struct plan_request *arms, size_t count, struct plan *ret,
                             struct error *err);

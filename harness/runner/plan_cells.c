@@ -183,9 +183,11 @@ static enum status add_rates(struct plan *plan, const struct plan_request *reque
     if (plan->protocol.serving_requests == 0)
         return error_set(err, STATUS_INVALID,
                          "%s is served under load, and the protocol %s does not say how many "
-                         "requests a trial has: use `--protocol serving_look` or `serving`, or "
-                         "write the clause serving.requests",
-                         workload->name, plan->protocol.name);
+                         "requests a trial has: use `--protocol %s`, or write the clause "
+                         "serving.requests",
+                         workload->name, plan->protocol.name,
+                         request->spec || request->other ? "serving" /* a look never compares */
+                                                         : "serving_look` or `serving");
     for (uint32_t i = 0; i < serving->load.rates_count; i++)
         shares |= serving->load.rates[i] < 0;
     if (shares && (request->spec || request->other))

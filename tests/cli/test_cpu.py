@@ -56,8 +56,8 @@ memory_bound: {kernel: triad, elements: 100003}
                              f"grep -q '^#define REG_M {rows}$' \"$file\" && exit 1;; esac; done\nexec cc \"$@\"\n")
         os.chmod(refuses, 0o755)
         self.new_db()
-        call = self.assay("ab", product, "--device", "cpu", "--protocol", self.fast(), "--pairs", "5", "--db", self.db,
-                          "--a", "cc=cc", "--b", "cc=" + refuses)
+        call = self.assay("ab", product, "--device", "cpu", "--protocol", self.write("evidence.yaml", self.EVIDENCE),
+                          "--db", self.db, "--a", "cc=cc", "--b", "cc=" + refuses)
         self.assertEqual(self.query("SELECT DISTINCT status FROM trial_end"), [("ok",)], call.err)
         chosen = [row for row, in self.query(
             "SELECT json_extract(json, '$.workload.gemm.register_rows') FROM choices ORDER BY result")]

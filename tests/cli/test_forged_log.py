@@ -168,8 +168,8 @@ class ForgedLog(TamperTest):
 
     def test_comparison_forged_with_its_log(self):
         path = os.path.join(self.folder, "ab.db")
-        call = self.assay("ab", "synthetic", "--protocol", self.fast(), "--a", "device=null:0", "--b",
-                          "device=null:0", "--pairs", "5", "--db", path)
+        call = self.assay("ab", "synthetic", "--protocol", self.write("evidence.yaml", self.EVIDENCE), "--a",
+                          "device=null:0", "--b", "device=null:0", "--db", path)
         self.assertEqual(call.status, 0, call.err)
         call = self.assay("verify", path, "--json")
         self.assertEqual((call.status, call.json()["comparisons"]), (0, 1), call.out)

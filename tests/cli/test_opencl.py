@@ -131,8 +131,8 @@ memory_bound: {{kernel: {kernel}, elements: 1000003}}
             self.skipTest("no OpenCL device here")
         gelu = self.write("gelu.yaml", self.SMALL.format(name="small-gelu", kernel="gelu"))
         call = self.assay("ab", gelu, "--device", device, "--a", "env:ASSAY_ARM=a", "--b",
-                          "env:ASSAY_ARM=b", "--pairs", "5", "--protocol", self.fast(), "--db",
-                          self.db, "--json")
+                          "env:ASSAY_ARM=b", "--protocol", self.write("evidence.yaml", self.EVIDENCE),
+                          "--db", self.db, "--json")
         self.assertIn(call.status, (0, 1, 3), call.err)
         self.assertEqual(self.query("SELECT count(*), count(DISTINCT content) FROM choice"),
                          [(2, 1)])

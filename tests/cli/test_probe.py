@@ -88,7 +88,7 @@ class Probe(CliTest):
         for words, out in ((("reproduce", uid[:8] + "/1", "--db", self.db), uid[:8]),
                            (("doctor", "--device", "null:0", "--json", "--jitter", "0s"), "null:0"),
                            (("ab", "synthetic", "--a", "device=null:0", "--b", "device=null:1",
-                             "--protocol", self.fast(), "--db", self.db), "Not comparable")):
+                             "--protocol", evidence, "--db", self.db), "Comparable, except")):
             call = self.assay(*words, **hangs)
             self.assertIn(out, call.out, call.err)
             self.assertNotIn("cuda", call.err)

@@ -261,7 +261,7 @@ data: {source: markov, successors: 4}
         path = self.workload("gemm")
         arms = ["--a", "implementation=vendor", "--a", "env:IRRELEVANT=1", "--b", "implementation=vendor"]
         self.fail_in_command(lambda trials: [
-            "ab", path, *arms, "--device", DEVICE, "--protocol", self.protocol(2), "--db", self.db,
+            "ab", path, *arms, "--device", DEVICE, "--protocol", self.protocol(5, text=self.EVIDENCE), "--db", self.db,
             "--pairs", str(trials // 2)], 40, (0, 1, 2, 3), first=2)
         self.report("ab")
 
