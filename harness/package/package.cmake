@@ -29,11 +29,12 @@ set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
  software stack, the plan and the state of the machine in SQLite.")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # Opened or started at run time. The compiler makes the kernels of the processor; PoCL is the OpenCL
-# device that every machine has; oneDNN, whose package is named after its version, and CLBlast
-# compute the vendor implementations. With openssl a user asks for time stamps, with libcurl endpoints
-# are measured.
+# device that every machine has; with libcurl, and certificates for https, endpoints are measured.
+# oneDNN, whose package is named after its version, and CLBlast compute the vendor implementations;
+# with openssl a user asks for time stamps, with venv workers are installed.
+# tests/arrows/check_packages.py compares these with the sources.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
-    "gcc | clang, libc6-dev, ocl-icd-libopencl1 | libopencl1, pocl-opencl-icd | opencl-icd")
+    "gcc | clang, libc6-dev, ocl-icd-libopencl1 | libopencl1, pocl-opencl-icd | opencl-icd, libcurl4 | libcurl4t64, ca-certificates")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS
-    "libdnnl3 | libdnnl2 | libdnnl3.6, libclblast1, libcurl4 | libcurl4t64, openssl, bash-completion")
+    "libdnnl3 | libdnnl2 | libdnnl3.6, libclblast1, openssl, python3-venv, bash-completion")
 include(CPack)
