@@ -216,10 +216,11 @@ static int list(const struct command_line *line, enum declared_form form)
 {
     struct error err = ERROR_INIT;
     json_t *rows = json_array();
+    char name[WORKER_NAME_SIZE];
     enum status status = STATUS_OK;
 
-    for (size_t i = 0; status == STATUS_OK && worker_declared_name(form, i); i++)
-        status = add_worker(rows, form, worker_declared_name(form, i), true, &err);
+    for (size_t i = 0; status == STATUS_OK && worker_declared_name(form, i, name); i++)
+        status = add_worker(rows, form, name, true, &err);
     if (status != STATUS_OK) {
         json_decref(rows);
         return command_fail(&err);

@@ -213,7 +213,7 @@ static enum status check_devices(struct doctor *doctor, const char *wanted, json
     status = probe_run(&wanted, wanted ? 1 : 0, &probe, err);
     if (status != STATUS_OK)
         return status;
-    status = probe_select(probe, wanted, &devices, &reason);
+    status = probe_select(probe, wanted, NULL, &devices, &reason);
     json_decref(probe);
     if (status != STATUS_OK && wanted) { /* asked for by name */
         if (err)

@@ -381,6 +381,7 @@ void plan_finish(struct plan *plan)
     free(plan->workloads);
     free(plan->order);
     json_decref(plan->reproduces);
+    json_decref(plan->told);
     json_decref(plan->json);
     protocol_finish(&plan->protocol);
     memset(plan, 0, sizeof(*plan));

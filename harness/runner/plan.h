@@ -75,6 +75,7 @@ struct plan {
     uint64_t order_seed;
     /* {"campaign", "ordinal", "plan_digest", "nonce"} of what is repeated; or NULL */
     json_t *reproduces;
+    json_t *told; /* what was said of left-out devices and workloads, which other arms share */
     json_t *json;
 };
 

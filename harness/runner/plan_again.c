@@ -53,7 +53,7 @@ static enum status find_device(const json_t *record, const char *device, json_t 
     enum status status = probe_run(&spec, 1, &probe, err);
 
     if (status == STATUS_OK)
-        status = probe_select(probe, spec, &found, err);
+        status = probe_select(probe, spec, NULL, &found, err);
     json_decref(probe);
     if (status == STATUS_OK && json_array_size(found) != 1) {
         status = error_set(err, STATUS_INVALID, "%s is %zu devices: name one", spec,

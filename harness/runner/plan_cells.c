@@ -329,12 +329,10 @@ static enum status add_named(struct plan *plan, const struct plan_request *reque
     if (status != STATUS_OK)
         return status;
     if (!suite_named) {
-        static char said[64]; /* once, however many arms name it */
         const size_t before = plan->cell_count;
 
         status = add_workload_cells(plan, request, name, NULL, devices, err);
-        if (status == STATUS_OK && plan->cell_count == before && strcmp(said, name) != 0) {
-            snprintf(said, sizeof(said), "%s", name);
+        if (status == STATUS_OK && plan->cell_count == before && !probe_told(plan->told, name)) {
             log_warning("%s is left out: it declares none of the precisions and batches that were "
                         "asked for, or its worker runs none; `assay describe %s` shows what it has",
                         name, name);
@@ -370,13 +368,13 @@ static json_t *device_of_worker(const struct plan_request *request, const char *
 
 /* All devices that are asked for, each once. */
 static enum status select_devices(const struct plan_request *request, const json_t *probe,
-                                  json_t **ret, struct error *err)
+                                  json_t *told, json_t **ret, struct error *err)
 {
     json_t *all = NULL;
     enum status status = STATUS_OK;
 
     if (request->device_count == 0) {
-        status = probe_select(probe, NULL, &all, err);
+        status = probe_select(probe, NULL, told, &all, err);
     } else {
         all = json_array();
         for (size_t i = 0; i < request->device_count && status == STATUS_OK; i++) {
@@ -386,7 +384,7 @@ static enum status select_devices(const struct plan_request *request, const json
             device = device_of_worker(request, request->devices[i]);
             some = device ? json_pack("[o]", device) : NULL;
             if (!some)
-                status = probe_select(probe, request->devices[i], &some, err);
+                status = probe_select(probe, request->devices[i], told, &some, err);
             if (status != STATUS_OK)
                 break;
             json_array_foreach(some, j, device)
@@ -426,7 +424,12 @@ enum status plan_add_cells(struct plan *plan, const struct plan_request *request
                            const json_t *probe, struct error *err)
 {
     json_t *devices = NULL;
-    enum status status = probe ? select_devices(request, probe, &devices, err) : STATUS_OK;
+    enum status status = STATUS_OK;
+
+    if (!plan->told)
+        plan->told = json_object();
+    if (probe)
+        status = select_devices(request, probe, plan->told, &devices, err);
 
     for (size_t i = 0; i < request->name_count && status == STATUS_OK; i++)
         status = add_named(plan, request, request->names[i], devices, err);

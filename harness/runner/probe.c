@@ -266,21 +266,27 @@ static const json_t *same_processor(const json_t *probe, const json_t *backend,
     return NULL;
 }
 
+bool probe_told(json_t *told, const char *what)
+{
+    const bool known = json_object_get(told, what) != NULL;
+
+    if (told)
+        json_object_set_new(told, what, json_true());
+    return known;
+}
+
 static bool matches(const json_t *probe, const json_t *backend, const json_t *device,
-                    const char *spec)
+                    const char *spec, json_t *told)
 {
     if (!spec) {
-        static char said[64]; /* once, however many arms ask */
         const char *own = member_text(device, "spec");
         const json_t *same =
             is_plain(backend, device) ? same_processor(probe, backend, device) : NULL;
 
-        if (same && strcmp(said, own) != 0) {
-            snprintf(said, sizeof(said), "%s", own);
+        if (same && !probe_told(told, own))
             log_info(
                 "%s is left out: it is the processor that %s measures; --device %s asks for it",
                 own, member_text(same, "spec"), own);
-        }
         return is_plain(backend, device) && !same;
     }
     return !strcmp(spec, member_text(device, "spec")) ||
@@ -353,7 +359,8 @@ static void warn_of_failures(const json_t *probe)
     }
 }
 
-enum status probe_select(const json_t *probe, const char *spec, json_t **ret, struct error *err)
+enum status probe_select(const json_t *probe, const char *spec, json_t *told, json_t **ret,
+                         struct error *err)
 {
     json_t *selected = json_array();
     size_t i, j;
@@ -361,9 +368,10 @@ enum status probe_select(const json_t *probe, const char *spec, json_t **ret, st
 
     if (!selected)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the devices");
-    json_array_foreach(probe, i, backend) json_array_foreach(
-        json_object_get(backend, "devices"), j, device) if (matches(probe, backend, device, spec))
-        json_array_append(selected, device);
+    json_array_foreach(probe, i, backend)
+        json_array_foreach(json_object_get(backend, "devices"), j,
+                           device) if (matches(probe, backend, device, spec, told))
+            json_array_append(selected, device);
     if (json_array_size(selected) == 0) {
         enum status status = explain(probe, spec, err);
 

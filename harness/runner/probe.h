@@ -53,8 +53,13 @@ int probe_child_main(const char *backend, bool libraries);
  * hidden and not simulated, of several views of this machine's processor (cpu, PoCL) only the first
  * backend's, with a warning for each backend whose child failed. New array of the device objects,
  * each with "backend" added. NOT_FOUND: no such device (lists what there is); UNAVAILABLE: the
- * backend's reason, or that there is no usable device at all.
+ * backend's reason, or that there is no usable device at all. What is left out by default is said
+ * once for `told` (an object of the caller's; NULL: each time).
  */
-enum status probe_select(const json_t *probe, const char *spec, json_t **ret, struct error *err);
+enum status probe_select(const json_t *probe, const char *spec, json_t *told, json_t **ret,
+                         struct error *err);
+
+/* Whether `what` was told before; it is noted in `told` (an object; NULL: it never was). */
+bool probe_told(json_t *told, const char *what);
 
 #endif

@@ -165,30 +165,28 @@ static const char *file_name(enum declared_form form)
     return form == DECLARED_STACK ? "stack.yaml" : "worker.yaml";
 }
 
-const char *worker_declared_name(enum declared_form form, size_t index)
+bool worker_declared_name(enum declared_form form, size_t index, char ret[WORKER_NAME_SIZE])
 {
-    static char name[65];
-
     for (size_t i = 0; i < worker_files_count; i++) {
         const char *slash = strchr(worker_files[i].name, '/');
 
         if (!slash || strcmp(slash + 1, file_name(form)) != 0 || index-- > 0)
             continue;
-        snprintf(name, sizeof(name), "%.*s", (int)(slash - worker_files[i].name),
+        snprintf(ret, WORKER_NAME_SIZE, "%.*s", (int)(slash - worker_files[i].name),
                  worker_files[i].name);
-        return name;
+        return true;
     }
-    return NULL;
+    return false;
 }
 
 static enum status unknown(enum declared_form form, const char *name, struct error *err)
 {
-    const char *one;
+    char one[WORKER_NAME_SIZE];
     struct text names;
     enum status status;
 
     text_init(&names);
-    for (size_t i = 0; (one = worker_declared_name(form, i)); i++)
+    for (size_t i = 0; worker_declared_name(form, i, one); i++)
         text_append_format(&names, "%s, ", one);
     status = error_set(err, STATUS_NOT_FOUND,
                        "there is no %s \"%s\"; there are %s%sand the path of a %s",

@@ -65,8 +65,10 @@ struct worker_declared {
     enum declared_form form;
 };
 
-/* Names of those that are compiled in, sorted: `index` from 0; NULL: there are no more. */
-const char *worker_declared_name(enum declared_form form, size_t index);
+#define WORKER_NAME_SIZE 65
+
+/* Names of those that are compiled in, sorted: `index` from 0; false: there are no more. */
+bool worker_declared_name(enum declared_form form, size_t index, char ret[WORKER_NAME_SIZE]);
 
 /*
  * A built-in name, or the path of a declaration. NOT_FOUND: names what there is; INVALID with
