@@ -235,3 +235,14 @@ struct number_unit number_unit_energy(double joules, const char *per)
         }
     return unit;
 }
+
+void number_format_apart(double a, double b, int digits, char ret_a[NUMBER_SIZE],
+                         char ret_b[NUMBER_SIZE])
+{
+    do {
+        snprintf(ret_a, NUMBER_SIZE, "%.*g", digits, a);
+        snprintf(ret_b, NUMBER_SIZE, "%.*g", digits, b);
+    } while (a != b && !strcmp(ret_a, ret_b) && digits++ < 17);
+    decimal_point(ret_a);
+    decimal_point(ret_b);
+}

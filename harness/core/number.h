@@ -80,4 +80,11 @@ const char *number_format_bytes(double bytes, char ret[NUMBER_SIZE]);
 /* An error or a tolerance, which spans magnitudes: "1.2e-07", "0.003". */
 const char *number_format_scientific(double value, char ret[NUMBER_SIZE]);
 
+/*
+ * Two numbers for one sentence, with `digits` significant digits, or with as many more as tell them
+ * apart. Equal ones are written alike.
+ */
+void number_format_apart(double a, double b, int digits, char ret_a[NUMBER_SIZE],
+                         char ret_b[NUMBER_SIZE]);
+
 #endif

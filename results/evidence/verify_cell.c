@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/number.h"
 #include "protocols/serving/saturation.h"
 #include "protocols/data_seed.h"
 #include "results/evidence/verify_internal.h"
@@ -329,6 +330,7 @@ static void check_tolerance(struct context *context, sqlite3_stmt *row)
     char hex[DIGEST_HEX_SIZE];
     const struct verify_subject subject = subject_of(row, workload, hex);
     const double stored = sqlite3_column_double(row, 4);
+    char found[NUMBER_SIZE], most[NUMBER_SIZE];
     double largest = -1.0;
 
     if (workload && options->tolerance)
@@ -336,10 +338,12 @@ static void check_tolerance(struct context *context, sqlite3_stmt *row)
                            NULL);
     if (!(largest >= 0))
         context->underived_tolerances++;
-    else if (!(stored <= largest * (1 + SAME_WITHIN)))
+    else if (!(stored <= largest * (1 + SAME_WITHIN))) {
+        number_format_apart(stored, largest, 9, found, most);
         verify_report(context->verify, VERIFY_WRONG, VERIFY_CELL, "verification", text_at(row, 0),
-                      "the tolerance of %s in %s is %.9g, by the declared workload at most %.9g",
-                      text_at(row, 2), text_at(row, 1), stored, largest);
+                      "the tolerance of %s in %s is %s, by the declared workload at most %s",
+                      text_at(row, 2), text_at(row, 1), found, most);
+    }
 }
 
 /* The largest of each output, which is the row that SQLite gives the other columns of. */

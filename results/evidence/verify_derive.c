@@ -162,26 +162,22 @@ static bool verdict_fits(sqlite3_stmt *row, const json_t *same)
     return fits;
 }
 
-static double mean_of(const json_t *estimate)
-{
-    return json_number_value(json_object_get(
-        json_object_get(json_object_get(estimate, "metrics"), metrics[METRIC_ITERATION_TIME].id),
-        "value"));
-}
-
 /* Another version of the analysis may give another estimate, so forged numbers could hide here. */
 static void tell_other_version(struct verify_findings *findings, const char *key, sqlite3_stmt *row,
                                const json_t *again)
 {
     const int64_t version = sqlite3_column_int64(row, 2);
     json_t *stored = NULL;
+    struct text words;
 
     canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "", &stored, NULL);
+    text_init(&words);
+    verify_append_means(&words, again, stored);
     verify_findings_add(findings, version < 1 ? VERIFY_WRONG : VERIFY_NOTE, VERIFY_ESTIMATE,
                         "estimate", key,
-                        "was made by analysis version %" PRId64 "; version %d gives a mean of "
-                        "%.6g ns where %.6g ns is stored",
-                        version, ESTIMATE_VERSION, mean_of(again), mean_of(stored));
+                        "was made by analysis version %" PRId64 "; version %d gives %s", version,
+                        ESTIMATE_VERSION, text_ok(&words) ? words.data : "another");
+    text_finish(&words);
     json_decref(stored);
 }
 

@@ -230,4 +230,12 @@ static inline const char *key_of(sqlite3_stmt *row, char ret[24])
 int64_t verify_ask(struct verify *verify, const char *sql, int64_t parameter, int64_t missing,
                    enum verify_check check);
 
+/* ---- verify_means.c ---- */
+
+/*
+ * Appends "a mean of A ns where B ns is stored", with as many digits as tell them apart, or that
+ * the means are equal, and what else the two estimates differ in. `stored` may be NULL.
+ */
+void verify_append_means(struct text *out, const json_t *again, const json_t *stored);
+
 #endif

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import sqlite3
 import sys
 
@@ -165,6 +166,22 @@ class ForgedLog(TamperTest):
             out = self.assay("verify", path).out
             self.assertRegex(out, level + ": estimate: estimate 1: was made by analysis version %d; version"
                              r" \d+ gives a mean of \S+ ns where" % version)
+        # Numbers that differ are written so that they do; equal ones are called equal.
+        for change in (1e-9, 3e-14, 0):
+            def nearly(record, change=change):
+                value = record["body"]["metrics"]["iteration_time"]
+                value["value"] = float(value["value"]) * (1 + change)
+            path = self.copy()
+            with forge.Forgery(path) as forgery:
+                forgery.edit("estimate", nearly)
+                forgery.edit("estimate", {"version": 1})
+                forgery.rewrite()
+            out = self.assay("verify", path).out
+            if change:
+                now, then = re.search(r"gives a mean of (\S+) ns where (\S+) ns is stored", out).groups()
+                self.assertNotEqual(now, then)
+            else:
+                self.assertRegex(out, r"gives the same mean, \S+ ns")
 
     def test_comparison_forged_with_its_log(self):
         path = os.path.join(self.folder, "ab.db")

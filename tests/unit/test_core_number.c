@@ -139,6 +139,29 @@ static void ends_of_an_interval_are_distinct(void **state)
                         "0.00100000000 to 0.00100000000");
 }
 
+/* As many digits as tell two numbers apart, and no more; equal ones are alike. */
+static void two_numbers_are_told_apart(void **state)
+{
+    static const double pairs[][2] = {{200446.1, 200446.4},
+                                      {1.0, 0x1.0000000000001p0},
+                                      {1e300, 1.0000001e300},
+                                      {-3.5, -3.5000001},
+                                      {12.0, 13.0}};
+    char a[NUMBER_SIZE], b[NUMBER_SIZE];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        number_format_apart(pairs[i][0], pairs[i][1], 6, a, b);
+        assert_string_not_equal(a, b);
+    }
+    number_format_apart(200446.1, 200446.4, 6, a, b);
+    assert_string_equal(a, "200446.1");
+    assert_string_equal(b, "200446.4");
+    number_format_apart(1.0 / 3, 1.0 / 3, 6, a, b);
+    assert_string_equal(a, "0.333333");
+    assert_string_equal(b, "0.333333");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +172,7 @@ int main(void)
         cmocka_unit_test(counts_bytes_and_errors),
         cmocka_unit_test(an_interval_limits_the_digits),
         cmocka_unit_test(ends_of_an_interval_are_distinct),
+        cmocka_unit_test(two_numbers_are_told_apart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
