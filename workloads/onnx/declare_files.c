@@ -161,7 +161,7 @@ static enum status check_side_files(const struct declaration *declaration,
     enum status status = STATUS_OK;
 
     for (size_t i = 0; i < parameters->data_count && status == STATUS_OK; i++) {
-        char place[32];
+        char place[40];
         const struct named_file file = {place, "location", "the model's",
                                         &parameters->data[i].digest};
         char *full = beside(path, parameters->data[i].location);
@@ -248,7 +248,7 @@ static enum status check_arrays(const struct declaration *declaration,
                                 const struct onnx_parameters *parameters,
                                 const struct onnx_model *model, struct error *err)
 {
-    char place[32];
+    char place[40];
     enum status status = STATUS_OK;
 
     for (size_t i = 0; i < parameters->input_count && status == STATUS_OK; i++) {
