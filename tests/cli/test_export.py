@@ -11,11 +11,10 @@ import re
 import shutil
 import subprocess
 import sys
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import forge  # noqa: E402
-from assay_cli import CliTest  # noqa: E402
+from assay_cli import CliTest, run_tests  # noqa: E402
 
 CONTEXT = ["workload", "precision", "batch", "scenario", "implementation", "protocol", "device_spec", "device",
            "simulated", "driver_version", "host", "workload_digest", "protocol_digest",
@@ -391,4 +390,4 @@ class Export(CliTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_tests()

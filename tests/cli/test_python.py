@@ -11,7 +11,7 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
 sys.path.insert(0, os.path.join(ROOT, "results", "python"))
 import assay_results  # noqa: E402
-from assay_cli import CliTest  # noqa: E402
+from assay_cli import CliTest, run_tests  # noqa: E402
 
 
 def needs(module):
@@ -123,4 +123,4 @@ class Python(CliTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_tests()

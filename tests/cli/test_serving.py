@@ -13,13 +13,12 @@ import signal
 import struct
 import subprocess
 import sys
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import forge  # noqa: E402
 import verify_decisions  # noqa: E402
 import verify_rules  # noqa: E402
-from assay_cli import CliTest, child_of, has_ended, skip_when_busy, wait_until  # noqa: E402
+from assay_cli import CliTest, child_of, has_ended, run_tests, skip_when_busy, wait_until  # noqa: E402
 
 VERIFIER = os.path.join(os.path.dirname(__file__), "..", "support", "verify.py")
 OK, UNFINISHED, FAILED, REFUSED, TIMED_OUT = range(5)
@@ -454,4 +453,4 @@ slo: {ttft: 100ms, tpot: 10ms}
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_tests()

@@ -6,10 +6,9 @@ import re
 import sqlite3
 import statistics
 import sys
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import SETTLED, CliTest  # noqa: E402
+from assay_cli import SETTLED, CliTest, run_tests  # noqa: E402
 
 PAGE = os.path.join(os.path.dirname(__file__), "..", "..", "results", "VIEWS.md")
 
@@ -179,4 +178,4 @@ class Views(CliTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_tests()
