@@ -35,7 +35,7 @@ scenario: server
 synthetic: {launches: 1, elements: 64}
 service: {base: 200us, distribution: deterministic}
 load: {arrivals: {process: poisson}, rates: [80]}
-batching: {policy: deadline, max_batch: 4, queue: 64}
+batching: {policy: deadline, max_batch: 4, queue: 1000}
 slo: {e2e: 20s, attain: 0.5}
 """
 FEW = """extends: serving_look

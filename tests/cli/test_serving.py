@@ -37,7 +37,7 @@ batching: {policy: deadline, max_batch: %(batch)s, queue: %(queue)s}
 slo: {e2e: %(limit)s, attain: 0.9}
 """
 PLAIN = {"base": "200us", "law": "exponential", "stall": "", "process": "poisson", "rates": "500, 1000",
-         "batch": 4, "queue": 64, "limit": "50ms"}
+         "batch": 4, "queue": 1000, "limit": "50ms"}
 
 PROTOCOL = """extends: serving_look
 name: few
