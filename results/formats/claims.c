@@ -84,19 +84,21 @@ static enum status declare_left_out(struct import_claims *claims, const char *pa
                                     struct error *err)
 {
     const char *first = first_left_out(claims), *slash = strrchr(path, '/');
-    char words[ERROR_MESSAGE_MAX + 64];
-    bool failed = false;
+    char *words;
+    bool failed;
 
     if (claims->left_out_count == 0)
         return STATUS_OK;
     if (slash && !strncmp(first, path, (size_t)(slash - path) + 1))
         first += slash - path + 1;
-    snprintf(words, sizeof(words), "%zu, beside %zu imported: %s%s", claims->left_out_count,
-             claims->count, first, claims->left_out_count > 1 ? " ..." : "");
-    for (size_t i = 0; i < claims->count; i++) {
+    words = text_format("%zu, beside %zu imported: %s%s", claims->left_out_count, claims->count,
+                        first, claims->left_out_count > 1 ? " ..." : "");
+    failed = !words;
+    for (size_t i = 0; i < claims->count && words; i++) {
         claim_declare(&claims->items[i], "", "import.left_out", words, "the whole file");
         failed |= claims->items[i].readings.failed;
     }
+    free(words);
     return failed ? error_set(err, STATUS_NO_MEMORY, "out of memory for an import") : STATUS_OK;
 }
 

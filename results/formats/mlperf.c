@@ -208,6 +208,19 @@ static enum status fill_batch(const struct summary *summary, struct store_claim 
     return STATUS_OK;
 }
 
+/* Wherever the number goes, its name does: that the run broke its rules is a part of it. */
+static char *name_of(const json_t *fields, const char *sut)
+{
+    const char *validity = find(fields, "results", "Result is");
+    const bool is_valid = validity && !strcmp(validity, "VALID");
+
+    return text_format("mlperf:%s%s%s%s", sut ? sut : STORE_UNKNOWN, is_valid ? "" : " (",
+                       is_valid   ? ""
+                       : validity ? validity
+                                  : "validity unknown",
+                       is_valid ? "" : ")");
+}
+
 /* The result read so far becomes a claim. */
 static enum status add_result(struct summary *summary, struct error *err)
 {
@@ -237,7 +250,7 @@ static enum status add_result(struct summary *summary, struct error *err)
         status = fill_batch(summary, claim, err);
     if (status != STATUS_OK)
         return status;
-    claim->workload = text_format("mlperf:%s", sut ? sut : STORE_UNKNOWN);
+    claim->workload = name_of(fields, sut);
     claim->fields = summary->fields;
     summary->fields = NULL;
     if (claim->workload)

@@ -203,6 +203,10 @@ class Import(CliTest):
         self.assertEqual([(rows[name]["value"], rows[name]["unit"], rows[name]["batch"])
                           for name in ("server", "offline", "multi_stream")],
                          [(9897.52, "tokens/s", None), (23456.5, "tokens/s", None), (2000000, "ns", 4)])
+        self.assertEqual([rows[name]["workload"] for name in ("server", "offline")],
+                         ["mlperf:PySUT (INVALID)", "mlperf:PySUT"])
+        for form in ("csv", "openmetrics", "mlperf"):
+            self.assertIn("INVALID", self.assay("export", form, rows["server"]["id"], "--db", self.db).out)
         record = self.assay("show", rows["server"]["id"], "--json", "--db", self.db).json()
         claim, readings = record["imported"]["claim"], record["imported"]["readings"]
         self.assertEqual(claim["fields"]["results"]["Completed samples per second"], "15.73")
@@ -489,6 +493,7 @@ class Import(CliTest):
         # Cut off before its judgement, it is no valid run.
         row, found = readings(OFFLINE[:OFFLINE.index("Result is")])
         self.assertEqual(found["import.validity"]["status"], "unavailable")
+        self.assertEqual(row["workload"], "mlperf:PySUT (validity unknown)")
         for words in (["show", row["id"]], ["results"]):
             self.assertIn("does not say whether the run kept", " ".join(self.assay(*words, "--db", self.db).out.split()))
 
