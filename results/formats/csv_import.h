@@ -70,8 +70,8 @@ enum status csv_import_hyperfine(FILE *file, const char *origin, struct csv_samp
                                  struct error *err);
 
 /*
- * By the beginning of the file: hyperfine's JSON, a JSON list of numbers, which is one series, named
- * as the file, and needs `columns->unit`, or CSV. INVALID as these.
+ * By the beginning of the file: hyperfine's JSON, a JSON list of numbers, which is one series,
+ * named as the file, and needs `columns->unit`, or CSV. INVALID as these.
  */
 enum status csv_import_any(FILE *file, const char *origin, const struct csv_columns *columns,
                            struct csv_samples *ret, struct error *err);
