@@ -286,6 +286,7 @@ static void write_tokens(struct exchange *exchange)
     request->output_tokens = tokens_of(exchange);
     request->outputs = exchange->outputs;
     request->first_outputs = exchange->first_outputs;
+    request->is_told = exchange->has_usage && exchange->usage_output >= exchange->outputs;
     if (exchange->usage_prompt > 0)
         request->prompt_tokens = exchange->usage_prompt;
     if (request->status == REQUEST_OK)

@@ -50,6 +50,7 @@ struct request {
     /* Pieces in which the output came (events of a stream), each of one token or more, and those of
      * them that were there at first_ns. 0: not known; then one token was, if not all. */
     uint32_t outputs, first_outputs;
+    uint32_t is_told; /* 1: the subject told output_tokens; 0: they are the pieces, if there are */
 };
 
 /* One step of a batching subject: what it worked on together. */

@@ -39,7 +39,7 @@ bool request_set_column(struct request *request, size_t column, int64_t value)
     int64_t *const times[] = {&request->scheduled_ns, &request->sent_ns, &request->admitted_ns,
                               &request->first_ns,     &request->done_ns, &request->worst_gap_ns};
     uint32_t *const counts[] = {&request->prompt_tokens, &request->output_tokens, &request->outputs,
-                                &request->first_outputs};
+                                &request->first_outputs, &request->is_told};
 
     if (column < sizeof(times) / sizeof(*times)) {
         *times[column] = value < 0 ? REQUEST_NEVER : value;
@@ -77,7 +77,8 @@ static bool has_what_its_status_demands(const struct request *request)
     const bool begun = request->admitted_ns != REQUEST_NEVER;
     const bool done = request->done_ns != REQUEST_NEVER;
 
-    if (request->outputs > request->output_tokens || request->first_outputs > request->outputs)
+    if (request->outputs > request->output_tokens || request->first_outputs > request->outputs ||
+        request->is_told > 1)
         return false;
     switch (request->status) {
     case REQUEST_OK:

@@ -30,10 +30,11 @@
 /* Of endpoints, whose output comes in pieces; logs of assay 0.2.0 and before lack them. */
 #define REQUEST_PIECE_MAP(X)                                                                       \
     X("request:outputs", outputs)                                                                  \
-    X("request:first_outputs", first_outputs)
+    X("request:first_outputs", first_outputs)                                                      \
+    X("request:is_told", is_told)
 
 #define REQUEST_COLUMNS 9      /* that every log has: the first */
-#define REQUEST_COLUMNS_ALL 11 /* and those of pieces */
+#define REQUEST_COLUMNS_ALL 12 /* and those of pieces */
 extern const char *const request_columns[REQUEST_COLUMNS_ALL];
 
 /* Whether a series is one value a request, not one a sample. */

@@ -63,11 +63,17 @@ static struct serving_value tpot_of_whole(const struct request *r)
     return (struct serving_value){span / (tokens - first), VALUE_BETWEEN, span / later};
 }
 
+/* Whether it is one token for certain, and no piece that nobody counted the tokens of. */
+static bool is_one_token(const struct request *r)
+{
+    return r->output_tokens < 2 && (r->outputs == 0 || r->is_told);
+}
+
 static struct serving_value tpot(const struct request *r)
 {
     if (r->status == REQUEST_UNFINISHED)
         return (struct serving_value){0, VALUE_UNKNOWN};
-    if (r->status != REQUEST_OK || r->output_tokens < 2)
+    if (r->status != REQUEST_OK || is_one_token(r))
         return (struct serving_value){0, VALUE_NONE};
     return tpot_of_whole(r);
 }
@@ -81,7 +87,7 @@ static struct serving_value gap(const struct request *r)
         return r->worst_gap_ns == REQUEST_NEVER
                    ? (struct serving_value){0, VALUE_UNKNOWN}
                    : (struct serving_value){r->worst_gap_ns, VALUE_AT_LEAST};
-    if (r->output_tokens < 2)
+    if (is_one_token(r))
         return (struct serving_value){0, VALUE_NONE};
     if (r->worst_gap_ns == REQUEST_NEVER || came_at_once(r))
         return (struct serving_value){0, VALUE_UNKNOWN};

@@ -229,10 +229,10 @@ class Endpoint(CliTest):
         self.assertEqual((call["wrong"], call["estimates"]), (0, 1), call["findings"])
 
     def test_output_at_once_has_no_time_per_token(self):
-        for mode in ("in_one_piece", "in_one_burst"):
-            with self.subTest(mode):
-                self.db = os.path.join(self.folder, mode + ".db")
-                call = self.measure(mode=mode, slo="ttft: 1s, tpot: 5ms")
+        for mode, more in (("in_one_piece", ""), ("in_one_burst", ""), ("in_one_piece", "  usage: false\n")):
+            with self.subTest(mode + more):
+                self.new_db()
+                call = self.measure(mode=mode, more=more, slo="ttft: 1s, tpot: 5ms")
                 metrics, slo, findings = self.figures()
                 self.assertFalse({"tpot_p50", "tpot_p99"} & set(metrics))
                 self.assertEqual((slo["verdict"], slo["least"], slo["most"]), ("inconclusive", 0, 1))
@@ -361,7 +361,8 @@ class Endpoint(CliTest):
     def test_nobody_there(self):
         self.process.kill()
         self.process.wait()
-        self.measure(status=1)
+        call = self.measure(status=1)
+        self.assertIn("Next: `assay run --protocol serving` on", " ".join(call.out.split()))
         for status, message in self.query("SELECT status, message FROM trial_end"):
             self.assertEqual(status, "unavailable")
             self.assertIn("is the server there?", message)

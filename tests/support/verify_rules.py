@@ -23,7 +23,7 @@ CELL = {"ordinal": "ordinal", "workload": "workload_name", "workload_digest": "w
 PROTOCOL = {"name": "protocol_name", "trials": "trials"}
 WORKLOAD = {"workload": "workload_name", "kind": "kind"}
 LOG = 9  # columns that each log of requests has
-PIECES = "request:outputs", "request:first_outputs"  # of endpoints, since 0.3.0
+PIECES = "request:outputs", "request:first_outputs", "request:is_told"  # of endpoints, since 0.3.0
 
 
 def rows(verifier, table):

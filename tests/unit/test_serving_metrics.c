@@ -88,7 +88,8 @@ static void expect_tpot(const struct request *r, enum value_state state, int64_t
 static void test_pieces(void **state)
 {
     const int64_t ms = 1000000;
-    const struct {
+    struct request one_token = in_pieces(1, 1, 1, 0);
+    struct {
         struct request request;
         enum value_state state;
         int64_t least, most;
@@ -103,10 +104,12 @@ static void test_pieces(void **state)
         {in_pieces(8, 8, 7, 400000), VALUE_UNKNOWN, 0, 0}, /* one burst that was read twice */
         {in_pieces(8, 0, 0, 0), VALUE_UNKNOWN, 0, 0},      /* of a log without pieces */
         {in_pieces(8, 0, 0, 70 * ms), VALUE_KNOWN, 10 * ms, 0},
-        {in_pieces(1, 1, 1, 0), VALUE_NONE, 0, 0},
+        {in_pieces(1, 1, 1, 0), VALUE_UNKNOWN, 0, 0}, /* of how many tokens nobody told */
+        {one_token, VALUE_NONE, 0, 0},
     };
 
     (void)state;
+    cases[sizeof(cases) / sizeof(*cases) - 1].request.is_told = 1;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         expect_tpot(&cases[i].request, cases[i].state, cases[i].least, cases[i].most);
     expect(&cases[6].request, SERVING_GAP, 0, VALUE_UNKNOWN);
@@ -165,6 +168,7 @@ static void test_answers(void **state)
 
     (void)state;
     limits.ns[SERVING_TPOT] = 10000000;
+    requests[0].is_told = 1;
     serving_totals_add(&trial, &limits, 0, &total);
     assert_int_equal(total.ok, 5);
     assert_int_equal(total.met, 4);

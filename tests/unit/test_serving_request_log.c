@@ -12,7 +12,7 @@
 /* Three requests in two steps: two at once, and one of two tokens that spans both. */
 static const struct request good[] = {
     {0, 5, 10, 20, 20, REQUEST_NEVER, 0, 1, REQUEST_OK},
-    {1, 6, 10, 20, 40, 20, 4, 2, REQUEST_OK, 2, 1},
+    {1, 6, 10, 20, 40, 20, 4, 2, REQUEST_OK, 2, 1, 1},
     {2, 7, 30, 40, 40, REQUEST_NEVER, 0, 1, REQUEST_OK},
     {3, 8, REQUEST_NEVER, REQUEST_NEVER, REQUEST_NEVER, REQUEST_NEVER, 0, 0, REQUEST_REFUSED},
     {4, REQUEST_NEVER, REQUEST_NEVER, REQUEST_NEVER, REQUEST_NEVER, REQUEST_NEVER, 0, 0,
@@ -78,6 +78,9 @@ static void test_audit(void **state)
     bad = good[0];
     bad.status = REQUEST_UNFINISHED; /* and yet done */
     assert_refused(0, bad, "its status excludes");
+    bad = good[1];
+    bad.is_told = 2; /* neither no nor yes */
+    assert_refused(1, bad, "its status excludes");
     bad = good[1];
     bad.outputs = 3; /* of two tokens */
     assert_refused(1, bad, "its status excludes");
