@@ -2,10 +2,14 @@
 
 #include <stdbool.h>
 
-/* Different values are counted up to here; so many are no coincidence. */
-#define VALUES_MAX 8
+/* Different values are counted up to here; so many are no levels, and neither are so many common
+   ones on neighbouring steps. */
+#define VALUES_MAX 32
+#define COMMON_MAX 4
+/* Share of the samples that a common value has. */
+#define COMMON 0.05
 /* The odds against a coincidence from which it is none. */
-#define COINCIDENCE 20.0
+#define COINCIDENCE 100.0
 /* Of few samples that nearly all differ, the least distance is noise. */
 #define CHANGES_LEAST 8
 
@@ -73,21 +77,49 @@ static bool divides_most(const int64_t *sample_ns, size_t count, const struct su
     return distances * 10 >= s->changes * 9 && samples * 10 >= count * 9;
 }
 
-/* Different values among the samples, VALUES_MAX or more counted as so many. */
-static size_t count_values(const int64_t *sample_ns, size_t count)
+struct value {
+    int64_t ns;
+    size_t count;
+};
+
+/* Counts a value; false where there is no room for another one. */
+static bool count_value(struct value *values, size_t *used, int64_t ns)
 {
-    int64_t values[VALUES_MAX];
-    size_t found = 0;
+    size_t k = 0;
 
-    for (size_t i = 0; i < count && found < VALUES_MAX; i++) {
-        size_t k = 0;
+    while (k < *used && values[k].ns != ns)
+        k++;
+    if (k == VALUES_MAX)
+        return false;
+    if (k == *used)
+        values[(*used)++] = (struct value){ns, 0};
+    values[k].count++;
+    return true;
+}
 
-        while (k < found && values[k] != sample_ns[i])
-            k++;
-        if (k == found)
-            values[found++] = sample_ns[i];
+/*
+ * The common values, at most COMMON_MAX of them, in ascending order; else 0. Noise that a clock
+ * rounds has most samples between the ends of what it takes: then 0 as well.
+ */
+static size_t count_common(const int64_t *sample_ns, size_t count)
+{
+    struct value values[VALUES_MAX], *low = NULL, *high = NULL;
+    size_t used = 0, common = 0, between = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (!count_value(values, &used, sample_ns[i]))
+            return 0;
+    for (struct value *v = values; v < values + used; v++) {
+        if ((double)v->count < COMMON * (double)count)
+            continue;
+        common++;
+        low = !low || v->ns < low->ns ? v : low;
+        high = !high || v->ns > high->ns ? v : high;
     }
-    return found;
+    for (struct value *v = values; v < values + used; v++)
+        if (low && v->ns > low->ns && v->ns < high->ns && v->count > between)
+            between = v->count;
+    return common > COMMON_MAX || (low && between >= low->count + high->count) ? 0 : common;
 }
 
 /* The largest power of ten that divides `ns`: what times are read or rounded in, at the most. */
@@ -113,7 +145,7 @@ static bool may_be_chance(const struct summary *s, int64_t step, size_t values)
 
     for (size_t i = 1; i < values; i++)
         against *= odds;
-    return against < COINCIDENCE;
+    return values > 1 && against < COINCIDENCE;
 }
 
 struct clock_step clock_step_find(const int64_t *sample_ns, size_t count)
@@ -127,7 +159,7 @@ struct clock_step clock_step_find(const int64_t *sample_ns, size_t count)
         (s.changes >= CHANGES_LEAST || s.changes * 2 <= count) &&
         divides_most(sample_ns, count, &s))
         ret.step_ns = ret.sure_ns = s.least;
-    if (may_be_chance(&s, ret.step_ns, count_values(sample_ns, count)))
-        ret.sure_ns = decimal_unit(s.divisor);
+    if (ret.step_ns > 1 && may_be_chance(&s, ret.step_ns, count_common(sample_ns, count)))
+        ret.sure_ns = ret.step_ns < 10 ? 1 : ret.step_ns / 10;
     return ret;
 }

@@ -16,9 +16,11 @@ struct clock_step {
        in; 0: all samples are the same, or there are none, and show no step. */
     int64_t step_ns;
     /*
-     * The shortest one that explains as well that values between are missing. It differs from
-     * step_ns only where few values may be multiples of step_ns by chance: 10 ms and 12 ms come
-     * from a clock of 2 ms, or are two levels that a clock of 1 ms has read.
+     * The same where it is beyond doubt, else a tenth of it: two to four values may be levels that
+     * are multiples of their distance by chance. 10 ms and 12 ms come from a clock of 2 ms, or are
+     * two levels that a finer clock has read. A nanosecond is beyond doubt, and so are noise that
+     * has most of its samples between its ends, and multiples by which chance is excluded at one in
+     * a hundred (15.625 ms and 31.25 ms).
      */
     int64_t sure_ns;
 };

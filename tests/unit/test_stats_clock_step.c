@@ -69,12 +69,15 @@ static void test_few_values_may_be_multiples_by_chance(void **state)
 {
     (void)state;
     assert_int_equal(STEP_OF(9, 10000000, 12000000).step_ns, 2000000);
-    assert_int_equal(STEP_OF(9, 10000000, 12000000).sure_ns, 1000000);
-    /* Neighbours in the unit that they are written in; and one in 15625 is no chance. */
-    assert_int_equal(STEP_OF(10, 10000000, 11000000).sure_ns, 1000000);
-    assert_int_equal(STEP_OF(11, 15625000, 31250000).sure_ns, 15625000);
-    /* Four values, all on steps of 5: 1 in 125. */
-    assert_int_equal(STEP_OF(12, 9500000, 10000000, 10500000, 11000000).sure_ns, 500000);
+    assert_int_equal(STEP_OF(9, 10000000, 12000000).sure_ns, 200000);
+    assert_int_equal(STEP_OF(10, 10000000, 20000000).sure_ns, 1000000);
+    assert_int_equal(STEP_OF(11, 10000000, 15000000, 20000000).sure_ns, 500000);
+    /* One in 15625 is no chance, nor are five neighbours, nor what was stored as nanoseconds. */
+    assert_int_equal(STEP_OF(12, 15625000, 31250000).sure_ns, 15625000);
+    assert_int_equal(STEP_OF(13, 1000, 2000, 3000, 4000, 5000).sure_ns, 1000);
+    assert_int_equal(STEP_OF(14, 100, 101).sure_ns, 1);
+    /* Noise that a clock rounds is in the middle mostly. */
+    assert_int_equal(STEP_OF(15, 9000000, 10000000, 10000000, 10000000, 11000000).sure_ns, 1000000);
 }
 
 int main(void)
