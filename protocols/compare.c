@@ -6,6 +6,7 @@
 
 #include "harness/core/member.h"
 #include "protocols/stats/autocovariance.h"
+#include "protocols/stats/clock_step.h"
 #include "protocols/stats/distribution.h"
 
 static const char *const verdict_names[] = {"faster", "slower", "equivalent", "inconclusive"};
@@ -346,6 +347,80 @@ void comparison_widen(struct comparison *c, double sd_log, double df)
                  : !c->differs                                    ? COMPARE_INCONCLUSIVE
                  : mean < 0                                       ? COMPARE_FASTER
                                                                   : COMPARE_SLOWER;
+}
+
+/* NAN: nothing is known of it. */
+static double step_between(double a_ns, double b_ns, double step_a_ns, double step_b_ns)
+{
+    if (!isnan(step_a_ns) || !isnan(step_b_ns))
+        return fmax(step_a_ns, step_b_ns); /* the one that is known */
+    if (fabs(a_ns - b_ns) < 0.5 || a_ns > 1e18 || b_ns > 1e18)
+        return NAN;
+    return (double)clock_step_common(llround(a_ns), llround(b_ns));
+}
+
+/* Keeps of a verdict by signs what these bounds of the ratio do not contradict. */
+static void keep_within(struct comparison *c, double lo, double hi)
+{
+    const bool apart = lo > 1 + COMPARE_NO_SPREAD || hi < 1 - COMPARE_NO_SPREAD;
+    const bool inside = lo > 1 / (1 + c->margin) && hi < 1 + c->margin;
+
+    c->ratio.lo = c->equivalence.lo = lo;
+    c->ratio.hi = c->equivalence.hi = hi;
+    c->differs = c->differs && apart;
+    if (!apart)
+        c->p_difference = 1;
+    if (!inside)
+        c->p_equivalence = 1;
+    if (!(lo > 1 + c->margin))
+        c->p_worse = 1;
+    if (!apart && !inside)
+        c->needed_pairs = 0; /* more of the same would not tell */
+    if (c->verdict == COMPARE_EQUIVALENT ? !inside : !c->differs)
+        c->verdict = COMPARE_INCONCLUSIVE;
+}
+
+void comparison_round(struct comparison *c, double a_ns, double step_a_ns, double step_b_ns)
+{
+    const double b_ns = a_ns * c->ratio.value;
+    double half;
+
+    if (!c->no_spread || step_a_ns == 0 || step_b_ns == 0)
+        return;
+    half = 0.5 * step_between(a_ns, b_ns, step_a_ns, step_b_ns);
+    if (half < a_ns && half < b_ns) {
+        keep_within(c, (b_ns - half) / (a_ns + half), (b_ns + half) / (a_ns - half));
+    } else {
+        keep_within(c, 0, INFINITY);
+        c->ratio.has_interval = c->equivalence.has_interval = false;
+    }
+}
+
+double comparison_step_of(const double *a, const double *b, size_t count)
+{
+    int64_t step = 0;
+    bool differ = false;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!(fabs(a[i]) < 1e18 && fabs(b[i]) < 1e18))
+            return 0;
+        differ = differ || a[i] != a[0] || b[i] != a[0];
+        step = clock_step_common(step, llround(a[i]));
+        step = clock_step_common(step, llround(b[i]));
+    }
+    return differ ? (double)step : NAN;
+}
+
+const char *comparison_alike_words(const struct comparison *c)
+{
+    if (c->ratio.has_interval || c->equivalence.has_interval)
+        return "all are alike to the last digit: judged by how many agree and, since there is no "
+               "spread, by half a step of the clock";
+    return c->needed_pairs > 0
+               ? "all are alike to the last digit: judged by how many agree, since there is no "
+                 "spread"
+               : "all are alike to the last digit, and the samples do not show what the clock "
+                 "rounds away: nothing is decided";
 }
 
 json_t *comparison_interval_json(const struct estimate_interval *i)

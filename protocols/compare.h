@@ -156,6 +156,25 @@ enum status intervals_analyze(const struct estimate_interval *a, const struct es
 void comparison_widen(struct comparison *comparison, double sd_log, double df);
 
 /*
+ * What the clock leaves of a comparison without spread, whose times are all alike: each is known to
+ * half a step only, so that both intervals reach from (b - step / 2) / (a + step / 2) to
+ * (b + step / 2) / (a - step / 2), and the verdict is by these. `a_ns` is a time of a; the
+ * steps are of the clock in a and in b, as struct estimate has them. NAN, all samples are alike:
+ * the step is what divides both times, and where they are the same, nothing is known of it; then
+ * there is no interval, and the verdict is inconclusive. Unchanged where either is 0, unknown, and
+ * for comparisons with spread.
+ */
+void comparison_round(struct comparison *comparison, double a_ns, double step_a_ns,
+                      double step_b_ns);
+
+/* The longest step that `count` times of each arm, in ns, are multiples of; NAN: all are the same.
+ */
+double comparison_step_of(const double *a, const double *b, size_t count);
+
+/* What must be said with a comparison without spread. Static. */
+const char *comparison_alike_words(const struct comparison *comparison);
+
+/*
  * New JSON object as `assay analyze --paired` prints it (without "series"): pairs (or trials),
  * verdict, ratio, margin, needed_pairs and what they rest on.
  */

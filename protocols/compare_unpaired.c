@@ -25,16 +25,19 @@ enum status unpaired_compare(const struct estimate *a, const struct estimate *b,
     count_a = means_of(a, means);
     count_b = means_of(b, means + a->trial_count);
     *ret_basis = count_a > 1 && count_b > 1 ? UNPAIRED_TRIALS : UNPAIRED_WITHIN;
-    if (*ret_basis == UNPAIRED_TRIALS)
+    if (*ret_basis == UNPAIRED_TRIALS) {
         status =
             unpaired_analyze(means, count_a, means + a->trial_count, count_b, options, ret, err);
-    else if (a->trial_count == 1 && b->trial_count == 1)
+        if (status == STATUS_OK)
+            comparison_round(ret, means[0], a->step_ns, b->step_ns);
+    } else if (a->trial_count == 1 && b->trial_count == 1) {
         status = intervals_analyze(&a->trials[0].mean_ns, &b->trials[0].mean_ns, options, ret, err);
-    else
+    } else {
         status = error_set(err, STATUS_INVALID,
                            "%zu and %zu of their trials have a mean: it takes two of each, or a "
                            "single trial of each",
                            count_a, count_b);
+    }
     free(means);
     return status;
 }

@@ -388,6 +388,7 @@ enum status estimate_cell(const struct estimate_series *trials, size_t trial_cou
             goto out;
         }
     }
+    e->step_ns = estimate_tick(parts, trial_count);
     find_verdict(e);
     combine_trials(e, parts, options, logs, &mean);
     estimate_set_metric(e, METRIC_ITERATION_TIME, &mean, NULL, false);

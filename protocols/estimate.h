@@ -132,7 +132,9 @@ struct estimate {
     int64_t iterations_per_sample; /* of the blocks analysed */
     double confidence;             /* of intervals; 0: unknown */
     enum estimate_centre compare_by;
-    double ess;              /* sum over trials */
+    double ess;     /* sum over trials */
+    double step_ns; /* of the clock, per iteration; NAN: all samples of all trials are alike; 0: not
+                       known. Not stored. */
     enum metric_id headline; /* what the cell is shown by */
     /* iteration_time: one trial: within it; several: between them (log scale). */
     struct metric_value metrics[METRIC_COUNT];

@@ -275,9 +275,7 @@ static void append_comparison(struct text *out, const char *name, const char *a,
     else
         text_append_format(out, ", %zu pairs\n", comparison->count_a);
     if (comparison->no_spread)
-        text_append(out,
-                    "  all are alike to the last digit: judged by how many agree, since there is "
-                    "no spread\n");
+        text_append_format(out, "  %s\n", comparison_alike_words(comparison));
     if (comparison->needed_pairs > 0)
         text_append_format(out, "  about %llu %s needed for a decision\n",
                            (unsigned long long)comparison->needed_pairs,
@@ -310,8 +308,12 @@ static enum status compare_series(const struct csv_pairs *pairs,
         enum status status =
             paired_analyze(series->a, series->b, series->count, options, &comparisons[i], err);
 
+        double step;
+
         if (status != STATUS_OK)
             return status;
+        step = comparison_step_of(series->a, series->b, series->count);
+        comparison_round(&comparisons[i], series->a[0], step, step);
     }
     return comparison_family(comparisons, pairs->series_count, err);
 }

@@ -63,7 +63,7 @@ static enum status read_stored(const struct command_line *line, struct question 
     if (status != STATUS_OK)
         return status;
     if (store_find_cell(store, id, &cell, NULL) == STATUS_OK) {
-        status = pairs_trial_centres(store, cell, &times, &count, &centre, err);
+        status = pairs_trial_centres(store, cell, &times, &count, &centre, NULL, err);
         if (status == STATUS_OK)
             question->process_sd = sd_of_logs(times, count);
         question->process_df = (double)count - 1;

@@ -178,8 +178,7 @@ static void append_numbers(struct text *out, const struct comparison *numbers)
     if (numbers->verdict == COMPARE_EQUIVALENT && numbers->differs)
         text_append(out, "  the difference is real, and smaller than the margin\n");
     if (numbers->no_spread)
-        text_append(out, "  all pairs are equal to the last digit: decided by the sign test, since "
-                         "there is no spread\n");
+        text_append_format(out, "  %s\n", comparison_alike_words(numbers));
     if (numbers->family > 1) {
         text_append_format(out, "  judged in a family of %zu: ", numbers->family);
         comparison_view_append_p(out, numbers);

@@ -250,6 +250,7 @@ static void divide_times(struct estimate *e, int64_t iterations)
     const double by = (double)iterations;
 
     e->iterations_per_sample = iterations;
+    e->step_ns /= by;
     for (size_t i = 0; i < e->trial_count; i++) {
         e->trials[i].mean_ns.value /= by;
         e->trials[i].mean_ns.lo /= by;

@@ -229,6 +229,7 @@ enum status pairs_of_campaign(struct store *store, int64_t campaign, size_t inde
         status = store_cell_json(store, pairs.cells[i], &cells[i], err);
         if (status == STATUS_OK)
             status = estimate_of(store, pairs.cells[i], &estimates[i], err);
+        pairs.step_ns[i] = status == STATUS_OK ? estimates[i]->step_ns : 0;
         if (status == STATUS_OK)
             fill_arms(cells[i], estimates[i], order, pairs.places, i == 1, arms);
     }
@@ -262,7 +263,8 @@ void pairs_finish(struct pairs *pairs)
 }
 
 enum status pairs_trial_centres(struct store *store, int64_t cell, double **ret, size_t *ret_count,
-                                enum estimate_centre *ret_centre, struct error *err)
+                                enum estimate_centre *ret_centre, double *ret_step_ns,
+                                struct error *err)
 {
     struct estimate *estimate;
     double *times;
@@ -277,6 +279,8 @@ enum status pairs_trial_centres(struct store *store, int64_t cell, double **ret,
         count += !isnan(times[count]);
     }
     *ret_centre = estimate->compare_by;
+    if (ret_step_ns)
+        *ret_step_ns = estimate->step_ns;
     estimate_destroy(estimate);
     if (!times)
         return no_memory(err);

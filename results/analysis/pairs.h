@@ -24,6 +24,7 @@ struct pairs {
     double *a, *b;    /* heap: time per iteration in ns, pair by pair in the order of running */
     enum estimate_centre centre; /* mean or median of a trial's steady part: the protocol's clause
                                     analysis.compare_by */
+    double step_ns[2];           /* of the clock in a and in b (struct estimate) */
     size_t count;
     struct served_pair *served; /* heap: of servers with limits, the requests of both trials; those
                                    pairs count whose trials both ended "ok" */
@@ -53,9 +54,11 @@ double pairs_trial_time(const struct estimate *estimate, size_t index);
 
 /*
  * Means (or medians, as the protocol says) of the trials of one result that gave one, for comparing
- * without pairs; heap. NOT_FOUND when no trial did.
+ * without pairs; heap. `ret_step_ns` (may be NULL): of their clock (struct estimate). NOT_FOUND
+ * when no trial did.
  */
 enum status pairs_trial_centres(struct store *store, int64_t cell, double **ret, size_t *ret_count,
-                                enum estimate_centre *ret_centre, struct error *err);
+                                enum estimate_centre *ret_centre, double *ret_step_ns,
+                                struct error *err);
 
 #endif

@@ -47,7 +47,7 @@ static enum status log_centre(struct store *store, int64_t cell, enum estimate_c
 {
     double *times, sum = 0;
     size_t count;
-    enum status status = pairs_trial_centres(store, cell, &times, &count, ret_centre, err);
+    enum status status = pairs_trial_centres(store, cell, &times, &count, ret_centre, NULL, err);
 
     if (status != STATUS_OK)
         return status;

@@ -55,7 +55,7 @@ static void compare_served(struct store *store, const struct compare_options *as
 static void compare_numbers(struct store *store, const struct compare_options *options,
                             struct stored_comparison *comparison)
 {
-    double *times[2] = {NULL, NULL};
+    double *times[2] = {NULL, NULL}, steps[2] = {0, 0};
     size_t counts[2] = {0, 0};
     enum estimate_centre centres[2] = {ESTIMATE_MEAN, ESTIMATE_MEAN};
     enum status status = STATUS_OK;
@@ -70,7 +70,7 @@ static void compare_numbers(struct store *store, const struct compare_options *o
     }
     for (int i = 0; i < 2 && status == STATUS_OK; i++)
         status = pairs_trial_centres(store, comparison->cells[i], &times[i], &counts[i],
-                                     &centres[i], &comparison->why);
+                                     &centres[i], &steps[i], &comparison->why);
     if (status == STATUS_OK && centres[0] != centres[1])
         status = error_set(&comparison->why, STATUS_INVALID,
                            "a's protocol compares by the %s of a trial and b's by the %s",
@@ -79,6 +79,8 @@ static void compare_numbers(struct store *store, const struct compare_options *o
         comparison->has_numbers =
             unpaired_analyze(times[0], counts[0], times[1], counts[1], options,
                              &comparison->numbers, &comparison->why) == STATUS_OK;
+    if (comparison->has_numbers)
+        comparison_round(&comparison->numbers, times[0][0], steps[0], steps[1]);
     comparison->numbers.centre = centres[0];
     free(times[0]);
     free(times[1]);
@@ -124,6 +126,8 @@ static void compare_pairs(struct store *store, const struct compare_options *opt
         made = paired_analyze(pairs->a, pairs->b, pairs->count, options, &comparison->numbers,
                               comparison->figure == COMPARE_TIME ? &comparison->why : NULL) ==
                STATUS_OK;
+    if (made && comparison->figure == COMPARE_TIME)
+        comparison_round(&comparison->numbers, pairs->a[0], pairs->step_ns[0], pairs->step_ns[1]);
     comparison->numbers.centre = pairs->centre;
     comparison->has_latency = made && comparison->figure != COMPARE_TIME;
     comparison->has_numbers |= made && comparison->figure == COMPARE_TIME;

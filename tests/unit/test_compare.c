@@ -209,6 +209,45 @@ static void test_without_spread_few_decide_nothing(void **state)
     assert_false(paired(0.05, 1e-9, 10).no_spread);
 }
 
+static struct comparison rounded(double a_ns, double b_ns, double step_ns, size_t n)
+{
+    struct comparison c = alike(log(b_ns / a_ns), n, false);
+
+    comparison_round(&c, a_ns, step_ns, step_ns);
+    return c;
+}
+
+/* Times that are alike are known to half a step of the clock, and no better. */
+static void test_alike_is_within_a_step(void **state)
+{
+    struct comparison c;
+
+    (void)state;
+    /* 50 and 51 steps may be the same time, 50 and 53 are not. */
+    c = rounded(5e6, 5.1e6, 1e5, 5);
+    assert_int_equal(c.verdict, COMPARE_INCONCLUSIVE);
+    assert_true(c.p_difference == 1 && !c.differs);
+    assert_true(fabs(c.ratio.lo - 1) < 1e-9 && fabs(c.ratio.hi - 5.15 / 4.95) < 1e-9);
+    c = rounded(5e6, 5.3e6, 1e5, 5);
+    assert_int_equal(c.verdict, COMPARE_SLOWER);
+    assert_true(c.ratio.lo > 1.03 && c.p_difference < 0.05);
+    /* A step of 100 ns leaves an equivalence, one of 100 us none. */
+    assert_int_equal(rounded(5e6, 5e6, 100, 5).verdict, COMPARE_EQUIVALENT);
+    c = rounded(5e6, 5e6, 1e5, 5);
+    assert_int_equal(c.verdict, COMPARE_INCONCLUSIVE);
+    assert_true(c.p_equivalence == 1 && c.ratio.hi > 1.019 && c.needed_pairs == 0);
+    /* All samples alike: the step divides both times; where they are one, it may be anything. */
+    assert_true(fabs(rounded(5e6, 5.3e6, NAN, 5).ratio.lo - 5.25 / 5.05) < 1e-9);
+    c = rounded(5e6, 5e6, NAN, 5);
+    assert_int_equal(c.verdict, COMPARE_INCONCLUSIVE);
+    assert_false(c.ratio.has_interval || c.equivalence.has_interval);
+    assert_true(comparison_step_of((double[]){5e6, 5e6}, (double[]){5.3e6, 5e6}, 2) == 1e5);
+    assert_true(isnan(comparison_step_of((double[]){5e6, 5e6}, (double[]){5e6, 5e6}, 2)));
+    /* Few agree by chance, whatever the clock; and one that is not known changes nothing. */
+    assert_false(rounded(5e6, 5.3e6, 1e5, 2).ratio.has_interval);
+    assert_int_equal(rounded(5e6, 5e6, 0, 5).verdict, COMPARE_EQUIVALENT);
+}
+
 static void test_welch(void **state)
 {
     /* Welch's statistic by hand on logs 0, 1, 2 and 10, 14: difference 11, variances 1 and 8. */
@@ -394,6 +433,7 @@ int main(void)
         cmocka_unit_test(test_beyond_the_margin),
         cmocka_unit_test(test_degenerate_pairs),
         cmocka_unit_test(test_without_spread_few_decide_nothing),
+        cmocka_unit_test(test_alike_is_within_a_step),
         cmocka_unit_test(test_welch),
         cmocka_unit_test(test_widened_by_sessions),
         cmocka_unit_test(test_power),
