@@ -23,7 +23,8 @@ static const struct argp_option options[] = {
     {"series", 'n', "N", 0, "series for each case of the engine (200)", 0},
     {"pairs", 'p', "N", 0, "comparisons for each case (20 times the series)", 0},
     {"only", 'o', "PART", 0,
-     "one part: mean, percentile, two-state, flat, change, shape, hard, trials, grades, marked, "
+     "one part: mean, percentile, two-state, levels, flat, change, shape, hard, trials, grades, "
+     "marked, "
      "verdicts, compare, history, acceptance, rivals",
      0},
     {"parts", 'd', "DIR", 0,

@@ -115,6 +115,10 @@ void experiment_describe(const struct generator *g, char *ret, size_t size)
     case GENERATOR_RANDOM_WALK:
         snprintf(ret + used, size - used, ", %.3g %% at the end", 100 * g->size);
         break;
+    case GENERATOR_LEVELS:
+        snprintf(ret + used, size - used, ", %.3g %% at +%.3g to +%.3g %%%s", 100 * g->where,
+                 100 * g->size, 100 * (g->size + g->shape), g->quantum_ns > 1 ? ", in ticks" : "");
+        break;
     case GENERATOR_LONG_MEMORY:
         snprintf(ret + used, size - used, ", order %.3g", g->shape);
         break;
@@ -167,6 +171,21 @@ void experiment_add_missed(const struct experiment *x, const char *what, double 
     for (i = 0; i < x->series; i++)
         row.hits += estimate_verdict_is_steady(x->outcomes[i].verdict) && x->outcomes[i].given &&
                     !x->outcomes[i].covered;
+    table_add(table, &row);
+}
+
+void experiment_add_changes(const struct experiment *x, const char *what, double high,
+                            struct table *table)
+{
+    struct row row = experiment_row(x, what, NAN, high);
+
+    row.trials = x->series;
+    for (size_t i = 0; i < x->series; i++) {
+        const enum estimate_verdict verdict = x->outcomes[i].verdict;
+
+        row.hits += verdict != ESTIMATE_STEADY && verdict != ESTIMATE_BIMODAL &&
+                    verdict != ESTIMATE_UNDETERMINED;
+    }
     table_add(table, &row);
 }
 

@@ -43,6 +43,9 @@ void experiment_add_coverage(const struct experiment *x, const char *what, doubl
                              struct table *table);
 void experiment_add_missed(const struct experiment *x, const char *what, double high,
                            struct table *table);
+/* Of all series those that are said to change: after a warmup or slowdown, drift, change point. */
+void experiment_add_changes(const struct experiment *x, const char *what, double high,
+                            struct table *table);
 /* Of all series those of this verdict, or with `other` of any other; those that are not steady. */
 void experiment_add_verdict(const struct experiment *x, const char *what,
                             enum estimate_verdict verdict, bool other, double low, double high,

@@ -70,6 +70,10 @@ static struct truth truth_of(const struct generator *g)
         truth.verdict = ESTIMATE_BIMODAL;
         truth.mean_ns = GENERATOR_LEVEL_NS * (1 + 0.5 * g->size);
         break;
+    case GENERATOR_LEVELS:
+        truth.verdict = ESTIMATE_BIMODAL;
+        truth.mean_ns *= 1 + g->where * (g->size + 0.5 * g->shape);
+        break;
     case GENERATOR_RAMP:
         truth.verdict = g->shape < 1 ? ESTIMATE_WARMUP : ESTIMATE_DRIFT;
         truth.mean_ns = g->shape < 1 ? truth.mean_ns : NAN;
@@ -235,6 +239,10 @@ struct truth generator_make(const struct generator *g, uint64_t seed, uint64_t i
             break;
         case GENERATOR_LONG_MEMORY:
             x = 1 + g->sd * memory[i];
+            break;
+        case GENERATOR_LEVELS:
+            if (random_next_unit(&random) < g->where)
+                x *= 1 + g->size + g->shape * random_next_unit(&random);
             break;
         case GENERATOR_CLOCK:
             x = clock_factor(z) * (1 + 0.25 * g->sd * random_next_normal(&random));

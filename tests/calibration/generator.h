@@ -29,8 +29,10 @@ enum generator_kind {
     GENERATOR_POWER_LAW, /* `size` slower at the start, decays as (1 + t / (where n))^-shape */
     GENERATOR_RANDOM_WALK, /* plus a random walk from 0, whose last value has the sd `size` */
     GENERATOR_LONG_MEMORY, /* fractionally integrated noise of order `shape` < 0.5, of sd `sd` */
-    GENERATOR_CLOCK        /* time is work over a clock that wanders in 15 MHz steps about 1.5 GHz,
+    GENERATOR_CLOCK,       /* time is work over a clock that wanders in 15 MHz steps about 1.5 GHz,
                             with the noise's sd in frequency, plus white noise of sd / 4 */
+    GENERATOR_LEVELS /* independent: with the chance `where` at a second level, `size` slower plus
+                        up to `shape` more, the noise in proportion */
 };
 
 struct generator {

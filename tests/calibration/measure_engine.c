@@ -184,6 +184,46 @@ static void measure_states(const struct settings *settings, struct table *table)
     }
 }
 
+/* Independent samples of few levels, which change nothing and move nowhere. */
+static void measure_levels(const struct settings *settings, struct table *table)
+{
+    static const size_t counts[] = {20, 40, 80, 300, 2000};
+    static const struct {
+        double sd, size, where, shape, quantum_ns;
+        bool bimodal; /* enough of both levels, and they are none of a clock's steps */
+    } cases[] = {
+        {0, 0.885, 0.5, 0.302, 0, true},  {0, 0.885, 0.5, 0, 0, true},
+        {0, 0.885, 0.25, 0, 0, true},     {0.01, 0.2, 0.5, 0, 0, true},
+        {0.05, 1, 0.5, 0, 0, true},       {0, 0.5, 0.1, 0, 0, false},
+        {0.01, 0.5, 0.1, 0, 0, false},    {0, 0.5, 0.03, 8, 0, false},
+        {0.004, 0.5, 0.5, 0, 5e5, false},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
+            struct experiment x = {.generator = {.kind = GENERATOR_LEVELS,
+                                                 .count = counts[k],
+                                                 .sd = cases[i].sd,
+                                                 .size = cases[i].size,
+                                                 .where = cases[i].where,
+                                                 .shape = cases[i].shape,
+                                                 .quantum_ns = cases[i].quantum_ns},
+                                   .series = settings->series};
+
+            experiment_run(settings, &x, false);
+            /* One slow sample among twenty is a slow start where it is the first. */
+            experiment_add_changes(&x, "levels in no order: called a change",
+                                   counts[k] > 20 ? 0.02 : 0.04, table);
+            if (cases[i].bimodal && counts[k] >= 300) {
+                experiment_add_verdict(&x, "levels in no order: called bimodal", ESTIMATE_BIMODAL,
+                                       false, 0.98, NAN, table);
+                experiment_add_coverage(&x, "its interval of the mean covers", 0.935, NAN, table);
+            }
+            free(x.outcomes);
+        }
+    }
+}
+
 static void measure_flat(const struct settings *settings, struct table *table)
 {
     static const double phis[] = {0, 0.5, 0.8, 0.9, 0.95};
@@ -293,8 +333,10 @@ void measure_engine(const struct settings *settings, struct table *table)
         const char *name;
         void (*measure)(const struct settings *settings, struct table *table);
     } parts[] = {
-        {"mean", measure_means}, {"percentile", measure_percentiles}, {"two-state", measure_states},
-        {"flat", measure_flat},  {"change", measure_changes},         {"shape", measure_shapes},
+        {"mean", measure_means},       {"percentile", measure_percentiles},
+        {"two-state", measure_states}, {"levels", measure_levels},
+        {"flat", measure_flat},        {"change", measure_changes},
+        {"shape", measure_shapes},
     };
     size_t i;
 
