@@ -248,8 +248,8 @@ static enum status analyze_samples(const struct command_line *line, FILE *file, 
         estimate_destroy(estimates[i]);
     free(estimates);
     csv_samples_finish(&samples);
-    if (out.length > 0)
-        fwrite(out.data, 1, out.length, stdout);
+    if (!output_page(&out) && status == STATUS_OK)
+        status = error_set(err, STATUS_NO_MEMORY, "no memory for the output");
     text_finish(&out);
     return status;
 }
@@ -342,8 +342,8 @@ static enum status analyze_pairs(const struct command_line *line, FILE *file, co
     }
     free(comparisons);
     csv_pairs_finish(&pairs);
-    if (out.length > 0)
-        fwrite(out.data, 1, out.length, stdout);
+    if (!output_page(&out) && status == STATUS_OK)
+        status = error_set(err, STATUS_NO_MEMORY, "no memory for the output");
     text_finish(&out);
     return status;
 }

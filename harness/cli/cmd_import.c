@@ -47,17 +47,23 @@ static void tell_left_out(const struct import_outcome *outcome)
 
 static void tell(const char *path, const struct import_outcome *outcome, const json_t *ids)
 {
+    struct text line;
     json_t *id;
     size_t i;
 
-    printf("%s: %s %lld result%s of %s as campaign%s", path,
-           outcome->known ? "known already," : "imported", (long long)outcome->results,
-           outcome->results == 1 ? "" : "s", outcome->program,
-           json_array_size(ids) == 1 ? "" : "s");
-    json_array_foreach(ids, i, id) printf("%s %s", i ? "," : "", json_string_value(id));
+    text_init(&line);
+    text_append_format(&line, "%s: %s %lld result%s of %s as campaign%s", path,
+                       outcome->known ? "known already," : "imported", (long long)outcome->results,
+                       outcome->results == 1 ? "" : "s", outcome->program,
+                       json_array_size(ids) == 1 ? "" : "s");
+    json_array_foreach(ids, i, id)
+        text_append_format(&line, "%s %s", i ? "," : "", json_string_value(id));
     if (outcome->left_out_count > 0)
-        printf("; %lld left out", (long long)outcome->left_out_count);
-    putchar('\n');
+        text_append_format(&line, "; %lld left out", (long long)outcome->left_out_count);
+    text_append_char(&line, '\n');
+    if (!output_page(&line))
+        log_error("no memory for the output");
+    text_finish(&line);
 }
 
 /* On standard output, or with --json in `rows`. */

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
@@ -8,6 +9,7 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
 #include "harness/core/shell.h"
+#include "harness/core/text.h"
 #include "reports/decision_words.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
@@ -29,17 +31,24 @@ static int show_series(struct store *store, int64_t cell)
     return output_flush();
 }
 
-/* What a tool reported of the machine, byte by byte. */
+/* What a tool reported of the machine, byte by byte but on a terminal. */
 static int show_dump(struct store *store, int64_t cell, const char *tool)
 {
     struct error err = ERROR_INIT;
+    struct text page;
     char *text;
 
     if (store_load_dump(store, cell, tool, &text, &err) != STATUS_OK)
         return command_fail(&err);
-    fputs(text, stdout);
+    if (!isatty(STDOUT_FILENO)) {
+        fputs(text, stdout);
+        free(text);
+        return output_flush();
+    }
+    text_init(&page);
+    text_append(&page, text);
     free(text);
-    return output_flush();
+    return output_text(&page);
 }
 
 /* The only result of a bundle; where it has several, their table. True: `ret` is set. */

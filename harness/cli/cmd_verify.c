@@ -74,8 +74,7 @@ static void found(void *context, const struct verify_finding *finding)
     text_append(&line, finding->table || finding->key ? ": " : "");
     text_append_printable(&line, finding->message, strlen(finding->message));
     text_append_char(&line, '\n');
-    if (text_ok(&line))
-        fputs(line.data, stdout);
+    output_page(&line);
     text_finish(&line);
     report->reported++;
 }

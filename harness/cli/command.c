@@ -223,9 +223,24 @@ static bool has_unknown_option(const struct command *command, int argc, char **a
     return false;
 }
 
+/* What argp and getopt said, which has words of the command line in it. */
+static void repeat(const char *said)
+{
+    struct text shown;
+
+    if (envelope_is_open()) {
+        log_error("%.*s", (int)strcspn(said, "\n"), said);
+        return;
+    }
+    text_init(&shown);
+    text_append_shown(&shown, said, strlen(said), false);
+    fputs(shown.data, stderr);
+    text_finish(&shown);
+}
+
 /*
- * Parses the arguments. argp and getopt write errors to stderr and exit; with --json the first line
- * of that is an error like others.
+ * Parses the arguments. argp and getopt write errors to stderr: they are repeated fit for a
+ * terminal, and with --json the first line of them is an error like others.
  */
 static error_t parse(const struct argp *argp, int argc, char **argv, struct command_line *line)
 {
@@ -234,8 +249,6 @@ static error_t parse(const struct argp *argp, int argc, char **argv, struct comm
     size_t length = 0;
     error_t failed;
 
-    if (!envelope_is_open())
-        return argp_parse(argp, argc, argv, ARGP_NO_HELP, NULL, line);
     stderr = open_memstream(&said, &length);
     if (!stderr) {
         stderr = standard_error;
@@ -245,8 +258,8 @@ static error_t parse(const struct argp *argp, int argc, char **argv, struct comm
     failed = argp_parse(argp, argc, argv, ARGP_NO_HELP | ARGP_NO_EXIT, NULL, line);
     fclose(stderr);
     stderr = standard_error;
-    if (failed)
-        log_error("%.*s", said ? (int)strcspn(said, "\n") : 0, said ? said : "");
+    if (failed && said)
+        repeat(said);
     free(said);
     return failed;
 }

@@ -60,13 +60,18 @@ static json_t *document(json_t *data, json_t *findings, json_t *errors)
 
 static char *dump(json_t *json, size_t *ret_length)
 {
-    char *text = json ? json_dumps(json, JSON_INDENT(2) | JSON_SORT_KEYS) : NULL;
+    char *dumped = json ? json_dumps(json, JSON_INDENT(2) | JSON_SORT_KEYS) : NULL;
+    struct text text;
 
     json_decref(json);
-    *ret_length = text ? strlen(text) : 0;
-    if (text)
-        text[(*ret_length)++] = '\n'; /* in the place of the NUL */
-    return text;
+    text_init(&text);
+    text_append_json(&text, dumped ? dumped : "", dumped ? strlen(dumped) : 0);
+    text_append_char(&text, '\n');
+    free(dumped);
+    *ret_length = text.length;
+    if (!dumped)
+        text_finish(&text);
+    return dumped ? text_steal(&text) : NULL;
 }
 
 void envelope_add_error(enum status code, const char *message, const char *place)

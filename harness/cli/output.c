@@ -62,13 +62,26 @@ int output_bytes(const char *bytes, size_t length)
     return output_flush();
 }
 
+bool output_page(const struct text *text)
+{
+    struct text shown;
+    bool ok;
+
+    text_init(&shown);
+    text_append_shown(&shown, text->data, text->length, output_colour());
+    ok = text_ok(text) && text_ok(&shown);
+    if (ok)
+        fwrite(shown.data, 1, shown.length, stdout);
+    text_finish(&shown);
+    return ok;
+}
+
 int output_text(struct text *text)
 {
     bool ok = text_ok(text);
 
-    if (ok)
-        fwrite(text->data, 1, text->length, stdout);
-    else
+    ok = ok && output_page(text);
+    if (!ok)
         log_error("no memory for the output");
     text_finish(text);
     return ok ? output_flush() : ASSAY_EXIT_SYSTEM;

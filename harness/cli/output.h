@@ -19,10 +19,18 @@ int output_json(json_t *json);
 /* One more element of data that is a list, which output_json set. Takes the reference. */
 enum status output_row(json_t *row, struct error *err);
 
-/* Writes and flushes. Returns an exit status. */
+/*
+ * Writes what people read, without flushing: control characters, other than line breaks, tabs and
+ * the colours of a terminal, and malformed bytes as \xNN, wherever they came from. False: no
+ * memory.
+ */
+bool output_page(const struct text *text);
+
+/* Writes bytes as they are, and flushes. Returns an exit status. */
 int output_bytes(const char *bytes, size_t length);
 
-/* Writes and frees the text. Returns an exit status: a full disk is not silent. */
+/* As output_page; flushes, and frees the text. Returns an exit status: a full disk is not silent.
+ */
 int output_text(struct text *text);
 
 /*

@@ -75,6 +75,18 @@ bool text_is_utf8(const void *bytes, size_t length);
  */
 void text_append_printable(struct text *text, const void *bytes, size_t length);
 
+/*
+ * The same for whole pages: line breaks and tabs stay, and with `colour` the sequences that set
+ * colours and weights ("ESC [ 1 m").
+ */
+void text_append_shown(struct text *text, const char *page, size_t length, bool colour);
+
+/*
+ * JSON in which such characters are \uXXXX, which reads as the same; jansson escapes only those
+ * below 0x20.
+ */
+void text_append_json(struct text *text, const char *json, size_t length);
+
 /* Columns of the terminal that a UTF-8 string takes (wcwidth; malformed bytes count one). */
 size_t text_columns(const char *utf8);
 

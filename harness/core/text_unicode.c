@@ -104,6 +104,58 @@ void text_append_printable(struct text *text, const void *bytes, size_t length)
     }
 }
 
+/* Length of a sequence that sets colours, at the start; 0: it is none. */
+static size_t colour_length(const char *at, size_t length)
+{
+    size_t end = 2;
+
+    if (length < 3 || at[0] != '\x1b' || at[1] != '[')
+        return 0;
+    while (end < length && ((at[end] >= '0' && at[end] <= '9') || at[end] == ';'))
+        end++;
+    return end < length && at[end] == 'm' ? end + 1 : 0;
+}
+
+void text_append_shown(struct text *text, const char *page, size_t length, bool colour)
+{
+    while (length > 0) {
+        size_t size = colour ? colour_length(page, length) : 0;
+
+        if (size == 0 && (*page == '\n' || *page == '\t'))
+            size = 1;
+        if (size > 0) {
+            text_append_bytes(text, page, size);
+        } else {
+            for (size = 1; size < length && page[size] != '\n' && page[size] != '\t' &&
+                           !(colour && page[size] == '\x1b');)
+                size++;
+            text_append_printable(text, page, size);
+        }
+        page += size;
+        length -= size;
+    }
+}
+
+void text_append_json(struct text *text, const char *json, size_t length)
+{
+    const unsigned char *at = (const unsigned char *)json;
+    uint32_t code = 0;
+
+    while (length > 0) {
+        const size_t size = decode(at, length, &code);
+
+        if (size == 0 || code < 0x7f || !is_unsafe(code))
+            text_append_bytes(text, at, size ? size : 1);
+        else if (code < 0x10000)
+            text_append_format(text, "\\u%04X", (unsigned)code);
+        else
+            text_append_format(text, "\\u%04X\\u%04X", 0xd7c0u + (unsigned)(code >> 10),
+                               0xdc00u + (unsigned)(code & 0x3ff));
+        at += size ? size : 1;
+        length -= size ? size : 1;
+    }
+}
+
 size_t text_columns(const char *utf8)
 {
     const unsigned char *at = (const unsigned char *)utf8;

@@ -96,9 +96,14 @@ void progress_expect(struct progress *progress, int64_t left_ns)
 
 void progress_set(struct progress *progress, const char *label)
 {
-    bool changed = strncmp(progress->label, label, sizeof(progress->label) - 1) != 0;
+    struct text shown;
+    bool changed;
 
-    snprintf(progress->label, sizeof(progress->label), "%s", label);
+    text_init(&shown);
+    text_append_printable(&shown, label, strlen(label));
+    changed = strncmp(progress->label, shown.data, sizeof(progress->label) - 1) != 0;
+    snprintf(progress->label, sizeof(progress->label), "%s", shown.data);
+    text_finish(&shown);
     if (!progress->quiet && progress->terminal &&
         (changed || clock_monotonic_ns() - progress->drawn_ns >= REDRAW_NS))
         draw(progress);
@@ -126,8 +131,13 @@ void progress_advance(struct progress *progress, const char *note)
     if (progress->quiet)
         return;
     if (note) {
+        struct text shown;
+
         clear(progress);
-        fprintf(stderr, "%s\n", note);
+        text_init(&shown);
+        text_append_shown(&shown, note, strlen(note), false);
+        fprintf(stderr, "%s\n", shown.data);
+        text_finish(&shown);
     } else if (!progress->terminal) {
         append_left(progress, clock_monotonic_ns(), left);
         fprintf(stderr, "[%zu/%zu] %s%s\n", progress->done, progress->total, progress->label, left);

@@ -64,15 +64,21 @@ enum status export_write(struct store *store, const struct export_format *format
 
 enum status export_put_json(json_t *json, size_t flags, FILE *file, struct error *err)
 {
-    int failed = json ? json_dumpf(json, file, flags | JSON_ENCODE_ANY) : 0;
+    char *dumped = json ? json_dumps(json, flags | JSON_ENCODE_ANY) : NULL;
+    struct text text;
+    bool ok;
 
-    if (!json)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the export");
     json_decref(json);
-    if (failed && !ferror(file))
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the export");
-    fputc('\n', file);
-    return export_check(file, err);
+    text_init(&text);
+    text_append_json(&text, dumped ? dumped : "", dumped ? strlen(dumped) : 0);
+    text_append_char(&text, '\n');
+    ok = dumped && text_ok(&text);
+    free(dumped);
+    if (ok)
+        fwrite(text.data, 1, text.length, file);
+    text_finish(&text);
+    return ok ? export_check(file, err)
+              : error_set(err, STATUS_NO_MEMORY, "no memory for the export");
 }
 
 enum status export_rows(struct store *store, const struct export_request *request, json_t **ret,
