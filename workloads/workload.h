@@ -105,6 +105,11 @@ struct workload_kind {
                         struct error *err);
     /* Lines for `assay describe`: shapes and the like, appended to `ret`. */
     void (*describe)(const struct workload *workload, struct text *ret);
+    /*
+     * Whether what a trial reads besides the declaration is where it looks for it; asked before a
+     * campaign. NOT_FOUND, INVALID. Optional.
+     */
+    enum status (*ready)(const struct workload *workload, struct error *err);
     size_t instance_size; /* of the kind's struct, whose first member is a workload_instance */
     /*
      * Into an instance of zeros except for its base: allocates, compiles, uploads. UNSUPPORTED when

@@ -33,12 +33,17 @@ static void *grow(void *items, size_t *count, size_t item_size)
 
 enum status plan_take_workload(struct plan *plan, struct workload *workload, struct error *err)
 {
-    struct workload **grown = grow(plan->workloads, &plan->workload_count, sizeof(*grown));
+    struct workload **grown = NULL;
+    enum status status = workload->kind->ready ? workload->kind->ready(workload, err) : STATUS_OK;
 
-    if (!grown) {
+    if (status == STATUS_OK) {
+        grown = grow(plan->workloads, &plan->workload_count, sizeof(*grown));
+        status = grown ? STATUS_OK : no_memory(err);
+    }
+    if (status != STATUS_OK) {
         workload_finish(workload);
         free(workload);
-        return no_memory(err);
+        return status;
     }
     plan->workloads = grown;
     grown[plan->workload_count - 1] = workload;

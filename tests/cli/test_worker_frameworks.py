@@ -314,6 +314,18 @@ class Frameworks(CliTest):
             found = {row[0] for row in self.query("SELECT lower(hex(sha256)) FROM component WHERE kind = 'model'")}
             self.assertLessEqual({hashlib.sha256(content).hexdigest() for content in files.values()}, found)
             self.assertEqual(len(found), 3)
+        # Whether the files are where trials look for them is known before there is one.
+        words = ("run", self.model, "--worker", self.names["onnxruntime"], "--device", "cpu", "--protocol",
+                 self.write("e.yaml", self.EVIDENCE), "--db")
+        again, none = (os.path.join(self.folder, name) for name in ("again.db", "none.db"))
+        self.assertEqual(self.assay(*words, again).status, 0)
+        call = self.assay("reproduce", "last/1", "--db", again, XDG_CACHE_HOME=os.path.join(self.folder, "elsewhere"))
+        self.assertEqual(call.status, 2, call.err)
+        self.assertIn("is not known here", call.out + call.err)
+        call = self.assay(*words, none, XDG_CACHE_HOME="", HOME="")
+        self.assertEqual(call.status, 2, call.err)
+        self.assertIn("set XDG_CACHE_HOME or HOME", call.err)
+        self.assertFalse(os.path.exists(none))
         with forge.Forgery(self.db) as forgery:  # other weights than the workload names
             forgery.edit("stack", lambda body: [part.update(sha256="0" * 64) for part in body["components"]
                                                 if part.get("sha256") == hashlib.sha256(values[:48]).hexdigest()])

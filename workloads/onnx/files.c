@@ -63,6 +63,30 @@ enum status onnx_file_find(const struct digest *digest, const char *what, char *
     return status;
 }
 
+static enum status is_there(const struct digest *digest, const char *what, struct error *err)
+{
+    char *path = NULL;
+    const enum status status = onnx_file_find(digest, what, &path, err);
+
+    free(path);
+    return status;
+}
+
+enum status onnx_files_ready(const struct workload *workload, struct error *err)
+{
+    const struct onnx_parameters *parameters = workload->parameters;
+    enum status status = is_there(&parameters->model, "the model", err);
+
+    for (size_t i = 0; i < parameters->data_count && status == STATUS_OK; i++)
+        status = is_there(&parameters->data[i].digest, parameters->data[i].location, err);
+    if (status == STATUS_OK && parameters->has_reference)
+        status = is_there(&parameters->reference, "the reference", err);
+    for (size_t i = 0; i < parameters->input_count && status == STATUS_OK; i++)
+        if (parameters->inputs[i].has_file)
+            status = is_there(&parameters->inputs[i].file, "an input's file", err);
+    return status == STATUS_OK ? status : error_prefix(err, workload->name);
+}
+
 enum status onnx_file_read(const struct digest *digest, const char *what, struct text *ret,
                            struct error *err)
 {

@@ -161,6 +161,7 @@ const struct workload_kind workload_onnx = {
     .load = onnx_load,
     .cost = onnx_cost,
     .describe = onnx_describe,
+    .ready = onnx_files_ready,
     .instance_size = sizeof(struct onnx_instance),
     .init = init,
     .iterate = onnx_iterate,

@@ -98,6 +98,8 @@ void onnx_file_note(const struct digest *digest, const char *path);
 /* Where it is, checked, without symbolic links; heap. Otherwise as onnx_file_read. */
 enum status onnx_file_find(const struct digest *digest, const char *what, char **ret,
                            struct error *err);
+/* All files of a workload as onnx_file_find finds them: what trials will ask for. */
+enum status onnx_files_ready(const struct workload *workload, struct error *err);
 /* Reads it. NOT_FOUND, INVALID: what is there is another file by now. */
 enum status onnx_file_read(const struct digest *digest, const char *what, struct text *ret,
                            struct error *err);
