@@ -30,6 +30,7 @@
 #include <jansson.h>
 
 #include "harness/core/status.h"
+#include "harness/core/text.h"
 #include "protocols/estimate.h"
 
 /*
@@ -117,6 +118,13 @@ int comparison_beyond_margin(const struct comparison *comparison);
  * that of the difference. Of an inconclusive verdict the one that decided without the family.
  */
 bool comparison_tests_equivalence(const struct comparison *comparison);
+
+/*
+ * Appends "about 40 pairs needed for a decision" (unpaired: trials an arm); where that is beyond
+ * reason (FINDING_TRIALS_REASONABLE), what so many would show instead. False, and nothing, where it
+ * is not known or not needed.
+ */
+bool comparison_append_needed(const struct comparison *comparison, struct text *ret);
 
 /*
  * Paired: a[k] and b[k] were measured side by side (by protocol: both in fresh processes, in random

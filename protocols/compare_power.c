@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "harness/core/number.h"
+#include "protocols/finding.h"
 #include "protocols/stats/distribution.h"
 #include "protocols/stats/special.h"
 
@@ -114,4 +116,24 @@ uint64_t trials_needed(double sd, double df, double log_half_width, double confi
             low = middle;
     }
     return high;
+}
+
+bool comparison_append_needed(const struct comparison *comparison, struct text *ret)
+{
+    const double most = FINDING_TRIALS_REASONABLE;
+    const char *what = comparison->paired ? "pairs" : "trials an arm";
+    char half[NUMBER_SIZE];
+
+    if (comparison->needed_pairs == 0)
+        return false;
+    text_append_format(ret, "about %llu %s needed for a decision",
+                       (unsigned long long)comparison->needed_pairs, what);
+    if ((double)comparison->needed_pairs <= most || !isfinite(comparison->sd))
+        return true;
+    number_format_percent(expm1(student_quantile(0.5 + 0.5 * comparison->confidence, most - 1) *
+                                comparison->sd / sqrt(most)),
+                          half);
+    text_append_format(ret, ", which is beyond reason: %.0f would show the ratio within about ±%s",
+                       most, half);
+    return true;
 }

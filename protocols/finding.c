@@ -168,9 +168,42 @@ void finding_render_words(const struct finding *const *items, size_t count, stru
     render(finding_kinds[items[0]->code].words, items, count, ret);
 }
 
+/* Of the wanted margin, which trials narrow by their root: what the most that is reasonable gives.
+ */
+static void append_reachable(const struct finding *const *items, size_t count, struct text *out)
+{
+    const char *kind = "half";
+    char low[NUMBER_SIZE], high[NUMBER_SIZE];
+    double least = INFINITY, most = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const double reached =
+            items[i]->numbers[2] * sqrt(items[i]->numbers[1] / FINDING_TRIALS_REASONABLE);
+
+        least = fmin(least, reached);
+        most = fmax(most, reached);
+    }
+    format_number(least, kind, strlen(kind), low);
+    format_number(most, kind, strlen(kind), high);
+    text_append_format(out, ", which is beyond reason: %d would give about ",
+                       FINDING_TRIALS_REASONABLE);
+    if (strcmp(low, high) == 0)
+        text_append(out, low);
+    else
+        append_range(out, low, high);
+}
+
 void finding_render_remedy(const struct finding *const *items, size_t count, struct text *ret)
 {
+    double trials = 0;
+
     render(finding_kinds[items[0]->code].remedy, items, count, ret);
+    if (items[0]->code != FINDING_IMPRECISE)
+        return;
+    for (size_t i = 0; i < count; i++)
+        trials = fmax(trials, items[i]->numbers[1]);
+    if (trials > FINDING_TRIALS_REASONABLE)
+        append_reachable(items, count, ret);
 }
 
 void finding_render_trials(const struct finding *const *items, size_t count, struct text *ret)

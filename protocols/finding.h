@@ -25,6 +25,9 @@ enum finding_severity {
 
 #define FINDING_NUMBERS_MAX 4
 
+/* More trials or pairs than these are no remedy: it is said what these would show instead. */
+#define FINDING_TRIALS_REASONABLE 200
+
 /*
  * X(constant, code, severity, numbers, words, remedy)
  *   numbers  names of the numbers, in their order, as JSON has them

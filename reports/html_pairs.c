@@ -224,9 +224,10 @@ static void append_certainty(struct text *out, const struct stored_comparison *c
     }
     text_append_format(out, ", from %zu of %zu planned pairs, run side by side in random order",
                        comparison->pairs.count, comparison->pairs.planned);
-    if (numbers->verdict == COMPARE_INCONCLUSIVE && numbers->needed_pairs > 0)
-        text_append_format(out, "; about %llu pairs would settle it",
-                           (unsigned long long)numbers->needed_pairs);
+    if (numbers->verdict == COMPARE_INCONCLUSIVE && numbers->needed_pairs > 0) {
+        text_append(out, "; ");
+        comparison_append_needed(numbers, out);
+    }
     text_append(out, ".</p>\n");
 }
 

@@ -222,9 +222,21 @@ const char *view_trial_label(const struct view_cell *cell, const struct view_tri
     return cell->run == VIEW_RUN_RUNNING ? "running" : "no end recorded";
 }
 
-bool view_closing_words(const struct view *view, struct text *ret)
+/* What cells of protocols that give no evidence came to. */
+struct looks {
+    size_t count, served, measured, simulated, first; /* first: of `quick` or what extends it */
+    size_t precise, rough, indicative;
+};
+
+/* A long protocol may give no evidence, too (soak): it is no first look. */
+static bool is_first_look(const struct view_cell *cell)
 {
-    size_t looks = 0, served = 0, precise = 0, rough = 0, indicative = 0;
+    return member_number_or(json_object_get(cell->protocol_json, "window"), "time_ns", 0) < 10e9;
+}
+
+static struct looks count_looks(const struct view *view)
+{
+    struct looks looks = {0};
 
     for (size_t i = 0; i < view->cell_count; ++i) {
         const struct view_cell *cell = &view->cells[i];
@@ -233,33 +245,75 @@ bool view_closing_words(const struct view *view, struct text *ret)
 
         if (cell->evidence || cell->imported.present)
             continue;
-        ++looks;
-        served += serving_is_cell(cell, NULL);
-        precise += value && (value->grade == METRIC_GRADE_A || value->grade == METRIC_GRADE_B);
-        rough += value && value->grade == METRIC_GRADE_C;
-        indicative += value && value->grade == METRIC_GRADE_D;
+        looks.count++;
+        looks.first += is_first_look(cell);
+        looks.served += serving_is_cell(cell, NULL);
+        looks.simulated += cell->device.simulated;
+        looks.precise +=
+            value && (value->grade == METRIC_GRADE_A || value->grade == METRIC_GRADE_B);
+        looks.rough += value && value->grade == METRIC_GRADE_C;
+        looks.indicative += value && value->grade == METRIC_GRADE_D;
     }
-    if (looks == 0)
+    looks.measured = looks.precise + looks.rough + looks.indicative;
+    return looks;
+}
+
+/* ": 2 of 8 values are known within 5 % (grades A, B), 1 only as an indication ..." */
+static void append_grades(const struct looks *looks, struct text *ret)
+{
+    const struct {
+        size_t count;
+        const char *words;
+    } grades[] = {{looks->precise, "within 5 % (grades A, B)"},
+                  {looks->rough, "within 20 % (C)"},
+                  {looks->indicative, "only as an indication (D, in parentheses)"}};
+    bool first = true;
+
+    for (size_t i = 0; i < sizeof(grades) / sizeof(grades[0]); ++i) {
+        if (grades[i].count == 0)
+            continue;
+        text_append_format(ret, "%s%zu ", first ? "" : ", ", grades[i].count);
+        if (first)
+            text_append_format(ret, "of %zu values %s known ", looks->count,
+                               grades[i].count == 1 ? "is" : "are");
+        text_append(ret, grades[i].words);
+        first = false;
+    }
+}
+
+/* What would give evidence: never what was done already, and nothing for a simulated device. */
+static void append_next(const struct looks *looks, struct text *ret)
+{
+    if (looks->simulated == looks->count)
+        text_append(ret, " All of it is simulated, so no protocol makes it evidence.");
+    else
+        text_append_format(
+            ret,
+            " Next, for evidence: the same `assay run` with `--protocol %s`%s, on an "
+            "idle machine (`assay doctor` names what disturbs it).",
+            looks->served == looks->count ? "serving" : "standard",
+            looks->served && looks->served < looks->count
+                ? ", and with `--protocol serving` what is served under load"
+                : "");
+}
+
+bool view_closing_words(const struct view *view, struct text *ret)
+{
+    const struct looks looks = count_looks(view);
+
+    if (looks.count == 0)
         return false;
-    text_append(ret, "First look: ");
-    if (precise)
-        text_append_format(ret, "%zu of %zu values are known within 5 %% (grades A, B)", precise,
-                           looks);
-    if (rough)
-        text_append_format(ret, "%s%zu within 20 %% (C)", precise ? ", " : "", rough);
-    if (indicative)
-        text_append_format(ret, "%s%zu only as an indication (D, in parentheses)",
-                           precise + rough ? ", " : "", indicative);
-    if (precise + rough + indicative == 0)
-        text_append(ret, "no value was measured");
-    text_append_format(
-        ret,
-        ". Good for choosing what to measure and for comparing with another first "
-        "look on this machine; never evidence. Next: `assay run --protocol %s` on an "
-        "idle machine (`assay doctor` names what disturbs it).",
-        served == looks ? "serving"
-        : served > 0    ? "standard`, of servers `--protocol serving"
-                        : "standard");
+    text_append(ret, looks.first == looks.count ? "First look: " : "No evidence, by protocol: ");
+    if (looks.measured == 0) {
+        text_append(ret, "no value was measured, for the reasons that the notes give.");
+        return true;
+    }
+    append_grades(&looks, ret);
+    text_append(ret, ".");
+    if (looks.first == looks.count)
+        text_append(ret, " Good for choosing what to measure and for comparing with another first "
+                         "look on this machine; never evidence.");
+    append_next(&looks, ret);
     return true;
 }
 

@@ -276,10 +276,11 @@ static void append_comparison(struct text *out, const char *name, const char *a,
         text_append_format(out, ", %zu pairs\n", comparison->count_a);
     if (comparison->no_spread)
         text_append_format(out, "  %s\n", comparison_alike_words(comparison));
-    if (comparison->needed_pairs > 0)
-        text_append_format(out, "  about %llu %s needed for a decision\n",
-                           (unsigned long long)comparison->needed_pairs,
-                           a ? "trials of each" : "pairs");
+    if (comparison->needed_pairs > 0) {
+        text_append(out, "  ");
+        comparison_append_needed(comparison, out);
+        text_append_char(out, '\n');
+    }
     if (comparison->differs && comparison->family > 1 &&
         comparison->p_difference_family > 1 - comparison->confidence)
         text_append_format(out,

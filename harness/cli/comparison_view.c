@@ -141,6 +141,17 @@ void comparison_view_append_p(struct text *out, const struct comparison *numbers
     text_append_char(out, ')');
 }
 
+static void append_needed(struct text *out, const struct comparison *numbers)
+{
+    struct text needed;
+
+    text_init(&needed);
+    if (comparison_append_needed(numbers, &needed))
+        output_hanging(out, "  ", needed.data, 2, output_terminal_columns());
+    out->failed |= needed.failed;
+    text_finish(&needed);
+}
+
 static void append_numbers(struct text *out, const struct comparison *numbers)
 {
     char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE];
@@ -184,10 +195,7 @@ static void append_numbers(struct text *out, const struct comparison *numbers)
         comparison_view_append_p(out, numbers);
         text_append_char(out, '\n');
     }
-    if (numbers->needed_pairs > 0)
-        text_append_format(out, "  about %llu %s needed for a decision\n",
-                           (unsigned long long)numbers->needed_pairs,
-                           numbers->paired ? "pairs" : "trials an arm");
+    append_needed(out, numbers);
 }
 
 /*

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/core/member.h"
+#include "harness/core/text.h"
 #include "protocols/comparability.h"
 #include "results/analysis/acceptance.h"
 #include "results/analysis/cost.h"
@@ -107,35 +108,65 @@ static json_t *varied(const struct gathered *g)
     return made;
 }
 
-/* What run would make the two compare. */
+static bool is_served(const json_t *record)
+{
+    return !strncmp(member_text(json_object_get(record, "identity"), "scenario"), "server", 6);
+}
+
+static bool is_evidence(const json_t *record)
+{
+    return !json_is_false(json_object_get(json_object_get(record, "protocol"), "evidence"));
+}
+
+/* What would make the two compare, as far as a run can; "" where none can. Heap; NULL: no memory.
+ */
+static char *remedy_for(const struct gathered *g, size_t index, const char *reason)
+{
+    static const char *const names[] = {"precision", "batch", "scenario", "implementation"};
+    const json_t *first = g->options[0].record, *other = g->options[index].record;
+    const json_t *base = is_evidence(first) ? first : other, *again = base == first ? other : first;
+    const char *spec = member_text(again, "device_spec"), *word = store_path_word(g->store);
+    const bool same_device = !strcmp(spec, member_text(base, "device_spec"));
+    char start[64];
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        snprintf(start, sizeof(start), "identity.%s differs", names[i]);
+        if (!strncmp(reason, start, strlen(start)))
+            return text_format("; write `vary: [%s]` where that is what is decided about, or "
+                               "measure both alike",
+                               names[i]);
+    }
+    if (json_is_object(json_object_get(first, "imported")) ||
+        json_is_object(json_object_get(other, "imported")))
+        return strdup("; what another program measured compares with nothing: measure it with "
+                      "`assay run`");
+    if (!strncmp(reason, "identity.above_", 15) || !strncmp(reason, "identity.mixed_", 15))
+        return strdup("");
+    if (!is_evidence(base))
+        return text_format("; measure the work of both with `assay run ... --protocol %s`",
+                           is_served(base) ? "serving" : "standard");
+    if ((strncmp(reason, "identity.workload", 17) != 0 &&
+         strncmp(reason, "identity.protocol", 17) != 0) ||
+        !word)
+        return strdup("; measure both alike");
+    return text_format("; a result that does comes from: assay reproduce %s%s%s --db %s",
+                       member_text(base, "id"), same_device ? "" : " --device ",
+                       same_device ? "" : spec, word);
+}
+
 static enum status refuse(const struct gathered *g, size_t index, const json_t *judgement,
                           struct error *err)
 {
-    static const char *const names[] = {"precision", "batch", "scenario", "implementation"};
-    const json_t *first = g->options[0].record;
-    const char *reason =
-        json_string_value(json_array_get(json_object_get(judgement, "reasons"), 0));
+    const char *known = json_string_value(json_array_get(json_object_get(judgement, "reasons"), 0));
+    const char *reason = known ? known : "what they share is not known";
+    char *remedy = remedy_for(g, index, reason);
+    const enum status status =
+        fault(err, "options", index, ".result", "%s does not compare with %s: %s%s",
+              member_text(g->options[index].record, "id"), member_text(g->options[0].record, "id"),
+              reason, remedy ? remedy : "");
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        char start[64];
-
-        snprintf(start, sizeof(start), "identity.%s differs", names[i]);
-        if (reason && !strncmp(reason, start, strlen(start)))
-            return fault(err, "options", index, ".result",
-                         "%s does not compare with %s: %s; write `vary: [%s]` where that is what "
-                         "is decided about, or measure both alike",
-                         member_text(g->options[index].record, "id"), member_text(first, "id"),
-                         reason, names[i]);
-    }
-    return fault(
-        err, "options", index, ".result",
-        "%s does not compare with %s: %s; `assay run %s --protocol %s --device %s` makes a "
-        "result that does, with the same files as for %s",
-        member_text(g->options[index].record, "id"), member_text(first, "id"),
-        reason ? reason : "what they share is not known",
-        member_text(json_object_get(first, "workload"), "workload"),
-        member_text(json_object_get(first, "protocol"), "name"),
-        member_text(g->options[index].record, "device_spec"), member_text(first, "id"));
+    free(remedy);
+    return status;
 }
 
 static enum status compare_option(struct gathered *g, size_t index, struct error *err)

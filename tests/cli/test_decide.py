@@ -415,7 +415,7 @@ class Decide(CliTest):
         one, two = ("one", first, "card", ""), ("two", second, "small", "")
         cost = ("cost_per_million_items",)
         cases = (
-            (((one, ("two", other, "small", "")), cost), "decision.yaml:8: options[1].result: ", "makes a result that does"),
+            (((one, ("two", other, "small", "")), cost), "decision.yaml:8: options[1].result: ", "a result that does comes from: assay reproduce"),
             (((one, ("two", "ffffffff/9", "small", "")), cost), "decision.yaml:8: options[1].result", "there is no result ffffffff/9; write CAMPAIGN/NUMBER"),
             (((one, ("two", "last/1", "small", "")), cost), "decision.yaml:8: options[1].result: ",
              f"last/1 may mean another result after the next run: write {other}"),

@@ -243,6 +243,33 @@ static void units_and_grades(void **state)
     assert_int_equal(metric_grade(&value, true, false, 5), METRIC_GRADE_NONE);
 }
 
+/* A remedy that nobody can follow is none: what so many trials would give is said in its place. */
+static void too_many_trials_are_no_remedy(void **state)
+{
+    static const struct {
+        double trials;
+        const char *remedy;
+    } cases[] = {
+        {40, "95 % interval ±4.0 %; about 40 trials for ±1.0 %"},
+        {200, "95 % interval ±4.0 %; about 200 trials for ±1.0 %"},
+        {12156,
+         "95 % interval ±4.0 %; about 12156 trials for ±1.0 %, which is beyond reason: 200 would "
+         "give about ±7.8 %"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct finding_list list = {0};
+        char *text;
+
+        finding_add(&list, FINDING_IMPRECISE, 0, NULL, (double[]){0.04, cases[i].trials, 0.01});
+        text = rendered(&list, 1, 0);
+        assert_string_equal(text, cases[i].remedy);
+        free(text);
+        finding_list_finish(&list);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +279,7 @@ int main(void)
         cmocka_unit_test(groups_and_codec),
         cmocka_unit_test(codes_are_named_once),
         cmocka_unit_test(units_and_grades),
+        cmocka_unit_test(too_many_trials_are_no_remedy),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

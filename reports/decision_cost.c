@@ -1,0 +1,99 @@
+/* What the answer to a decision costs, in words. */
+#include "reports/decision_words.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "harness/core/member.h"
+
+/* The figure that states the answer's cost: the first objective that is one, else the first
+ * that a requirement asks for; the number of figures: none is. */
+static size_t cost_figure(const json_t *body)
+{
+    const json_t *figures = json_object_get(body, "figures"), *figure;
+    const size_t count = json_array_size(figures);
+    size_t i, found = count;
+
+    json_array_foreach(figures, i, figure)
+    {
+        if (strncmp(member_text(figure, "name"), "cost", 4) != 0)
+            continue;
+        if (json_is_true(json_object_get(figure, "objective")))
+            return i;
+        found = found == count ? i : found;
+    }
+    return found;
+}
+
+static double cost_of(const json_t *option, size_t figure)
+{
+    return member_number(json_array_get(json_object_get(option, "figures"), figure), "value");
+}
+
+/* ", 31 % less than b, the next": of one option that remains. */
+static void append_next(struct text *out, const json_t *body, const json_t *chosen, size_t figure)
+{
+    const double mine = cost_of(chosen, figure);
+    const json_t *option, *next = NULL;
+    double least = INFINITY;
+    char shown[NUMBER_SIZE];
+    size_t i;
+
+    json_array_foreach(json_object_get(body, "options"), i, option)
+    {
+        const double cost = cost_of(option, figure);
+
+        if (option != chosen && strcmp(member_text(option, "standing"), "infeasible") != 0 &&
+            cost < least) {
+            least = cost;
+            next = option;
+        }
+    }
+    if (next && least > mine * 1.0005)
+        text_append_format(out, ", %s less than %s, the next",
+                           number_format_percent(1 - mine / least, shown),
+                           member_text(next, "name"));
+}
+
+/* " per million good tokens" of "cost_per_million_good_tokens", and what these are. */
+static void append_per(struct text *out, const json_t *figure)
+{
+    const char *name = member_text(figure, "name");
+
+    decision_spaced(out, name + strlen("cost"));
+    if (strstr(name, "_good_"))
+        text_append(out, strstr(name, "_tokens") ? " (good: of requests that kept all limits)"
+                                                 : " (good: they kept all limits)");
+}
+
+bool decision_cost_words(struct text *out, const json_t *body)
+{
+    const json_t *figures = json_object_get(body, "figures"), *option, *last = NULL;
+    const size_t figure = cost_figure(body);
+    struct number_unit unit;
+    size_t i, left = 0, count = 0;
+
+    if (figure == json_array_size(figures) || !strcmp(member_text(body, "verdict"), "none"))
+        return false;
+    unit = decision_figure_unit(body, figure);
+    json_array_foreach(json_object_get(body, "options"), i, option) left +=
+        !strncmp(member_text(option, "standing"), "not_", 4);
+    json_array_foreach(json_object_get(body, "options"), i, option)
+    {
+        if (strncmp(member_text(option, "standing"), "not_", 4) != 0)
+            continue;
+        text_append(out, count++ ? "; " : "");
+        if (left > 1)
+            text_append_format(out, "%s ", member_text(option, "name"));
+        decision_range_words(out, json_array_get(json_object_get(option, "figures"), figure),
+                             &unit);
+        if (count == 1)
+            append_per(out, json_array_get(figures, figure));
+        last = option;
+    }
+    if (left == 1)
+        append_next(out, body, last, figure);
+    if (left > 0)
+        text_append_char(out, '.');
+    return left > 0;
+}

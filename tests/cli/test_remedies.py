@@ -1,0 +1,102 @@
+"""Commands that messages name: they exist, with these options, work as a shell takes them, and are not what was done."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+from assay_cli import ASSAY, PATIENCE, CliTest, run_tests  # noqa: E402
+
+NAMES = ("plain.db", "with blank/x.db", "it's $HOME.db", "a\nb.db", "`id`;x.db", "größe \"x\".db")
+DECISION = """decision: which
+version: 1
+options:
+  - {{name: one, result: {}}}
+  - {{name: two, result: {}}}
+objectives: [item_rate]
+"""
+
+
+class Remedies(CliTest):
+    def measure(self, protocol, workload="synthetic"):
+        call = self.assay("run", workload, "--device", "null:0", "--protocol", protocol, "--db", self.db, "--json")
+        self.assertIn(call.status, (0, 1), call.err)
+        return call.json()["results"][0]["id"]
+
+    def shell(self, command):
+        """What `assay COMMAND` of a message comes to in a shell."""
+        self.assertTrue(command.startswith("assay "), command)
+        return subprocess.run(["sh", "-c", shlex.quote(ASSAY) + command[5:]], cwd=self.folder, check=False,
+                              env=self.environment(), capture_output=True, text=True, timeout=PATIENCE)
+
+    def assert_named_well(self, text):
+        """Every command in back quotes exists, with its options."""
+        for command in re.findall(r"`(assay [a-z][^`]*)`", " ".join(text.split())):
+            name, *words = command.split()[1:]
+            call = self.assay(name, "--help")
+            self.assertEqual(call.status, 0, command)
+            for word in words:
+                if word.startswith("--"):
+                    self.assertIn(word.split("=")[0], call.out, command)
+
+    def test_first_looks(self):
+        self.measure("quick")
+        table = self.assay("results", "--db", self.db).out
+        self.assertIn("simulated, so no protocol makes it evidence", " ".join(table.split()))
+        self.assertNotIn("--protocol quick", table)
+        self.assert_named_well(table)
+        self.assert_named_well(self.assay("show", "last/1", "--db", self.db).out)
+
+    def test_nothing_was_measured(self):
+        call = self.assay("run", "synthetic", "--device", "null:0", "--protocol", "quick", "--db", self.db,
+                          ASSAY_NULL="launch_ns=200000,seed=1,fault=crash@1")
+        self.assertEqual(call.status, 1, call.err)
+        self.assertIn("no value was measured, for the reasons", call.out)
+        self.assertNotIn("Good for", call.out)
+        self.assertNotIn("Next", call.out)
+        self.assert_named_well(call.out + call.err)
+
+    def test_decide(self):
+        look, again, other = self.measure("quick"), self.measure("quick"), self.measure(self.fast())
+        path = self.write("which.yaml", DECISION.format(look, again))
+        call = self.assay("decide", path, "--db", self.db)
+        self.assertIn("measure it under one that does", call.out)
+        self.assertNotIn("longer or more trials would", call.out)
+        # Another protocol: the command leads to a result that the decision takes.
+        path = self.write("which.yaml", DECISION.format(other, look))
+        call = self.assay("decide", path, "--db", self.db)
+        self.assertEqual(call.status, 2, call.out)
+        command = re.search(r"comes from: (assay .*)$", call.err, re.M)
+        if not command:  # neither gives evidence
+            self.assertIn("--protocol standard", call.err)
+            self.assertNotIn("--protocol quick", call.err)
+            return
+        self.shell(command.group(1))
+        made = self.assay("results", "--json", "--db", self.db).json()[0]["id"]
+        path = self.write("which.yaml", DECISION.format(other, made))
+        self.assertIn(self.assay("decide", path, "--db", self.db).status, (0, 3))
+
+    def test_copied_commands_work_whatever_the_name(self):
+        for name in NAMES:
+            self.db = name
+            os.makedirs(os.path.dirname(os.path.join(self.folder, name)), exist_ok=True)
+            absent = self.assay("results", "--db", name)
+            self.assertEqual(self.shell(re.search(r"`(assay run .*)` makes one", absent.err).group(1)
+                                        .replace("first-look", "synthetic --device null:0 --protocol "
+                                                 + self.fast())).returncode, 0)
+            for call, pattern in (
+                    (self.run_synthetic(), r"a page of it: (assay report .*)$"),
+                    (self.assay("checkpoint", "--db", name), r"^  (assay verify .*)$"),
+                    (self.assay("bundle", "last", "-o", name + ".assay", "--db", name), r"^  (assay verify .*)$"),
+                    (self.assay("run", "synthetic", "--db", name + ".assay"), r"`(assay verify .*)` checks it")):
+                command = re.search(pattern, call.out + call.err, re.M)
+                self.assertTrue(command, call.out + call.err)
+                done = self.shell(command.group(1))
+                self.assertEqual(done.returncode, 0, command.group(1) + done.stderr)
+            os.remove(os.path.join(self.folder, name + ".assay"))
+
+
+if __name__ == "__main__":
+    run_tests()
