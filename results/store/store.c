@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -262,28 +261,6 @@ static enum status open_connection(struct store *store, struct error *err)
 }
 
 /*
- * A file system that other machines may have open as well. They do not see this one's shared
- * memory, and a write-ahead log used by two of them corrupts the database (sqlite.org/wal.html).
- */
-static bool is_of_a_network(const char *path)
-{
-    static const uint32_t types[] = {
-        0x6969,     0x517b,     0xff534d42, 0xfe534d42, /* NFS; SMB, CIFS, SMB 2 */
-        0x00c36400, 0x0bd00bd0, 0x47504653, 0x19830326, /* Ceph, Lustre, GPFS, BeeGFS */
-        0xaad7aaea, 0x5346414f, 0x6b414653, 0x73757245, /* PanFS; AFS and another; Coda */
-        0x01021997,                                     /* 9P */
-    };
-    struct statfs system;
-
-    if (statfs(path, &system) != 0)
-        return false;
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-        if ((uint32_t)system.f_type == types[i])
-            return true;
-    return false;
-}
-
-/*
  * Switches to a write-ahead log, or on a network's file system to a rollback journal; where memory
  * cannot be shared between processes, SQLite keeps that by itself. It is as durable, only readers
  * then wait for writers. The switch does not call the busy handler in every case, hence the loop.
@@ -291,7 +268,7 @@ static bool is_of_a_network(const char *path)
 static enum status use_log(struct store *store, struct error *err)
 {
     const char *sql =
-        is_of_a_network(store->path) ? "PRAGMA journal_mode=DELETE" : "PRAGMA journal_mode=WAL";
+        store_is_of_a_network(store->path) ? "PRAGMA journal_mode=DELETE" : "PRAGMA journal_mode=WAL";
 
     for (int i = 0;; i++) {
         int rc = sqlite3_exec(store->db, sql, NULL, NULL, NULL);

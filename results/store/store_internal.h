@@ -120,6 +120,20 @@ enum status store_schema_prepare(struct store *store, const struct embed_file *m
 /* Makes every table refuse UPDATE and DELETE. */
 enum status store_install_triggers(sqlite3 *db, struct error *err);
 
+/* ---- store_place.c ---- */
+
+/*
+ * A file system that other machines may have open as well. They do not see this one's shared
+ * memory, and a write-ahead log used by two of them corrupts the database (sqlite.org/wal.html).
+ */
+bool store_is_of_a_network(const char *path);
+
+/* Says BUSY, who has the lock where that is seen here, and else what the file system does to it. */
+enum status store_busy(const struct store *store, const char *doing, struct error *err);
+
+/* "NFS", or words for what is not known: for a message that locks do not work there. */
+const char *store_without_locks(const struct store *store);
+
 /* ---- store_sql.c: errors ---- */
 
 /* Sets the error of SQLite's result code `rc`; `doing` is a phrase such as "storing samples". */

@@ -78,6 +78,13 @@ static const char *remedy(enum status code, bool made, int errnum)
     }
 }
 
+/* The file system refused the lock itself, which no waiting mends. */
+static bool is_of_locks(int rc)
+{
+    return rc == SQLITE_IOERR_LOCK || rc == SQLITE_IOERR_RDLOCK || rc == SQLITE_IOERR_UNLOCK ||
+           rc == SQLITE_IOERR_CHECKRESERVEDLOCK || rc == SQLITE_IOERR_SHMLOCK;
+}
+
 enum status store_error(struct store *store, int rc, const char *doing, struct error *err)
 {
     enum status code = status_of(store->db, rc);
@@ -87,10 +94,12 @@ enum status store_error(struct store *store, int rc, const char *doing, struct e
     char reason[128];
 
     if (code == STATUS_BUSY)
+        return store_busy(store, doing, err);
+    if (is_of_locks(rc))
         return error_set(err, code,
-                         "%s: %s: another process has been writing to this database for %.1f s; "
-                         "wait until it is done, or choose another file with --db",
-                         store->path, doing, (double)store->busy_timeout_ns / 1e9);
+                         "%s: %s: files cannot be locked there (%s); keep the database on a disk "
+                         "of this machine (--db), and copy it when the campaign is over",
+                         store->path, doing, store_without_locks(store));
     if ((rc & 0xff) == SQLITE_INTERRUPT) /* store_limit_work; nothing else interrupts */
         return error_set(err, STATUS_CORRUPT,
                          "%s: %s: was stopped, because it asks for more work than a file of this "

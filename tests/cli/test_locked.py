@@ -51,6 +51,11 @@ class Locked(CliTest):
         return ("run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--db", self.db,
                 *words)
 
+    def test_the_writer_is_named(self):
+        with self.held():
+            call = self.assay(*self.run_words())
+        self.assertIn(f"{WAIT}: process {os.getpid()} (", call.err)
+
     def test_readers_do_not_mind_a_writer(self):
         with self.held():
             for words in (("verify", self.db), ("results", "--db", self.db),

@@ -64,10 +64,48 @@ static void test_journal(void **state)
     unlink(path);
 }
 
+/* Nobody on this machine has the lock, and it is not to be had: then the place is at fault. */
+static void test_busy(void **state)
+{
+    static const struct {
+        unsigned long type;
+        const char *words;
+    } cases[] = {{0x6969, "the file is on NFS"},
+                 {0xff534d42, "the file is on CIFS"},
+                 {0x01021997, "the file is on 9P"}};
+    char file[] = "/tmp/assay-network-XXXXXX";
+    struct error err = ERROR_INIT;
+    struct store *store = NULL;
+    sqlite3 *other = NULL;
+    const int fd = mkstemp(file);
+
+    (void)state;
+    assert_true(fd >= 0);
+    close(fd);
+    type = 0x6969;
+    assert_int_equal(store_open(file, STORE_CREATE, 0, &store, &err), STATUS_OK);
+    /* A second connection of this process holds it, which /proc/locks does not tell from ours. */
+    assert_int_equal(sqlite3_open(file, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        type = cases[i].type;
+        assert_int_equal(store_batch_begin(store, &err), STATUS_BUSY);
+        assert_non_null(strstr(err.message, cases[i].words));
+        assert_non_null(strstr(err.message, "a disk of this machine"));
+    }
+    type = 0;
+    assert_int_equal(store_batch_begin(store, &err), STATUS_BUSY);
+    assert_non_null(strstr(err.message, "another process has been writing"));
+    sqlite3_close(other);
+    store_close(store);
+    unlink(file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_journal),
+        cmocka_unit_test(test_busy),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
