@@ -47,6 +47,7 @@ extern "C" {
 #include "harness/core/reading.h"
 #include "harness/core/shortage.h"
 #include "harness/core/status.h"
+#include "harness/core/shell.h"
 #include "harness/core/text.h"
 #include "harness/core/version.h"
 #include "workloads/declared.h"

@@ -51,6 +51,21 @@ class Views(CliTest):
                          (result, trial["status"], trial["message"], trial["sequence"]))
         self.assertEqual(row["started_at"].replace(" ", "T"), trial["started"][:19])
 
+    def test_archived_are_left_out(self):
+        """As the commands do, after archiving and after restoring."""
+        def both():
+            rows = self.assay("results", "--json", "--limit", "99", "--db", self.db).json()
+            self.assertEqual([row["result"] for row in self.ask("datasette: not_archived")],
+                             sorted(row["id"] for row in rows))
+            return len(rows)
+
+        everything = both()
+        campaign = self.rows[0]["id"].split("/")[0]
+        for words, less in ((("--reason", "a trial run"), True), (("--undo", "--reason", "it counts after all"), False)):
+            call = self.assay("archive", campaign, *words, "--db", self.db)
+            self.assertEqual(call.status, 0, call.err)
+            self.assertEqual(both() < everything, less)
+
     def test_grafana(self):
         rows = self.ask("grafana: rate_over_time")
         expected = sorted((int(row["created_utc_ns"]), row["value"]) for row in self.rows
