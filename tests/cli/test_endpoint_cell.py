@@ -362,7 +362,9 @@ class Endpoint(CliTest):
         self.process.kill()
         self.process.wait()
         call = self.measure(status=1)
-        self.assertIn("Next: `assay run --protocol serving` on", " ".join(call.out.split()))
+        said = " ".join(call.out.split())
+        self.assertIn("no value was measured", said)
+        self.assertNotIn("--protocol standard", said)
         for status, message in self.query("SELECT status, message FROM trial_end"):
             self.assertEqual(status, "unavailable")
             self.assertIn("is the server there?", message)
