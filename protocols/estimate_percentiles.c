@@ -161,8 +161,12 @@ static void find_between(const struct estimate_part *parts, size_t trial_count,
 
 bool estimate_has_one_distribution(const struct estimate *e, const struct estimate_part *part)
 {
-    return e->verdict != ESTIMATE_DRIFT && e->verdict != ESTIMATE_NON_STATIONARY &&
-           e->verdict != ESTIMATE_UNDETERMINED && !(part->state.memory_order > 0);
+    const struct steady_state *s = &part->state;
+    const bool stays = e->verdict != ESTIMATE_UNDETERMINED ||
+                       (s->states.levels > 0 && !(s->root_distance > 0)); /* levels, or ticks */
+
+    return e->verdict != ESTIMATE_DRIFT && e->verdict != ESTIMATE_NON_STATIONARY && stays &&
+           !(s->memory_order > 0);
 }
 
 enum status estimate_find_percentiles(const struct estimate_part *parts,

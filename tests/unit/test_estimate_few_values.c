@@ -122,6 +122,8 @@ static void test_findings_of_levels(void **state)
     assert_non_null(finding);
     assert_true(finding->numbers[0] == 2 && finding->numbers[3] == 2e6);
     assert_true(mean_of(e)->hi - mean_of(e)->lo >= 2e6 - 1);
+    assert_int_equal(e->verdict, ESTIMATE_UNDETERMINED);
+    assert_true(e->metrics[METRIC_P50].has_interval);
     estimate_destroy(e);
     for (size_t i = 0; i < 300; i++)
         x[i] = 10100000 + 3000000 * (int64_t)(random_at(1, 2, i) % 3);
