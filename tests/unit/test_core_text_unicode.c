@@ -100,11 +100,38 @@ static void test_columns(void **state)
     assert_int_equal(text_columns("e\xcc\x81"), 1);    /* a combining accent */
 }
 
+static void test_shown(void **state)
+{
+    static const char page[] = "a\tb\n\x1b[1mc\x1b[2J\r\x7f\xc2\x9b";
+    struct text text;
+
+    (void)state;
+    text_init(&text);
+    text_append_shown(&text, page, sizeof(page) - 1, false);
+    assert_string_equal(text.data, "a\tb\n\\x1B[1mc\\x1B[2J\\x0D\\x7F\\xC2\\x9B");
+    text_clear(&text);
+    text_append_shown(&text, page, sizeof(page) - 1, true);
+    assert_string_equal(text.data, "a\tb\n\x1b[1mc\\x1B[2J\\x0D\\x7F\\xC2\\x9B");
+    text_finish(&text);
+}
+
+static void test_json(void **state)
+{
+    static const char json[] = "{\n \"\xc3\xa9\": \"\x7f\xc2\x9b\xe2\x80\xae\xf3\xa0\x81\x81\"\n}";
+    struct text text;
+
+    (void)state;
+    text_init(&text);
+    text_append_json(&text, json, sizeof(json) - 1);
+    assert_string_equal(text.data, "{\n \"\xc3\xa9\": \"\\u007F\\u009B\\u202E\\uDB40\\uDC41\"\n}");
+    text_finish(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_is_utf8),
-        cmocka_unit_test(test_printable),
+        cmocka_unit_test(test_is_utf8), cmocka_unit_test(test_printable),
+        cmocka_unit_test(test_shown),   cmocka_unit_test(test_json),
         cmocka_unit_test(test_columns),
     };
 
