@@ -229,7 +229,7 @@ enum status pairs_of_campaign(struct store *store, int64_t campaign, size_t inde
         status = store_cell_json(store, pairs.cells[i], &cells[i], err);
         if (status == STATUS_OK)
             status = estimate_of(store, pairs.cells[i], &estimates[i], err);
-        pairs.step_ns[i] = status == STATUS_OK ? estimates[i]->step_ns : 0;
+        pairs.step_ns[i] = estimates[i] ? estimates[i]->step_ns : 0;
         if (status == STATUS_OK)
             fill_arms(cells[i], estimates[i], order, pairs.places, i == 1, arms);
     }
