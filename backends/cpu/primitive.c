@@ -48,20 +48,6 @@ enum status cpu_dnnl_knows_precision(const struct onednn *dnnl, enum precision p
     return STATUS_OK;
 }
 
-/*
- * tf32 is a permission that the library may not take: without an algorithm that says so, what runs
- * is fp32.
- */
-enum status cpu_dnnl_takes_precision(const struct onednn *dnnl, enum precision precision,
-                                     const char *algorithm, struct error *err)
-{
-    if (precision != PRECISION_TF32 || strstr(algorithm, "tf32") != NULL)
-        return STATUS_OK;
-    return error_set(err, STATUS_UNSUPPORTED,
-                     "oneDNN %s: with tf32 allowed it chooses %s, which computes in fp32",
-                     dnnl->version, algorithm);
-}
-
 enum status cpu_dnnl_attributes(const struct onednn *dnnl, enum precision precision,
                                 struct dnnl_primitive_attr **ret, struct error *err)
 {
@@ -227,11 +213,40 @@ static enum support judge(enum precision precision, const char *algorithm, unsig
     }
 }
 
+/* 0: not known. */
+static unsigned effective_isa(const struct onednn *dnnl)
+{
+    return dnnl->api.dnnl_get_effective_cpu_isa != NULL ? dnnl->api.dnnl_get_effective_cpu_isa()
+                                                        : 0;
+}
+
+/*
+ * tf32 is a permission that the library may not take: without an algorithm that says so, what runs
+ * is fp32. And without VNNI the only instruction for bytes (VPMADDUBSW) adds two products in 16
+ * bits, which saturate: sums that oneDNN does not promise to be exact ("Nuances of int8
+ * computations").
+ */
+enum status cpu_dnnl_takes_precision(const struct onednn *dnnl, enum precision precision,
+                                     const char *algorithm, struct error *err)
+{
+    if (precision == PRECISION_TF32 && !has(algorithm, "tf32"))
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "oneDNN %s: with tf32 allowed it chooses %s, which computes in fp32",
+                         dnnl->version, algorithm);
+#if defined(__x86_64__)
+    if (precision == PRECISION_INT8 && strncmp(algorithm, "ref", 3) != 0 &&
+        judge(precision, algorithm, effective_isa(dnnl), dnnl->major) == SUPPORT_EMULATED)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "oneDNN %s: its int8 sums saturate at 16 bits on a processor without VNNI "
+                         "(%s)",
+                         dnnl->version, algorithm);
+#endif
+    return STATUS_OK;
+}
 void cpu_dnnl_describe(const struct onednn *dnnl, enum precision precision, const char *algorithm,
                        uint64_t scratchpad_bytes, struct operation_info *ret)
 {
-    const unsigned isa =
-        dnnl->api.dnnl_get_effective_cpu_isa != NULL ? dnnl->api.dnnl_get_effective_cpu_isa() : 0;
+    const unsigned isa = effective_isa(dnnl);
 
     snprintf(ret->library, sizeof(ret->library), "oneDNN");
     snprintf(ret->version, sizeof(ret->version), "%s", dnnl->version);
