@@ -99,8 +99,8 @@ class Export(CliTest):
     def setUp(self):
         super().setUp()
         self.row = self.run_settled()
-        self.id = self.row["id"]
-        self.record = self.assay("show", self.id, "--json", "--db", self.db).json()
+        self.result_id = self.row["id"]
+        self.record = self.assay("show", self.result_id, "--json", "--db", self.db).json()
 
     def export(self, *words, **environment):
         call = self.assay("export", *words, "--db", self.db, **environment)
@@ -115,7 +115,7 @@ class Export(CliTest):
         self.assertEqual(float(rows[0]["value"]), self.row["value"])
         with forge.Forgery(self.db) as forgery:  # text of a driver, or of another program
             forgery.db.execute("UPDATE device SET name = '=HYPERLINK(\"x\")\u001b[31m\u202e'")
-        for words in (("csv",), ("csv-samples", self.id)):
+        for words in (("csv",), ("csv-samples", self.result_id)):
             text = self.export(*words)
             self.assertEqual(next(csv.DictReader(io.StringIO(text)))["device"],
                              "'=HYPERLINK(\"x\")\\x1B[31m\\xE2\\x80\\xAE")
@@ -148,7 +148,7 @@ class Export(CliTest):
         self.assertFalse(os.path.exists(path))
 
     def test_csv_samples(self):
-        rows = list(csv.DictReader(io.StringIO(self.export("csv-samples", self.id))))
+        rows = list(csv.DictReader(io.StringIO(self.export("csv-samples", self.result_id))))
         stored = self.query("SELECT sum(count) FROM series")[0][0]
         self.assertEqual(len(rows), stored)
         for name in CONTEXT + ["result", "trial", "status"]:
@@ -195,8 +195,8 @@ class Export(CliTest):
             self.assertLessEqual(set(dependency.get("dependsOn", [])), set(references))
 
     def test_cyclonedx(self):
-        text = self.export("cyclonedx", self.id)
-        self.assertEqual(text, self.export("cyclonedx", self.id))
+        text = self.export("cyclonedx", self.result_id)
+        self.assertEqual(text, self.export("cyclonedx", self.result_id))
         bom = json.loads(text)
         self.check_bom(bom)
         files = {(entry["path"], entry["sha256"]) for trial in self.record["trials"]
@@ -242,7 +242,7 @@ class Export(CliTest):
         self.assertEqual(set(statement), {"_type", "subject", "predicateType", "predicate"})
         self.assertEqual(statement["_type"], "https://in-toto.io/Statement/v1")
         self.assertEqual(statement["predicateType"], "urn:assay:predicate:results:1")
-        line = self.export("jsonl", self.id).rstrip("\n")
+        line = self.export("jsonl", self.result_id).rstrip("\n")
         self.assertEqual(statement["subject"], [
             {"name": f"urn:assay:result:{self.record['campaign']['uid']}:1",
              "digest": {"sha256": hashlib.sha256(line.encode()).hexdigest()}}])
@@ -254,13 +254,13 @@ class Export(CliTest):
             self.assertIn(name, result["identity"])
 
     def test_intoto(self):
-        self.check_statement(json.loads(self.export("intoto", self.id)))
+        self.check_statement(json.loads(self.export("intoto", self.result_id)))
 
     def test_intoto_signed(self):
         key = os.path.join(self.folder, "test.key")
         call = self.assay("key", "new", "tester.example", "--file", key)
         self.assertEqual(call.status, 0, call.err)
-        envelope = json.loads(self.export("intoto", self.id, "--key", key))
+        envelope = json.loads(self.export("intoto", self.result_id, "--key", key))
         self.assertEqual(set(envelope), {"payloadType", "payload", "signatures"})
         self.assertEqual(envelope["payloadType"], "application/vnd.in-toto+json")
         payload = base64.b64decode(envelope["payload"], validate=True)
@@ -299,7 +299,7 @@ class Export(CliTest):
                                self.row["metrics"]["iteration_time"]["value"] / 1e9)
         self.assertEqual(values["assay_trials_ok"], 2)
         for name, labels, _, time in rows:
-            self.assertEqual(labels["result"], self.id)
+            self.assertEqual(labels["result"], self.result_id)
             self.assertEqual(labels["simulated"], "true")
             for key in ("workload", "precision", "batch", "scenario", "implementation", "protocol", "device"):
                 self.assertTrue(labels[key], name)
@@ -332,7 +332,7 @@ class Export(CliTest):
                                           "metadata"})
             self.assertIn(entry["event_type"], ("POINT_IN_TIME", "INTERVAL_START", "INTERVAL_END"))
             self.assertIsInstance(entry["time_ms"], int)
-            self.assertEqual(entry["metadata"]["result"], self.id)
+            self.assertEqual(entry["metadata"]["result"], self.result_id)
         by_key = {entry["key"]: entry for entry in entries}
         self.assertEqual(by_key["submission_benchmark"]["value"], "synthetic")
         self.assertEqual(by_key["tracked_stats"]["value"]["value"], self.row["value"])
@@ -340,7 +340,7 @@ class Export(CliTest):
                           if entry["key"] == "run_stop"], ["success", "success"])
 
     def test_selection(self):
-        self.assertEqual(self.export("jsonl", self.id, "last").count("\n"), 2)
+        self.assertEqual(self.export("jsonl", self.result_id, "last").count("\n"), 2)
         call = self.assay("export", "csv", "--workload", "nope", "--db", self.db)
         self.assertEqual(call.status, 4)
         call = self.assay("export", "cvs", "--db", self.db)

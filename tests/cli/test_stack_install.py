@@ -109,8 +109,8 @@ class Stack(CliTest):
         for version in ("1.0.0", "2.1.0"):
             self.assertEqual(self.install(f"{self.name}@{version}").status, 0)
         folder = os.path.join(self.folder, "installed")
-        call = self.assay("ab", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--pairs", "5",
-                          "--a", f"driver={folder}/made-up@1.0.0", "--b", f"driver={folder}/made-up@2.1.0", "--db",
+        call = self.assay("ab", "synthetic", "--device", "null:0", "--protocol", self.write("e.yaml", self.EVIDENCE),
+                          "--pairs", "5", "--a", f"driver={folder}/made-up@1.0.0", "--b", f"driver={folder}/made-up@2.1.0", "--db",
                           self.db, XDG_CACHE_HOME=os.path.join(self.folder, "cache"))
         self.assertIn(call.status, (0, 1, 3), call.err)
         self.assertEqual(self.query("SELECT DISTINCT status FROM trial_end"), [("ok",)])
@@ -144,8 +144,8 @@ class Stack(CliTest):
         triad = self.write("triad.yaml", "workload: small\nversion: 1\nkind: memory_bound\ndescription: small\n"
                            "precisions: [fp32]\nmemory_bound: {kernel: triad, elements: 100003}\n")
         call = self.assay("ab", triad, "--device", "opencl:0", "--a", "driver=pocl", "--b",
-                          f"driver={self.folder}/vendor", "--pairs", "5", "--protocol", self.fast(), "--db", self.db,
-                          POCL_CACHE_DIR=pocl_cache(), XDG_CACHE_HOME=os.path.join(self.folder, "cache"))
+                          f"driver={self.folder}/vendor", "--pairs", "5", "--protocol", self.write("e.yaml", self.EVIDENCE),
+                          "--db", self.db, POCL_CACHE_DIR=pocl_cache(), XDG_CACHE_HOME=os.path.join(self.folder, "cache"))
         self.assertIn(call.status, (0, 1, 3), call.err)
         self.assertEqual(self.query("SELECT DISTINCT status FROM trial_end"), [("ok",)])
         loaders = self.query("SELECT DISTINCT path FROM libraries WHERE path LIKE '%/libOpenCL.so%'")
