@@ -23,9 +23,9 @@ OPENED = {
     "libdnnl": ("libdnnl*", {"libdnnl2", "libdnnl3"}, {"libdnnl2", "libdnnl3"}),
     "libclblast": ("libclblast1", {"libclblast1"}, {"libclblast1"}),
 }
-# Of a vendor's stack, whose versions are the user's choice.
+# Of a vendor's stack, whose versions are the user's choice; the C++ runtime comes with a driver, too.
 VENDORS = {"libamdhip64", "libcublasLt", "libcuda", "libcudnn", "libhipblaslt", "libhiprtc", "libnvidia-ml", "libnvrtc",
-           "librocblas", "librocm_smi64"}
+           "librocblas", "librocm_smi64", "libgcc_s", "libstdc++"}
 # Programs, and data that a library reads: the same.
 STARTED = {
     "the compiler of the cpu backend": ("gcc", {"gcc"}, {"gcc"}),
