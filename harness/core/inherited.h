@@ -1,4 +1,5 @@
-/* inherited - what a process gets from the one that started it, put into the state assay expects. */
+/* inherited - what a process gets from the one that started it, put into the state assay expects.
+ */
 #ifndef ASSAY_CORE_INHERITED_H
 #define ASSAY_CORE_INHERITED_H
 

@@ -276,9 +276,9 @@ enum status named_worker_from_json(const json_t *json, struct named_worker **ret
 
 /*
  * ONNX Runtime's wheel of 1.32 (not yet that of 1.24) writes a device's id and a queue of events
- * below ~/.cache and sends it from a thread of its own, unless the first says 1. The second is what several
- * frameworks have agreed on; Hugging Face's hub asks its server for newer files unless it is told
- * not to.
+ * below ~/.cache and sends it from a thread of its own, unless the first says 1. The second is what
+ * several frameworks have agreed on; Hugging Face's hub asks its server for newer files unless it
+ * is told not to.
  */
 const char *const named_worker_quiet[] = {"ORT_DISABLE_TELEMETRY=1", "DO_NOT_TRACK=1",
                                           "HF_HUB_OFFLINE=1", NULL};

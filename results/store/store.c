@@ -267,8 +267,8 @@ static enum status open_connection(struct store *store, struct error *err)
  */
 static enum status use_log(struct store *store, struct error *err)
 {
-    const char *sql =
-        store_is_of_a_network(store->path) ? "PRAGMA journal_mode=DELETE" : "PRAGMA journal_mode=WAL";
+    const char *sql = store_is_of_a_network(store->path) ? "PRAGMA journal_mode=DELETE"
+                                                         : "PRAGMA journal_mode=WAL";
 
     for (int i = 0;; i++) {
         int rc = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
