@@ -84,7 +84,7 @@ enum status onnx_files_ready(const struct workload *workload, struct error *err)
     for (size_t i = 0; i < parameters->input_count && status == STATUS_OK; i++)
         if (parameters->inputs[i].has_file)
             status = is_there(&parameters->inputs[i].file, "an input's file", err);
-    return status == STATUS_OK ? status : error_prefix(err, workload->name);
+    return status == STATUS_OK ? status : error_prefix(err, "%s", workload->name);
 }
 
 enum status onnx_file_read(const struct digest *digest, const char *what, struct text *ret,
