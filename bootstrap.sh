@@ -352,7 +352,7 @@ command_test() {
 # A test may expect that a process fails, and a worker's end is only a trial's: what a sanitizer finds
 # anywhere is a file in this folder (log_path in CMakePresets.json).
 command_sanitize() {
-    local reports=$here/build/asan/reports status=0
+    local reports=$here/build/asan/found status=0
     install_packages test
     configure asan -DASSAY_WERROR=ON
     build asan
