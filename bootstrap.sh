@@ -12,7 +12,7 @@ usage: ./bootstrap.sh COMMAND
              every folder and kind, at most five minutes on two processors
   test --all the whole test suite
   sanitize   under AddressSanitizer and UBSan: the unit, conformance and fuzz tests, and those of the
-             command line and of faults that the short set has
+             command line that call each command
   check      what CI checks besides: a build by clang with warnings as errors and the line coverage
              of the short set, the tests of threads under ThreadSanitizer, clang-format, clang-tidy;
              `check coverage`, `check threads`, `check format`, `check tidy`: one of them
@@ -362,7 +362,7 @@ command_sanitize() {
     say "testing under AddressSanitizer and UndefinedBehaviorSanitizer"
     run_tests asan -L '^(unit|conformance|fuzz)$' || status=$?
     say "testing the command line under both"
-    run_tests asan -L '^(cli|faults)$' -LE '^(long|unsanitized)$' || status=$?
+    run_tests asan -L '^sanitized$' || status=$?
     if [[ -n $(ls -A "$reports") ]]; then
         head -n 40 "$reports"/* >&2
         die "a sanitizer found what stands above; the whole is in $reports"
