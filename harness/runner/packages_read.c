@@ -21,13 +21,15 @@ static char *field(char *line, const char *key)
     return strncmp(line, key, length) ? NULL : line + length;
 }
 
+/* Looks no further than the line: AddressSanitizer's strchr reads the whole rest of the text. */
 static char *next_line(char *line)
 {
-    char *end = strchr(line, '\n');
-
-    if (end)
-        *end = '\0';
-    return end ? end + 1 : NULL;
+    while (*line && *line != '\n')
+        line++;
+    if (!*line)
+        return NULL;
+    *line = '\0';
+    return line + 1;
 }
 
 /* "libc6" and "amd64", or a name alone, as "libc6:amd64"; kept. */
@@ -144,9 +146,10 @@ void packages_read_rpm(struct packages *packages)
         return;
     text = packages_keep(packages, text);
     for (char *line = text; line; line = next) {
-        char *tab = strchr(line, '\t');
+        char *tab;
 
         next = next_line(line);
+        tab = strchr(line, '\t');
         if (tab == line) {
             packages_add_file(packages, owner, line + 1);
         } else if (tab) {
