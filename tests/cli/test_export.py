@@ -218,7 +218,7 @@ class Export(CliTest):
             purls = [part["purl"] for part in bom["components"] if "purl" in part]
             self.assertEqual(len(purls), len(packaged))
             for purl in purls:
-                self.assertRegex(purl, r"^pkg:deb/debian/[a-z0-9.%+-]+@[^?]+(\?arch=[a-z0-9]+)?$")
+                self.assertRegex(purl, r"^pkg:deb/debian/(?:[a-z0-9.+-]|%[0-9A-F]{2})+@[^?]+(\?arch=[a-z0-9]+)?$")
 
     def test_cyclonedx_by_the_official_schema(self):
         validator = cyclonedx_schema()
