@@ -288,8 +288,10 @@ static enum status check_model(const struct declaration *declaration,
 
     text_init(&bytes);
     status = file_read(path, ONNX_FILE_MAX, &bytes.data, &bytes.length, err);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK) {
+        bytes.capacity = bytes.length + 1;
         status = read_model(declaration, path, &bytes, &model, err);
+    }
     if (status == STATUS_OK)
         status = check_arrays(declaration, parameters, &model, err);
     if (status == STATUS_OK)
