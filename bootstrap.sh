@@ -349,18 +349,19 @@ command_test() {
     run_tests "$preset"
 }
 
-# A test may expect that a process fails, and a worker's end is only a trial's: what a sanitizer finds
-# anywhere is a file in this folder (log_path in CMakePresets.json).
+# A test of the command line may expect that a process fails, and a worker's end is only a trial's: what
+# a sanitizer finds in any of them is a file in this folder (log_path in CMakePresets.json). Unit tests
+# let processes crash, and judge themselves.
 command_sanitize() {
     local reports=$here/build/asan/found status=0
     install_packages test
     configure asan -DASSAY_WERROR=ON
     build asan
     provide_cache
-    rm -rf -- "$reports"
     mkdir -p "$reports"
     say "testing under AddressSanitizer and UndefinedBehaviorSanitizer"
     run_tests asan -L '^(unit|conformance|fuzz)$' || status=$?
+    rm -f -- "$reports"/*
     say "testing the command line under both"
     run_tests asan -L '^sanitized$' || status=$?
     if [[ -n $(ls -A "$reports") ]]; then
