@@ -18,7 +18,7 @@ assay_add_test(NAME test_workload_gemm SOURCES unit/test_workload_gemm.c
 assay_add_test(NAME test_gemm_portable SOURCES unit/test_gemm_portable.c
     LIBS assay_workload_fixture LABELS unit COST 10)
 assay_add_test(NAME test_gemm_spot_check SOURCES unit/test_gemm_spot_check.c
-    LIBS assay_workload_fixture LABELS unit COST 15)
+    LIBS assay_workload_fixture LABELS unit COST 30 LONG)
 assay_add_test(NAME test_workload_storage SOURCES unit/test_workload_storage.c
     LIBS assay_workloads LABELS unit)
 assay_add_test(NAME test_workload_onnx SOURCES unit/test_workload_onnx.c LIBS assay_workloads LABELS unit)
@@ -33,9 +33,9 @@ assay_same_kernels(gemm test_workload_gemm test_gemm_portable test_gemm_spot_che
 assay_same_kernels(convolutions test_workload_convolution test_gemm_spot_check)
 
 # All that computes, on the CPU backend as well as on OpenCL's device.
-foreach(name test_workload_memory_device test_workload_gemm test_gemm_portable
-        test_gemm_spot_check test_workload_convolution)
+foreach(name test_workload_memory_device test_gemm_portable test_gemm_spot_check test_workload_convolution)
     assay_test_on(${name} cpu COST 10)
 endforeach()
+assay_test_on(test_workload_gemm cpu COST 12 LONG)
 set_property(TEST test_workload_memory_device_cpu APPEND PROPERTY LABELS threads)
 add_dependencies(assay_thread_tests test_workload_memory_device)
