@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from assay_cli import CliTest, run_tests  # noqa: E402
@@ -67,38 +68,55 @@ LAYERS = {
 class Frameworks(CliTest):
     """The same tests; what a stand-in is told to do wrong is skipped with the real ones."""
 
+    shared = None  # a folder with both workers, which the first test installs for all
+
     def setUp(self):
         super().setUp()
         self.model = self.write("little.yaml", MODEL)
-        self.names = {}
-        for name in ("onnxruntime", "openvino"):
-            if WHEELS:
-                self.names[name] = name
-                call = self.assay("worker", "install", name, "--quiet")
-                if call.status != 0 and re.search("resolve|connection|network|unreachable", call.err, re.I):
-                    self.skipTest(f"{name} is not installed, and there is no network: {call.err[-300:]}")
-            else:
-                self.names[name] = self.declare(name)
-                call = self.assay("worker", "install", self.names[name], "--find-links", self.folder)
+        if WHEELS:
+            self.names = {name: name for name in ("onnxruntime", "openvino")}
+            self.install_wheels()
+        else:
+            if not Frameworks.shared:
+                Frameworks.shared = self.install_stand_ins()
+            self.workers = os.path.join(self.shared, "workers")
+            self.names = {name: os.path.join(self.shared, name, "worker.yaml") for name in ("onnxruntime", "openvino")}
+
+    def install_wheels(self):
+        """Once for all runs: they stay beside the build."""
+        self.workers = os.path.join(os.getcwd(), "test-workers")
+        for name in self.names:
+            call = self.assay("worker", "install", name, "--quiet")
+            if call.status != 0 and re.search("resolve|connection|network|unreachable", call.err, re.I):
+                self.skipTest(f"{name} is not installed, and there is no network: {call.err[-300:]}")
             self.assertEqual(call.status, 0, call.err)
 
+    def install_stand_ins(self):
+        folder = tempfile.TemporaryDirectory(prefix="assay-frameworks-")
+        self.addClassCleanup(folder.cleanup)
+        self.workers = os.path.join(folder.name, "workers")
+        for name in ("onnxruntime", "openvino"):
+            call = self.assay("worker", "install", self.declare(folder.name, name), "--find-links", folder.name)
+            self.assertEqual(call.status, 0, call.err)
+        return folder.name
+
     def environment(self, **changes):
-        # Real wheels are installed once for all tests, and stay beside the build.
-        place = os.path.join(os.getcwd(), "test-workers") if WHEELS else os.path.join(self.folder, "workers")
-        return super().environment(**{"ASSAY_WORKERS": place, "XDG_CACHE_HOME": os.path.join(self.folder, "cache"),
+        return super().environment(**{"ASSAY_WORKERS": self.workers, "XDG_CACHE_HOME": os.path.join(self.folder, "cache"),
                                      **changes})
 
-    def declare(self, name):
+    def declare(self, place, name):
         """The worker's own declaration, of a version whose wheel has the stand-in as its library."""
-        folder = os.path.join(self.folder, name)
+        folder = os.path.join(place, name)
         os.mkdir(folder)
         with open(os.path.join(DECLARED, name, "worker.yaml"), encoding="utf-8") as file:
             text = re.sub("(?m)^versions:.*$", 'versions: ["9.9"]', file.read())
         with open(STAND_IN, "rb") as file:
             library = re.search("(?m)^library: (.*)$", text).group(1) + ".9.9"
-            digest = make_wheel(self.folder, name, "9.9", {library: file.read()})
-        self.write(f"{name}/9.9.lock", f"{name}==9.9 --hash=sha256:{digest}\n")
-        return self.write(f"{name}/worker.yaml", text)
+            digest = make_wheel(place, name, "9.9", {library: file.read()})
+        for file_name, content in (("9.9.lock", f"{name}==9.9 --hash=sha256:{digest}\n"), ("worker.yaml", text)):
+            with open(os.path.join(folder, file_name), "w", encoding="utf-8") as file:
+                file.write(content)
+        return os.path.join(folder, "worker.yaml")
 
     def measure(self, name, *words, mode="", **environment):
         self.new_db()
@@ -262,12 +280,14 @@ class Frameworks(CliTest):
     def test_arms(self):
         """Frameworks against each other and against assay: put down to the worker, each package by name."""
         tokens = self.write("tokens.yaml", TOKENS % ("single_stream", "request"))
+        compiler = self.write("cc", '#!/bin/sh\nexec cc "$@" -O0\n')  # evidence compiles assay's kernels in each trial
+        os.chmod(compiler, 0o755)
         for model, a, b in ((self.model, "onnxruntime", "openvino"), (self.model, "assay", "openvino"),
                             (tokens, "assay", "openvino")):
             call = self.assay("ab", model, "--a", f"worker={self.names.get(a, a)}", "--b",
                               f"worker={self.names[b]}", "--batch", "1", "--precision", "fp32", "--device", "cpu",
                               "--pairs", "5", "--protocol", self.write("evidence.yaml", self.EVIDENCE), "--db",
-                              self.db, "--json")
+                              self.db, "--json", ASSAY_CC=compiler)
             self.assertEqual(call.status, 0, call.err)
             judged = call.json()["comparability"]
             self.assertEqual(judged["verdict"], "comparable_except", judged["reasons"])
@@ -395,8 +415,8 @@ class Frameworks(CliTest):
         self.assertIn("was told to compute in f32 and reports bf16", call.err)
         call = self.measure("onnxruntime", "--precision", "bf16")
         self.assertIn("runs none of it in that precision", call.err)
-        for path in (os.path.join(self.folder, "workers", "openvino@9.9", "site-packages"),):
-            shutil.rmtree(path)
+        self.workers = shutil.copytree(self.workers, os.path.join(self.folder, "workers"))
+        shutil.rmtree(os.path.join(self.workers, "openvino@9.9", "site-packages"))
         call = self.measure("openvino")
         self.assertIn("lacks its library", call.err)
 
