@@ -3,10 +3,12 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from assay_cli import CliTest, run_tests, wait_until  # noqa: E402
@@ -27,14 +29,24 @@ runs:
 
 
 class Worker(CliTest):
+    @classmethod
+    def setUpClass(cls):
+        """Wheels for all tests, and room for what they install of them."""
+        folder = tempfile.TemporaryDirectory(prefix="assay-probe-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.shared, cls.digests = folder.name, {}
+        os.mkdir(os.path.join(cls.shared, "wheels"))
+        for version in ("2.1.0", "1.0.0"):
+            cls.digests[version] = make_wheel(os.path.join(cls.shared, "wheels"), "probe", version, {
+                "probe.py": b"probe = 1\n", "libprobe.so": b"a library of the package"})
+
     def setUp(self):
         super().setUp()
         self.wheels, self.declared = os.path.join(self.folder, "wheels"), os.path.join(self.folder, "probe")
-        os.mkdir(self.wheels)
+        shutil.copytree(os.path.join(self.shared, "wheels"), self.wheels)
         os.mkdir(self.declared)
-        for version in ("2.1.0", "1.0.0"):
-            self.lock(version, make_wheel(self.wheels, "probe", version, {
-                "probe.py": b"probe = 1\n", "libprobe.so": b"a library of the package"}))
+        for version, digest in self.digests.items():
+            self.lock(version, digest)
         self.name = self.write("probe/worker.yaml", DECLARATION)
         shutil.copy(FOREIGN, os.path.join(self.declared, "probe.py"))
 
@@ -46,6 +58,23 @@ class Worker(CliTest):
 
     def install(self, name, *words):
         return self.assay("worker", "install", name, "--find-links", self.wheels, *words)
+
+    def have(self, name, *versions):
+        """Its versions are installed, as by `install`, where installing is not what is tested: from the wheels of all
+        tests, and by the first of them."""
+        with open(name, encoding="utf-8") as file:
+            text = file.read()
+        called = re.search("(?m)^worker: (.*)$", text).group(1)
+        for version in versions or ("2.1.0",):
+            folder = f"{called}@{version}"
+            first = os.path.join(self.shared, "environments" if "interpreter:" in text else "files", folder)
+            own = os.path.join(self.folder, "workers", folder)
+            if os.path.exists(first):
+                shutil.copytree(first, own, symlinks=True)
+                continue
+            call = self.install(f"{name}@{version}")
+            self.assertEqual(call.status, 0, call.err)
+            shutil.copytree(own, first, symlinks=True)
 
     def installed(self):
         try:
@@ -157,7 +186,7 @@ class Worker(CliTest):
 
     def test_measures(self):
         """The plan names it by digests, its results are marked, and a changed program is another one."""
-        self.assertEqual(self.install(self.name).status, 0)
+        self.have(self.name)
         call = self.run_worker(self.name, "--json", FOREIGN_MODE="good")
         self.assertEqual(call.status, 0, call.err)
         self.assertEqual(self.assay("verify", self.db).status, 0, self.assay("verify", self.db).out)
@@ -177,7 +206,7 @@ class Worker(CliTest):
         self.assertEqual(call.status, 0, call.err)
 
     def test_resume_with_another_program(self):
-        self.assertEqual(self.install(self.name).status, 0)
+        self.have(self.name)
         protocol = self.write("slow.yaml", CliTest.FAST.replace("trials: 2", "trials: 40"))
         process = self.start("run", "synthetic", "--device", "null:0", "--protocol", protocol, "--db", self.db,
                              "--quiet", "--worker", self.name)
@@ -201,7 +230,7 @@ class Worker(CliTest):
                 shutil.copy(os.path.join(self.declared, name), os.path.join(self.folder, "other"))
         protocol = self.write("e.yaml", self.EVIDENCE)
         for name in (self.name, other):
-            self.assertEqual(self.install(name).status, 0)
+            self.have(name)
         for handed, verdict, decision in (("good", "comparable_except", (0, 1, 3)), ("", "not_comparable", (2,))):
             with self.subTest(handed=handed):
                 self.new_db()
@@ -245,7 +274,7 @@ class Worker(CliTest):
 
     def test_what_it_ran_as(self):
         """Another device, precision or number of threads than planned; another process than the one started."""
-        self.assertEqual(self.install(self.name).status, 0)
+        self.have(self.name)
         self.lies("other_device", "worker.device: the plan says null:0, and the worker opened foreign:0")
         self.lies("other_precision", "worker.precision: the plan says fp32, and the worker reports bf16")
         self.lies("other_threads", "worker.threads: the plan says 3, and the worker reports 7", ",threads=3")
@@ -262,7 +291,7 @@ class Worker(CliTest):
     def test_a_device_of_its_own(self):
         """One that no backend of assay's opens is planned, and is what the worker opens."""
         self.write("probe/worker.yaml", DECLARATION.replace('["null"]', '[tpu]'))
-        self.assertEqual(self.install(self.name).status, 0)
+        self.have(self.name)
         words = ("--protocol", self.fast(), "--db", self.db, "--worker", self.name)
         call = self.assay("run", "synthetic", "--device", "tpu:3", *words, "--json", FOREIGN_HANDOVER="good")
         self.assertEqual(call.status, 0, call.err)
@@ -276,7 +305,7 @@ class Worker(CliTest):
 
     def test_a_changed_package(self):
         """A file of a package that the process maps, and that is not what was installed."""
-        self.assertEqual(self.install(self.name).status, 0)
+        self.have(self.name)
         library = os.path.join(self.folder, "workers", "probe@2.1.0", "site-packages", "libprobe.so")
         call = self.run_worker(self.name, FOREIGN_HANDOVER="good", FOREIGN_MODE="maps", FOREIGN_FILE=library)
         self.assertEqual(call.status, 0, call.err)
@@ -290,7 +319,7 @@ class Worker(CliTest):
         """A program in Python has assay's module beside its packages, and no other one."""
         self.write("probe/worker.yaml", DECLARATION + "interpreter: python3\n")
         shutil.copy(PATTERN, os.path.join(self.declared, "probe.py"))
-        self.assertEqual(self.install(self.name).status, 0)
+        self.have(self.name)
         call = self.run_worker(self.name, PATTERN="installed")
         self.assertEqual(call.status, 0, call.err)
         plan, = (json.loads(row[0]) for row in self.query(
@@ -309,7 +338,7 @@ class Worker(CliTest):
         """A trial that says so measured nothing: it is no other program's word, and no variable was set."""
         self.write("probe/worker.yaml", DECLARATION.replace("synthetic", "memory_bound") + "interpreter: python3\n")
         shutil.copy(PATTERN, os.path.join(self.declared, "probe.py"))
-        self.assertEqual(self.install(self.name).status, 0)
+        self.have(self.name)
         call = self.assay("run", "triad", "--device", "null:0", "--precision", "fp32", "--protocol", self.fast(), "--db",
                           self.db, "--worker", self.name, "--json", PATTERN="installed")
         self.assertEqual({status for status, in self.query("SELECT status FROM trial_end")}, {"unsupported"}, call.err)
@@ -322,8 +351,7 @@ class Worker(CliTest):
 
     def test_matrix(self):
         """Workers with their settings among the values, and crossed with another setting."""
-        for version in ("1.0.0", "2.1.0"):
-            self.assertEqual(self.install(f"{self.name}@{version}").status, 0)
+        self.have(self.name, "1.0.0", "2.1.0")
         call = self.assay("matrix", "synthetic", "--device", "null:0", "--pairs", "5", "--protocol",
                           self.write("e.yaml", self.EVIDENCE), "--db", self.db, "--json", "--over",
                           f"worker={self.name}@1,{self.name}@2,mode=busy,threads=2", "--over", "env:OMP_X=1,2",
@@ -339,8 +367,7 @@ class Worker(CliTest):
 
     def test_matrix_of_versions(self):
         """The page asks what the matrix does."""
-        for version in ("1.0.0", "2.1.0"):
-            self.assertEqual(self.install(f"{self.name}@{version}").status, 0)
+        self.have(self.name, "1.0.0", "2.1.0")
         page = os.path.join(self.folder, "page.html")
         for other, asked in ((f"{self.name}@2", f"Which version of {self.name} differs from 1: synthetic"),
                              ("assay", "Which worker differs from ")):
@@ -360,8 +387,8 @@ class Worker(CliTest):
         for name in ("probe.py", "1.0.0.lock", "2.1.0.lock"):
             shutil.copy(os.path.join(self.declared, name), os.path.join(self.folder, "other", name))
         other = os.path.join(self.folder, "other", "worker.yaml")
-        for name in (f"{self.name}@1.0.0", f"{other}@2.1.0"):
-            self.assertEqual(self.install(name).status, 0)
+        self.have(self.name, "1.0.0")
+        self.have(other, "2.1.0")
         protocol, words = self.write("e.yaml", self.EVIDENCE), "probe 1.0.0 -> aprobe 2.1.0"
         report = os.path.join(self.folder, "report.html")
 
@@ -403,8 +430,7 @@ class Worker(CliTest):
 
     def test_arms(self):
         """Two versions are two arms, whose difference is the worker's."""
-        for version in ("1.0.0", "2.1.0"):
-            self.assertEqual(self.install(f"{self.name}@{version}").status, 0)
+        self.have(self.name, "1.0.0", "2.1.0")
         call = self.assay("ab", "synthetic", "--device", "null:0", "--a", f"worker={self.name}@1", "--b",
                           f"worker={self.name}@2", "--pairs", "5", "--protocol", self.write("e.yaml", self.EVIDENCE),
                           "--db", self.db, "--json", FOREIGN_NS="1000000")
