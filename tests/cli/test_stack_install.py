@@ -1,13 +1,14 @@
-"""Stacks: a driver in versions, installed from a lock file, named by an arm; with --nvrtc the real
-compilers of CUDA 12 and 13, which need no device."""
+"""Stacks: a driver in versions, installed from a lock file, named by an arm; with --refused what is not
+installed, and with --nvrtc the real compilers of CUDA 12 and 13, which need no device."""
 
 import ctypes.util
 import glob
-import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from assay_cli import ASSAY, CliTest, pocl_cache, run_tests  # noqa: E402
@@ -20,19 +21,33 @@ driver: lib/libmadeup.so
 """
 
 
-class Stack(CliTest):
+class MadeUp(CliTest):
+    """A stack of this test's, with wheels of its own."""
+
+    @classmethod
+    def setUpClass(cls):
+        """Room for what the tests install of the stack as it is declared above, and the wheels for that."""
+        folder = tempfile.TemporaryDirectory(prefix="assay-made-up-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.shared, cls.digests = folder.name, {}
+        os.mkdir(os.path.join(cls.shared, "wheels"))
+        for version in ("2.1.0", "1.0.0"):
+            cls.digests[version] = make_wheel(os.path.join(cls.shared, "wheels"), "made_up", version, {
+                **cls.data(version, "lib/libmadeup.so"), "vendor/lib/libfancy.so.2": f"version {version}".encode()})
+
     def setUp(self):
         super().setUp()
         self.wheels = os.path.join(self.folder, "wheels")
-        for folder in ("wheels", "made-up"):
-            os.mkdir(os.path.join(self.folder, folder))
+        shutil.copytree(os.path.join(self.shared, "wheels"), self.wheels)
+        os.mkdir(os.path.join(self.folder, "made-up"))
         self.name = self.write("made-up/stack.yaml", DECLARATION)
-        for version in ("2.1.0", "1.0.0"):
-            self.lock(version, self.wheel(version, "lib/libmadeup.so"))
+        for version, digest in self.digests.items():
+            self.lock(version, digest)
 
-    def wheel(self, version, library):
+    @staticmethod
+    def data(version, *libraries):
         """As Intel's: the library lies in `data`, which goes into the environment itself."""
-        return make_wheel(self.wheels, "made_up", version, {f"made_up-{version}.data/data/{library}": b"no library"})
+        return {f"made_up-{version}.data/data/{library}": b"no library" for library in libraries}
 
     def lock(self, version, digest):
         self.write(f"made-up/{version}.lock", f"made-up=={version} \\\n    --hash=sha256:{digest}\n")
@@ -43,10 +58,31 @@ class Stack(CliTest):
     def install(self, name, *words):
         return self.assay("stack", "install", name, "--find-links", self.wheels, *words)
 
+    def have(self, *versions):
+        """They are installed, as by `install`, where installing is not what is tested: by the first test for all."""
+        for version in versions:
+            first = os.path.join(self.shared, f"made-up@{version}")
+            own = os.path.join(self.folder, "installed", f"made-up@{version}")
+            if not os.path.exists(first):
+                self.assertEqual(self.install(f"{self.name}@{version}").status, 0)
+                self.keep(version)
+                continue
+            shutil.copytree(first, own, symlinks=True)
+            self.write(f"installed/made-up@{version}/driver.icd", f"{own}/venv/lib/libmadeup.so\n")
+
+    def keep(self, version):
+        """For `have` of other tests."""
+        folder = f"made-up@{version}"
+        if not os.path.exists(os.path.join(self.shared, folder)):
+            shutil.copytree(os.path.join(self.folder, "installed", folder), os.path.join(self.shared, folder),
+                            symlinks=True)
+
     def installed(self):
         folder = os.path.join(self.folder, "installed")
         return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 
+
+class Stack(MadeUp):
     def test_declared(self):
         rows = self.assay("stack", "list", "--json").json()
         self.assertGreaterEqual([row["name"] for row in rows].count("intel-opencl-rt"), 5)
@@ -81,6 +117,7 @@ class Stack(CliTest):
             with open(os.path.join(row["folder"], "driver.icd"), encoding="utf-8") as file:
                 driver = file.read().rstrip("\n")
             self.assertTrue(os.path.samefile(driver, os.path.join(row["folder"], "venv", row["driver"])))
+            self.keep(version)
         self.assertEqual(self.installed(), ["made-up@1.0.0", "made-up@2.1.0"])
         call = self.assay("ab", "synthetic", "--device", "null:0", "--protocol", self.write("e.yaml", self.EVIDENCE),
                           "--a", "driver=" + folders["1.0.0"], "--b", "driver=" + folders["2.1.0"],
@@ -100,14 +137,13 @@ class Stack(CliTest):
         done = subprocess.run(["ldd", ASSAY], capture_output=True, text=True, check=True)
         return re.findall(r"^\s*(\S+\.so\S*) => /", done.stdout, re.M)
 
-    def test_copies_of_the_machines_libraries(self):
+    def test_machines_libraries_that_a_stack_copies(self):
         """That a stack brings: the worker starts, on the machine's; the driver's own stay first."""
         names = ["libOpenCL.so.1", "libcuda.so.1", "libstdc++.so.6", "libgcc_s.so.1", *self.mapped_by_assay()]
         self.assertGreater(len(names), 8)
-        self.lock("1.0.0", make_wheel(self.wheels, "made_up", "1.0.0", {
-            f"made_up-1.0.0.data/data/lib/{name}": b"no library" for name in ("libmadeup.so", *names)}))
-        for version in ("1.0.0", "2.1.0"):
-            self.assertEqual(self.install(f"{self.name}@{version}").status, 0)
+        self.have("1.0.0", "2.1.0")
+        for name in names:
+            self.write(f"installed/made-up@1.0.0/venv/lib/{name}", "no library")
         folder = os.path.join(self.folder, "installed")
         call = self.assay("ab", "synthetic", "--device", "null:0", "--protocol", self.write("e.yaml", self.EVIDENCE),
                           "--pairs", "5", "--a", f"driver={folder}/made-up@1.0.0", "--b", f"driver={folder}/made-up@2.1.0", "--db",
@@ -156,10 +192,8 @@ class Stack(CliTest):
         """Of a vendor, in versions: found by name, opened by an arm, its change attributed to the library."""
         self.write("made-up/stack.yaml", DECLARATION.split("driver:")[0] +
                    "libraries:\n  - {name: nvrtc, path: vendor/lib/libfancy.so}\n")
-        for version in ("2.1.0", "1.0.0"):
-            self.lock(version, make_wheel(self.wheels, "made_up", version,
-                                          {"vendor/lib/libfancy.so.2": f"version {version}".encode()}))
-            self.assertEqual(self.install(f"{self.name}@{version}").status, 0)
+        self.assertEqual(self.install(self.name).status, 0)
+        self.have("1.0.0")
         row, = self.assay("stack", "show", self.name, "--json").json()
         self.assertEqual((row["driver"], row["libraries"]), (None, {"nvrtc": "vendor/lib/libfancy.so"}))
         words = ("ab", "synthetic", "--device", "null:0", "--protocol", self.write("e.yaml", self.EVIDENCE), "--db",
@@ -186,13 +220,16 @@ class Stack(CliTest):
             self.assertNotEqual(call.status, 0)
             self.assertIn(word, call.err)
 
+
+class Refused(MadeUp):
+    """Each refusal is of an environment that was made for it, which takes seconds."""
+
     def test_refused(self):
         """Another wheel than the lock's, and packages without the driver; nothing is left."""
-        self.wheel("2.1.0", "lib/other.so")
+        digest = make_wheel(self.wheels, "made_up", "2.1.0", self.data("2.1.0", "lib/other.so"))
         call = self.install(self.name)
         self.assertIn("a wheel is not the one that the lock file names", call.err)
-        with open(os.path.join(self.wheels, "made_up-2.1.0-py3-none-any.whl"), "rb") as file:
-            self.lock("2.1.0", hashlib.sha256(file.read()).hexdigest())
+        self.lock("2.1.0", digest)
         call = self.install(self.name)
         self.assertNotEqual(call.status, 0)
         self.assertIn("its packages have no lib/libmadeup.so", call.err)
@@ -225,7 +262,12 @@ class Nvrtc(CliTest):
             self.assertRegex(done.stdout, f"sm_{arch} +[1-9][0-9]+ texts")
 
 
+PARTS = {"--nvrtc": "Nvrtc", "--refused": "Refused"}
+
 if __name__ == "__main__":
-    del globals()["Stack" if "--nvrtc" in sys.argv else "Nvrtc"]
-    sys.argv = [word for word in sys.argv if word != "--nvrtc"]
+    asked = {word: name for word, name in PARTS.items() if word in sys.argv}
+    for other in {"Stack", *PARTS.values()} - set(asked.values() or ["Stack"]):
+        del globals()[other]
+    del MadeUp
+    sys.argv = [word for word in sys.argv if word not in PARTS]
     run_tests()
