@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest, run_tests, skip_when_busy  # noqa: E402
+from assay_cli import CliTest, run_tests, skip_when_busy, thorough  # noqa: E402
 
 VERIFIER = os.path.join(os.path.dirname(__file__), "..", "support", "verify.py")
 COLUMNS = "item,kind,currency,amount,amount_lo,amount_hi,unit,term_months,residual,covers_devices,valid_to,source,confidential"
@@ -135,9 +135,9 @@ def verdict_of(standings, met):
 
 class Decide(CliTest):
     # Launches that the null backend mostly sleeps through, so that they take as long on a busy machine.
-    def measure(self, workload="synthetic", null="launch_ns=2000000,power_mw=350000", device="null:0"):
+    def measure(self, workload="synthetic", null="launch_ns=2000000,power_mw=350000", device="null:0", **environment):
         call = self.assay("run", workload, "--device", device, "--protocol",
-                          self.write("evidence.yaml", self.EVIDENCE), "--db", self.db, "--json", ASSAY_NULL=null)
+                          self.write("evidence.yaml", self.EVIDENCE), "--db", self.db, "--json", ASSAY_NULL=null, **environment)
         self.assertEqual(call.status, 0, call.err)
         return [result["id"] for result in call.json()["results"]]
 
@@ -197,6 +197,7 @@ class Decide(CliTest):
         for key, value in zip(("value", "lo", "hi"), expected):
             self.assertTrue(math.isclose(got[key], value, rel_tol=1e-9), (what, key, got, expected))
 
+    @thorough
     def test_against_an_independent_calculation(self):
         """50 drawn decisions: costs, requirements, the front by intervals, and what would change it."""
         results = {}
@@ -367,7 +368,7 @@ class Decide(CliTest):
         self.assertIn("first look", call.out)
 
     def test_peaks(self):
-        fp32, fp64 = self.measure(self.write("small.yaml", COPY), device="cpu:0")
+        fp32, fp64 = self.measure(self.write("small.yaml", COPY), device="cpu:0", ASSAY_CC=self.plain_compiler())
         peaks = "item,metric,amount,unit,precision,source,retrieved\nCard,byte_rate,{},GB/s,fp32,sheet,2026-11-01\n"
         self.write("peaks.csv", peaks.format(50))
         options = (("one", fp32, "card", ""), ("two", fp64, "card", ""))

@@ -12,10 +12,9 @@ import shutil
 import signal
 import sqlite3
 import sys
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest, has_ended, wait_until  # noqa: E402
+from assay_cli import CliTest, has_ended, run_tests, thorough, wait_until  # noqa: E402
 
 WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support",
                       "foreign_worker.py")
@@ -191,6 +190,7 @@ class ForeignWorker(CliTest):
                 call = self.resume(**first)
                 self.assertEqual(call.status, 0, call.err)
 
+    @thorough
     def test_resume_with_another_stack(self):
         """Nor do those with two libraries, or two settings of one; what is no part of a measurement may change."""
         library, bound = {"ASSAY_LIB_OPENCL": "/nowhere/libOpenCL.so.1"}, {"OMP_PROC_BIND": "close"}
@@ -404,6 +404,7 @@ class Mark(CliTest):
         call = self.assay("verify", self.db, "--json")
         self.assertEqual((call.status, call.json()["comparisons"]), (0, 6), call.out)
 
+    @thorough
     def test_ab(self):
         """Both arms are marked, whatever an arm sets; so are several comparisons of one campaign."""
         protocol = self.write("evidence.yaml", self.EVIDENCE)
@@ -433,4 +434,4 @@ class Mark(CliTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_tests()

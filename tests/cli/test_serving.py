@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import forge  # noqa: E402
 import verify_decisions  # noqa: E402
 import verify_rules  # noqa: E402
-from assay_cli import CliTest, child_of, has_ended, run_tests, skip_when_busy, wait_until  # noqa: E402
+from assay_cli import CliTest, child_of, has_ended, run_tests, skip_when_busy, thorough, wait_until  # noqa: E402
 
 VERIFIER = os.path.join(os.path.dirname(__file__), "..", "support", "verify.py")
 OK, UNFINISHED, FAILED, REFUSED, TIMED_OUT = range(5)
@@ -113,6 +113,7 @@ class Serving(CliTest):
                              " 'before' AND r.name = 'serving.schedule'")
         self.assertEqual(len(set(digests)), 4, digests)
 
+    @thorough
     def test_plan_of_a_fleet(self):
         # Limits that nothing on this machine misses, so that the highest rate is what a unit carries.
         self.write("few.yaml", PROTOCOL % (150, "300s, lag: 100s"))

@@ -6,11 +6,10 @@ import math
 import os
 import subprocess
 import sys
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import forge  # noqa: E402
-from assay_cli import CliTest  # noqa: E402
+from assay_cli import CliTest, run_tests, thorough  # noqa: E402
 
 VERIFIER = os.path.join(os.path.dirname(__file__), "..", "support", "verify.py")
 
@@ -192,6 +191,7 @@ class Load(CliTest):
         self.assertEqual(call.status, 2, call.err)
         self.assertIn("both arms of a comparison must have one rate: write load.capacity", call.err)
 
+    @thorough
     def test_both_arms_of_a_pair_have_one_realisation(self):
         self.write("t.csv", ROWS)
         for load, fresh in (TRACE % ("t.csv", "time: t", ", scale: 4"), False), \
@@ -331,4 +331,4 @@ class Load(CliTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    run_tests()

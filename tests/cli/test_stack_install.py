@@ -1,5 +1,5 @@
-"""Stacks: a driver in versions, installed from a lock file, named by an arm; with --refused what is not
-installed, and with --nvrtc the real compilers of CUDA 12 and 13, which need no device."""
+"""Stacks: a driver in versions, installed from a lock file, named by an arm; with --nvrtc the real
+compilers of CUDA 12 and 13, which need no device."""
 
 import ctypes.util
 import glob
@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import ASSAY, CliTest, pocl_cache, run_tests  # noqa: E402
+from assay_cli import ASSAY, CliTest, pocl_cache, run_tests, thorough  # noqa: E402
 from wheels import make_wheel  # noqa: E402
 
 DECLARATION = """stack: made-up
@@ -21,9 +21,7 @@ driver: lib/libmadeup.so
 """
 
 
-class MadeUp(CliTest):
-    """A stack of this test's, with wheels of its own."""
-
+class Stack(CliTest):
     @classmethod
     def setUpClass(cls):
         """Room for what the tests install of the stack as it is declared above, and the wheels for that."""
@@ -81,8 +79,6 @@ class MadeUp(CliTest):
         folder = os.path.join(self.folder, "installed")
         return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
 
-
-class Stack(MadeUp):
     def test_declared(self):
         rows = self.assay("stack", "list", "--json").json()
         self.assertGreaterEqual([row["name"] for row in rows].count("intel-opencl-rt"), 5)
@@ -188,6 +184,7 @@ class Stack(MadeUp):
         self.assertEqual(len(loaders), 1, loaders)
         self.assertNotIn(self.folder, loaders[0][0])
 
+    @thorough
     def test_libraries(self):
         """Of a vendor, in versions: found by name, opened by an arm, its change attributed to the library."""
         self.write("made-up/stack.yaml", DECLARATION.split("driver:")[0] +
@@ -220,10 +217,7 @@ class Stack(MadeUp):
             self.assertNotEqual(call.status, 0)
             self.assertIn(word, call.err)
 
-
-class Refused(MadeUp):
-    """Each refusal is of an environment that was made for it, which takes seconds."""
-
+    @thorough
     def test_refused(self):
         """Another wheel than the lock's, and packages without the driver; nothing is left."""
         digest = make_wheel(self.wheels, "made_up", "2.1.0", self.data("2.1.0", "lib/other.so"))
@@ -262,12 +256,7 @@ class Nvrtc(CliTest):
             self.assertRegex(done.stdout, f"sm_{arch} +[1-9][0-9]+ texts")
 
 
-PARTS = {"--nvrtc": "Nvrtc", "--refused": "Refused"}
-
 if __name__ == "__main__":
-    asked = {word: name for word, name in PARTS.items() if word in sys.argv}
-    for other in {"Stack", *PARTS.values()} - set(asked.values() or ["Stack"]):
-        del globals()[other]
-    del MadeUp
-    sys.argv = [word for word in sys.argv if word not in PARTS]
+    del globals()["Stack" if "--nvrtc" in sys.argv else "Nvrtc"]
+    sys.argv = [word for word in sys.argv if word != "--nvrtc"]
     run_tests()

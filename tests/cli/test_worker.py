@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest, run_tests, wait_until  # noqa: E402
+from assay_cli import CliTest, run_tests, thorough, wait_until  # noqa: E402
 import forge  # noqa: E402
 from wheels import make_wheel  # noqa: E402
 
@@ -221,6 +221,7 @@ class Worker(CliTest):
         self.assertNotEqual(call.status, 0, call.err)
         self.assertIn("is another than the plan names", call.err)
 
+    @thorough
     def test_checked_by_assay(self):
         """Outputs that assay compared itself make a declared worker's results its own; others stay marked."""
         os.mkdir(os.path.join(self.folder, "other"))
@@ -315,6 +316,7 @@ class Worker(CliTest):
             file.write(b", changed")
         self.lies("maps", "libprobe.so is not as the package", FOREIGN_FILE=library)
 
+    @thorough
     def test_the_shared_module(self):
         """A program in Python has assay's module beside its packages, and no other one."""
         self.write("probe/worker.yaml", DECLARATION + "interpreter: python3\n")
@@ -365,6 +367,7 @@ class Worker(CliTest):
                           ("1.0.0", "calm", 0, ["OMP_X=2"]), ("2.1.0", "busy", 2, ["OMP_X=2"])])
         self.assertEqual(self.assay("verify", self.db).status, 0)
 
+    @thorough
     def test_matrix_of_versions(self):
         """The page asks what the matrix does."""
         self.have(self.name, "1.0.0", "2.1.0")
@@ -380,6 +383,7 @@ class Worker(CliTest):
             with open(page, encoding="utf-8") as file:
                 self.assertIn(asked, file.read())
 
+    @thorough
     def test_products_by_name(self):
         """Wherever two workers are compared, both are called by product and version."""
         os.mkdir(os.path.join(self.folder, "other"))

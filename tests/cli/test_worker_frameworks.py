@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import CliTest, run_tests  # noqa: E402
+from assay_cli import CliTest, run_tests, thorough  # noqa: E402
 import forge  # noqa: E402
 from onnx_files import MAKE_MODEL, copies, outside, outside_bytes, write_tensors  # noqa: E402
 from wheels import make_wheel  # noqa: E402
@@ -150,6 +150,7 @@ class Frameworks(CliTest):
                 if precision == "bf16":
                     self.assertGreater(error, 1e-3)
 
+    @thorough
     def test_tokens(self):
         """Of requests, prefills and steps, in closed loops, each compared with fp64 before, in and after the window."""
         self.FAST = CliTest.FAST + "spot_checks: {count: 1, least: 1, time: 10ms}\n"
@@ -174,6 +175,7 @@ class Frameworks(CliTest):
                     if precision == "bf16":
                         self.assertGreater(error, 1e-3)
 
+    @thorough
     def test_tokens_that_are_wrong(self):
         """Logits of another precision, or of a step that was not made, have their reason."""
         self.FAST = CliTest.FAST.replace("trials: 2", "trials: 1")
@@ -215,6 +217,7 @@ class Frameworks(CliTest):
         self.model = self.write(f"{name}.yaml", HEAD.format(name, kind) + text)
         return kind, output
 
+    @thorough
     def test_products_and_convolutions(self):
         """Each layer against fp64, in every precision that is declared, and in no other."""
         for model in LAYERS:
@@ -277,17 +280,16 @@ class Frameworks(CliTest):
         self.assertEqual(call.status, 1, call.err)
         self.ended("check_failed", "logits")
 
+    @thorough
     def test_arms(self):
         """Frameworks against each other and against assay: put down to the worker, each package by name."""
         tokens = self.write("tokens.yaml", TOKENS % ("single_stream", "request"))
-        compiler = self.write("cc", '#!/bin/sh\nexec cc "$@" -O0\n')  # evidence compiles assay's kernels in each trial
-        os.chmod(compiler, 0o755)
         for model, a, b in ((self.model, "onnxruntime", "openvino"), (self.model, "assay", "openvino"),
                             (tokens, "assay", "openvino")):
             call = self.assay("ab", model, "--a", f"worker={self.names.get(a, a)}", "--b",
                               f"worker={self.names[b]}", "--batch", "1", "--precision", "fp32", "--device", "cpu",
                               "--pairs", "5", "--protocol", self.write("evidence.yaml", self.EVIDENCE), "--db",
-                              self.db, "--json", ASSAY_CC=compiler)
+                              self.db, "--json", ASSAY_CC=self.plain_compiler())
             self.assertEqual(call.status, 0, call.err)
             judged = call.json()["comparability"]
             self.assertEqual(judged["verdict"], "comparable_except", judged["reasons"])
@@ -425,4 +427,4 @@ if __name__ == "__main__":
     if not WHEELS and not STAND_IN:
         sys.exit("ASSAY_STAND_IN names no library")
     sys.argv = [word for word in sys.argv if word != "--wheels"]
-    run_tests()
+    run_tests(whole=WHEELS)

@@ -50,10 +50,32 @@ def use_stand_in(environment, shim, libraries):
     return environment
 
 
-def run_tests(argv=None):
+def thorough(test):
+    """Marks a test that takes many processor seconds, beside cheaper ones of its kind: for --thorough."""
+    test.is_thorough = True
+    return test
+
+
+class Part(unittest.TestLoader):
+    """The tests that are marked as thorough, or the others, or by None all."""
+
+    def __init__(self, wanted):
+        super().__init__()
+        self.wanted = wanted
+
+    def getTestCaseNames(self, case):
+        return [name for name in super().getTestCaseNames(case)
+                if self.wanted in (None, hasattr(getattr(case, name), "is_thorough"))]
+
+
+def run_tests(argv=None, whole=False):
     """unittest.main for tests that skip where something is absent: all of them skipped is ctest's
-    77; some, and the others count, with a line for each that was skipped."""
-    result = unittest.main("__main__", argv=argv, exit=False).result
+    77; some, and the others count, with a line for each that was skipped. Those that are thorough are
+    run with --thorough and alone, or with the others (`whole`)."""
+    words = list(sys.argv if argv is None else argv)
+    part = Part(None if whole else "--thorough" in words)
+    words = [word for word in words if word != "--thorough"]
+    result = unittest.main("__main__", argv=words, exit=False, testLoader=part).result
     for test, why in result.skipped:
         print(f"skipped: {test.id()}: {why}")
     if not result.wasSuccessful() or result.testsRun == 0:
@@ -359,6 +381,13 @@ required: [host.kernel.release, device.name]
 
     def fast(self):
         return self.write("fast.yaml", self.FAST)
+
+    def plain_compiler(self):
+        """For ASSAY_CC where how fast assay's kernels are does not matter: a protocol of evidence compiles them anew in
+        each trial, which without optimization takes a fraction of a second."""
+        compiler = self.write("cc", '#!/bin/sh\nexec cc "$@" -O0\n')
+        os.chmod(compiler, 0o755)
+        return compiler
 
     def run_synthetic(self, *words, **environment):
         return self.assay("run", "synthetic", "--device", "null:0", "--protocol", self.fast(),
