@@ -59,7 +59,8 @@ int main(int argc, char **argv)
 
     if (out && sqlite3_open(":memory:", &db) == SQLITE_OK &&
         sqlite3_exec(db, "PRAGMA page_size=8192", NULL, NULL, NULL) == SQLITE_OK &&
-        schema_script_run(db, scripts, version, &err) == STATUS_OK)
+        schema_script_run(db, scripts, version, &err) == STATUS_OK &&
+        sqlite3_exec(db, "VACUUM", NULL, NULL, NULL) == SQLITE_OK) /* of replaced views */
         bytes = sqlite3_serialize(db, "main", &size, 0);
     if (bytes) {
         write_image(out, bytes, (size_t)size);

@@ -110,6 +110,10 @@ class Migration(CliTest):
                           self.db)
                 now = self.query("SELECT id, type, digest, body FROM record ORDER BY id")
                 self.assertGreater(len(now), len(records))
+                self.assertEqual(self.query("PRAGMA freelist_count"), [(0,)])  # verify would say so
+                # Version 2 on: the campaign that make.py archived.
+                self.assertEqual(self.query("SELECT archived, count(*) FROM campaigns GROUP BY 1 HAVING archived"),
+                                 [(1, 1)])
                 self.assertEqual(now[:len(records)], records)
                 self.assertEqual(len(self.values()), len(kept) + 1)
                 self.assert_same(self.values(), kept)

@@ -1,8 +1,10 @@
 """Every query of results/VIEWS.md, run verbatim, against what assay itself reports."""
 
 import contextlib
+import lzma
 import os
 import re
+import shutil
 import sqlite3
 import statistics
 import sys
@@ -11,6 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from assay_cli import SETTLED, CliTest, run_tests  # noqa: E402
 
 PAGE = os.path.join(os.path.dirname(__file__), "..", "..", "results", "VIEWS.md")
+RELEASE = os.path.join(os.path.dirname(__file__), "..", "data", "releases", "0.2.0", "results.db.xz")
 
 
 def blocks():
@@ -190,6 +193,63 @@ class Views(CliTest):
         self.assertEqual(self.assay("export", "csv", "-o", table, "--db", self.db).status, 0)
         sql = blocks()["duckdb: rates_exported"].replace("results.csv", table)
         self.check_rates(connection.execute(sql).fetchall())
+
+
+class Archived(CliTest):
+    """The column `archived`, in a file that has rows for every view; it began with views that had none."""
+
+    def setUp(self):
+        super().setUp()
+        with lzma.open(RELEASE) as packed, open(self.db, "wb") as file:
+            shutil.copyfileobj(packed, file)
+        self.assertEqual(self.run_synthetic("--doctor").status, 0)
+        self.uids = [uid for (uid,) in self.query("SELECT uid FROM campaign ORDER BY id")]
+
+    def of_campaigns(self):
+        """{view: its rows} of all views that read a table from which references lead to a campaign."""
+        with contextlib.closing(sqlite3.connect(self.db)) as db:
+            db.row_factory = sqlite3.Row
+            names = {kind: [name for name, in db.execute("SELECT name FROM sqlite_schema WHERE type = ?", (kind,))]
+                     for kind in ("table", "view")}
+            refers = {name: {row["table"] for row in db.execute(f"PRAGMA foreign_key_list({name})")}
+                      for name in names["table"]}
+            leading, more = set(), {"campaign"}
+            while more:
+                leading |= more
+                more = {name for name in refers if refers[name] & leading} - leading
+            read = set()
+            db.set_authorizer(lambda action, table, *_: (action == sqlite3.SQLITE_READ and read.add(table))
+                              or sqlite3.SQLITE_OK)
+            found = {}
+            for view in names["view"]:
+                read.clear()
+                rows = db.execute(f"SELECT * FROM {view}").fetchall()
+                if read & leading:
+                    found[view] = [dict(row) for row in rows]
+        return found
+
+    def assert_archived(self, *uids):
+        """In every row of every such view; what is of no campaign is not archived."""
+        owners = {None: None, **{uid: uid for uid in self.uids}, **{uid[:8]: uid for uid in self.uids},
+                  **dict(self.query("SELECT id, uid FROM campaign"))}
+        trials = dict(self.query("SELECT t.id, g.uid FROM trial t JOIN campaign g ON g.id = t.campaign"))
+        for view, rows in self.of_campaigns().items():
+            self.assertTrue(rows, view)
+            for row in rows:
+                self.assertEqual(list(row)[-1], "archived", view)
+                owner = owners[row["campaign"]] if "campaign" in row else \
+                    owners[row["result"].split("/")[0]] if "result" in row else trials[row["trial"]]
+                self.assertEqual(row["archived"], int(owner in uids), (view, row))
+
+    def test_every_view_of_a_campaign(self):
+        (before,) = (uid for uid, event in self.query("SELECT uid, state FROM campaigns") if event == "archived")
+        self.assertGreater(len(self.of_campaigns()), 20)
+        self.assert_archived(before)
+        for words, archived in (((before, "--undo"), ()), ((self.uids[0],), self.uids[:1]),
+                                (self.uids[1:], self.uids), ((*self.uids, "--undo"), ())):
+            call = self.assay("archive", *words, "--reason", "x", "--db", self.db)
+            self.assertEqual(call.status, 0, call.err)
+            self.assert_archived(*archived)
 
 
 if __name__ == "__main__":

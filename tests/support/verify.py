@@ -23,6 +23,7 @@ from verify_body import sha256
 
 RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "results")
 EVIDENCE = ("log", "record", "content", "series")  # the other tables follow from these
+SCRIPTS = ("store/schema.sql", "store/schema_2.sql")  # what leads to version 1, to version 2
 OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 
 
@@ -116,12 +117,13 @@ def functions(db):
         db.create_function(name, 1, nothing(function), deterministic=True)
 
 
-def model():
-    """An empty database of schema.sql, in which nothing is refused for what it refers to."""
+def model(version):
+    """An empty database of that version, in which nothing is refused for what it refers to."""
     db = sqlite3.connect(":memory:", isolation_level=None)
     db.text_factory = lambda b: b.decode("utf-8", "surrogateescape")
     functions(db)
-    db.executescript(read("store/schema.sql"))
+    for script in SCRIPTS[:version]:
+        db.executescript(read(script))
     return db
 
 
@@ -190,7 +192,7 @@ class Verifier:
     def __init__(self, path, keys=(), head=None, nonce=None, tsa_ca=None, roster=None, witnesses=0):
         self.path, self.keys, self.head, self.nonce, self.tsa_ca = path, keys, head, nonce, tsa_ca
         self.roster, self.witnesses = verify_witness.read(roster), witnesses
-        self.findings, self.notes, self.file = [], [], None
+        self.findings, self.notes, self.file, self.version = [], [], None, len(SCRIPTS)
         self.records, self.content, self.chunks, self.log_names = [], {}, [], {}
 
     def wrong(self, check, table, key, message):
@@ -200,7 +202,7 @@ class Verifier:
         try:
             self.file = connect(self.path)
             application = self.file.execute("PRAGMA application_id").fetchone()[0]
-            version = self.file.execute("PRAGMA user_version").fetchone()[0]
+            self.version = self.file.execute("PRAGMA user_version").fetchone()[0]
         except sqlite3.Error as error:
             with open(self.path, "rb") as file:
                 begin = file.read(100)
@@ -208,7 +210,7 @@ class Verifier:
                 raise Refused(str(error)) from error
             self.wrong("file", None, None, "it cannot be read: %s" % error)
             return False
-        if application != 0x41535359 or version != 1:
+        if application != 0x41535359 or self.version not in range(1, len(SCRIPTS) + 1):
             raise Refused("no database of assay")
         self.look_beside()
         return True
@@ -255,9 +257,9 @@ class Verifier:
 
     @staticmethod
     @functools.cache
-    def expected():
+    def expected(version):
         """What each object of the schema must say."""
-        db = model()
+        db = model(version)
         found = {row[:2]: row[2:] for row in db.execute(OBJECTS)}
         for table in [name for kind, name in found if kind == "table" and not name.startswith("sqlite_")]:
             for event, end in (("update", "changed"), ("delete", "deleted")):
@@ -271,7 +273,7 @@ class Verifier:
         return found
 
     def schema(self):
-        expected = self.expected()
+        expected = self.expected(self.version)
         found = {row[:2]: row[2:] for row in self.file.execute(OBJECTS)}
         for kind, name in sorted(set(expected) | set(found)):
             if expected.get((kind, name)) != found.get((kind, name)):
@@ -314,7 +316,7 @@ class Verifier:
             self.wrong("tree", "log", 1, "its secret makes other salts")
 
     def project(self):
-        self.db = model()
+        self.db = model(self.version)
         made, self.by_digest, self.wanted = Projection(self.db), {}, {}
         self.about, self.logs_of = made.about, {}
         came = []  # with the next record of a bundle
