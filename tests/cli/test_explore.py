@@ -80,6 +80,17 @@ class Explore(CliTest):
         self.assertTrue(all(row["largest_error"] is None or row["largest_error"] >= 0
                             for row in rows["precisions"]))
 
+    def test_archived_are_left_out(self):
+        self.fill()
+        for words in (("--reason", "x"), ("--undo", "--reason", "y")):
+            self.assertEqual(self.assay("archive", self.row["id"].split("/")[0], *words, "--db", self.db).status, 0)
+            archived = int("--undo" not in words)
+            rows = {name: [row for row in self.ask(self.queries[name], **self.arguments)
+                           if row["result"] == self.row["id"]]
+                    for name in ("results_with_intervals", "rate_over_time", "precisions", "batches")}
+            self.assertEqual([row["archived"] for row in rows.pop("results_with_intervals")], [archived])
+            self.assertEqual({name: len(found) for name, found in rows.items()}, dict.fromkeys(rows, 1 - archived))
+
     def test_every_query_of_the_dashboard_runs(self):
         texts = [target["rawQueryText"] for panel in self.dashboard["panels"] for target in panel["targets"]]
         texts += [variable["query"] for variable in self.dashboard["templating"]["list"]
