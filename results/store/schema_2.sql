@@ -1,8 +1,9 @@
 -- Schema version 2: views say which campaigns are archived.
 --
--- Every view with rows of a campaign ends with `archived`: 1 where `assay archive` put that campaign
--- away, else 0. `campaigns` works it out, and the others ask `campaigns` or `trials`. What campaigns
--- share (declarations, devices, their readings) is of none, so those views are as schema.sql has them.
+-- Every view with rows of a campaign ends with `archived`: 1 where `assay archive` put that
+-- campaign away, else 0. `campaigns` works it out, and the others ask `campaigns` or `trials`. What
+-- campaigns share (declarations, devices, their readings) is of none; schema.sql has those views.
+-- To DuckDB a null in JSON is the text 'null': no grade is called so.
 
 DROP VIEW campaigns;
 DROP VIEW planned;
@@ -236,7 +237,8 @@ SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS result, c.workload_name AS wor
         WHERE t.cell = c.id AND x.status = 'ok') AS trials_ok,
        c.trials AS trials_planned,
        coalesce(b.verdict, CASE WHEN b.claimed IS NOT NULL THEN 'imported' END) AS verdict,
-       trim(CAST(json_extract(b.body, '$.metrics.' || b.metric || '.grade') AS TEXT), '"') AS grade,
+       nullif(trim(CAST(json_extract(b.body, '$.metrics.' || b.metric || '.grade') AS TEXT), '"'),
+              'null') AS grade,
        b.metric,
        CAST(json_extract(b.body, '$.metrics.' || b.metric || '.value') AS DOUBLE) AS value,
        CAST(json_extract(b.body, '$.metrics.' || b.metric || '.lo') AS DOUBLE) AS lo,
@@ -256,7 +258,8 @@ SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS result, c.workload_name AS wor
        CAST(json_extract(m.value, '$.lo') AS DOUBLE) AS lo,
        CAST(json_extract(m.value, '$.hi') AS DOUBLE) AS hi,
        trim(CAST(json_extract(m.value, '$.unit') AS TEXT), '"') AS unit,
-       trim(CAST(json_extract(m.value, '$.grade') AS TEXT), '"') AS grade, c.campaign, c.id AS cell,
+       nullif(trim(CAST(json_extract(m.value, '$.grade') AS TEXT), '"'), 'null') AS grade,
+       c.campaign, c.id AS cell,
        (SELECT v.archived FROM campaigns v WHERE v.campaign = g.id) AS archived
 FROM cell c
 JOIN campaign g ON g.id = c.campaign

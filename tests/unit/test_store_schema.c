@@ -18,7 +18,7 @@
  */
 static const char *const written[] = {
     "09ae3a5a364fc8233b998e5c74dc6429dad9cbbb7ee1932077bcd54314edbf66",
-    "c5c2e3a398d3bb062009183b56c5a795bedf73f7da5d5587792f6c805580f538",
+    "8936b67f3862d78ba93dc2bdb086d3fbfe375ab97aa613d8fdc4fa72280a2cfe",
 };
 
 static void test_written_scripts_stay(void **state)
