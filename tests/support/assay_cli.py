@@ -168,7 +168,7 @@ class CliTest(unittest.TestCase):
         environment = {k: v for k, v in os.environ.items()
                        if not k.startswith("ASSAY_") and k not in ("NO_COLOR", "COLUMNS")}
         environment["XDG_CONFIG_HOME"] = os.path.join(self.folder, "config")  # no key of the user's
-        environment["ASSAY_NULL"] = "launch_ns=200000,seed=1"
+        environment["ASSAY_NULL"] = "launch_ns=1000000,seed=1"
         environment.update(changes)
         return environment
 
