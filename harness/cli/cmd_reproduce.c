@@ -202,7 +202,7 @@ static int compare_with(const struct command_line *line, struct store *store, co
     if (summary->ok == 0) {
         snprintf(reason, sizeof(reason),
                  "no trial succeeded; `assay show %s` says why for each of the %zu", again,
-                 summary->failed);
+                 summary->failed + summary->unsupported);
         return tell_why_not(line, original, again, reason);
     }
     if (stored_comparison_make(store, original, again, options, &comparison, &err) != STATUS_OK)

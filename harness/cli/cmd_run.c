@@ -281,13 +281,10 @@ static int run_campaign(const struct command_line *line, struct store *store,
     if (summary.unsupported > 0)
         log_info("%zu of %zu trials asked for what their device does not support, and say what",
                  summary.unsupported, summary.done);
-    if (summary.failed > 0 || (summary.ok == 0 && summary.unsupported > 0)) {
-        envelope_explain(summary.failed > 0 ? summary.failure : STATUS_UNSUPPORTED, "");
-        if (summary.failed > 0)
-            log_error("%zu of %zu trials failed; `assay show ID` says why", summary.failed,
-                      summary.done);
-        else
-            log_error("nothing could be measured");
+    if (summary.failed > 0) {
+        envelope_explain(summary.failure, "");
+        log_error("%zu of %zu trials failed; `assay show ID --db %s` says why", summary.failed,
+                  summary.done, store_path_word(store));
         return ASSAY_EXIT_TRIALS;
     }
     return result;

@@ -15,7 +15,7 @@
 #define EXIT_MAP(X)                                                                                \
     X(OK, 0, "done; every trial succeeded, or asked for what its device does not support")         \
     X(TRIALS, 1,                                                                                   \
-      "at least one trial failed, or none could run; gate: worse; --exit-status: slower; "         \
+      "at least one trial failed; gate: worse; --exit-status: slower; "                            \
       "accept: rejected; verify: wrong")                                                           \
     X(USAGE, 2, "wrong arguments or declarations; gate, --exit-status: the two do not compare")    \
     X(DEVICE, 3,                                                                                   \

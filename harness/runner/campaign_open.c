@@ -6,10 +6,11 @@
 
 #include "harness/core/member.h"
 #include "harness/core/text.h"
-#include "results/store/lease.h"
 #include "harness/runner/tool.h"
 #include "harness/runner/worker_process.h"
 #include "results/evidence/ledger_witness.h"
+#include "results/store/lease.h"
+#include "workloads/workload.h"
 
 static enum status no_memory(struct error *err)
 {
@@ -136,6 +137,40 @@ static bool is_planned(const json_t *record)
     return planned && !started;
 }
 
+/* Whether what a workload's trials read besides its declaration is there. */
+static enum status check_ready(const json_t *message, struct error *err)
+{
+    struct workload workload;
+    enum status status = workload_from_json(json_object_get(message, "workload"), &workload, err);
+
+    if (status != STATUS_OK)
+        return status;
+    if (workload.kind->ready)
+        status = workload.kind->ready(&workload, err);
+    workload_finish(&workload);
+    return status;
+}
+
+/* Of the cells that have trials left, which would otherwise fail one by one. */
+static enum status check_pending(const struct campaign *campaign, struct error *err)
+{
+    struct store_pending *pending = NULL;
+    size_t count = 0;
+    enum status status =
+        store_pending_trials(campaign->store, campaign->row, &pending, &count, err);
+
+    for (size_t i = 0; i < campaign->cell_count && status == STATUS_OK; i++) {
+        bool left = false;
+
+        for (size_t k = 0; k < count && !left; k++)
+            left = pending[k].cell == campaign->cells[i].row;
+        if (left)
+            status = check_ready(campaign->cells[i].message, err);
+    }
+    free(pending);
+    return status;
+}
+
 enum status campaign_open(struct store *store, const char *id, struct campaign *ret,
                           struct error *err)
 {
@@ -187,6 +222,8 @@ enum status campaign_open(struct store *store, const char *id, struct campaign *
                                         json_object_get(json_array_get(planned, i), "worker"), err);
     }
     json_decref(record);
+    if (status == STATUS_OK)
+        status = check_pending(&campaign, err);
     if (status != STATUS_OK) {
         campaign_finish(&campaign);
         return status;

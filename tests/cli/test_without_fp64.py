@@ -42,8 +42,8 @@ class WithoutFp64(CliTest):
         call = self.assay("run", *files, *more, "--implementation", implementation, "--device", "opencl:0", "--protocol",
                           self.once(), "--db", self.db, "--json", **environment)
         self.assertEqual(call.json()["trials_failed"], 0, call.err)
-        # A run without any result is no success, whatever the reason.
-        self.assertEqual(call.status, 0 if more else 1, call.err)
+        # As of a GEMM: the question was answered, with the reason, even where nothing else was asked.
+        self.assertEqual(call.status, 0, call.err)
         ends = [end for end in self.ends() if end[0] != "small_measured"]
         self.assertEqual({name for name, _, _, _ in ends}, {f"small_{name}" for name in CASES})
         for name, _, status, message in ends:
