@@ -11,6 +11,7 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/clock.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "harness/runner/campaign.h"
 #include "harness/runner/sampler.h"
 #include "protocols/comparability.h"
@@ -156,6 +157,20 @@ static json_t *clock_json(void)
                      sample_overhead_ns(NULL));
 }
 
+/* Why the first that gave no numbers gave none. */
+static const char *first_reason(const struct calibration *calibration)
+{
+    size_t i;
+    json_t *row;
+
+    json_array_foreach(calibration->rows, i, row)
+    {
+        if (json_object_get(row, "reason"))
+            return member_text(row, "reason");
+    }
+    return "";
+}
+
 static int show(const struct command_line *line, const struct calibration *calibration,
                 json_t *json)
 {
@@ -177,8 +192,8 @@ static int show(const struct command_line *line, const struct calibration *calib
                        calibration->comparisons, calibration->paired_different,
                        calibration->paired_verdicts, calibration->blocked_different);
     if (calibration->without_numbers > 0)
-        text_append_format(&out, "%zu gave no numbers: no pair had two steady trials\n",
-                           calibration->without_numbers);
+        text_append_format(&out, "%zu gave no numbers: %s\n", calibration->without_numbers,
+                           first_reason(calibration));
     json_decref(json);
     return output_text(&out);
 }

@@ -25,19 +25,27 @@ static bool blocked_differs(const struct pairs *pairs, const struct compare_opti
     return differs;
 }
 
+/* Pairs of servers are compared by their latencies here, which their own figures do not need. */
+static bool has_times(const struct stored_comparison *comparison)
+{
+    return comparison->figure == COMPARE_TIME ? comparison->has_numbers : comparison->has_latency;
+}
+
 void calibration_add(struct calibration *calibration, const char *workload, const char *uid,
                      const struct stored_comparison *comparison,
                      const struct compare_options *options)
 {
     json_t *row = json_pack("{s:s, s:s, s:f}", "workload", workload, "campaign", uid, "margin",
                             options->margin);
+    const char *reason =
+        comparison->why.message[0] ? comparison->why.message : "no pair has latencies of both arms";
     bool blocked;
 
     json_array_append_new(calibration->rows, row);
     calibration->comparisons++;
-    if (!comparison->has_numbers) {
+    if (!has_times(comparison)) {
         calibration->without_numbers++;
-        json_object_set_new(row, "reason", json_string(comparison->why.message));
+        json_object_set_new(row, "reason", json_string(reason));
         return;
     }
     blocked = blocked_differs(&comparison->pairs, options);

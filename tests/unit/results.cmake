@@ -10,6 +10,8 @@ assay_add_test(NAME test_store_lease SOURCES unit/test_store_lease.c
     LIBS assay_results LABELS unit)
 assay_add_test(NAME test_fields SOURCES unit/test_fields.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_varied SOURCES unit/test_varied.c LIBS assay_results LABELS unit)
+assay_add_test(NAME test_calibration_row SOURCES unit/test_calibration_row.c LIBS assay_results
+    LABELS unit)
 assay_add_test(NAME test_energy SOURCES unit/test_energy.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_series SOURCES unit/test_series.c LIBS assay_results LABELS unit)
 assay_add_test(NAME test_cosignature SOURCES unit/test_cosignature.c LIBS assay_results LABELS unit)
