@@ -228,13 +228,12 @@ static void repeat(const char *said)
 {
     struct text shown;
 
-    if (envelope_is_open()) {
-        log_error("%.*s", (int)strcspn(said, "\n"), said);
-        return;
-    }
     text_init(&shown);
-    text_append_shown(&shown, said, strlen(said), false);
-    fputs(shown.data, stderr);
+    log_append_lines(&shown, said);
+    if (envelope_is_open())
+        log_error("%.*s", (int)strcspn(shown.data, "\n"), shown.data);
+    else
+        fputs(shown.data, stderr);
     text_finish(&shown);
 }
 

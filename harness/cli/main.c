@@ -71,6 +71,7 @@ int main(int argc, char **argv)
     if (inherited_reset(&err) != STATUS_OK)
         return command_fail(&err);
     tool_has_commands();
+    log_set_arguments(argv + (argc > 0));
 
     /*
      * Widths of characters need UTF-8; nothing else may follow the user's locale: in some the

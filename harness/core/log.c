@@ -1,12 +1,12 @@
 #include "harness/core/log.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "harness/core/text.h"
-
+static char *const *arguments;
 static void (*listener)(enum log_level level, const char *message);
 
 void log_set_listener(void (*function)(enum log_level level, const char *message))
@@ -27,13 +27,28 @@ static const char *level_prefix(enum log_level level)
     return "";
 }
 
-/* Keeps the line breaks of a message (a compiler's log), escapes every other control character. */
-static void append_lines(struct text *line, const char *message)
+void log_set_arguments(char *const *list)
+{
+    arguments = list;
+}
+
+/* Whether a line break stands as it does in an argument, which the message then repeats. */
+static bool is_of_argument(const char *message, const char *at)
+{
+    for (char *const *argument = arguments; argument && *argument; ++argument)
+        for (const char *in = strchr(*argument, '\n'); in; in = strchr(in + 1, '\n'))
+            if ((in == *argument || (at > message && in[-1] == at[-1])) &&
+                (in[1] == '\0' || in[1] == at[1]))
+                return true;
+    return false;
+}
+
+void log_append_lines(struct text *line, const char *message)
 {
     const char *start = message;
 
     for (const char *at = message;; ++at) {
-        if (*at && *at != '\n')
+        if (*at && (*at != '\n' || is_of_argument(message, at)))
             continue;
         text_append_printable(line, start, (size_t)(at - start));
         if (!*at)
@@ -116,7 +131,7 @@ void log_message(enum log_level level, const char *format, ...)
     text_append(&line, "assay: ");
     text_append(&line, level_prefix(level));
     start = line.length;
-    append_lines(&line, message.data);
+    log_append_lines(&line, message.data);
     if (listener && text_ok(&line))
         listener(level, line.data + start);
     text_append_char(&line, '\n');

@@ -49,6 +49,15 @@ class Escaped(CliTest):
         self.assertEqual(done.returncode, 2)
         self.assertIn(rb'too many arguments at "x\x1B[31mred\x7F\x0D\xE2\x80\xAE', done.stderr)
 
+    def test_lines(self):
+        """A line break of an argument begins no line of a message."""
+        forged = b"x\nassay: error: forged"
+        for command in COMMANDS:
+            for words in ((forged,), (b"--" + forged,), (forged, forged, b"--json"), (b"--db=" + forged, b"last")):
+                with self.subTest(command, words=words):
+                    done = self.assert_escaped(command, *words)
+                    self.assertNotIn(b"\nassay: error: forged", done.stderr)
+
     def test_files(self):
         """Their names, and what they hold, as a declaration, a sheet and a database."""
         for end, content in ((b".yaml", b"workload: " + HOSTILE + b"\nversion: 1\n"), (b".json", b'{"a": "' + HOSTILE),
