@@ -291,9 +291,9 @@ enum status tensors_find(const struct tensors *tensors, const char *name, enum d
         if (!strcmp(tensors->items[i].name, name))
             found = &tensors->items[i];
     if (!found)
-        return error_set(err, STATUS_CHECK_FAILED, "the outputs have no tensor %s", name);
+        return error_set(err, STATUS_CHECK_FAILED, "there is no tensor \"%s\"", name);
     if (found->type != type && found->type != other)
-        return error_set(err, STATUS_CHECK_FAILED, "the output %s is in %s, not in %s", name,
+        return error_set(err, STATUS_CHECK_FAILED, "tensor %s is in %s, not in %s", name,
                          dtype_name(found->type), dtype_name(type));
     same = found->rank == rank;
     for (size_t i = 0; i < rank && same; i++)
@@ -310,7 +310,7 @@ enum status tensors_find(const struct tensors *tensors, const char *name, enum d
             text_append_format(&text, "%s%" PRIu64, i ? ", " : "", shape[i]);
         text_append(&text, ")");
         status = error_set(err, STATUS_CHECK_FAILED,
-                           "the output %s has the shape (%s: it is of another batch or size", name,
+                           "tensor %s has the shape (%s: it is of another batch or size", name,
                            text_ok(&text) ? text.data : "?");
         text_finish(&text);
         return status;

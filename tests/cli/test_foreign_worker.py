@@ -61,7 +61,7 @@ HANDOVER = {
     "good": ("ok", ""),
     "nan": ("check_failed", "pattern[10]: got nan"),
     "stale": ("check_failed", "pattern["),
-    "missing": ("check_failed", "have no tensor pattern"),
+    "missing": ("check_failed", 'there is no tensor "pattern"'),
     "batch": ("check_failed", "it is of another batch or size"),
     "dtype": ("check_failed", "is in bf16, not in f32"),
     "truncated": ("corrupt", "truncated?"),
