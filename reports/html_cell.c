@@ -101,15 +101,12 @@ static void append_verdict(struct text *out, const struct view_cell *cell)
         return;
     }
     text_append(out, "<p class=\"verdict\">");
-    if (cell->estimate || cell->ok_count > 0) {
-        text_append_format(out, "<b class=\"%s\">",
-                           !cell->estimate        ? "soft"
-                           : view_is_steady(cell) ? "good"
-                                                  : "care");
-        escape_html(out, view_verdict_label(cell));
-        text_append(out, "</b> \u00b7 ");
-    }
-    text_append_format(out, "<span class=\"soft\">%zu of ", cell->ok_count);
+    text_append_format(out, "<b class=\"%s\">",
+                       !cell->estimate        ? "soft"
+                       : view_is_steady(cell) ? "good"
+                                              : "care");
+    escape_html(out, view_verdict_label(cell));
+    text_append_format(out, "</b> \u00b7 <span class=\"soft\">%zu of ", cell->ok_count);
     if (cell->planned.known)
         text_append_format(out, "%lld", (long long)cell->planned.value);
     else

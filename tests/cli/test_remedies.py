@@ -56,6 +56,9 @@ class Remedies(CliTest):
         self.assertIn("no value was measured, for the reasons", call.out)
         self.assertNotIn("Good for", call.out)
         self.assertNotIn("Next", call.out)
+        self.assertEqual(self.assay("report", "--html", "page.html", "--db", self.db).status, 0)
+        with open(os.path.join(self.folder, "page.html"), encoding="utf-8") as page:
+            self.assertIn("<b class=\"soft\">failed</b>", page.read())
         self.assert_named_well(call.out + call.err)
 
     def test_decide(self):
