@@ -107,7 +107,7 @@ enum finding_severity {
       "run more trials")                                                                           \
     X(INCOMPLETE, "incomplete", WARNING, NUMBERS("trials", "planned"),                          \
       "preliminary: {trials:n} of {planned:n} planned trials; the others have not run, or failed", \
-      "an interrupted campaign continues with `assay run --resume`")                               \
+      "its attempts say why; only an interrupted campaign continues, with `assay run --resume`")                               \
     X(IMPRECISE, "imprecise", INFO, NUMBERS("half_width", "trials", "margin"),              \
       "95 % interval {half_width:half}",                                                           \
       "about {trials:n} trials for {margin:half}")                                                 \
@@ -144,7 +144,7 @@ enum finding_severity {
       "test the quality of its answers by other means")                                            \
     X(CERTIFICATE_NOT_CHECKED, "certificate_not_checked", CRITICAL, NUMBERS(NULL),                 \
       "the server's certificate was not verified (verify_tls: false): another may have answered",  \
-      "name the authority's certificates as ca_file")                                              \
+      "leave out `verify_tls: false`, and name an authority of your own as ca_file")                                              \
     /* of a trial, from what the harness saw of it */                                              \
     X(CLOCK_DISAGREES, "clock_disagrees", WARNING, NUMBERS("share"),                               \
       "over the window CLOCK_MONOTONIC and {subject} differ by {share:%}",                         \
@@ -164,7 +164,7 @@ enum finding_severity {
       "use dedicated cores, or another time")                                                      \
     X(CONTENTION, "contention", WARNING, NUMBERS("cores"),                                  \
       "contention: other processes used {cores:g} cores during the window",                        \
-      "stop them; `assay doctor` names them")                                                      \
+      "stop them; `assay doctor` on that machine names them")                                                      \
     X(CGROUP_THROTTLED, "cgroup_throttled", WARNING, NUMBERS("times", "stopped_ns"),        \
       "the cgroup's CPU quota stopped the worker {times:n} times ({stopped_ns:ns})",               \
       "give it whole processors instead of a quota")                                               \
@@ -274,7 +274,7 @@ enum finding_severity {
       "trust neither before the cause is known")                                                   \
     X(ENERGY_SHORT, "energy_short_window", INFO, NUMBERS("needed_ns"),                      \
       "energy from windows shorter than {needed_ns:ns}, where a counter's steps show",             \
-      "measure longer, as the protocols standard and serving do")                                  \
+      "declare windows as long (window.time, or of a server more serving.requests)")                                  \
     X(FILE_CHANGED, "file_changed", CRITICAL, NUMBERS("versions"),                          \
       "{subject} changed while the campaign ran: trials used {versions:n} different files",        \
       "run the campaign again on one of them")

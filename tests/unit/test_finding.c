@@ -93,13 +93,13 @@ static void findings_of_several_trials_are_one_sentence(void **state)
     finding_add(&list, FINDING_CONTENTION, 5, NULL, (double[]){1});
     expect(&list, 1, 8,
            "trial 2 of 8: contention: other processes used 0.40 cores during the window; stop "
-           "them; `assay doctor` names them");
+           "them; `assay doctor` on that machine names them");
     expect(&list, 3, 8,
            "trials 2, 3, 5 of 8: contention: other processes used 0.40 to 1.6 cores during the "
-           "window; stop them; `assay doctor` names them");
+           "window; stop them; `assay doctor` on that machine names them");
     expect(&list, 3, 3,
            "all 3 trials: contention: other processes used 0.40 to 1.6 cores during the window; "
-           "stop them; `assay doctor` names them");
+           "stop them; `assay doctor` on that machine names them");
     finding_list_finish(&list);
 }
 
