@@ -309,6 +309,22 @@ static void refuse(struct judgement *judgement, const json_t *fields, const char
                               json_sprintf("identity.mixed_stacks: of %s, %s", which, mixed));
 }
 
+static const char no_evidence[] =
+    "identity.protocol_evidence is false: the protocol is a first look, whose results compare with "
+    "others of the same device and machine only; measure under `standard`";
+
+/* What is stored stays, as it is worked out again from it. */
+const char *comparability_reason_words(const char *reason)
+{
+    if (!reason)
+        return "";
+    return strcmp(reason, no_evidence)
+               ? reason
+               : "identity.protocol_evidence is false: by the protocol it is no evidence, and "
+                 "compares with results of the same device and machine only; measure both under "
+                 "`standard`, or `serving` for servers";
+}
+
 /* A first look, a simulated device and a foreign worker are marked as such in both results. */
 static void weigh_self_declared(struct judgement *judgement, const json_t *a, const json_t *b)
 {
@@ -317,11 +333,7 @@ static void weigh_self_declared(struct judgement *judgement, const json_t *a, co
         if (same_machine(a, b))
             judgement->exploratory = true; /* unless something else separates them */
         else
-            json_array_append_new(
-                judgement->reasons,
-                json_string("identity.protocol_evidence is false: the protocol is a first look, "
-                            "whose results compare with others of the same device and machine "
-                            "only; measure under `standard`"));
+            json_array_append_new(judgement->reasons, json_string(no_evidence));
     }
     if (json_is_true(json_object_get(a, "device.simulated")) &&
         json_is_true(json_object_get(b, "device.simulated")))

@@ -54,6 +54,9 @@ const struct field_rule *field_rule_find(const char *field);
 enum comparability_verdict { COMPARABLE, COMPARABLE_EXCEPT, NOT_COMPARABLE, EXPLORATORY };
 const char *comparability_verdict_name(enum comparability_verdict verdict);
 
+/* A reason of a judgement for people, true of every protocol without evidence. */
+const char *comparability_reason_words(const char *reason);
+
 /*
  * The beginning of identity.origin of a result that another program than assay's own worker
  * measured; what follows is that program's path.

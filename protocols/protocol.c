@@ -284,6 +284,13 @@ enum status protocol_find(const char *name_or_path, struct protocol *ret, struct
     return STATUS_NOT_FOUND;
 }
 
+const char *protocol_purpose(const struct protocol *protocol)
+{
+    return protocol->evidence                  ? "evidence"
+           : protocol->window_ns < 10000000000 ? "first look"
+                                               : "no evidence";
+}
+
 void protocol_finish(struct protocol *protocol)
 {
     if (!protocol)

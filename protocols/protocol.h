@@ -91,6 +91,9 @@ enum status protocol_load(const char *path, struct protocol *ret, struct error *
 /* As protocol_load, from the JSON kept in a store (how `reproduce` runs a stored protocol). */
 enum status protocol_from_json(const json_t *json, struct protocol *ret, struct error *err);
 
+/* "evidence", "first look", or "no evidence" where it is a long one (soak). */
+const char *protocol_purpose(const struct protocol *protocol);
+
 void protocol_finish(struct protocol *protocol);
 
 /* The protocols that come with the suite: their names and embedded YAML texts. */

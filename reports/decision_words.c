@@ -8,6 +8,7 @@
 #include "protocols/decision.h"
 #include "reports/view.h"
 #include "results/analysis/cost.h"
+#include "results/analysis/acceptance.h"
 
 static void append_digits(struct text *out, double value)
 {
@@ -493,7 +494,7 @@ void decision_nearest_changes(const json_t *body, const json_t *ret[DECISION_NEA
 /* Why an option decides nothing, and what would. */
 static void append_reason(struct text *out, const json_t *option)
 {
-    const char *reason = member_text(option, "reason");
+    const char *reason = acceptance_reason_words(member_text(option, "reason"));
 
     text_append_format(out, " %s: %s", member_text(option, "name"), reason);
     if (strstr(reason, "protocol gives no evidence"))

@@ -12,6 +12,7 @@
 #include "reports/escape.h"
 #include "reports/plot.h"
 #include "reports/view.h"
+#include "results/analysis/acceptance.h"
 
 static const struct verdict {
     const char *name, *words, *class_name;
@@ -77,7 +78,7 @@ static void append_verdict(struct text *out, const json_t *object)
     text_append(out, "</b>");
     if (reason) {
         text_append(out, ": ");
-        escape_html(out, reason);
+        escape_html(out, acceptance_reason_words(reason));
     }
     text_append(out, "</td></tr>\n");
 }

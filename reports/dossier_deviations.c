@@ -103,10 +103,7 @@ static void add_trial_deviations(struct deviations *list, const struct view_cell
                       strdup("another program measured it, without a plan of ours, so it is no "
                              "evidence and compares with none"));
     else if (!cell->evidence)
-        add_deviation(
-            list, cell,
-            strdup("its protocol declares a first look, so this result is no evidence and "
-                   "compares with other first looks on the same machine alone"));
+        add_deviation(list, cell, strdup(view_no_evidence_words(cell)));
 }
 
 static void append_finding(struct text *out, const struct dossier_row *row)

@@ -236,7 +236,7 @@ static enum status append_signers(struct text *out, struct store *store, const s
 /* What invalidates a figure comes before it. */
 static void append_stops(struct text *out, const struct view *view)
 {
-    size_t simulated = 0, looks = 0, imported = 0, workers = 0, roots = 0;
+    size_t simulated = 0, looks = 0, first = 0, imported = 0, workers = 0, roots = 0;
 
     for (size_t i = 0; i < view->cell_count; i++) {
         simulated += view->cells[i].device.simulated;
@@ -244,6 +244,7 @@ static void append_stops(struct text *out, const struct view *view)
         workers += view->cells[i].origin.worker != NULL;
         roots += view->cells[i].origin.host_root != NULL;
         looks += !view->cells[i].evidence && !view->cells[i].imported.present;
+        first += view_is_first_look(&view->cells[i]);
     }
     if (simulated)
         text_append_format(out,
@@ -265,9 +266,9 @@ static void append_stops(struct text *out, const struct view *view)
     if (looks)
         text_append_format(
             out,
-            "<div class=\"note stop\"><p><b>%zu of %zu results are a first look</b>, "
-            "by their own protocol no evidence.</p></div>\n",
-            looks, view->cell_count);
+            "<div class=\"note stop\"><p><b>%zu of %zu results are no evidence</b>, by their own "
+            "protocol%s.</p></div>\n",
+            looks, view->cell_count, first == looks ? ": a first look" : "");
     if (imported)
         text_append_format(out,
                            "<div class=\"note stop\"><p><b>%zu of %zu results were measured by "

@@ -112,9 +112,8 @@ static void append_verdict(struct text *out, const struct view_cell *cell)
     else
         text_append_char(out, '?');
     text_append(out, " planned trials completed");
-    if (!cell->evidence)
-        text_append(out, " \u00b7 a first look: compares with other first looks on this machine, "
-                         "and is no evidence");
+    if (view_no_evidence_words(cell))
+        text_append_format(out, " \u00b7 %s", view_no_evidence_words(cell));
     text_append(out, "</span></p>\n");
     if (cell->device.simulated)
         text_append(

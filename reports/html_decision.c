@@ -12,6 +12,7 @@
 #include "reports/dossier_internal.h"
 #include "reports/escape.h"
 #include "reports/plot.h"
+#include "results/analysis/acceptance.h"
 
 #define OPTIONS_MAX 16
 
@@ -352,7 +353,7 @@ static void append_option(struct text *out, const json_t *body, const json_t *op
     }
     if (member_text(option, "reason")[0]) {
         text_append(out, ": ");
-        escape_html(out, member_text(option, "reason"));
+        escape_html(out, acceptance_reason_words(member_text(option, "reason")));
     }
     text_append(out, "</td>");
     json_array_foreach(json_object_get(option, "figures"), i, entry)

@@ -59,10 +59,8 @@ static void append_verdict(const struct terminal *terminal, const struct view_ce
     terminal_tone(terminal, view_is_steady(cell) ? TONE_GOOD : TONE_CARE, view_verdict_label(cell));
     text_append_format(terminal->out, ", %zu of %lld planned trials completed\n", cell->ok_count,
                        cell->planned.known ? (long long)cell->planned.value : 0);
-    if (!cell->evidence)
-        terminal_wrap(terminal, TONE_CARE, "  ",
-                      "A first look: it compares with other first looks on this machine, and is no "
-                      "evidence.");
+    if (view_no_evidence_words(cell))
+        terminal_wrap(terminal, TONE_CARE, "  ", view_no_evidence_words(cell));
     if (cell->device.simulated)
         terminal_wrap(terminal, TONE_CARE, "  ",
                       "Simulated device: a test of the tool, not a measurement of hardware.");

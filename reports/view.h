@@ -266,6 +266,14 @@ const char *view_trial_label(const struct view_cell *cell, const struct view_tri
 const char *view_no_value_label(const struct view_cell *cell);
 
 /*
+ * Of a protocol that gives no evidence, whether it is a first look: a long one (soak) is none.
+ */
+bool view_is_first_look(const struct view_cell *cell);
+
+/* "a first look: ..." or "no evidence, by its protocol: ..."; NULL: it may be evidence. */
+const char *view_no_evidence_words(const struct view_cell *cell);
+
+/*
  * What a table of first looks can be used for and what to do next, in one or two sentences. False:
  * none of the view's results is a first look.
  */

@@ -228,10 +228,21 @@ struct looks {
     size_t precise, rough, indicative;
 };
 
-/* A long protocol may give no evidence, too (soak): it is no first look. */
-static bool is_first_look(const struct view_cell *cell)
+bool view_is_first_look(const struct view_cell *cell)
 {
-    return member_number_or(json_object_get(cell->protocol_json, "window"), "time_ns", 0) < 10e9;
+    return !cell->evidence && !cell->imported.present &&
+           member_number_or(json_object_get(cell->protocol_json, "window"), "time_ns", 0) < 10e9;
+}
+
+const char *view_no_evidence_words(const struct view_cell *cell)
+{
+    if (cell->evidence || cell->imported.present)
+        return NULL;
+    return view_is_first_look(cell)
+               ? "a first look: it compares with other results on this machine alone, and is no "
+                 "evidence"
+               : "no evidence, by its protocol: it compares with other results on this machine "
+                 "alone";
 }
 
 static struct looks count_looks(const struct view *view)
@@ -246,7 +257,7 @@ static struct looks count_looks(const struct view *view)
         if (cell->evidence || cell->imported.present)
             continue;
         looks.count++;
-        looks.first += is_first_look(cell);
+        looks.first += view_is_first_look(cell);
         looks.served += serving_is_cell(cell, NULL);
         looks.simulated += cell->device.simulated;
         looks.precise +=

@@ -60,10 +60,10 @@ static void append_item(struct text *out, const json_t *item, size_t index)
         text_append_format(out, ", %lld trials: %s%s%s\n",
                            (long long)json_integer_value(json_object_get(one, "trials")),
                            member_text(one, "verdict"), member_text(one, "reason")[0] ? ": " : "",
-                           member_text(one, "reason"));
+                           acceptance_reason_words(member_text(one, "reason")));
     }
     if (member_text(item, "reason")[0])
-        text_append_format(out, "   %s\n", member_text(item, "reason"));
+        text_append_format(out, "   %s\n", acceptance_reason_words(member_text(item, "reason")));
 }
 
 static int show(const struct command_line *line, const json_t *made)

@@ -57,8 +57,8 @@ static int compare(const struct command_line *line, struct store *store, void *c
     if (command_has(line, KEY_RECORD) && !comparison.paired &&
         !strcmp(json_string_value(json_object_get(comparison.judgement, "verdict")),
                 comparability_verdict_name(EXPLORATORY))) {
-        log_error("two first looks compare as exploratory only, which is no evidence to record: "
-                  "leave out --record, or measure both under `standard`");
+        log_error("without evidence they compare as exploratory only, which is not recorded: leave "
+                  "out --record, or measure both under `standard`, or `serving` for servers");
         comparison_arms_finish(&arms);
         stored_comparison_finish(&comparison);
         return ASSAY_EXIT_USAGE;

@@ -198,8 +198,7 @@ static int describe_protocol(const struct command_line *line, struct protocol *p
                                      "declaration", protocol->json));
     text_init(&out);
     text_append_format(&out, "%s (protocol, version %lld, %s)\n", protocol->name,
-                       (long long)protocol->version,
-                       protocol->evidence ? "evidence" : "a first look: no evidence");
+                       (long long)protocol->version, protocol_purpose(protocol));
     if (protocol->description && protocol->description[0])
         text_append_format(&out, "%s\n", protocol->description);
     text_append_format(&out, "identity %s\n\nClauses\n", hex);

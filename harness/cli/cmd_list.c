@@ -52,8 +52,7 @@ static enum status collect(json_t *rows, struct error *err)
         status = protocol_find(protocols[i].name, &protocol, err);
         if (status != STATUS_OK)
             break;
-        add_row(rows, "protocol", protocol.name, protocol.evidence ? "evidence" : "first look",
-                protocol.description);
+        add_row(rows, "protocol", protocol.name, protocol_purpose(&protocol), protocol.description);
         protocol_finish(&protocol);
     }
     return status;

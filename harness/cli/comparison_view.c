@@ -73,11 +73,11 @@ static void append_list(struct text *out, const char *title, const json_t *list)
     text_append_format(out, "%s\n", title);
     json_array_foreach(list, i, entry)
     {
-        const char *string = json_string_value(entry);
+        const char *string = comparability_reason_words(json_string_value(entry));
         struct text line;
 
         text_init(&line);
-        text_append_printable(&line, string ? string : "", string ? strlen(string) : 0);
+        text_append_printable(&line, string, strlen(string));
         text_append(out, "  - ");
         output_wrapped(out, text_ok(&line) ? line.data : "", 4, output_columns());
         text_finish(&line);
@@ -117,8 +117,8 @@ static void append_change(struct text *out, double ratio)
 
 static void append_exploratory(struct text *out, const json_t *except)
 {
-    text_append(out, "Exploratory: two first looks of the same machine; no evidence, and no gate "
-                     "passes on it\n");
+    text_append(out, "Exploratory: by protocol no evidence, of the same machine; no gate passes on "
+                     "it\n");
     if (json_array_size(except) > 0)
         append_exceptions(out, "These differ or are not known:", except);
 }

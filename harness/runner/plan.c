@@ -302,7 +302,8 @@ static enum status probe_arms(const struct plan_request *arms, size_t count, jso
     return status;
 }
 
-/* Results of a first look never compare as evidence, which is known before anything is measured. */
+/* Results of such a protocol never compare as evidence, which is known before anything is measured.
+ */
 static enum status check_evidence(const struct protocol *protocol, struct error *err)
 {
     size_t count;
@@ -323,7 +324,7 @@ static enum status check_evidence(const struct protocol *protocol, struct error 
     }
     if (status == STATUS_OK)
         status = error_set(err, STATUS_INVALID,
-                           "the protocol %s is for a first look (`evidence: false`), whose results "
+                           "the protocol %s gives no evidence (`evidence: false`), so its results "
                            "never compare: no pair would count, so nothing is measured; use "
                            "--protocol paired, serving for servers under load, or one of your own "
                            "without `evidence: false` (those of assay that compare: %s)",

@@ -116,6 +116,13 @@ const char *acceptance_unfit(const json_t *record)
                : "it is not steady";
 }
 
+const char *acceptance_reason_words(const char *reason)
+{
+    static const char first_look[] = "it is a first look: ";
+
+    return strncmp(reason, first_look, strlen(first_look)) ? reason : reason + strlen(first_look);
+}
+
 /* Why a result can decide nothing about an item; NULL: it can. */
 static const char *unfit(const json_t *record, const struct contract_item *item,
                          const struct acceptance_measured *measured, bool has_nonce)

@@ -34,4 +34,7 @@ enum status acceptance_make(struct store *store, const json_t *contract, const j
 /* Why no decision may rest on a result's record (store_cell_json); NULL: it may. */
 const char *acceptance_unfit(const json_t *record);
 
+/* A stored reason for people: protocols without evidence that are no first look have one, too. */
+const char *acceptance_reason_words(const char *reason);
+
 #endif

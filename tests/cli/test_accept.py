@@ -192,7 +192,7 @@ version: 1
         for head, said in (("", "add --protocol standard"), ("protocol: quick\n", "write `protocol: standard`")):
             call = self.assay("run", "--contract", self.contract(head=head), "--device", "null:0", "--db", self.db)
             self.assertEqual(call.status, 2)
-            self.assertIn("a first look, which is never accepted", call.err)
+            self.assertIn("are no evidence, which is never accepted", call.err)
             self.assertIn(said, call.err)
 
 

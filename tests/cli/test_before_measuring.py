@@ -31,7 +31,7 @@ class BeforeMeasuring(CliTest):
         for command, more in (("ab", ()), ("matrix", ("--over", "env:A=1,2")), ("calibrate", ())):
             for protocol, name in (("quick", "quick"), ("serving_look", "serving_look"), (own, "own")):
                 with self.subTest(command=command, protocol=name):
-                    call = self.refused(f"the protocol {name} is for a first look", command, "synthetic", "--device",
+                    call = self.refused(f"the protocol {name} gives no evidence", command, "synthetic", "--device",
                                         "null:0", "--protocol", protocol, *more)
                     self.assertIn("use --protocol paired", " ".join(call.err.split()))
                     self.assertIn("those of assay that compare: standard, paired, serving", " ".join(call.err.split()))

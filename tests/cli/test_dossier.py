@@ -75,7 +75,7 @@ class Dossier(CliTest):
         self.assertRegex(short, r"[\d.]+ to [\d.]+ ")
         self.assertIn("2 planned beforehand, 2 started", short)
         self.assertIn("a simulated device", short)
-        self.assertIn("a first look", short)
+        self.assertIn("no evidence", short)
         self.assertIn("<b>No decision is recorded</b>", short)
         for hand in ("Measured by", "Checked by", "Accepted by"):
             self.assertIn(f"<b>{hand}</b><span>name", page)
