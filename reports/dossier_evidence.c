@@ -28,8 +28,9 @@ enum status dossier_each_row(struct text *out, struct store *store, const struct
     sqlite3_finalize(select);
     if (rc == SQLITE_DONE)
         return STATUS_OK;
-    return error_set(err, STATUS_CORRUPT, "%s: %s; `assay verify` has the details",
-                     store_path(store), sqlite3_errmsg(db));
+    return error_set(err, STATUS_CORRUPT, "%s: %s; `assay verify %s` has the details",
+                     store_path(store), sqlite3_errmsg(db),
+                     store_path_word(store) ? store_path_word(store) : "BUNDLE");
 }
 
 const char *dossier_column(const struct dossier_row *row, int i)

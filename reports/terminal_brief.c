@@ -58,7 +58,8 @@ static void append_configuration(const struct terminal *terminal, const struct v
     text_append_format(&line, "protocol %s", cell->protocol ? cell->protocol : "not recorded");
     if (cell->protocol_version.known)
         text_append_format(&line, " v%lld", (long long)cell->protocol_version.value);
-    text_append(&line, cell->evidence || cell->imported.present ? "" : " (a first look)");
+    if (!cell->evidence && !cell->imported.present)
+        text_append(&line, view_is_first_look(cell) ? " (a first look)" : " (no evidence)");
     text_append_format(&line, "; scenario %s", cell->scenario ? cell->scenario : "not recorded");
     if (view_gemm(cell, &gemm) && gemm.library)
         text_append_format(&line, "; %s %s", gemm.library,
@@ -169,8 +170,9 @@ void report_terminal_brief(struct text *out, const struct view_cell *cell, size_
     remarks_of_cell(cell, say_finding, &findings);
     if (findings.left > 0) {
         text_clear(&line);
-        text_append_format(&line, "%zu %s: assay show %s", findings.left,
-                           findings.shown ? "more" : "of them", cell->result);
+        text_append_format(&line, "%zu %s: assay show %s%s%s", findings.left,
+                           findings.shown ? "more" : "of them", cell->result,
+                           cell->database ? " --db " : "", cell->database ? cell->database : "");
         brief_fact(&terminal, findings.shown ? "" : "Findings", line.data);
     }
     out->failed = out->failed || line.failed;

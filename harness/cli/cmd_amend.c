@@ -25,8 +25,8 @@ static int amend(const struct command_line *line, struct store *store, void *con
         return output_json(
             json_pack("{s:s, s:o}", "id", line->arguments[0], "amendments", amendments));
     }
-    log_info("recorded; the result itself stays as it was, and `assay show %s` says both",
-             line->arguments[0]);
+    log_info("recorded; the result itself stays as it was, and `assay show %s --db %s` says both",
+             line->arguments[0], store_path_word(store));
     return ASSAY_EXIT_OK;
 }
 

@@ -147,8 +147,8 @@ static int export_selected(const struct command_line *line, struct store *store,
     request.cells = selection.cells;
     request.count = selection.count;
     if (selection.count == 0) {
-        log_error("no results in %s that pass; `assay results` lists what there is",
-                  store_path(store));
+        log_error("no results in %s that pass; `assay results --db %s` lists what there is",
+                  store_path(store), store_path_word(store));
         result = ASSAY_EXIT_STORE;
     } else if (path && strcmp(path, "-") != 0) {
         if (write_file(store, format, &request, path, &err) != STATUS_OK)

@@ -128,10 +128,13 @@ static void append_change(struct text *out, const json_t *change)
     text_append_char(out, '\n');
 }
 
-static void append_series(struct text *out, const json_t *series, size_t columns)
+static void append_series(struct text *out, const json_t *series, const char *database,
+                          size_t columns)
 {
     const json_t *stale = json_object_get(series, "stale");
     const size_t count = json_array_size(json_object_get(series, "results"));
+    const char *newest =
+        member_text(json_array_get(json_object_get(series, "results"), count - 1), "id");
     size_t i;
     json_t *entry;
 
@@ -156,19 +159,23 @@ static void append_series(struct text *out, const json_t *series, size_t columns
     else if (strcmp(member_text(series, "kind"), "too_few") != 0)
         text_append_format(out, "  Changed (%s):\n", member_text(series, "kind"));
     json_array_foreach(json_object_get(series, "changes"), i, entry) append_change(out, entry);
-    json_array_foreach(json_object_get(series, "baselines"), i, entry) text_append_format(
-        out, "  The newest is %+.2f %% against baseline %s (%s); assay compare @%s %s\n",
-        100 * (number(entry, "ratio") - 1), member_text(entry, "name"),
-        member_text(entry, "result"), member_text(entry, "name"),
-        member_text(json_array_get(json_object_get(series, "results"), count - 1), "id"));
+    json_array_foreach(json_object_get(series, "baselines"), i, entry)
+    {
+        text_append_format(out, "  The newest is %+.2f %% against baseline %s (%s)",
+                           100 * (number(entry, "ratio") - 1), member_text(entry, "name"),
+                           member_text(entry, "result"));
+        if (database)
+            text_append_format(out, "; assay compare @%s %s --db %s", member_text(entry, "name"),
+                               newest, database);
+        text_append_char(out, '\n');
+    }
     if (json_is_object(stale)) {
-        const char *newest =
-            member_text(json_array_get(json_object_get(series, "results"), count - 1), "id");
-
         text_append_format(
             out, "  Stale: %s was measured on another stack: ", member_text(stale, "result"));
         append_list(out, json_object_get(stale, "stack"));
-        text_append_format(out, "; assay reproduce %s\n", newest);
+        if (database)
+            text_append_format(out, "; assay reproduce %s --db %s", newest, database);
+        text_append_char(out, '\n');
     }
     text_append_char(out, '\n');
 }
@@ -248,7 +255,7 @@ static int show(const struct command_line *line, struct store *store, void *cont
     text_init(&out);
     json_array_foreach(all, i, series)
     {
-        append_series(&out, series, columns);
+        append_series(&out, series, store_path_word(store), columns);
         short_ones += !strcmp(member_text(series, "kind"), "too_few");
     }
     if (short_ones > 0)
@@ -257,7 +264,9 @@ static int show(const struct command_line *line, struct store *store, void *cont
                            HISTORY_RESULTS_LEAST, short_ones, json_array_size(all),
                            short_ones == 1 ? "has" : "have");
     if (json_array_size(all) == 0)
-        log_info("no results in %s match; `assay results` lists what there is", store_path(store));
+        log_info("no results in %s match; `assay results %s%s` lists what there is",
+                 store_path(store), store_path_word(store) ? "--db " : "",
+                 store_path_word(store) ? store_path_word(store) : "BUNDLE");
     json_decref(all);
     return output_lines(&out);
 }

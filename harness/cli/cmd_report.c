@@ -153,7 +153,8 @@ static int report(const struct command_line *line, struct store *store, void *co
         command_say(&err);
         result = ASSAY_EXIT_STORE;
     } else if (cells.count == 0) {
-        log_error("no results in %s; `assay run first-look` makes some", store_path(store));
+        log_error("no results in %s; `assay run first-look --db %s` makes some", store_path(store),
+                  store_path_word(store) ? store_path_word(store) : "FILE");
         result = ASSAY_EXIT_STORE;
     } else if (!html && !dossier) {
         result = write_table(store, &cells);

@@ -195,15 +195,17 @@ static int compare_with(const struct command_line *line, struct store *store, co
     struct stored_comparison comparison;
     struct comparison_arms arms;
     struct error err = ERROR_INIT;
-    char again[80], reason[256];
+    char again[80], *reason;
     int result;
 
     snprintf(again, sizeof(again), "%.8s/1", campaign->uid);
     if (summary->ok == 0) {
-        snprintf(reason, sizeof(reason),
-                 "no trial succeeded; `assay show %s` says why for each of the %zu", again,
-                 summary->failed + summary->unsupported);
-        return tell_why_not(line, original, again, reason);
+        reason =
+            text_format("no trial succeeded; `assay show %s --db %s` says why for each of the %zu",
+                        again, store_path_word(store), summary->failed + summary->unsupported);
+        result = tell_why_not(line, original, again, reason ? reason : "no trial succeeded");
+        free(reason);
+        return result;
     }
     if (stored_comparison_make(store, original, again, options, &comparison, &err) != STATUS_OK)
         return command_fail(&err);
@@ -257,7 +259,7 @@ static int run_plan(const struct command_line *line, struct store *store, const 
     return result;
 }
 
-/* A first look's protocol says of itself that its results are no evidence. */
+/* Such a protocol says of itself that its results are no evidence. */
 static bool is_evidence(const json_t *record)
 {
     return !json_is_false(json_object_get(json_object_get(record, "protocol"), "evidence"));
@@ -309,7 +311,7 @@ static int with_record(const struct command_line *line, struct store *store, con
     if (!is_evidence(record))
         return tell_why_not(
             line, original, NULL,
-            "it was measured under a protocol for a first look, whose results never "
+            "it was measured under a protocol that gives no evidence, whose results never "
             "compare; run it anew under another protocol");
     if (is_withheld(json_object_get(record, "protocol")) ||
         is_withheld(json_object_get(record, "workload")))

@@ -78,11 +78,12 @@ static int show_table(struct store *store, const json_t *rows, const struct stor
     json_array_foreach(rows, i, row) cells[i] = json_integer_value(json_object_get(row, "cell"));
     if (count == 0) {
         free(cells);
-        log_info("no results in %s%s", store_path(store),
-                 filter->workload || filter->device || filter->precision || filter->protocol ||
-                         filter->since_utc_ns
-                     ? " that pass these filters"
-                     : "; `assay run first-look` makes some");
+        if (filter->workload || filter->device || filter->precision || filter->protocol ||
+            filter->since_utc_ns)
+            log_info("no results in %s that pass these filters", store_path(store));
+        else
+            log_info("no results in %s; `assay run first-look --db %s` makes some",
+                     store_path(store), store_path_word(store) ? store_path_word(store) : "FILE");
         return ASSAY_EXIT_OK;
     }
     if (view_load(store, cells, count, VIEW_SUMMARY, &view, &err) != STATUS_OK) {

@@ -244,8 +244,8 @@ static enum status check_head(const struct campaign *campaign, struct error *err
     if (status == STATUS_OK && !digest_equal(&root, &head.root))
         status = error_set(err, STATUS_CORRUPT,
                            "%s: the log does not give the root of the plan's head; run `assay "
-                           "verify` for details",
-                           store_path(campaign->store));
+                           "verify %s` for details",
+                           store_path(campaign->store), store_path_word(campaign->store));
     return status;
 }
 
@@ -259,9 +259,9 @@ enum status campaign_open_planned(struct store *store, const char *id, struct ca
         return status;
     if (!campaign.planned)
         status = error_set(err, STATUS_INVALID,
-                           "campaign %.8s was started already; `assay run --resume %.8s` goes on "
-                           "with it",
-                           campaign.uid, campaign.uid);
+                           "campaign %.8s was started already; `assay run --resume %.8s --db %s` "
+                           "goes on with it",
+                           campaign.uid, campaign.uid, store_path_word(store));
     if (status == STATUS_OK)
         status = check_head(&campaign, err);
     for (size_t i = 0; i < campaign.cell_count && status == STATUS_OK; i++)

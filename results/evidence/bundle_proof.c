@@ -87,8 +87,8 @@ static enum status load_tree(struct proving *proving, struct error *err)
     }
     statement_end(&statement);
     if (status == STATUS_OK && count != proving->size)
-        status = error_set(err, STATUS_CORRUPT, "%s: records are missing; run `assay verify`",
-                           proving->store->path);
+        status = error_set(err, STATUS_CORRUPT, "%s: records are missing; run `assay verify %s`",
+                           proving->store->path, store_word(proving->store));
     if (status == STATUS_OK)
         return merkle_levels_init(&proving->levels, leaves, (uint64_t)count, err);
     free(leaves);

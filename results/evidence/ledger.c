@@ -40,8 +40,8 @@ static enum status load_frontier(struct store *store, int64_t size, struct merkl
             length != (size_t)merkle_node_count((uint64_t)covered) * DIGEST_SIZE) {
             status = error_set(err, STATUS_CORRUPT,
                                "%s: a checkpoint has been changed; run "
-                               "`assay verify` for details",
-                               store->path);
+                               "`assay verify %s` for details",
+                               store->path, store_word(store));
         } else {
             ret->size = (uint64_t)covered;
             memcpy(ret->nodes, bytes, length);
@@ -74,9 +74,9 @@ static enum status check_record(struct store *store, sqlite3_stmt *row, struct d
     return error_set(
         err, STATUS_CORRUPT,
         "%s: record %lld has been changed since it was stored%s%s; nothing was signed; run "
-        "`assay verify`",
+        "`assay verify %s`",
         store->path, (long long)sqlite3_column_int64(row, 0), why.message[0] ? ": it " : "",
-        why.message);
+        why.message, store_word(store));
 }
 
 /*
@@ -112,8 +112,8 @@ static enum status add_leaves(struct store *store, int64_t size, struct merkle *
     if (status == STATUS_OK && (int64_t)tree->size != size)
         status = error_set(err, STATUS_CORRUPT,
                            "%s: record %" PRIu64
-                           " of the log is missing; nothing was signed; run `assay verify`",
-                           store->path, tree->size);
+                           " of the log is missing; nothing was signed; run `assay verify %s`",
+                           store->path, tree->size, store_word(store));
     return status;
 }
 
@@ -402,9 +402,9 @@ enum status ledger_find_checkpoint(struct store *store, int64_t id, struct ledge
     statement_i64(&statement, id);
     status = statement_step(&statement, &row, err);
     if (status == STATUS_OK && !row) {
-        status =
-            error_set(err, STATUS_NOT_FOUND,
-                      "%s: there is no such checkpoint; `assay checkpoint` makes one", store->path);
+        status = error_set(err, STATUS_NOT_FOUND,
+                           "%s: there is no such checkpoint; `assay checkpoint --db %s` makes one",
+                           store->path, store_word(store));
     } else if (status == STATUS_OK) {
         sqlite3_stmt *handle = statement.handle;
         const void *root = sqlite3_column_blob(handle, 2);
@@ -456,8 +456,8 @@ enum status ledger_check_root(struct store *store, const struct ledger_checkpoin
     if (status == STATUS_OK && !digest_equal(&root, &checkpoint->root))
         status = error_set(err, STATUS_CORRUPT,
                            "%s: the log does not give the root of checkpoint %" PRId64
-                           ", so %s; run `assay verify` for details",
-                           store->path, checkpoint->id, consequence);
+                           ", so %s; run `assay verify %s` for details",
+                           store->path, checkpoint->id, consequence, store_word(store));
     return status;
 }
 

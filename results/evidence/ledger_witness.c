@@ -307,8 +307,8 @@ static enum status load_levels(struct store *store, int64_t size, struct merkle_
     if (status == STATUS_OK && count != size)
         status = error_set(err, STATUS_CORRUPT,
                            "%s: a record of the log is missing; run `assay "
-                           "verify`",
-                           store->path);
+                           "verify %s`",
+                           store->path, store_word(store));
     if (status == STATUS_OK)
         return merkle_levels_init(ret, leaves, (uint64_t)size, err);
     free(leaves);

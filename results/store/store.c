@@ -231,9 +231,8 @@ static enum status connect_immutable(struct store *store, struct error *err)
         return error_set(
             err, STATUS_DENIED,
             "%s: an interrupted change is next to it in %s-journal and has to be "
-            "rolled back first; open it where it can be written to (assay run --resume, or "
-            "sqlite3 FILE .tables)",
-            store->path, store->path);
+            "rolled back first; open it where it can be written to (`sqlite3 %s .tables`)",
+            store->path, store->path, store_word(store));
     name = store_uri(store->path, "?immutable=1");
     sqlite3_close(store->db);
     store->db = NULL;
@@ -358,6 +357,16 @@ void store_close(struct store *store)
 const char *store_path(const struct store *store)
 {
     return store->path;
+}
+
+const char *store_word(const struct store *store)
+{
+    return store->path_word ? store->path_word : "BUNDLE";
+}
+
+const char *store_option(const struct store *store)
+{
+    return store->path_word ? "--db " : "";
 }
 
 const char *store_path_word(const struct store *store)

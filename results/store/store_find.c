@@ -56,7 +56,7 @@ static enum status newest(struct store *store, int64_t *ret, struct error *err)
     if (status == STATUS_NOT_FOUND)
         error_set(err, status,
                   "%s: there are no campaigns in it yet; `assay run first-look --db %s` adds one",
-                  store->path, store->path_word ? store->path_word : "FILE");
+                  store->path, store_word(store));
     return status;
 }
 
@@ -108,8 +108,8 @@ enum status store_find_campaign(struct store *store, const char *id, int64_t *re
                            store->path, id, candidates.data);
     else if (count == 0 && !is_row)
         status = error_set(err, STATUS_NOT_FOUND,
-                           "%s: there is no campaign %s; `assay results` lists what there is",
-                           store->path, id);
+                           "%s: there is no campaign %s; `assay results %s%s` lists what there is",
+                           store->path, id, store_option(store), store_word(store));
     else
         *ret = count == 1 ? by_uid : by_row;
 done:
@@ -166,10 +166,11 @@ static enum status find_baseline(struct store *store, const char *name, int64_t 
     statement_text(&statement, name);
     status = statement_single(&statement, ret, err);
     return status == STATUS_NOT_FOUND
-               ? error_set(err, status,
-                           "%s: there is no baseline %s; `assay history --baseline %s RESULT` "
-                           "records one",
-                           store->path, name, name)
+               ? error_set(
+                     err, status,
+                     "%s: there is no baseline %s; `assay history --baseline NAME RESULT --db "
+                     "%s` records one",
+                     store->path, name, store_word(store))
                : status;
 }
 
@@ -186,9 +187,9 @@ enum status store_find_cell(struct store *store, const char *id, int64_t *ret, s
     if (length >= sizeof(campaign_id) ||
         (slash && (!text_parse_i64(slash + 1, &ordinal) || ordinal < 1)))
         return error_set(err, STATUS_INVALID,
-                         "%s is not a result's id; ids look like 9f2c41aa/3 (`assay results` "
+                         "%s is not a result's id; ids look like 9f2c41aa/3 (`assay results %s%s` "
                          "lists them)",
-                         id);
+                         id, store_option(store), store_word(store));
     memcpy(campaign_id, id, length);
     campaign_id[length] = '\0';
     status = store_find_campaign(store, campaign_id, &campaign, err);

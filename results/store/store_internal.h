@@ -27,6 +27,11 @@
     "(SELECT v.event FROM campaign_event v WHERE v.campaign = " id                                 \
     " AND v.event NOT IN " EVENTS_LATER " ORDER BY v.id DESC LIMIT 1)"
 
+/* The file as a command takes it; BUNDLE where it is a bundle's, which no --db names. */
+const char *store_word(const struct store *store);
+/* "--db ", or "" before a bundle. */
+const char *store_option(const struct store *store);
+
 /* SQL: whether the newest `assay archive` of the campaign `id` archived it, 0 or 1. */
 #define CAMPAIGN_ARCHIVED(id)                                                                      \
     "coalesce((SELECT v.event = 'archived' FROM campaign_event v WHERE v.campaign = " id           \

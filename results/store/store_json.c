@@ -94,7 +94,7 @@ static enum status real_to_json(struct statement *statement, int column, json_t 
     error_set(err, STATUS_CORRUPT,
               "%s: column %s%s holds %sinfinity, which is no measurement: another program changed "
               "the file; `assay verify %s` tells more",
-              path, name, where ? where : "", value < 0 ? "-" : "", path);
+              path, name, where ? where : "", value < 0 ? "-" : "", store_word(statement->store));
     free(where);
     return STATUS_CORRUPT;
 }

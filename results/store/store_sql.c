@@ -105,7 +105,7 @@ enum status store_error(struct store *store, int rc, const char *doing, struct e
                          "%s: %s: was stopped, because it asks for more work than a file of this "
                          "size explains: the file is damaged or was made to do so; `assay verify "
                          "%s` tells more",
-                         store->path, doing, store->path);
+                         store->path, doing, store_word(store));
     if (code == STATUS_NO_SPACE)
         text = sqlite3_errstr(SQLITE_FULL);
     if (code == STATUS_NO_MEMORY || (rc & 0xff) == SQLITE_TOOBIG || (rc & 0xff) == SQLITE_RANGE)

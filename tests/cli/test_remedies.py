@@ -1,6 +1,7 @@
 """Commands that messages name: they exist, with these options, work as a shell takes them, and are not what was done."""
 
 import os
+import pathlib
 import re
 import shlex
 import subprocess
@@ -60,6 +61,36 @@ class Remedies(CliTest):
         with open(os.path.join(self.folder, "page.html"), encoding="utf-8") as page:
             self.assertIn("<b class=\"soft\">failed</b>", page.read())
         self.assert_named_well(call.out + call.err)
+
+    def test_long_protocols_are_no_first_look(self):
+        """soak is none, though it gives no evidence: in lists, on the terminal, the page and the dossier."""
+        call = self.assay("run", "synthetic", "--device", "null:0", "--protocol", "soak", "--plan-only", "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+        for option in ("--html", "--dossier"):
+            self.assertEqual(self.assay("report", option, option[2:], "--db", self.db).status, 0)
+        pages = [pathlib.Path(self.folder, name).read_text(encoding="utf-8") for name in ("html", "dossier")]
+        calls = [self.assay(*words).out for words in (("show", "last/1", "--db", self.db), ("describe", "soak"),
+                                                      ("show", "last/1", "--brief", "--db", self.db),
+                                                      ("compare", "last/1", "last/1", "--db", self.db))]
+        for text in pages + calls:
+            self.assertNotIn("first look", " ".join(text.split()))
+        for text in pages + calls[:3]:
+            self.assertIn("no evidence", " ".join(text.split()))
+        self.assertNotIn("first look", [str(row) for row in self.assay("list", "--json").json() if "soak" in row.values()][0])
+
+    def test_commands_name_the_database(self):
+        """Those of errors, too."""
+        self.db = "it's another.db"
+        self.assertEqual(self.run_synthetic().status, 0)
+        for words, pattern in ((("show", "ffffffff/1"), "`(assay results .*)` lists"),
+                               (("show", "what"), "`(assay results .*)` lists"),
+                               (("export", "csv", "--workload", "triad"), "`(assay results .*)` lists"),
+                               (("history", "triad"), "`(assay results .*)` lists"),
+                               (("amend", "last/1", "--reason", "a test"), "`(assay show .*)` says")):
+            call = self.assay(*words, "--db", self.db)
+            command = re.search(pattern, call.err)
+            self.assertTrue(command, (words, call.err))
+            self.assertEqual(self.shell(command.group(1)).returncode, 0, command.group(1))
 
     def test_decide(self):
         look, again, other = self.measure("quick"), self.measure("quick"), self.measure(self.fast())

@@ -207,7 +207,7 @@ class Reproduce(CliTest):
         self.assertEqual(self.run_synthetic().status, 0)
         call = self.reproduce("last/1")
         self.assertEqual(call.status, 2, call.err)
-        self.assertIn("first look", call.json()["reason"])
+        self.assertIn("gives no evidence", call.json()["reason"])
         self.assertEqual(self.query("SELECT count(*) FROM campaign"), [(1,)])
 
 
