@@ -51,6 +51,28 @@ static json_t *words(const char *format, va_list args)
     return json;
 }
 
+/* What changes the system is done on a container's host, and by root without sudo. */
+static json_t *applicable(const struct doctor *doctor, const char *remedy)
+{
+    static const char sudo[] = "sudo ";
+    const bool contained = doctor_text(&doctor->host, "host.container", NULL) != NULL;
+    struct text text;
+    json_t *json;
+    const char *at;
+
+    text_init(&text);
+    if (contained && strstr(remedy, sudo))
+        text_append(&text, "on the host of this container: ");
+    while ((at = contained || geteuid() != 0 ? NULL : strstr(remedy, sudo))) {
+        text_append_bytes(&text, remedy, (size_t)(at - remedy));
+        remedy = at + strlen(sudo);
+    }
+    text_append(&text, remedy);
+    json = text_ok(&text) ? json_string(text.data) : NULL;
+    text_finish(&text);
+    return json;
+}
+
 void doctor_find(struct doctor *doctor, enum doctor_severity severity, const char *check,
                  const char *effect, const char *remedy, const char *observed, ...)
 {
@@ -61,9 +83,9 @@ void doctor_find(struct doctor *doctor, enum doctor_severity severity, const cha
     seen = words(observed, args);
     va_end(args);
     json_array_append_new(doctor->findings,
-                          json_pack("{s:s, s:s, s:o, s:s, s:s}", "check", check, "severity",
+                          json_pack("{s:s, s:s, s:o, s:s, s:o}", "check", check, "severity",
                                     doctor_severity_name(severity), "observed", seen, "effect",
-                                    effect, "remedy", remedy));
+                                    effect, "remedy", applicable(doctor, remedy)));
 }
 
 void doctor_pass(struct doctor *doctor, const char *check, const char *observed, ...)

@@ -87,12 +87,19 @@ static void check_smt(struct doctor *doctor)
             "echo off | sudo tee /sys/devices/system/cpu/smt/control", "on");
 }
 
+static bool is_virtual(const struct doctor *doctor)
+{
+    const char *virtualised = doctor_text(&doctor->host, "host.virtualised", NULL);
+
+    return virtualised && !strcmp(virtualised, "yes");
+}
+
 static void check_virtual(struct doctor *doctor)
 {
     const char *hypervisor = doctor_text(&doctor->host, "host.hypervisor", NULL);
     const char *virtualised = doctor_text(&doctor->host, "host.virtualised", NULL);
 
-    if (virtualised && !strcmp(virtualised, "yes"))
+    if (is_virtual(doctor))
         doctor_find(
             doctor, DOCTOR_INFO, "hypervisor",
             "its host decides on processors, clocks and neighbours, none of which can be seen "
@@ -303,8 +310,7 @@ static void check_time(struct doctor *doctor)
             doctor, DOCTOR_INFO, "time of day",
             "the dates of results may be wrong, which an auditor would ask about; durations "
             "are not touched",
-            "sudo timedatectl set-ntp true; without systemd, sudo apt-get install chrony (in a "
-            "container: on its host)",
+            "sudo timedatectl set-ntp true; without systemd, sudo apt-get install chrony",
             "not synchronised");
 }
 
@@ -395,8 +401,9 @@ static void check_jitter(struct doctor *doctor)
         doctor_find(doctor, percent >= 10 ? DOCTOR_CRITICAL : DOCTOR_WARNING, "jitter",
                     "a thread that only reads the clock is held up: samples carry time in which "
                     "nothing of theirs ran",
-                    "stop other processes; on a server, keep cores for the measurement (isolcpus=, "
-                    "cpusets); on a virtual machine, ask for dedicated cores",
+                    is_virtual(doctor) ? "stop other processes, or use dedicated cores"
+                                       : "stop other processes, or keep cores for the measurement "
+                                         "(isolcpus=, cpusets)",
                     "%.1f %% of %.0f s lost in %" PRId64 " gaps, the longest %.1f ms", percent,
                     (double)jitter->duration_ns / 1e9, jitter->gaps,
                     (double)jitter->longest_ns / 1e6);

@@ -54,6 +54,13 @@ static void append_bits(struct text *out, const struct telemetry_log *log, const
     }
 }
 
+/* By the backend; a device through OpenCL may be of any vendor. */
+static const char *by_vendor(const char *check, const char *nvidia, const char *amd,
+                             const char *either)
+{
+    return !strncmp(check, "cuda", 4) ? nvidia : !strncmp(check, "hip", 3) ? amd : either;
+}
+
 static void check_throttling(struct doctor *doctor, const struct telemetry_log *log,
                              const char *check)
 {
@@ -69,8 +76,11 @@ static void check_throttling(struct doctor *doctor, const struct telemetry_log *
     if (reasons.length > 0)
         doctor_find(doctor, DOCTOR_WARNING, check,
                     "the device runs below its clock before anything is measured",
-                    "look at its cooling and power limit (nvidia-smi -q -d PERFORMANCE,POWER; "
-                    "amd-smi metric)",
+                    by_vendor(check,
+                              "look at its cooling and power limit: nvidia-smi -q -d "
+                              "PERFORMANCE,POWER",
+                              "look at its cooling and power limit: amd-smi metric",
+                              "look at its cooling and power limit"),
                     "now: %s", reasons.data);
     else
         doctor_pass(doctor, check, "none now");
@@ -109,15 +119,18 @@ static void check_reported(struct doctor *doctor, const struct reading_list *rep
     else if (strcmp(processes, "none"))
         doctor_find(doctor, DOCTOR_CRITICAL, check,
                     "they take the device's time, memory and power while samples are taken",
-                    "end them: nvidia-smi or amd-smi process lists them", "%s", processes);
+                    by_vendor(check, "end them: nvidia-smi lists them",
+                              "end them: amd-smi process lists them", "end them"),
+                    "%s", processes);
     else
         doctor_pass(doctor, check, "none");
     snprintf(check, sizeof(check), "%s ECC", spec);
     if (ecc && !strcmp(ecc, "no"))
         doctor_find(doctor, DOCTOR_INFO, check,
                     "bits that flip are not seen, and bandwidth differs from a device with ECC",
-                    "where the device has it: sudo nvidia-smi -e 1, or amdgpu.ras_enable=1 for the "
-                    "kernel; then restart",
+                    by_vendor(check, "where the device has it: sudo nvidia-smi -e 1, then restart",
+                              "where the device has it: boot with amdgpu.ras_enable=1",
+                              "where the device has it, turn it on by the vendor's tool"),
                     "off");
     else if (ecc && !strcmp(ecc, "yes"))
         doctor_pass(doctor, check, "on");

@@ -42,6 +42,17 @@ class Doctor(CliTest):
         ranks = [["critical", "warning", "info"].index(f["severity"]) for f in report["findings"]]
         self.assertEqual(ranks, sorted(ranks))
 
+    def test_remedies_fit_the_place(self):
+        """In a container they are for its host; root needs no sudo."""
+        root = self.machine("laptop")
+        _, findings = self.examine("laptop")
+        self.assertEqual("sudo tee" in findings["governor"]["remedy"], os.geteuid() != 0)
+        self.write(os.path.join(root, ".dockerenv"), "")
+        call = self.assay("doctor", "--json", "--jitter", "0s", "--device", "none", ASSAY_HOST_ROOT=root)
+        remedies = {f["check"]: f["remedy"] for f in call.json()["findings"]}
+        self.assertRegex(remedies["governor"], "^on the host of this container: echo performance | sudo tee")
+        self.assertNotIn("container:", remedies["memory"])
+
     def test_what_cannot_be_known_is_no_finding(self):
         report, findings = self.examine("cloud_guest")
         self.assertIn("hypervisor", findings)
