@@ -1,8 +1,10 @@
 #include "results/store/store_internal.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/shell.h"
 #include "harness/core/text.h"
 
 #define CANDIDATES_SHOWN 8
@@ -165,13 +167,16 @@ static enum status find_baseline(struct store *store, const char *name, int64_t 
         return status;
     statement_text(&statement, name);
     status = statement_single(&statement, ret, err);
-    return status == STATUS_NOT_FOUND
-               ? error_set(
-                     err, status,
-                     "%s: there is no baseline %s; `assay history --baseline NAME RESULT --db "
-                     "%s` records one",
-                     store->path, name, store_word(store))
-               : status;
+    if (status == STATUS_NOT_FOUND) {
+        char *word = shell_quoted(name);
+
+        error_set(err, status,
+                  "%s: there is no baseline %s; `assay history --baseline %s RESULT --db %s` "
+                  "records one",
+                  store->path, name, word ? word : "NAME", store_word(store));
+        free(word);
+    }
+    return status;
 }
 
 enum status store_find_cell(struct store *store, const char *id, int64_t *ret, struct error *err)

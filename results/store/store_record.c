@@ -517,9 +517,8 @@ static enum status load_secret(struct store *store, struct digest *ret, struct e
             store->has_secret = true;
             *ret = store->secret;
         } else {
-            status =
-                error_set(err, STATUS_CORRUPT, "%s: its log has no secret; run `assay verify %s`",
-                          store->path, store_word(store));
+            status = error_set(err, STATUS_CORRUPT, "%s: its log has no secret: `assay verify %s`",
+                               store->path, store_word(store));
         }
     }
     statement_end(&statement);
