@@ -50,8 +50,7 @@ enum status backend_device_info(struct backend *backend, uint32_t index, struct 
         return status;
     status = backend->ops->device_info(backend, index, &info, err);
     if (status == STATUS_OK && (info.name == NULL || info.vendor == NULL || info.readings.failed))
-        status = error_set(err, STATUS_NO_MEMORY, "%s:%" PRIu32 ": out of memory",
-                           backend->ops->name, index);
+        status = error_no_memory(err);
     if (status != STATUS_OK) {
         device_info_finish(&info);
         return status;
@@ -130,7 +129,7 @@ enum status backend_check_variable(const char *variable, struct error *err)
     }
     nearest = text_ok(&name) ? text_nearest(name.data, known, count) : NULL;
     if (!text_ok(&name) || !text_ok(&list))
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        status = error_no_memory(err);
     else if (!found)
         status = error_set(err, STATUS_INVALID,
                            "no backend opens a library \"%s\", so a file for it (--lib, "
@@ -151,8 +150,7 @@ enum status backend_files(struct backend *backend, uint32_t index, struct backen
     if (status == STATUS_OK && backend->ops->files != NULL)
         backend->ops->files(backend, index, ret);
     if (status == STATUS_OK && ret->failed)
-        status = error_set(err, STATUS_NO_MEMORY, "%s: no memory for the list of its files",
-                           backend->ops->name);
+        status = error_no_memory(err);
     return status;
 }
 

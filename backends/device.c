@@ -153,7 +153,7 @@ enum status device_module_describe(struct device *device, const struct module *m
 
     if (status == STATUS_OK && (artifact.file == NULL || artifact.options == NULL ||
                                 artifact.compiler == NULL || artifact.log == NULL))
-        status = error_set(err, STATUS_NO_MEMORY, "module_describe: out of memory");
+        status = error_no_memory(err);
     if (status != STATUS_OK) {
         module_artifact_finish(&artifact);
         return status;

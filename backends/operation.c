@@ -29,7 +29,7 @@ void *operation_new(size_t size, struct device *device, const struct operation_d
     struct operation *operation = calloc(1, size);
 
     if (operation == NULL) {
-        error_set(err, STATUS_NO_MEMORY, "%s: out of memory", kinds[desc->kind]->name);
+        error_no_memory(err);
         return NULL;
     }
     operation->ops = ops;

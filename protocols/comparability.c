@@ -448,7 +448,7 @@ enum status comparability_judge(const json_t *a, const json_t *b, const json_t *
     if (result)
         *ret = result;
     else
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for the comparison");
+        status = error_no_memory(err);
 done:
     free(names);
     json_decref(judgement.reasons);

@@ -494,7 +494,7 @@ static enum status rank(const double *p, size_t count, struct ranked **ret, stru
     struct ranked *ranked = malloc((count + 1) * sizeof(*ranked));
 
     if (!ranked)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a family of %zu tests", count);
+        return error_no_memory(err);
     for (size_t i = 0; i < count; i++)
         ranked[i] = (struct ranked){isnan(p[i]) ? 1 : p[i], i};
     qsort(ranked, count, sizeof(*ranked), compare_ranked);
@@ -547,7 +547,7 @@ enum status comparison_family(struct comparison *list, size_t count, struct erro
     enum status status;
 
     if (!memory)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a family of %zu comparisons", count);
+        return error_no_memory(err);
     for (size_t i = 0; i < count; i++) {
         difference[i] = list[i].p_difference;
         equivalence[i] = list[i].p_equivalence;

@@ -21,7 +21,7 @@ enum status unpaired_compare(const struct estimate *a, const struct estimate *b,
     enum status status;
 
     if (!means)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the means of trials");
+        return error_no_memory(err);
     count_a = means_of(a, means);
     count_b = means_of(b, means + a->trial_count);
     *ret_basis = count_a > 1 && count_b > 1 ? UNPAIRED_TRIALS : UNPAIRED_WITHIN;

@@ -240,7 +240,7 @@ enum status contract_load(const char *path, struct contract *ret, struct error *
 
     contract.declaration = calloc(1, sizeof(*contract.declaration));
     if (!contract.declaration)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a contract");
+        return error_no_memory(err);
     status = declaration_load(path, &schema, contract.declaration, err);
     if (status == STATUS_OK)
         status = declaration_to_json(contract.declaration, &contract.json, err);

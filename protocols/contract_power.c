@@ -116,7 +116,7 @@ enum status contract_power(const struct contract *contract, double sd, json_t **
                          digest_hex(&contract->digest, hex), "sd", sd, "items", items,
                          "accepted_as_declared", fmax(0, 1 - doubt));
         if (!made)
-            status = error_set(err, STATUS_NO_MEMORY, "no memory for the risks");
+            status = error_no_memory(err);
     }
     if (status == STATUS_OK)
         *ret = made;

@@ -123,7 +123,7 @@ enum status decision_limit_read(const char *text, const struct decision_figure *
         return quantity_read(text, figure->metric, unit, ret, err);
     number = strndup(text, digits);
     if (!number)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a limit");
+        return error_no_memory(err);
     is_number = text_parse_double(number, ret) && *ret > 0;
     free(number);
     if (!is_number)
@@ -334,8 +334,7 @@ static enum status take_contracts(struct decision *decision, struct error *err)
         if (!name || status != STATUS_OK)
             continue;
         path = beside(decision, name);
-        status = path ? contract_load(path, &contract, err)
-                      : error_set(err, STATUS_NO_MEMORY, "no memory for a path");
+        status = path ? contract_load(path, &contract, err) : error_no_memory(err);
         if (status == STATUS_OK) {
             json_object_set(one, "contract", contract.json);
             contract_finish(&contract);
@@ -350,7 +349,7 @@ static enum status read_paths(struct decision *decision, const struct raw *raw, 
     decision->prices = raw->prices ? beside(decision, raw->prices) : NULL;
     decision->peaks = raw->peaks ? beside(decision, raw->peaks) : NULL;
     return (raw->prices && !decision->prices) || (raw->peaks && !decision->peaks)
-               ? error_set(err, STATUS_NO_MEMORY, "no memory for a path")
+               ? error_no_memory(err)
                : STATUS_OK;
 }
 
@@ -361,7 +360,7 @@ enum status decision_load(const char *path, struct decision *ret, struct error *
 
     decision.declaration = calloc(1, sizeof(*decision.declaration));
     if (!decision.declaration)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a decision");
+        return error_no_memory(err);
     status = declaration_load(path, &schema, decision.declaration, err);
     if (status == STATUS_OK)
         status = declaration_to_json(decision.declaration, &decision.json, err);

@@ -131,7 +131,7 @@ static enum status analyse_used(struct estimate_part *part, struct estimate_tria
 
     values = malloc(2 * n * sizeof(*values));
     if (!values)
-        return error_set(err, STATUS_NO_MEMORY, "no memory to analyse %zu samples", n);
+        return error_no_memory(err);
     logs = values + n;
     for (i = 0; i < n; i++) {
         values[i] = (double)part->used[i];
@@ -370,7 +370,7 @@ enum status estimate_cell(const struct estimate_series *trials, size_t trial_cou
     if (e)
         e->trials = calloc(trial_count, sizeof(*e->trials));
     if (!e || !parts || !logs || !e->trials) {
-        status = error_set(err, STATUS_NO_MEMORY, "no memory to analyse %zu trials", trial_count);
+        status = error_no_memory(err);
         goto out;
     }
     e->version = ESTIMATE_VERSION;

@@ -160,6 +160,6 @@ enum status estimate_add_findings(const struct estimate_series *series,
     }
     add_of_cell(&e->findings, e, parts, options);
     if (e->findings.failed)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the findings of a cell");
+        return error_no_memory(err);
     return STATUS_OK;
 }

@@ -125,7 +125,7 @@ enum status estimate_from_json(const json_t *json, struct estimate **ret, struct
         return error_set(err, STATUS_CORRUPT, "an estimate is no JSON object");
     e = calloc(1, sizeof(*e));
     if (!e)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for an estimate");
+        return error_no_memory(err);
     e->version = read_count(json, "version");
     e->verdict = estimate_verdict_find(member_string(json, "verdict"));
     e->headline = metric_find(member_string(json, "headline"));
@@ -145,7 +145,7 @@ enum status estimate_from_json(const json_t *json, struct estimate **ret, struct
     e->needed_trials = (uint64_t)read_count(json, "needed_trials");
     if (!read_lists(json, e)) {
         estimate_destroy(e);
-        return error_set(err, STATUS_NO_MEMORY, "no memory for an estimate");
+        return error_no_memory(err);
     }
     *ret = e;
     return STATUS_OK;

@@ -188,8 +188,7 @@ enum status estimate_find_percentiles(const struct estimate_part *parts,
     sorted = calloc(e->trial_count, sizeof(*sorted));
     work = malloc((most + 1) * sizeof(*work));
     if (!memory || !sorted || !work) {
-        status =
-            error_set(err, STATUS_NO_MEMORY, "no memory for the percentiles of %zu samples", total);
+        status = error_no_memory(err);
         goto out;
     }
     for (i = 0; i < e->trial_count; i++) {

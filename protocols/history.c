@@ -50,9 +50,8 @@ enum status history_describe(const double *values, size_t count, struct trend *r
     const double caution = count < HISTORY_FEW ? HISTORY_CAUTION_FEW : HISTORY_CAUTION;
     struct trend by_rank = {0};
     double *scores = calloc(count + 1, sizeof(*scores));
-    enum status status = scores
-                             ? trend_describe(values, count, 0, caution, TREND_STEPS, ret, err)
-                             : error_set(err, STATUS_NO_MEMORY, "no memory for %zu results", count);
+    enum status status = scores ? trend_describe(values, count, 0, caution, TREND_STEPS, ret, err)
+                                : error_no_memory(err);
 
     if (status == STATUS_OK && ret->kind != TREND_CONSTANT &&
         !has_levels_apart(ret, values, count)) {

@@ -151,7 +151,7 @@ static enum status read_base_file(const struct declaration *declaration, const c
     enum status status = STATUS_OK;
 
     if (!path)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", declaration->origin);
+        return error_no_memory(err);
     resolved = realpath(path, NULL);
     if (!resolved) {
         status = declaration_error(declaration, "extends", err,

@@ -391,7 +391,7 @@ static enum status overlay(struct protocol *protocol, const struct declaration *
                                  "key \"description\" is missing; add a line that says what this "
                                  "protocol is for");
     if (!copy_lists(raw, declaration, protocol, others) || !describe(raw, base, others, protocol))
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", declaration->origin);
+        return error_no_memory(err);
     return STATUS_OK;
 }
 

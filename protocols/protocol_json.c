@@ -109,7 +109,7 @@ enum status protocol_seal(struct protocol *protocol, struct error *err)
     enum status status;
 
     if (!json)
-        return error_set(err, STATUS_NO_MEMORY, "protocol %s: out of memory", protocol->name);
+        return error_no_memory(err);
     status = canonical_digest(json, &digest, err);
     if (status != STATUS_OK) {
         json_decref(json);
@@ -214,13 +214,13 @@ static enum status texts_from_json(const json_t *json, struct protocol *protocol
         if (!json_is_string(json_array_get(required, i)))
             return fail_member(err, "required", "holds something other than text");
     if (!protocol_set_text(&protocol->description, json_string_value(description)))
-        return error_set(err, STATUS_NO_MEMORY, ORIGIN ": out of memory");
+        return error_no_memory(err);
     for (; protocol->required_count < count; ++protocol->required_count) {
         size_t i = protocol->required_count;
 
         if (!protocol_set_text(&protocol->required[i],
                                json_string_value(json_array_get(required, i))))
-            return error_set(err, STATUS_NO_MEMORY, ORIGIN ": out of memory");
+            return error_no_memory(err);
     }
     return STATUS_OK;
 }

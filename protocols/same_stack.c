@@ -142,9 +142,7 @@ static const char *lacking(const json_t *a, const json_t *b)
 static enum status check_files(const json_t *first, const json_t *later, struct error *err)
 {
     json_t *were = files_of(first), *are = files_of(later), *contents;
-    enum status status =
-        were && are ? STATUS_OK
-                    : error_set(err, STATUS_NO_MEMORY, "no memory for the files of two trials");
+    enum status status = were && are ? STATUS_OK : error_no_memory(err);
     const char *name;
 
     json_object_foreach(were, name, contents)

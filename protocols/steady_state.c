@@ -497,7 +497,7 @@ enum status steady_state_find(const int64_t *sample_ns, size_t count, size_t fir
     memory =
         malloc((3 * count + BLOCKS_MAX + (1 + AUTOREGRESSION_WORK) * REFINE_MAX) * sizeof(*memory));
     if (!memory)
-        return error_set(err, STATUS_NO_MEMORY, "no memory to judge %zu samples", count);
+        return error_no_memory(err);
     view.log_ns = memory;
     view.clipped = memory + count;
     view.blocks = memory + 3 * count;

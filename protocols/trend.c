@@ -382,7 +382,7 @@ static enum status keep_steps(struct bench *bench, size_t changes, double criter
     if (!change || !level) {
         free(change);
         free(level);
-        return error_set(err, STATUS_NO_MEMORY, "no memory for %zu change points", changes);
+        return error_no_memory(err);
     }
     memcpy(change, bench->change, changes * sizeof(*change));
     remove_levels(bench, changes, level);
@@ -551,7 +551,7 @@ enum status trend_describe(const double *x, size_t count, double least_variance,
     size_t *changes = malloc(count * sizeof(*changes));
 
     if (!memory || !changes) {
-        status = error_set(err, STATUS_NO_MEMORY, "no memory to describe %zu points", count);
+        status = error_no_memory(err);
         goto out;
     }
     bench.x = x;

@@ -287,7 +287,7 @@ enum status report_dossier_text(struct store *store, const int64_t *cells, size_
     if (status == STATUS_OK)
         status = append_page(ret, store, &view, err);
     if (status == STATUS_OK && !text_ok(ret))
-        status = error_set(err, STATUS_NO_MEMORY, "dossier: out of memory");
+        status = error_no_memory(err);
     view_finish(&view);
     return status;
 }

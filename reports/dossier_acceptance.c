@@ -314,7 +314,7 @@ static enum status each_acceptance(struct text *out, struct store *store, const 
             "c.ordinal) GROUP BY json_extract(k.body, '$.contract_sha256') ORDER BY max(k.id) DESC",
             ids.data);
     status = sql ? dossier_each_row(out, store, view, sql, 0, append, ret_rows, err)
-                 : error_set(err, STATUS_NO_MEMORY, "dossier: out of memory");
+                 : error_no_memory(err);
     free(sql);
     text_finish(&ids);
     return status;

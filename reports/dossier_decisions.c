@@ -125,7 +125,7 @@ static enum status each_comparison(struct text *out, struct store *store, const 
                           " OR b IN (%s)) %s",
                           columns, ids.data, ids.data, rest);
     status = sql ? dossier_each_row(out, store, view, sql, 0, append, ret_rows, err)
-                 : error_set(err, STATUS_NO_MEMORY, "dossier: out of memory");
+                 : error_no_memory(err);
     free(sql);
     text_finish(&ids);
     return status;

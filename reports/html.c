@@ -210,7 +210,7 @@ static void append_reading_guide(struct text *out)
 static enum status flush(struct text *text, FILE *out, struct error *err)
 {
     if (!text_ok(text))
-        return error_set(err, STATUS_NO_MEMORY, "report: out of memory");
+        return error_no_memory(err);
     errno = 0;
     if (fwrite(text->data, 1, text->length, out) != text->length || fflush(out) != 0)
         return error_set_errno(err, errno ? errno : EIO, "writing the report");
@@ -237,7 +237,7 @@ static enum status collect(struct store *store, const int64_t *cells, size_t cou
         view_cell_finish(&cell);
     }
     if (status == STATUS_OK && appendix->failed)
-        status = error_set(err, STATUS_NO_MEMORY, "report: out of memory");
+        status = error_no_memory(err);
     return status;
 }
 
@@ -310,8 +310,8 @@ enum status report_html(struct store *store, const int64_t *cells, size_t count,
     html_appendix_init(&appendix);
     text_init(&text);
     errors = calloc(count, sizeof(*errors));
-    status = errors ? collect(store, cells, count, &view, &appendix, errors, err)
-                    : error_set(err, STATUS_NO_MEMORY, "report: out of memory");
+    status =
+        errors ? collect(store, cells, count, &view, &appendix, errors, err) : error_no_memory(err);
     if (status == STATUS_OK)
         status = html_pairs_load(store, &view, &pairs, err);
     if (status == STATUS_OK)
@@ -373,14 +373,14 @@ enum status report_html_text(struct store *store, const int64_t *cells, size_t c
     enum status status;
 
     if (!stream)
-        return error_set(err, STATUS_NO_MEMORY, "report: out of memory");
+        return error_no_memory(err);
     status = report_html(store, cells, count, stream, err);
     if (fclose(stream) != 0 && status == STATUS_OK)
-        status = error_set(err, STATUS_NO_MEMORY, "report: out of memory");
+        status = error_no_memory(err);
     if (status == STATUS_OK)
         text_append_bytes(ret, data, length);
     if (status == STATUS_OK && !text_ok(ret))
-        status = error_set(err, STATUS_NO_MEMORY, "report: out of memory");
+        status = error_no_memory(err);
     free(data);
     return status;
 }

@@ -312,7 +312,5 @@ enum status html_cell(struct text *out, struct store *store, const struct view_c
     text_append(out, "</div>\n");
     html_context(out, cell, campaign, appendix);
     text_append(out, "</div></article>\n");
-    return text_ok(out) ? STATUS_OK
-                        : error_set(err, STATUS_NO_MEMORY, "report: out of memory at result %s",
-                                    cell->result);
+    return text_ok(out) ? STATUS_OK : error_no_memory(err);
 }

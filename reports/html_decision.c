@@ -55,7 +55,7 @@ enum status html_decisions_load(struct store *store, const struct view *view, js
             "'$.decision.decision') ORDER BY max(k.id) DESC",
             ids.data);
     status = sql ? dossier_each_row(&lines, store, view, sql, 0, append_line, &rows, err)
-                 : error_set(err, STATUS_NO_MEMORY, "report: out of memory");
+                 : error_no_memory(err);
     for (line = status == STATUS_OK && rows ? strtok_r(lines.data, "\n", &rest) : NULL; line;
          line = strtok_r(NULL, "\n", &rest)) {
         json_t *pair = json_loads(line, 0, NULL), *body = json_array_get(pair, 1);

@@ -22,7 +22,7 @@ enum status html_pairs_load(struct store *store, const struct view *view, struct
     text_init(&pairs.notes);
     pairs.campaigns = calloc(view->campaign_count + 1, sizeof(*pairs.campaigns));
     if (!pairs.campaigns)
-        status = error_set(err, STATUS_NO_MEMORY, "report: out of memory");
+        status = error_no_memory(err);
     for (size_t i = 0; i < view->campaign_count && status == STATUS_OK; ++i) {
         struct campaign_comparison *one = &pairs.campaigns[pairs.campaign_count];
         struct error why = ERROR_INIT;

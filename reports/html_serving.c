@@ -47,7 +47,7 @@ static enum status collect(struct store *store, const struct view_cell *cell,
 
             if (!grown) {
                 serving_log_finish(&log);
-                return error_set(err, STATUS_NO_MEMORY, "report: out of memory");
+                return error_no_memory(err);
             }
             values[m].ns = grown;
             for (size_t i = 0; i < log.count; ++i) {

@@ -166,7 +166,7 @@ enum status view_cell_from_json(json_t *root, enum view_depth depth, struct view
         !view_origin_read(json_object_get(root, "trials"), &cell.origin) ||
         !read_trials(json_object_get(root, "trials"), depth, &cell)) {
         view_cell_finish(&cell);
-        return error_set(err, STATUS_NO_MEMORY, "report: out of memory while reading a result");
+        return error_no_memory(err);
     }
     view_set_variant(&cell);
     *ret = cell;
@@ -293,7 +293,7 @@ static enum status load_campaign(struct store *store, int64_t id, struct view_ca
     events = json_object_get(root, "events");
     ret->events = calloc(json_array_size(events) + 1, sizeof(*ret->events));
     if (!ret->events)
-        return error_set(err, STATUS_NO_MEMORY, "report: out of memory while reading a campaign");
+        return error_no_memory(err);
     for (size_t i = 0; i < json_array_size(events); ++i) {
         const json_t *row = json_array_get(events, i);
 
@@ -331,9 +331,7 @@ enum status view_load(struct store *store, const int64_t *cells, size_t count,
 {
     struct view view = {.cells = calloc(count + 1, sizeof(*view.cells)),
                         .campaigns = calloc(count + 1, sizeof(*view.campaigns))};
-    enum status status = view.cells && view.campaigns
-                             ? STATUS_OK
-                             : error_set(err, STATUS_NO_MEMORY, "report: out of memory");
+    enum status status = view.cells && view.campaigns ? STATUS_OK : error_no_memory(err);
 
     for (size_t i = 0; i < count && status == STATUS_OK; ++i) {
         status = view_cell_load(store, cells[i], depth, &view.cells[i], err);
@@ -383,7 +381,7 @@ enum status view_find_cells(struct store *store, int64_t campaign, int64_t **ret
     cells = calloc(count + 1, sizeof(*cells));
     if (!cells) {
         json_decref(rows);
-        return error_set(err, STATUS_NO_MEMORY, "report: out of memory");
+        return error_no_memory(err);
     }
     for (size_t i = 0; i < count; ++i) {
         struct view_count cell = view_json_count(json_array_get(rows, i), "cell");

@@ -146,14 +146,14 @@ static enum status fill_defaults(struct workload_declaration *common, bool is_en
     if (common->precisions == NULL) {
         common->precisions = malloc(sizeof(*common->precisions));
         if (common->precisions == NULL)
-            return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+            return error_no_memory(err);
         common->precisions[0] = is_endpoint ? PRECISION_UNKNOWN : PRECISION_FP32;
         common->precisions_count = 1;
     }
     if (common->batches == NULL) {
         common->batches = malloc(sizeof(*common->batches));
         if (common->batches == NULL)
-            return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+            return error_no_memory(err);
         common->batches[0] = common->scenario == SCENARIO_SERVER && !is_endpoint
                                  ? common->serving.batching.max_batch
                                  : 1;
@@ -169,7 +169,7 @@ static enum status copy_serving(const struct serving_declaration *serving,
 
     workload->serving = malloc(sizeof(*workload->serving));
     if (workload->serving == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+        return error_no_memory(err);
     *workload->serving = *serving;
     /* The declaration's own: who reads a trace takes them from the JSON. */
     workload->serving->load.arrivals.path = workload->serving->load.arrivals.sha256 = NULL;
@@ -177,7 +177,7 @@ static enum status copy_serving(const struct serving_declaration *serving,
     /* Without rates they follow from the trace, as one. */
     workload->serving->load.rates = malloc(rate_bytes + sizeof(double));
     if (workload->serving->load.rates == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+        return error_no_memory(err);
     if (rate_bytes > 0)
         memcpy(workload->serving->load.rates, serving->load.rates, rate_bytes);
     return STATUS_OK;
@@ -198,8 +198,7 @@ static enum status copy_common(const struct workload_declaration *common, const 
     workload->batches = malloc(batch_bytes);
     if (workload->description == NULL || workload->origin == NULL || workload->precisions == NULL ||
         workload->batches == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "loading workload %s: out of memory",
-                         common->workload);
+        return error_no_memory(err);
     memcpy(workload->precisions, common->precisions, precision_bytes);
     memcpy(workload->batches, common->batches, batch_bytes);
     workload->precision_count = common->precisions_count;

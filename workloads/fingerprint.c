@@ -52,8 +52,7 @@ enum status fingerprint_add_buffer(struct fingerprint *fingerprint, struct buffe
 {
     const uint64_t end = offset + bytes;
     void *piece = malloc(bytes < PIECE_BYTES ? bytes + 1 : PIECE_BYTES);
-    enum status status =
-        piece ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory to compare outputs");
+    enum status status = piece ? STATUS_OK : error_no_memory(err);
 
     while (offset < end && status == STATUS_OK) {
         const uint64_t count = end - offset < PIECE_BYTES ? end - offset : PIECE_BYTES;

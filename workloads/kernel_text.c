@@ -34,7 +34,7 @@ enum status kernel_text_join(const char *const *files, size_t count, char **ret,
     }
     stolen = text_steal(&joined);
     if (stolen == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "joining kernel texts: out of memory");
+        return error_no_memory(err);
     *ret = stolen;
     return STATUS_OK;
 }

@@ -45,8 +45,7 @@ static enum status allocate(struct reference_loop *loop, struct error *err)
 {
     const uint64_t count = loop->memory ? MEMORY_ELEMENTS : GROUPS;
     float *ones = malloc(count * sizeof(*ones));
-    enum status status =
-        ones ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for the reference loop");
+    enum status status = ones ? STATUS_OK : error_no_memory(err);
 
     for (uint64_t i = 0; ones && i < count; i++)
         ones[i] = 1.0f;
@@ -73,7 +72,7 @@ enum status reference_loop_create(struct device *device, const struct workload_c
         return STATUS_OK;
     loop = calloc(1, sizeof(*loop));
     if (!loop)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the reference loop");
+        return error_no_memory(err);
     loop->device = device;
     loop->memory = cost->flops == 0;
     status = load(loop, err);

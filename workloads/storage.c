@@ -118,7 +118,7 @@ enum status storage_poison(struct buffer *buffer, enum dtype type, uint64_t offs
     enum status status = STATUS_OK;
 
     if (!bytes)
-        return error_set(err, STATUS_NO_MEMORY, "filling an output with NaN: out of memory");
+        return error_no_memory(err);
     memset(bytes, 0xff, tile * size); /* NaN in f64 and f8, -1 in integers */
     for (uint64_t i = 0; i < tile && storage_is_known(type); i++)
         storage_encode(type, &nan, 1, bytes + i * size);

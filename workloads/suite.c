@@ -70,7 +70,7 @@ static enum status copy_entry(const struct entry_declaration *from, const char *
     to->precisions = malloc((from->precisions_count + 1) * sizeof(*to->precisions));
     to->batches = malloc((from->batches_count + 1) * sizeof(*to->batches));
     if (to->workload == NULL || to->precisions == NULL || to->batches == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "loading a suite: out of memory");
+        return error_no_memory(err);
     if (from->precisions_count > 0)
         memcpy(to->precisions, from->precisions, from->precisions_count * sizeof(*to->precisions));
     if (from->batches_count > 0)
@@ -147,7 +147,7 @@ static enum status fill_suite(const struct declaration *declaration, struct suit
     suite->origin = strdup(declaration->origin);
     suite->entries = calloc(data->workloads_count, sizeof(*suite->entries));
     if (suite->description == NULL || suite->origin == NULL || suite->entries == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "loading a suite: out of memory");
+        return error_no_memory(err);
     suite->entry_count = data->workloads_count;
     for (size_t i = 0; i < suite->entry_count; ++i) {
         status = copy_entry(&data->workloads[i], declaration->origin, &suite->entries[i], err);

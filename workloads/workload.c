@@ -125,7 +125,7 @@ enum status workload_instance_create(const struct workload_case *work, struct de
         return status;
     instance = calloc(1, kind->instance_size);
     if (instance == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", kind->name);
+        return error_no_memory(err);
     instance->kind = kind;
     instance->work = *work;
     instance->device = device;

@@ -53,7 +53,7 @@ enum status cpu_cache_open(struct cpu_cache *ret, struct error *err)
             free(folder);
     }
     if (ret->folder == NULL && ret->reason == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     return STATUS_OK;
 }
 
@@ -98,7 +98,7 @@ enum status cpu_cache_find(const struct cpu_cache *cache, const struct digest *k
     note = path_of(cache, key, ".txt");
     object = path_of(cache, key, ".so");
     if (note == NULL || object == NULL)
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        status = error_no_memory(err);
     else if (!read_note(note, &expected, &log) ||
              digest_file(object, &found, NULL, NULL) != STATUS_OK ||
              !digest_equal(&expected, &found))
@@ -130,8 +130,7 @@ enum status cpu_cache_store(const struct cpu_cache *cache, const struct digest *
     text_init(&content);
     note = path_of(cache, key, ".txt");
     object = path_of(cache, key, ".so");
-    status = note != NULL && object != NULL ? STATUS_OK
-                                            : error_set(err, STATUS_NO_MEMORY, "out of memory");
+    status = note != NULL && object != NULL ? STATUS_OK : error_no_memory(err);
     if (status == STATUS_OK)
         status = file_read(path, OBJECT_MAX, &bytes, &length, err);
     /* The object first: a note without its object, or with an older one, is detected. */
@@ -142,7 +141,7 @@ enum status cpu_cache_store(const struct cpu_cache *cache, const struct digest *
         text_append_format(&content, MAGIC "%s\n%s", digest_hex(&digest, hex), log);
         status = text_ok(&content)
                      ? file_write_atomic(note, content.data, content.length, 0600, err)
-                     : error_set(err, STATUS_NO_MEMORY, "out of memory");
+                     : error_no_memory(err);
     }
     text_finish(&content);
     free(bytes);
@@ -167,7 +166,7 @@ enum status cpu_scratch_make(const struct cpu_cache *cache, char **ret, struct e
             continue;
         folder = text_format("%s/assay-kcache-XXXXXX", bases[i]);
         if (folder == NULL)
-            return error_set(err, STATUS_NO_MEMORY, "out of memory");
+            return error_no_memory(err);
         if (mkdtemp(folder) != NULL) {
             *ret = folder;
             return STATUS_OK;

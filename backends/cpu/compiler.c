@@ -109,7 +109,7 @@ static enum status ask(const char *command, const char *question, char **ret, st
         return error_set(err, STATUS_UNAVAILABLE, "%s %s gives no answer", command, question);
     }
     *ret = text_steal(&line);
-    return *ret != NULL ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
+    return *ret != NULL ? STATUS_OK : error_no_memory(err);
 }
 
 /* "; /usr/bin/gcc-12 build-id 1a2b..."; a file without a build-id by its digest. */
@@ -173,7 +173,7 @@ enum status cpu_compiler_find(struct cpu_compiler *ret, struct error *err)
     }
     ret->tried = text_steal(&tried);
     if (ret->tried == NULL || (status == STATUS_OK && ret->identity == NULL))
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     if (status != STATUS_OK)
         return error_set(err, status,
                          "no C compiler to compile kernels with: %s. Install gcc or clang, or name "
@@ -271,7 +271,7 @@ static enum status run(const struct cpu_compiler *compiler, const char *const *w
     int fd = -1;
 
     if (log_path == NULL) {
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        status = error_no_memory(err);
         goto done;
     }
     fd = open(log_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -291,7 +291,7 @@ static enum status run(const struct cpu_compiler *compiler, const char *const *w
     process_stop(&process, GRACE_NS, NULL);
     log = read_log(log_path);
     if (log == NULL) {
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        status = error_no_memory(err);
         goto done;
     }
     free(*ret_log);

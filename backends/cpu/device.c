@@ -46,7 +46,7 @@ static enum status buffer_alloc(struct device *base, uint64_t bytes, enum buffer
                          bytes, available, base->info.memory_bytes);
     buffer = calloc(1, sizeof(*buffer));
     if (buffer == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     bytes = (bytes + align - 1) / align * align;
     buffer->bytes = aligned_alloc(align, bytes);
     if (buffer->bytes == NULL) {
@@ -94,7 +94,7 @@ static enum status event_create(struct device *base, struct event **ret, struct 
 
     (void)base;
     if (event == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     *ret = &event->base;
     return STATUS_OK;
 }
@@ -181,7 +181,7 @@ enum status cpu_device_open(struct backend *backend, uint32_t index,
     enum status status;
 
     if (device == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     device->state = backend->state;
     device->base.ops = &ops_of[options->profile];
     device->base.backend = backend;
@@ -205,7 +205,7 @@ enum status cpu_device_open(struct backend *backend, uint32_t index,
             "this processor's flushing cannot be switched here: denormals are kept");
     if (list->failed) {
         close_device(&device->base);
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     }
     *ret = &device->base;
     return STATUS_OK;

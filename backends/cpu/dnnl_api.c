@@ -146,7 +146,7 @@ enum status onednn_layout_create(const struct onednn *dnnl, int count, const int
         function = "dnnl_memory_desc_init_by_strides";
         layout = aligned_alloc(_Alignof(struct assay_dnnl_memory_desc), sizeof(*layout));
         if (layout == NULL)
-            return error_set(err, STATUS_NO_MEMORY, "out of memory");
+            return error_no_memory(err);
         memset(layout, 0, sizeof(*layout));
         code = dnnl->api.memory_desc_init_2(layout, count, dims, type, strides);
         if (code != ASSAY_DNNL_success)

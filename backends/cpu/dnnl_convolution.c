@@ -30,7 +30,7 @@ enum status onednn_layout_any(const struct onednn *dnnl, int count, const int64_
         function = "dnnl_memory_desc_init_by_tag";
         layout = aligned_alloc(_Alignof(struct assay_dnnl_memory_desc), sizeof(*layout));
         if (layout == NULL)
-            return error_set(err, STATUS_NO_MEMORY, "out of memory");
+            return error_no_memory(err);
         memset(layout, 0, sizeof(*layout));
         code = dnnl->api.memory_desc_tag_2(layout, count, dims, type, ASSAY_DNNL_format_tag_any);
         if (code != ASSAY_DNNL_success)
@@ -63,7 +63,7 @@ enum status onednn_convolution_create(const struct onednn *dnnl,
     if (dnnl->major == 2) {
         operation = aligned_alloc(_Alignof(struct assay_dnnl_convolution_desc), sizeof(*operation));
         if (operation == NULL)
-            return error_set(err, STATUS_NO_MEMORY, "out of memory");
+            return error_no_memory(err);
         memset(operation, 0, sizeof(*operation));
         function = "dnnl_dilated_convolution_forward_desc_init";
         code = dnnl->api.convolution_desc_init_2(

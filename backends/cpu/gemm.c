@@ -330,7 +330,7 @@ static enum status point_constant(struct cpu_device *device, const struct cpu_ge
 
         grown = realloc(variant->constants, (i + 1) * sizeof(*grown));
         if (grown == NULL)
-            return error_set(err, STATUS_NO_MEMORY, "GEMM: out of memory");
+            return error_no_memory(err);
         variant->constants = grown;
         status = cpu_packed_use(
             device, b, self->base.desc.gemm.b.type, self->given,

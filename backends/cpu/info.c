@@ -247,7 +247,7 @@ enum status cpu_device_info(struct backend *backend, uint32_t index, struct devi
         info.vendor = strdup("unknown vendor");
     if (info.name == NULL || info.vendor == NULL || list->failed) {
         device_info_finish(&info);
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     }
     *ret = info;
     return STATUS_OK;

@@ -78,7 +78,7 @@ static enum status compile(struct cpu_state *state, struct cpu_module *module,
         return status;
     *object = text_format("%s/kernel.so", module->scratch);
     if (*object == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     status = cpu_compiler_preprocess(&state->compiler, module->scratch, joined->data,
                                      joined->length, &preprocessed, &module->log, &own);
     if (status == STATUS_OK) {
@@ -110,7 +110,7 @@ static enum status provide(struct cpu_state *state, bool anew, struct cpu_module
     cpu_source_join(source, cpu_prelude[0].text, cpu_prelude[0].length, &joined);
     if (!text_ok(&joined)) {
         text_finish(&joined);
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     }
     key = key_of(state, &joined);
     status =
@@ -159,13 +159,13 @@ enum status cpu_module_load(struct device *base, const struct module_source *sou
     enum status status;
 
     if (module == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     module->lanes = source->lanes;
     module->source = digest_bytes(source->text, strlen(source->text));
     module->file = strdup(source->file);
     module->options = compile_options(cpu_compiler_options(&state->compiler), source);
     if (module->file == NULL || module->options == NULL)
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        status = error_no_memory(err);
     else
         status = provide(state, cpu_device(base)->compile_anew, module, source, &object, err);
     module->compile_ns = clock_monotonic_ns() - begin_ns;
@@ -238,11 +238,11 @@ static enum status find_kernel(struct cpu_module *module, const char *name, stru
     made.arg_count = strlen(made.signature);
     kernels = realloc(module->kernels, (module->kernel_count + 1) * sizeof(*kernels));
     if (kernels == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     module->kernels = kernels;
     made.name = strdup(name);
     if (made.name == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     kernels[module->kernel_count] = made;
     *ret = &kernels[module->kernel_count++];
     return STATUS_OK;

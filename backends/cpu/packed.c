@@ -46,7 +46,7 @@ static enum status place(struct cpu_device *device, struct cpu_packed *packed, s
     if (!has_room(block, size)) {
         block = calloc(1, sizeof(*block));
         if (block == NULL)
-            return error_set(err, STATUS_NO_MEMORY, "GEMM: out of memory");
+            return error_no_memory(err);
         block->size =
             size > BLOCK ? (size + CPU_HUGE_PAGE - 1) / CPU_HUGE_PAGE * CPU_HUGE_PAGE : BLOCK;
         block->bytes = aligned_alloc(CPU_HUGE_PAGE, block->size);
@@ -145,7 +145,7 @@ enum status cpu_packed_use(struct cpu_device *device, const struct operand *matr
         }
     packed = calloc(1, sizeof(*packed));
     if (packed == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "GEMM: out of memory");
+        return error_no_memory(err);
     *packed = (struct cpu_packed){
         .users = 1, .buffer = matrix->buffer, .offset = matrix->offset, .next = device->packed};
     code = dnnl->api.dnnl_reorder_primitive_desc_create(&packed->reorder, given, dnnl->engine,

@@ -11,7 +11,7 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
     enum status status;
 
     if (state == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     /* Kept even when this fails: `libraries` reports what was tried. */
     backend->state = state;
     status = cpu_compiler_find(&state->compiler, err);
@@ -25,7 +25,7 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
     if (!state->has_dnnl) {
         state->dnnl_reason = strdup(reason.message);
         if (state->dnnl_reason == NULL)
-            return error_set(err, STATUS_NO_MEMORY, "out of memory");
+            return error_no_memory(err);
     }
     *ret_device_count = 1;
     return STATUS_OK;

@@ -223,7 +223,7 @@ enum status cpu_source_expand(const char *preprocessed, struct text *ret, struct
     text_append(&body, at);
     text_append_bytes(&body, runners.data, runners.length);
     if (status == STATUS_OK && (!text_ok(&body) || !text_ok(&runners)))
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        status = error_no_memory(err);
     text_finish(&runners);
     if (status != STATUS_OK)
         text_finish(&body);

@@ -370,7 +370,7 @@ enum status cuda_device_open(struct backend *backend, uint32_t index,
     int arch = 0;
 
     if (device == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     device->base.base.ops = &cuda_ops;
     device->base.base.backend = backend;
     device->base.driver = &driver;
@@ -393,7 +393,7 @@ enum status cuda_device_open(struct backend *backend, uint32_t index,
         gpu_choose_events(&device->base, options);
         add_compiler_reading(device, arch);
         if (device->base.base.info.readings.failed)
-            status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+            status = error_no_memory(err);
     }
     if (status != STATUS_OK) {
         gpu_close(&device->base.base);

@@ -153,7 +153,7 @@ enum status cuda_device_uuid(struct cuda_state *state, int device, const char *p
         text = uuid_text("MIG", &uuid);
     }
     if (text == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     *ret = text;
     return STATUS_OK;
 }
@@ -279,7 +279,7 @@ enum status cuda_device_info(struct backend *backend, uint32_t index, struct dev
         reading_add_text(&info.readings, "device.type", device_type_name(info.type),
                          "libcuda.so.1");
     if (status == STATUS_OK && (info.name == NULL || info.vendor == NULL || info.readings.failed))
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        status = error_no_memory(err);
     if (status != STATUS_OK) {
         device_info_finish(&info);
         return status;

@@ -220,7 +220,7 @@ static enum status read_code(const struct nvrtc *nvrtc, struct _nvrtcProgram *pr
         return fail(nvrtc, file, function, code, err);
     ret->bytes = calloc(1, size + 1);
     if (ret->bytes == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     function = ptx ? "nvrtcGetPTX" : "nvrtcGetCUBIN";
     code = ptx ? api->nvrtcGetPTX(program, (char *)ret->bytes)
                : api->nvrtcGetCUBIN(program, (char *)ret->bytes);
@@ -252,7 +252,7 @@ static enum status run(const struct nvrtc *nvrtc, struct _nvrtcProgram *program,
     ret->options = text_steal(&joined);
     ret->compiler = text_format("NVRTC %d.%d (%s)", nvrtc->major, nvrtc->minor, nvrtc->lib.path);
     if (ret->options == NULL || ret->compiler == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     gpu_guard_begin(ret->compiler, file, strchr(options[0], '=') + 1);
     code = nvrtc->api.nvrtcCompileProgram(program, (int)count, pointers);
     gpu_guard_end();

@@ -102,7 +102,7 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
     int count = 0;
 
     if (state == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     /* Kept even when this fails: `libraries` reports what was tried. */
     backend->state = state;
     api = &state->driver;

@@ -352,7 +352,7 @@ static enum status edges(struct telemetry *base, struct reading_list *ret, struc
             add_missing(self->api, ret, rows[i].name, rows[i].call, result);
     }
     add_processes(self, ret);
-    return ret->failed ? error_set(err, STATUS_NO_MEMORY, "out of memory") : STATUS_OK;
+    return ret->failed ? error_no_memory(err) : STATUS_OK;
 }
 
 static void dump_version(struct text *text, const struct nvml_api *api, const char *call,
@@ -406,7 +406,7 @@ static enum status dump(struct telemetry *base, char **ret, struct error *err)
     reading_list_finish(&list);
     *ret = text_steal(&text);
     text_finish(&text);
-    return *ret != NULL ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
+    return *ret != NULL ? STATUS_OK : error_no_memory(err);
 }
 
 static void close_telemetry(struct telemetry *base)
@@ -488,11 +488,11 @@ enum status cuda_telemetry_open(struct backend *backend, uint32_t index, struct 
         return status;
     self = calloc(1, sizeof(*self));
     if (self == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     self->base.channels = calloc(SOURCES, sizeof(*self->base.channels));
     if (self->base.channels == NULL) {
         free(self);
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     }
     self->base.ops = &telemetry_ops;
     self->base.channel_count = SOURCES;

@@ -26,7 +26,7 @@ enum status framework_open(const char *interface, const char *library, struct fr
                          "no interface \"%s\" is known: write onnxruntime or openvino", interface);
     framework = calloc(1, ops->size);
     if (!framework)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a framework");
+        return error_no_memory(err);
     framework->ops = ops;
     strcpy(framework->info.name, ops->name);
     /* This thread is bound as the first of our own pool; a library's threads would inherit that. */

@@ -59,7 +59,7 @@ enum status gpu_buffer_alloc(struct device *base, uint64_t bytes, enum buffer_fl
     (void)flags;
     buffer = calloc(1, sizeof(*buffer));
     if (buffer == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     status = gpu_bind(device, err);
     if (status == STATUS_OK) {
         status = device->driver->memory_alloc(device, bytes, &buffer->address, err);
@@ -114,7 +114,7 @@ enum status gpu_event_create(struct device *base, struct event **ret, struct err
     enum status status;
 
     if (event == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     status = gpu_bind(device, err);
     if (status == STATUS_OK)
         status = device->driver->event_create(device, &event->handle, err);

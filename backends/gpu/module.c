@@ -36,11 +36,6 @@ struct gpu_module {
     size_t name_count;
 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "out of memory");
-}
-
 void gpu_module_unload(struct device *base, struct module *base_module)
 {
     struct gpu_device *device = gpu_device(base);
@@ -66,7 +61,7 @@ static enum status list_names(struct gpu_device *device, struct gpu_module *modu
         return STATUS_OK;
     module->names = calloc(NAMES_MAX, sizeof(*module->names));
     if (module->names == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     module->name_count = device->driver->kernel_names(binary, module->names, NAMES_MAX);
     return STATUS_OK;
 }
@@ -76,7 +71,7 @@ static enum status compile(struct gpu_device *device, struct gpu_module *module,
 {
     struct gpu_binary binary = {0};
     char *program = gpu_program(source);
-    enum status status = program != NULL ? STATUS_OK : no_memory(err);
+    enum status status = program != NULL ? STATUS_OK : error_no_memory(err);
     const int64_t begin_ns = clock_monotonic_ns();
 
     if (status == STATUS_OK)
@@ -90,7 +85,7 @@ static enum status compile(struct gpu_device *device, struct gpu_module *module,
         module->compiler = binary.compiler;
         binary.compiler = NULL;
         if (module->log == NULL || module->options == NULL || module->compiler == NULL)
-            status = no_memory(err);
+            status = error_no_memory(err);
     }
     if (status == STATUS_OK)
         status = list_names(device, module, &binary, err);
@@ -112,11 +107,11 @@ enum status gpu_module_load(struct device *base, const struct module_source *sou
     enum status status;
 
     if (module == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     module->lanes = source->lanes;
     module->source = digest_bytes(source->text, strlen(source->text));
     module->file = strdup(source->file);
-    status = module->file != NULL ? gpu_bind(device, err) : no_memory(err);
+    status = module->file != NULL ? gpu_bind(device, err) : error_no_memory(err);
     if (status == STATUS_OK)
         status = compile(device, module, source, err);
     if (status != STATUS_OK) {
@@ -144,7 +139,7 @@ static enum status make_kernel(struct gpu_device *device, struct gpu_module *mod
         goto fail;
     variable = text_format(GPU_ARGUMENTS_PREFIX "%s", name);
     if (variable == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     status = driver->variable_bytes(device, module->handle, variable, &arguments, err);
     free(variable);
     if (status == STATUS_OK && (arguments == 0 || arguments - 1 > KERNEL_ARGS_MAX))
@@ -160,7 +155,7 @@ static enum status make_kernel(struct gpu_device *device, struct gpu_module *mod
         goto fail;
     snprintf(resources.kernel, sizeof(resources.kernel), "%s", name);
     *ret = (struct gpu_kernel){strdup(name), function, arguments - 1, resources};
-    return ret->name != NULL ? STATUS_OK : no_memory(err);
+    return ret->name != NULL ? STATUS_OK : error_no_memory(err);
 fail:
     if (err != NULL)
         error_prefix(err, "kernel %s of %s", name, module->file);
@@ -180,7 +175,7 @@ static enum status find_kernel(struct gpu_device *device, struct gpu_module *mod
         }
     kernels = realloc(module->kernels, (module->kernel_count + 1) * sizeof(*kernels));
     if (kernels == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     module->kernels = kernels;
     status = make_kernel(device, module, name, &made, err);
     if (status != STATUS_OK)
@@ -202,7 +197,7 @@ static enum status describe_resources(struct gpu_device *device, struct gpu_modu
         return STATUS_OK;
     ret->resources = calloc(module->kernel_count, sizeof(*ret->resources));
     if (ret->resources == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     for (; ret->resource_count < module->kernel_count; ret->resource_count++)
         ret->resources[ret->resource_count] = module->kernels[ret->resource_count].resources;
     return STATUS_OK;

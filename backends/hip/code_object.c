@@ -219,7 +219,7 @@ static enum status read_kernels(struct span *span, const struct item *array,
     object->kernel_count = 0;
     object->kernels = calloc((size_t)array->count + 1, sizeof(*object->kernels));
     if (object->kernels == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     for (uint64_t i = 0; i < array->count && !span->bad; i++) {
         struct item item = next_item(span);
 

@@ -21,11 +21,6 @@ static char *build_options(const char *arch, bool flush_denormals)
                                        : "-fno-gpu-flush-denormals-to-zero");
 }
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "out of memory");
-}
-
 /* The log, which is also wanted where compiling failed; "" where there is none. */
 static char *read_log(const struct hip_rtc *rtc, struct _hiprtcProgram *program)
 {
@@ -51,7 +46,7 @@ static enum status read_code(const struct hip_rtc *rtc, struct _hiprtcProgram *p
         return hip_rtc_fail(err, file, "hiprtcGetCodeSize", code);
     ret->bytes = malloc(size);
     if (ret->bytes == NULL)
-        return no_memory(err);
+        return error_no_memory(err);
     code = rtc->hiprtcGetCode(program, (char *)ret->bytes);
     if (code != HIP_RTC_SUCCESS)
         return hip_rtc_fail(err, file, "hiprtcGetCode", code);
@@ -85,7 +80,7 @@ enum status hip_compile_for(const struct hip_rtc *rtc, const char *arch, bool fl
     ret->compiler = strdup(version);
     if (options == NULL || ret->options == NULL || ret->compiler == NULL) {
         free(options);
-        return no_memory(err);
+        return error_no_memory(err);
     }
     code = rtc->hiprtcCreateProgram(&handle, program, file, 0, NULL, NULL);
     if (code != HIP_RTC_SUCCESS || handle == NULL) {
@@ -98,7 +93,7 @@ enum status hip_compile_for(const struct hip_rtc *rtc, const char *arch, bool fl
     free(options);
     ret->log = read_log(rtc, handle);
     if (ret->log == NULL)
-        status = no_memory(err);
+        status = error_no_memory(err);
     else if (code == HIP_RTC_ERROR_COMPILATION)
         status = gpu_refuse(file, "hiprtcCompileProgram", hip_rtc_error_name(code), ret->log, err);
     else if (code != HIP_RTC_SUCCESS)

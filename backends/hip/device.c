@@ -168,7 +168,7 @@ enum status hip_device_open(struct backend *backend, uint32_t index,
     enum status status;
 
     if (device == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     device->base.base.ops = &hip_ops;
     device->base.base.backend = backend;
     device->base.driver = &driver;
@@ -190,7 +190,7 @@ enum status hip_device_open(struct backend *backend, uint32_t index,
         gpu_choose_events(&device->base, options);
         gpu_add_option_readings(list, options->flush_denormals, "options of hiprtcCompileProgram");
         if (list->failed)
-            status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+            status = error_no_memory(err);
     }
     if (status != STATUS_OK) {
         gpu_close(&device->base.base);

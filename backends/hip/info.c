@@ -309,7 +309,7 @@ enum status hip_device_info(struct backend *backend, uint32_t index, struct devi
     reading_add_text(list, "device.type", device_type_name(info.type), "backend hip");
     if (info.name == NULL || info.vendor == NULL || list->failed) {
         device_info_finish(&info);
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     }
     *ret = info;
     return STATUS_OK;

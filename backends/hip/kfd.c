@@ -71,7 +71,7 @@ static enum status add_caches(struct hip_kfd *kfd, struct error *err)
     snprintf(folder, sizeof(folder), "%s/caches", kfd->path);
     names = machine_list(folder, "");
     if (names == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     for (size_t i = 0; names[i] != NULL; i++)
         if (snprintf(cache, sizeof(cache), "%s/%s", folder, names[i]) < (int)sizeof(cache))
             add_cache(cache, kfd);
@@ -105,7 +105,7 @@ enum status hip_kfd_find(const char *pci, struct hip_kfd *ret, struct error *err
         return error_set(err, STATUS_NOT_FOUND, "\"%s\" is no PCI address", pci);
     names = machine_list(NODES, "");
     if (names == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     for (size_t i = 0; names[i] != NULL && !found; i++)
         found =
             snprintf(kfd.path, sizeof(kfd.path), NODES "/%s", names[i]) < (int)sizeof(kfd.path) &&

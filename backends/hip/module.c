@@ -26,7 +26,7 @@ enum status hip_module_load(struct gpu_device *base, const struct gpu_binary *bi
     int code;
 
     if (module == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     code = device->api->hipModuleLoadData(&module->handle, binary->bytes);
     if (code != HIP_Success || module->handle == NULL) {
         free(module);
@@ -61,7 +61,7 @@ enum status hip_function_find(struct gpu_device *base, void *handle, const char 
     int code;
 
     if (function == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     code = hip_device(base)->api->hipModuleGetFunction(&function->handle, module->handle, name);
     if (code != HIP_Success || function->handle == NULL) {
         free(function);

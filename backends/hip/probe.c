@@ -73,7 +73,7 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
     enum status status;
 
     if (state == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     backend->state = state;
     status = hip_runtime_open(&state->runtime_lib, &state->runtime, err);
     if (status != STATUS_OK)

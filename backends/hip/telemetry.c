@@ -115,7 +115,7 @@ static enum status edges(struct telemetry *base, struct reading_list *ret, struc
             add_missing(ret, hip_telemetry_rows[i].name, hip_telemetry_rows[i].call, code);
     }
     add_identity(self, ret);
-    return ret->failed ? error_set(err, STATUS_NO_MEMORY, "out of memory") : STATUS_OK;
+    return ret->failed ? error_no_memory(err) : STATUS_OK;
 }
 
 /* A line for each thing that is asked: its call, and the value or why there is none. */
@@ -155,7 +155,7 @@ static enum status dump(struct telemetry *base, char **ret, struct error *err)
     reading_list_finish(&list);
     stolen = text_steal(&text);
     if (status == STATUS_OK && stolen == NULL)
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        status = error_no_memory(err);
     if (status != STATUS_OK) {
         free(stolen);
         return status;
@@ -227,7 +227,7 @@ enum status hip_telemetry_open(struct backend *backend, uint32_t index, struct t
         self->base.channels = calloc(HIP_TELEMETRY_SOURCES, sizeof(*self->base.channels));
     if (self == NULL || self->base.channels == NULL) {
         free(self);
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     }
     self->base.ops = &ops;
     self->base.channel_count = HIP_TELEMETRY_SOURCES;

@@ -99,7 +99,7 @@ static enum status buffer_alloc(struct device *base, uint64_t bytes, enum buffer
         buffer->bytes = malloc((size_t)bytes);
     if (buffer == NULL || buffer->bytes == NULL) {
         free(buffer);
-        return error_set(err, STATUS_NO_MEMORY, "null: the host is out of memory");
+        return error_no_memory(err);
     }
     buffer->size = bytes;
     device->used_bytes += bytes;
@@ -177,7 +177,7 @@ static enum status module_load(struct device *base, const struct module_source *
                          source->file, source->file);
     module = calloc(1, sizeof(*module));
     if (module == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     module->file = strdup(source->file);
     module->text = strdup(source->text);
     module->options = options_of(source);
@@ -185,7 +185,7 @@ static enum status module_load(struct device *base, const struct module_source *
     module->source = digest_bytes(source->text, strlen(source->text));
     if (module->file == NULL || module->text == NULL || module->options == NULL) {
         module_unload(base, &module->base);
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     }
     *ret = &module->base;
     return STATUS_OK;
@@ -275,7 +275,7 @@ static enum status event_create(struct device *base, struct event **ret, struct 
 
     (void)base;
     if (event == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     *ret = &event->base;
     return STATUS_OK;
 }
@@ -377,7 +377,7 @@ static enum status device_info(struct backend *backend, uint32_t index, struct d
                         "backends/null");
     if (info.name == NULL || info.vendor == NULL || info.uuid == NULL || info.readings.failed) {
         device_info_finish(&info);
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     }
     *ret = info;
     return STATUS_OK;
@@ -391,7 +391,7 @@ static enum status device_open(struct backend *backend, uint32_t index,
     enum status status;
 
     if (device == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     device->base.ops = options->profile ? &event_ops : &plain_ops;
     device->base.backend = backend;
     null_course_init(&device->course, backend->state);
@@ -412,7 +412,7 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
     enum status status;
 
     if (plan == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     status = null_plan_parse(getenv("ASSAY_NULL"), plan, err);
     if (status != STATUS_OK) {
         free(plan);

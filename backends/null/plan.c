@@ -146,7 +146,7 @@ enum status null_plan_parse(const char *string, struct null_plan *ret, struct er
 
     copy = strdup(string != NULL ? string : "");
     if (copy == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     for (rest = copy; status == STATUS_OK && rest != NULL && copy[0] != '\0';) {
         char *value;
 

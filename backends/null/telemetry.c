@@ -102,7 +102,7 @@ static enum status dump(struct telemetry *base, char **ret, struct error *err)
                     (unsigned long long)plan->power_mw, (unsigned long long)plan->clock_khz);
 
     if (words == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     *ret = words;
     return STATUS_OK;
 }
@@ -127,7 +127,7 @@ enum status null_telemetry_open(struct backend *backend, uint32_t index, struct 
                          "null: ASSAY_NULL declares no telemetry (it has no power_mw)");
     self = calloc(1, sizeof(*self));
     if (self == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     for (size_t i = 0; i < CHANNELS; i++)
         self->channels[i] = channels[i];
     self->channels[ENERGY].wraps_at = plan->energy_wraps_at;

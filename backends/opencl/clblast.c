@@ -373,7 +373,7 @@ enum status opencl_gemm_create(struct device *device, const struct operation_des
     if (gemm == NULL)
         return STATUS_NO_MEMORY;
     if (!lay_out_batch(gemm, shape))
-        status = error_set(err, STATUS_NO_MEMORY, "CLBlast GEMM: out of memory");
+        status = error_no_memory(err);
     if (status == STATUS_OK)
         status = ask_workspace(device, shape, &gemm->workspace, err);
     if (status == STATUS_OK)

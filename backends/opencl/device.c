@@ -35,7 +35,7 @@ static enum status buffer_alloc(struct device *base, uint64_t bytes, enum buffer
     int32_t code = OCL_SUCCESS;
 
     if (buffer == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     buffer->mem = api->clCreateBuffer(
         device->context, flags == BUFFER_READ_ONLY ? OCL_MEM_READ_ONLY : OCL_MEM_READ_WRITE,
         spaced_bytes(base, bytes), NULL, &code);
@@ -254,7 +254,7 @@ enum status opencl_device_open(struct backend *backend, uint32_t index,
     enum status status;
 
     if (device == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     device->base.ops = events ? &event_ops : &plain_ops;
     device->base.backend = backend;
     device->state = state;
@@ -275,7 +275,7 @@ enum status opencl_device_open(struct backend *backend, uint32_t index,
                         reading_text(list, "device.platform.version"),
                         reading_text(list, "device.driver_version"));
         if (device->compiler == NULL || list->failed)
-            status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+            status = error_no_memory(err);
     }
     if (status != STATUS_OK) {
         close_device(&device->base);

@@ -18,7 +18,7 @@ enum status opencl_event_create(struct device *device, struct event **ret, struc
 
     (void)device;
     if (event == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     *ret = &event->base;
     return STATUS_OK;
 }

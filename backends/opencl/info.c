@@ -33,7 +33,7 @@ enum status opencl_query_text(const struct opencl_object *object, uint32_t param
                          function_name(object), size);
     raw = calloc(1, size + 1);
     if (raw == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     code = size > 0 ? ask(object, parameter, size, raw, NULL) : OCL_SUCCESS;
     if (code != OCL_SUCCESS) {
         free(raw);
@@ -50,7 +50,7 @@ enum status opencl_query_text(const struct opencl_object *object, uint32_t param
     printable = text_ok(&text) ? (text.length > 0 ? text_steal(&text) : strdup("")) : NULL;
     text_finish(&text);
     if (printable == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     *ret = printable;
     return STATUS_OK;
 }
@@ -449,7 +449,7 @@ enum status opencl_device_info(struct backend *backend, uint32_t index, struct d
                      "clGetDeviceInfo(CL_DEVICE_TYPE)");
     if (info.name == NULL || info.vendor == NULL || list->failed) {
         device_info_finish(&info);
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     }
     *ret = info;
     return STATUS_OK;

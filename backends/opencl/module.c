@@ -137,7 +137,7 @@ static enum status build(struct opencl_device *device, struct opencl_module *mod
     build_text(source, &text, &map);
     if (!text_ok(&text)) {
         text_finish(&text);
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     }
     string = text.data;
     length = text.length;
@@ -152,7 +152,7 @@ static enum status build(struct opencl_device *device, struct opencl_module *mod
     module->compile_ns = clock_monotonic_ns() - begin_ns;
     module->log = read_log(device, module->program, &map);
     if (module->log == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     if (code == OCL_BUILD_PROGRAM_FAILURE || code == OCL_COMPILE_PROGRAM_FAILURE ||
         code == OCL_LINK_PROGRAM_FAILURE)
         status = refuse(source, module->log, code, err);
@@ -217,19 +217,19 @@ enum status opencl_module_load(struct device *base, const struct module_source *
     enum status status;
 
     if (module == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     module->lanes = source->lanes;
     module->source = digest_bytes(source->text, strlen(source->text));
     module->file = strdup(source->file);
     module->options = build_options(device);
     if (module->file == NULL || module->options == NULL)
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        status = error_no_memory(err);
     else
         status = build(device, module, source, err);
     if (status == STATUS_OK) {
         options = compile_options(module->options, source);
         if (options == NULL)
-            status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+            status = error_no_memory(err);
         free(module->options);
         module->options = options;
     }
@@ -298,7 +298,7 @@ static enum status make_kernel(struct opencl_device *device, struct opencl_modul
     if (status == STATUS_OK) {
         ret->name = strdup(name);
         if (ret->name == NULL)
-            status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+            status = error_no_memory(err);
     }
     if (status != STATUS_OK) {
         api->clReleaseKernel(handle);
@@ -323,7 +323,7 @@ static enum status find_kernel(struct opencl_device *device, struct opencl_modul
         }
     kernels = realloc(module->kernels, (module->kernel_count + 1) * sizeof(*kernels));
     if (kernels == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     module->kernels = kernels;
     status = make_kernel(device, module, name, &made, err);
     if (status != STATUS_OK)

@@ -83,7 +83,7 @@ static enum status add_devices(struct opencl_state *state, struct opencl_platfor
     if (slots != NULL)
         state->slots = slots;
     if (ids == NULL || slots == NULL) {
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        status = error_no_memory(err);
         goto done;
     }
     code = api->clGetDeviceIDs(platform->id, OCL_DEVICE_TYPE_ALL, count, ids, &got);
@@ -184,7 +184,7 @@ static enum status find_platforms(struct opencl_state *state, struct error *err)
     }
     state->platforms = calloc(count, sizeof(*state->platforms));
     if (state->platforms == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     for (i = 0; i < count; i++)
         add_platform(state, ids[i]);
     return state->slot_count > 0 ? STATUS_OK : no_device(state, err);
@@ -196,7 +196,7 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
     enum status status;
 
     if (state == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     /* Kept even when this fails: `libraries` reports what was tried. */
     backend->state = state;
     status = opencl_api_open(&state->lib, &state->api, err);

@@ -183,7 +183,7 @@ static enum status device_info(struct backend *backend, uint32_t index, struct d
                         "there is no such device");
     if (info.name == NULL || info.vendor == NULL || info.readings.failed) {
         device_info_finish(&info);
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     }
     *ret = info;
     return STATUS_OK;
@@ -198,7 +198,7 @@ static enum status device_open(struct backend *backend, uint32_t index,
 
     (void)options;
     if (device == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     device->base.ops = &device_ops;
     device->base.backend = backend;
     status = device_info(backend, index, &device->base.info, err);

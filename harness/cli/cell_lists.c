@@ -18,7 +18,7 @@ enum status cell_list_each(const struct command_line *line, int key,
 
     for (size_t n = 0; (value = command_value_at(line, key, n)); n++) {
         char *copy = strdup(value), *rest = copy, *word;
-        enum status status = copy ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory");
+        enum status status = copy ? STATUS_OK : error_no_memory(err);
 
         while (status == STATUS_OK && (word = strsep(&rest, ",")))
             status = take(context, word, err);

@@ -104,7 +104,7 @@ static enum status analyze_series(const struct csv_series *series, size_t first,
     enum status status;
 
     if (!trials)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the trials");
+        return error_no_memory(err);
     for (size_t i = 0; i < series->trial_count; i++)
         trials[i] = (struct estimate_series){
             .sample_ns = series->trials[i].sample_ns,
@@ -177,7 +177,7 @@ static enum status compare_unpaired(const struct command_line *line,
     comparisons = calloc(samples->series_count, sizeof(*comparisons));
     bases = calloc(samples->series_count, sizeof(*bases));
     if (!comparisons || !bases)
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for the comparisons");
+        status = error_no_memory(err);
     for (size_t b = 0; b < samples->series_count && status == STATUS_OK; b++) {
         struct error why = ERROR_INIT;
 
@@ -231,7 +231,7 @@ static enum status analyze_samples(const struct command_line *line, FILE *file, 
     tell_left_out(&samples);
     estimates = calloc(samples.series_count, sizeof(struct estimate *));
     if (!estimates)
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", origin);
+        status = error_no_memory(err);
     text_init(&out);
     for (size_t i = 0; i < samples.series_count && status == STATUS_OK; i++) {
         status = analyze_series(&samples.series[i], first, options, &estimates[i], err);
@@ -249,7 +249,7 @@ static enum status analyze_samples(const struct command_line *line, FILE *file, 
     free(estimates);
     csv_samples_finish(&samples);
     if (!output_page(&out) && status == STATUS_OK)
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for the output");
+        status = error_no_memory(err);
     text_finish(&out);
     return status;
 }
@@ -331,8 +331,7 @@ static enum status analyze_pairs(const struct command_line *line, FILE *file, co
         return status;
     text_init(&out);
     comparisons = calloc(pairs.series_count + 1, sizeof(*comparisons));
-    status = comparisons ? compare_series(&pairs, options, comparisons, err)
-                         : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", origin);
+    status = comparisons ? compare_series(&pairs, options, comparisons, err) : error_no_memory(err);
     for (size_t i = 0; i < pairs.series_count && status == STATUS_OK; i++) {
         const char *name = pairs.series[i].name;
 
@@ -344,7 +343,7 @@ static enum status analyze_pairs(const struct command_line *line, FILE *file, co
     free(comparisons);
     csv_pairs_finish(&pairs);
     if (!output_page(&out) && status == STATUS_OK)
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for the output");
+        status = error_no_memory(err);
     text_finish(&out);
     return status;
 }

@@ -31,8 +31,7 @@ static int archive(const struct command_line *line, struct store *store, void *c
     struct error err = ERROR_INIT;
     char *reason =
         text_format("%s (by %s)", command_value(line, KEY_REASON), command_author(line, KEY_BY));
-    enum status status = reason ? store_batch_begin(store, &err)
-                                : error_set(&err, STATUS_NO_MEMORY, "no memory for the record");
+    enum status status = reason ? store_batch_begin(store, &err) : error_no_memory(&err);
 
     (void)context;
     if (status == STATUS_OK) {

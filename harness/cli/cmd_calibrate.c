@@ -32,8 +32,8 @@ static double sample_overhead_ns(struct error *err)
     struct sampler sampler;
     double *costs = calloc(OVERHEAD_SAMPLES, sizeof(*costs)), cost = NAN;
     int64_t begin, end;
-    enum status status = costs ? sampler_init(&sampler, OVERHEAD_SAMPLES, err)
-                               : error_set(err, STATUS_NO_MEMORY, "out of memory");
+    enum status status =
+        costs ? sampler_init(&sampler, OVERHEAD_SAMPLES, err) : error_no_memory(err);
 
     if (status == STATUS_OK) {
         begin = clock_monotonic_ns();

@@ -28,7 +28,7 @@ static enum status add_rows(struct selection *selection, const json_t *rows, str
     json_t *row;
 
     if (!grown)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for %zu results", count);
+        return error_no_memory(err);
     selection->cells = grown;
     json_array_foreach(rows, i, row) grown[selection->count++] =
         json_integer_value(json_object_get(row, "cell"));

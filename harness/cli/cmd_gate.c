@@ -38,7 +38,7 @@ static int write_reports(const struct command_line *line, const struct gate_repo
         text_init(&out);
         formats[i].append(&out, report);
         status = text_ok(&out) ? file_write_atomic(path, out.data, out.length, 0644, &err)
-                               : error_set(&err, STATUS_NO_MEMORY, "no memory for %s", path);
+                               : error_no_memory(&err);
         text_finish(&out);
     }
     return status == STATUS_OK ? ASSAY_EXIT_OK : command_fail(&err);
@@ -59,7 +59,7 @@ static int write_campaign_reports(const struct command_line *line,
     int result;
 
     if (!rows) {
-        error_set(&err, STATUS_NO_MEMORY, "no memory for %zu comparisons", comparison->count);
+        error_no_memory(&err);
         return command_fail(&err);
     }
     for (size_t i = 0; i < comparison->count; i++)

@@ -167,7 +167,7 @@ static int run_into_new(const struct command_line *line, const char *path, struc
     int result;
 
     if (!temporary) {
-        error_set(&err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        error_no_memory(&err);
         return command_fail(&err);
     }
     result = with_store_at(line, temporary, STORE_CREATE, take, taking);

@@ -56,7 +56,7 @@ static enum status rate_of_trace(const struct trace *trace, int64_t span_ns, dou
                          (double)trace->requests[trace->count - 1].at_ns / 1e9);
     rates = calloc((size_t)windows, sizeof(*rates));
     if (!rates)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the windows of the trace");
+        return error_no_memory(err);
     for (size_t i = 0; i < trace->count; i++)
         if (trace->requests[i].at_ns / span_ns < windows)
             rates[trace->requests[i].at_ns / span_ns] += 1e9 / (double)span_ns;

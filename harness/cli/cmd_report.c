@@ -26,7 +26,7 @@ static enum status add(struct cells *cells, const int64_t *rows, size_t count, s
     int64_t *grown = realloc(cells->rows, (cells->count + count + 1) * sizeof(*grown));
 
     if (!grown)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for %zu results", count);
+        return error_no_memory(err);
     cells->rows = grown;
     if (count > 0)
         memcpy(grown + cells->count, rows, count * sizeof(*rows));

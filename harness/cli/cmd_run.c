@@ -74,8 +74,8 @@ static enum status take_implementation(void *context, const char *word, struct e
 static enum status take_worker(const char *name, struct request *request, struct error *err)
 {
     char *setting = text_format("worker=%s", name);
-    enum status status = setting ? arm_spec_add(&request->spec, setting, err)
-                                 : error_set(err, STATUS_NO_MEMORY, "no memory for a worker");
+    enum status status =
+        setting ? arm_spec_add(&request->spec, setting, err) : error_no_memory(err);
 
     free(setting);
     if (status != STATUS_OK || !request->spec.worker)
@@ -141,7 +141,7 @@ static enum status expect(const struct command_line *line, struct store *store,
         for (size_t k = 0; k < plan->order_count; k++)
             trials += plan->order[k] == i;
         status = message ? expected_set(ret, i, store, message, trials, false, err)
-                         : error_set(err, STATUS_NO_MEMORY, "no memory for the plan");
+                         : error_no_memory(err);
         json_decref(message);
     }
     ret->before_ns = plan->protocol.doctor_jitter_ns;

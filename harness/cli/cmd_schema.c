@@ -23,7 +23,7 @@ static enum status append(struct text *out, const struct schema *schema, struct 
 
     json_decref(json);
     if (!dumped)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the schema");
+        return error_no_memory(err);
     text_append_format(out, "%s\n", dumped);
     free(dumped);
     return STATUS_OK;
@@ -39,7 +39,7 @@ static enum status write_one(const char *folder, const struct schema *schema, st
     text_init(&out);
     status = append(&out, schema, err);
     if (status == STATUS_OK && (!path || !text_ok(&out)))
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for the schema");
+        status = error_no_memory(err);
     if (status == STATUS_OK)
         status = file_draft_begin(&draft, path, err);
     if (status == STATUS_OK) {

@@ -171,8 +171,7 @@ static enum status add_worker(json_t *rows, enum declared_form form, const char 
             free(text);
             continue;
         }
-        status = text ? named_worker_read(form, text, &one, err)
-                      : error_set(err, STATUS_NO_MEMORY, "no memory for a worker");
+        status = text ? named_worker_read(form, text, &one, err) : error_no_memory(err);
         if (status == STATUS_OK)
             json_array_append_new(rows, worker_json(one));
         named_worker_destroy(one);

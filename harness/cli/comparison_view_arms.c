@@ -175,7 +175,7 @@ static enum status describe(const struct view_cell *cell, char **ret_words, json
                       ? json_integer(cell->planned.value - (json_int_t)json_array_size(left_out))
                       : json_null(),
                   "left_out", left_out, "figures", "capacity"));
-    return *ret_words ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for a comparison");
+    return *ret_words ? STATUS_OK : error_no_memory(err);
 }
 
 enum status comparison_arms_load(struct store *store, const struct stored_comparison *comparison,

@@ -148,7 +148,7 @@ enum status comparison_view_servers(struct store *store, const struct view *view
         free(words[i]);
     arms->figures = text_steal(&out);
     if (status == STATUS_OK && !arms->figures)
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for a comparison");
+        status = error_no_memory(err);
     return status;
 }
 

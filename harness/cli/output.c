@@ -52,8 +52,7 @@ int output_json(json_t *json)
 
 enum status output_row(json_t *row, struct error *err)
 {
-    return envelope_add_row(row) ? STATUS_OK
-                                 : error_set(err, STATUS_NO_MEMORY, "no memory for the result");
+    return envelope_add_row(row) ? STATUS_OK : error_no_memory(err);
 }
 
 int output_bytes(const char *bytes, size_t length)

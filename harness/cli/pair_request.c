@@ -66,7 +66,7 @@ static enum status extend_arm(const struct arm_spec *from, const char *key, size
                              value[0] ? value : "as it is");
     enum status status = json && setting && name && !worker == !from->worker
                              ? arm_spec_from_json(json, ret, err)
-                             : error_set(err, STATUS_NO_MEMORY, "no memory for the arms");
+                             : error_no_memory(err);
 
     if (status == STATUS_OK)
         status = arm_spec_take_worker(ret, worker, err);
@@ -107,7 +107,7 @@ static enum status cross(struct pair_request *request, const char *over, struct 
                                     &made[count++], err);
         }
         if (!value)
-            status = error_set(err, STATUS_NO_MEMORY, "no memory for the arms");
+            status = error_no_memory(err);
         free(value);
     } while (status == STATUS_OK && (!last || *rest));
     for (size_t i = 0; i < PAIR_ARMS_MAX; i++) {

@@ -76,8 +76,7 @@ int with_bundle(const struct command_line *line, const char *path, with_store_fn
     struct command_line passed = *line;
     struct store *store = NULL;
     struct error err = ERROR_INIT;
-    enum status status =
-        folder ? check(path, &err) : error_set(&err, STATUS_NO_MEMORY, "%s: out of memory", path);
+    enum status status = folder ? check(path, &err) : error_no_memory(&err);
     int result;
 
     if (status != STATUS_OK || !mkdtemp(folder)) {
@@ -87,8 +86,7 @@ int with_bundle(const struct command_line *line, const char *path, with_store_fn
         return command_fail_store(&err);
     }
     database = text_format("%s/bundle.db", folder);
-    status = database ? take(path, database, &store, &err)
-                      : error_set(&err, STATUS_NO_MEMORY, "%s: out of memory", path);
+    status = database ? take(path, database, &store, &err) : error_no_memory(&err);
     passed.bundle = path;
     result = status == STATUS_OK ? run(&passed, store, context) : command_fail_store(&err);
     store_close(store);

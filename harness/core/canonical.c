@@ -276,7 +276,7 @@ static enum status append_object(struct text *text, const json_t *object, int de
     json_t *member;
 
     if (!keys)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory while writing JSON");
+        return error_no_memory(err);
     json_object_foreach((json_t *)object, key, member) keys[i++] = key;
     qsort(keys, count, sizeof(*keys), compare_keys);
     text_append_char(text, '{');
@@ -355,7 +355,7 @@ enum status canonical_dump(const json_t *value, char **ret, struct error *err)
     status = append_value(&text, value, 0, err);
     string = text_steal(&text);
     if (status == STATUS_OK && !string)
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory while writing JSON");
+        status = error_no_memory(err);
     if (status == STATUS_OK)
         *ret = string;
     else

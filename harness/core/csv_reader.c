@@ -180,8 +180,7 @@ static enum status run(struct reader *reader, FILE *file)
 
     reader->line = 1;
     if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) != 0)
-        return error_set(reader->err, STATUS_NO_MEMORY, "%s: no memory for its rows",
-                         reader->origin);
+        return error_no_memory(reader->err);
     parse_file(&parser, reader, file);
     csv_free(&parser);
     return reader->status;

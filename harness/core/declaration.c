@@ -26,7 +26,7 @@ enum status declaration_parse(const char *origin, const char *yaml, size_t lengt
     enum status status = STATUS_OK;
 
     if (!declaration.origin || !declaration.data)
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", origin);
+        status = error_no_memory(err);
     if (status == STATUS_OK)
         status = declaration_node_parse(origin, yaml, length, &declaration.root, err);
     if (status == STATUS_OK)

@@ -15,7 +15,7 @@ struct check {
 
 static enum status fail_memory(struct check *check)
 {
-    return error_set(check->err, STATUS_NO_MEMORY, "%s: out of memory", check->declaration->origin);
+    return error_no_memory(check->err);
 }
 
 /* "FILE:LINE: WHAT", taking `what`. */

@@ -136,10 +136,7 @@ enum status declaration_to_json(const struct declaration *declaration, json_t **
     json_t *json = value_to_json(declaration->data, declaration->schema, declaration->root);
 
     if (!json)
-        return error_set(err, STATUS_NO_MEMORY,
-                         "%s: cannot be written as JSON (out of memory, or "
-                         "a choice without a name)",
-                         declaration->origin);
+        return error_no_memory(err);
     *ret = json;
     return STATUS_OK;
 }

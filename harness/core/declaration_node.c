@@ -71,7 +71,7 @@ static enum status fail(struct parse *parse, size_t line, const char *what)
 
 static enum status fail_memory(struct parse *parse)
 {
-    return error_set(parse->err, STATUS_NO_MEMORY, "%s: out of memory", parse->origin);
+    return error_no_memory(parse->err);
 }
 
 /* Adds a new node below the open one; NULL when out of memory. */

@@ -203,7 +203,7 @@ enum status dynlib_open(const struct dynlib_spec *spec, struct dynlib *lib, void
 
     *lib = (struct dynlib){0};
     if (!addresses)
-        return error_set(err, STATUS_NO_MEMORY, "library %s: out of memory", spec->name);
+        return error_no_memory(err);
     text_init(&tried);
     for (; *candidates && status == STATUS_UNAVAILABLE; ++candidates)
         status = try_candidate(spec, *candidates, addresses, &tried, lib);

@@ -94,7 +94,7 @@ static enum status read_up_to(const char *path, size_t max, struct text *content
             break;
         text_append_bytes(content, buffer, (size_t)got);
         if (!text_ok(content)) {
-            status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory while reading", path);
+            status = error_no_memory(err);
             break;
         }
     }
@@ -122,7 +122,7 @@ enum status file_read(const char *path, size_t max, char **ret, size_t *ret_leng
     length = content.length;
     data = text_steal(&content);
     if (!data) {
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory while reading", path);
+        status = error_no_memory(err);
         goto out;
     }
     *ret = data;
@@ -147,7 +147,7 @@ enum status file_read_line(const char *path, char **ret, struct error *err)
             line[strcspn(line, "\n")] = '\0';
             *ret = line;
         } else {
-            status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory while reading", path);
+            status = error_no_memory(err);
         }
     }
     text_finish(&content);
@@ -179,7 +179,7 @@ static enum status sync_directory_of(const char *path, struct error *err)
     int fd;
 
     if (!copy)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        return error_no_memory(err);
     fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 || (fsync(fd) && errno != EINVAL && errno != EROFS))
         status = error_set_errno(err, errno, "%s", copy);
@@ -245,7 +245,7 @@ static enum status resolve(const char *path, char **ret, struct error *err)
                          "%s: is a symbolic link to a file that does not exist; name that file",
                          path);
     if (!target && !(target = strdup(path)))
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        return error_no_memory(err);
     *ret = target;
     return STATUS_OK;
 }
@@ -260,7 +260,7 @@ static enum status open_temporary(struct file_draft *draft, mode_t mode, int *re
         return status;
     draft->temporary = text_format("%s.XXXXXX", draft->target);
     if (!draft->temporary)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", draft->path);
+        return error_no_memory(err);
     *ret_fd = mkostemp(draft->temporary, O_CLOEXEC);
     if (*ret_fd < 0) {
         status = errno == ENOENT
@@ -442,7 +442,7 @@ enum status file_make_directories(const char *path, mode_t mode, struct error *e
         return error_set(err, STATUS_INVALID, "no directory named");
     partial = strdup(path);
     if (!partial)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        return error_no_memory(err);
     for (char *at = partial + 1;; ++at) {
         char kept = *at;
 

@@ -304,8 +304,7 @@ enum status process_call(const struct process_call *call, char **ret, size_t *re
     if (!ret_exit->exited)
         return error_set(err, STATUS_CRASHED, "%s ended by %s", name,
                          process_signal_text(ret_exit, by));
-    return *ret ? STATUS_OK
-                : error_set(err, STATUS_NO_MEMORY, "%s: out of memory for its output", name);
+    return *ret ? STATUS_OK : error_no_memory(err);
 }
 
 enum status process_capture(char *const *argv, int64_t timeout_ns, size_t max_output,

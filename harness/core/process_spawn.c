@@ -223,7 +223,7 @@ enum status process_spawn(const struct process_options *options, struct process 
         return error_set(err, STATUS_INVALID, "more than %d descriptors for a child", FD_MAX);
     environment = make_environment(options);
     if (!environment)
-        return error_set(err, STATUS_NO_MEMORY, "cannot start %s: out of memory", options->argv[0]);
+        return error_no_memory(err);
     null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null_fd < 0 || pipe2(error_pipe, O_CLOEXEC)) {
         status = error_set_errno(err, errno, "cannot start %s: %s", options->argv[0],

@@ -285,7 +285,7 @@ enum status reading_list_from_json(const json_t *json, struct reading_list *ret,
             break;
     }
     if (status == STATUS_OK && list.failed)
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory while reading readings");
+        status = error_no_memory(err);
     if (status != STATUS_OK) {
         reading_list_finish(&list);
         return status;

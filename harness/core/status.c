@@ -131,6 +131,11 @@ const char *error_remedy(int errnum)
     }
 }
 
+enum status error_no_memory(struct error *err)
+{
+    return error_set(err, STATUS_NO_MEMORY, "out of memory");
+}
+
 enum status error_set_errno(struct error *err, int errnum, const char *format, ...)
 {
     enum status code = code_of_errno(errnum);

@@ -87,6 +87,9 @@ const char *error_remedy(int errnum);
 enum status error_set_errno(struct error *err, int errnum, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Host memory has run out. One message for all places: a person can do the same thing in each. */
+enum status error_no_memory(struct error *err);
+
 /*
  * Puts "context: " before the message already in `err`, whose place stays; returns its code. With
  * NULL the code is not known here and INTERNAL is returned: where `err` may be NULL keep the status
@@ -94,5 +97,14 @@ enum status error_set_errno(struct error *err, int errnum, const char *format, .
  */
 enum status error_prefix(struct error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Evaluates `call`, and returns its status from the calling function unless that is OK. */
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        const enum status try_status = (call);                                                     \
+                                                                                                   \
+        if (try_status != STATUS_OK)                                                               \
+            return try_status;                                                                     \
+    } while (0)
 
 #endif

@@ -133,7 +133,7 @@ enum status tensors_create(const char *path, const struct tensor *items, size_t 
     if (!header || !tensors.items) {
         free(header);
         free(tensors.items);
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        return error_no_memory(err);
     }
     memcpy(tensors.items, items, count * sizeof(*items));
     at = LENGTH_BYTES + length;
@@ -235,7 +235,7 @@ static enum status read_header(const char *path, struct tensors *tensors, struct
         return status;
     tensors->items = calloc(json_object_size(header) + 1, sizeof(*tensors->items));
     if (!tensors->items)
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        status = error_no_memory(err);
     json_object_foreach(header, name, entry)
     {
         if (status == STATUS_OK && strcmp(name, "__metadata__") != 0)

@@ -39,7 +39,7 @@ static enum status check_url(const char *url, struct error *err)
         return status;
     parts = curl_url();
     if (!parts)
-        return error_set(err, STATUS_NO_MEMORY, "reading a URL: out of memory");
+        return error_no_memory(err);
     code = curl_url_set(parts, CURLUPART_URL, url, 0);
     if (code == CURLUE_OK)
         code = curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0);
@@ -152,7 +152,7 @@ static enum status read_key(struct client *client, struct error *err)
                              "the API key in %s has a blank or a character that is not ASCII",
                              variable);
     client->key = strdup(key);
-    return client->key ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
+    return client->key ? STATUS_OK : error_no_memory(err);
 }
 
 /* What follows prompt and max_tokens in a request. */
@@ -221,7 +221,7 @@ enum status client_init(struct client *ret, const struct endpoint_options *optio
                               options->api == ENDPOINT_CHAT ? "/chat/completions" : "/completions");
     ret->body_end = make_body_end(options);
     if (!make_headers(ret) || !ret->root || !ret->target || !ret->body_end)
-        return error_set(err, STATUS_NO_MEMORY, "preparing requests: out of memory");
+        return error_no_memory(err);
     return STATUS_OK;
 }
 

@@ -111,7 +111,7 @@ static enum status check_server(const struct declaration *declaration, const cha
     if (server->health == NULL)
         server->health = strdup("/health");
     if (server->health == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "loading a declaration: out of memory");
+        return error_no_memory(err);
     if (server->health[0] != '/')
         return declaration_error(declaration, place(path, "server.health", at), err,
                                  "health is a path and begins with /");
@@ -138,7 +138,7 @@ enum status endpoint_declaration_check(const struct declaration *declaration, co
     checked = endpoint->options;
     checked.url = url = endpoint_with_port(endpoint->options.url, 1);
     if (url == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "loading a declaration: out of memory");
+        return error_no_memory(err);
     status = endpoint_check(&checked, &key, &found);
     free(url);
     if (status == STATUS_INVALID)

@@ -185,7 +185,7 @@ enum status exchange_init(struct exchange *ret, const struct client *client,
     sse_init(&ret->sse, client->options->limits.line_bytes, on_event, ret);
     ret->handle = client_handle(client);
     if (!ret->handle)
-        return error_set(err, STATUS_NO_MEMORY, "preparing connections: out of memory");
+        return error_no_memory(err);
     curl_easy_setopt(ret->handle, CURLOPT_URL, client->target);
     curl_easy_setopt(ret->handle, CURLOPT_HTTPHEADER, client->headers);
     curl_easy_setopt(ret->handle, CURLOPT_POST, 1L);

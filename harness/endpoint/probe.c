@@ -132,7 +132,7 @@ enum status endpoint_probe(const struct endpoint_options *options, json_t **ret,
     handle = client_handle(&client);
     facts = json_object();
     if (!handle || !facts) {
-        status = error_set(err, STATUS_NO_MEMORY, "asking a server: out of memory");
+        status = error_no_memory(err);
         goto finish;
     }
     curl_easy_setopt(handle, CURLOPT_HTTPHEADER, client.key_headers);

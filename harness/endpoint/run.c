@@ -276,11 +276,11 @@ static enum status warm(struct loop *loop, struct error *err)
     if (wanted > loop->exchange_count)
         wanted = (uint32_t)loop->exchange_count;
     if (!handles || !left || !url)
-        status = error_set(err, STATUS_NO_MEMORY, "opening connections: out of memory");
+        status = error_no_memory(err);
     for (uint32_t i = 0; i < wanted && status == STATUS_OK; ++i) {
         handles[i] = client_handle(&loop->client);
         if (!handles[i]) {
-            status = error_set(err, STATUS_NO_MEMORY, "opening connections: out of memory");
+            status = error_no_memory(err);
             break;
         }
         left[i] = loop->options->limits.line_bytes;
@@ -364,7 +364,7 @@ static enum status open_loop(struct loop *loop, struct error *err)
     loop->exchanges = calloc(loop->exchange_count + 1, sizeof(*loop->exchanges));
     loop->idle = calloc(loop->exchange_count + 1, sizeof(struct exchange *));
     if (!loop->multi || !loop->exchanges || !loop->idle)
-        return error_set(err, STATUS_NO_MEMORY, "preparing connections: out of memory");
+        return error_no_memory(err);
     curl_multi_setopt(loop->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
     curl_multi_setopt(loop->multi, CURLMOPT_SOCKETDATA, loop);
     curl_multi_setopt(loop->multi, CURLMOPT_TIMERFUNCTION, on_timer);

@@ -93,7 +93,7 @@ static enum status spawn(const struct endpoint_server_options *server, unsigned 
     }
     if (!argv || status != STATUS_OK) {
         free_words(argv);
-        return error_set(err, STATUS_NO_MEMORY, "starting a server: out of memory");
+        return error_no_memory(err);
     }
     ret->words_fd = words_open("assay-server");
     if (ret->words_fd < 0) {
@@ -213,7 +213,7 @@ enum status endpoint_server_start(const struct endpoint_server_options *server,
     if (started.url)
         health = prepare_health(&client, &started, server->health);
     if (!health)
-        status = error_set(err, STATUS_NO_MEMORY, "starting a server: out of memory");
+        status = error_no_memory(err);
     else if (ask_health(health) != 0)
         status = error_set(err, STATUS_BUSY,
                            "something answers at %s before the server is started; end it, or write "

@@ -16,11 +16,6 @@
 #include "harness/runner/driver_path.h"
 #include "harness/runner/environment.h"
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no memory for an arm's settings");
-}
-
 static enum status set_string(char **member, const char *value, const char *setting,
                               struct error *err)
 {
@@ -28,7 +23,7 @@ static enum status set_string(char **member, const char *value, const char *sett
         return error_set(err, STATUS_INVALID, "\"%s\": the value is missing", setting);
     free(*member);
     *member = strdup(value);
-    return *member ? STATUS_OK : no_memory(err);
+    return *member ? STATUS_OK : error_no_memory(err);
 }
 
 /*
@@ -43,7 +38,7 @@ static bool is_of_the_harness(const char *change)
 /* Takes the change. */
 static enum status add_change(struct arm_spec *spec, char *change, struct error *err)
 {
-    enum status status = change ? backend_check_variable(change, err) : no_memory(err);
+    enum status status = change ? backend_check_variable(change, err) : error_no_memory(err);
 
     if (status == STATUS_OK && is_of_the_harness(change))
         status = error_set(err, STATUS_INVALID,
@@ -129,7 +124,7 @@ static enum status take_driver(struct arm_spec *spec, const char *text, const ch
     enum status status = STATUS_OK;
 
     if (!pattern)
-        return no_memory(err);
+        return error_no_memory(err);
     if (glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc == 1)
         file = fopen(found.gl_pathv[0], "re");
     if (status == STATUS_OK && (!file || !fgets(line, sizeof(line), file) ||

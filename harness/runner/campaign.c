@@ -13,11 +13,6 @@
 #include "protocols/serving/declared.h"
 #include "workloads/workload.h"
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no memory for the campaign");
-}
-
 static void describe_cell(const struct plan *plan, size_t index, struct store_cell *ret)
 {
     const struct plan_cell *cell = &plan->cells[index];
@@ -87,7 +82,7 @@ static enum status record_plan(struct campaign *campaign, const struct plan *pla
                                     .order_seed = plan->order_seed,
                                     .command = command,
                                     .tool_version = tool_version()};
-    enum status status = cells ? tool_digest(&record.tool_digest, err) : no_memory(err);
+    enum status status = cells ? tool_digest(&record.tool_digest, err) : error_no_memory(err);
 
     memcpy(record.uid, campaign->uid, sizeof(record.uid));
     for (size_t i = 0; cells && i < plan->cell_count; i++)
@@ -116,7 +111,7 @@ enum status campaign_create(struct store *store, const struct plan *plan, const 
 
     campaign.cells = calloc(plan->cell_count, sizeof(*campaign.cells));
     if (!rows || !campaign.cells)
-        status = no_memory(err);
+        status = error_no_memory(err);
     random_identifier(campaign.uid);
     snprintf(campaign.worker, sizeof(campaign.worker), "%s",
              json_string_value(json_object_get(plan->json, "worker")));
@@ -136,7 +131,7 @@ enum status campaign_create(struct store *store, const struct plan *plan, const 
             status = campaign_take_choices(store, cell, plan->cells[i].choices, err);
         free(label);
         if (status == STATUS_OK && (!cell->label || !cell->message))
-            status = no_memory(err);
+            status = error_no_memory(err);
         if (status == STATUS_OK)
             status = campaign_cell_take_spec(cell, plan->cells[i].spec, plan->cells[i].worker, err);
     }
@@ -166,11 +161,11 @@ enum status campaign_cell_take_spec(struct campaign_cell *cell, const json_t *sp
                                              "threads", (json_int_t)cell->spec.worker->threads)) ==
                        0
                    ? STATUS_OK
-                   : no_memory(err);
+                   : error_no_memory(err);
     framework = named_worker_message(cell->spec.worker);
     return framework && json_object_set_new(cell->message, "framework", framework) == 0
                ? STATUS_OK
-               : no_memory(err);
+               : error_no_memory(err);
 }
 
 void campaign_finish(struct campaign *campaign)

@@ -14,7 +14,7 @@ enum status campaign_take_choices(struct store *store, struct campaign_cell *cel
     enum status status = store_add_choice(store, cell->row, choices, err);
 
     if (status == STATUS_OK && json_object_set(cell->message, "choices", choices) < 0)
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for the campaign");
+        status = error_no_memory(err);
     return status;
 }
 
@@ -153,8 +153,7 @@ static enum status record_unchosen(struct store *store, const struct campaign_ce
                 "and they may differ: %s",
                 cell->label, reason->message);
     failed = json_pack("{s:o}", "failed", vendor_json_text(reason->message));
-    status = failed ? store_add_choice(store, cell->row, failed, err)
-                    : error_set(err, STATUS_NO_MEMORY, "no memory for the campaign");
+    status = failed ? store_add_choice(store, cell->row, failed, err) : error_no_memory(err);
     json_decref(failed);
     return status;
 }

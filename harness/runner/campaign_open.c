@@ -12,11 +12,6 @@
 #include "results/store/lease.h"
 #include "workloads/workload.h"
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no memory for the campaign");
-}
-
 /* A cell's "trial" message out of its record (the keys of store_cell_json,
  * results/store/README.md). */
 static enum status cell_from_record(struct campaign *campaign, int64_t row, struct error *err)
@@ -48,7 +43,7 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
                               "implementation", json_object_get(identity, "implementation"), "seed",
                               (json_int_t)strtoull(seed, NULL, 10), "device", device);
     if (!cell->label || !cell->message)
-        status = no_memory(err);
+        status = error_no_memory(err);
     else if (json_object_get(choices, "workload"))
         json_object_set(cell->message, "choices", choices);
     if (status == STATUS_OK)
@@ -205,7 +200,7 @@ enum status campaign_open(struct store *store, const char *id, struct campaign *
     planned = json_object_get(json_object_get(record, "plan"), "cells");
     campaign.cells = calloc(json_array_size(cells) + 1, sizeof(*campaign.cells));
     if (!campaign.cells)
-        status = no_memory(err);
+        status = error_no_memory(err);
     json_array_foreach(cells, i, cell)
     {
         const json_t *spec = json_object_get(json_array_get(planned, i), "spec");

@@ -183,7 +183,7 @@ static enum status plan_requests(const struct campaign *campaign, struct campaig
                                       (json_int_t)schedule->count, "window_ns",
                                       (json_int_t)schedule->window_ns, "round", (json_int_t)round,
                                       "schedule", digest_hex(&digest, hex))) < 0)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a trial's schedule");
+        return error_no_memory(err);
     return STATUS_OK;
 }
 
@@ -300,7 +300,7 @@ static enum status read_environments(struct campaign *campaign, struct error *er
         campaign->cells[i].environment =
             arm_spec_environment(&campaign->cells[i].spec, environment);
         if (!campaign->cells[i].environment)
-            status = error_set(err, STATUS_NO_MEMORY, "no memory for the campaign");
+            status = error_no_memory(err);
     }
     json_decref(environment);
     return status;
@@ -311,8 +311,7 @@ static enum status check_variables(struct campaign *campaign, struct campaign_ce
                                    struct error *err)
 {
     json_t *later = json_pack("{s:{s:O}}", "environment", "host", cell->environment);
-    enum status status = later ? find_first(campaign, cell, err)
-                               : error_set(err, STATUS_NO_MEMORY, "no memory for the campaign");
+    enum status status = later ? find_first(campaign, cell, err) : error_no_memory(err);
 
     if (status == STATUS_OK && cell->first &&
         (status = same_stack_check(cell->first, later, err)) != STATUS_OK)

@@ -79,7 +79,7 @@ enum status cell_again(void *context, const struct verify_subject *subject, json
             "device_memory_bytes", (json_int_t)cost.device_memory_bytes, "working_set_bytes",
             (json_int_t)cost.working_set_bytes, "headline", text_or_null(cost.headline));
     if (status == STATUS_OK && !*ret)
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        status = error_no_memory(err);
     workload_finish(&workload);
     return status;
 }

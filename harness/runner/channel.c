@@ -83,7 +83,7 @@ static enum status make_room(struct channel *channel, struct error *err)
                              CHANNEL_LINE_MAX);
         grown = realloc(channel->buffer, capacity);
         if (!grown)
-            return error_set(err, STATUS_NO_MEMORY, "no memory for the worker's line");
+            return error_no_memory(err);
         channel->buffer = grown;
         channel->capacity = capacity;
     }
@@ -237,7 +237,7 @@ enum status channel_write_json(struct channel *channel, const json_t *json, int6
     enum status status;
 
     if (!line)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a message");
+        return error_no_memory(err);
     length = strlen(line);
     line[length++] = '\n'; /* in the place of the NUL: the line is not used as a string again */
     if (length > CHANNEL_LINE_MAX)

@@ -59,7 +59,7 @@ enum status child_environment_build(char *const *changes, char ***ret, struct er
         ok = apply(list, &count, changes[i]);
     if (!ok) {
         child_environment_free(list);
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the worker's environment");
+        return error_no_memory(err);
     }
     *ret = list;
     return STATUS_OK;
@@ -83,12 +83,12 @@ enum status child_environment_add_defaults(char *const *changes, const char *con
         have++;
     grown = realloc(*list, (have + count + 1) * sizeof(*grown));
     if (!grown)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the worker's environment");
+        return error_no_memory(err);
     *list = grown;
     for (size_t i = 0; i < count; i++)
         if (!has_name(grown, defaults[i]) && !has_name(changes, defaults[i]) &&
             !apply(grown, &have, defaults[i]))
-            return error_set(err, STATUS_NO_MEMORY, "no memory for the worker's environment");
+            return error_no_memory(err);
     return STATUS_OK;
 }
 

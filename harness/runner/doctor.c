@@ -325,7 +325,7 @@ enum status doctor_examine(const struct doctor_options *options, json_t **ret, s
                            "devices", specs, "findings", findings, "passed", doctor.passed,
                            "unknown", doctor.unknown, "jitter", jitter_json(&doctor));
         if (!report || doctor.host.failed)
-            status = error_set(err, STATUS_NO_MEMORY, "no memory for the findings");
+            status = error_no_memory(err);
     }
     if (status == STATUS_OK)
         *ret = report;

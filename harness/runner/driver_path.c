@@ -99,7 +99,7 @@ static enum status link_one(const char *folder, const char *line, size_t length,
     enum status status = STATUS_OK;
 
     if (!link || !file)
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for a driver's libraries");
+        status = error_no_memory(err);
     else if (symlink(file, link) != 0 && errno != EEXIST)
         status = error_set_errno(err, errno, "%s", link);
     free(link);
@@ -143,7 +143,7 @@ enum status driver_path(const char *folder, char **ret, struct error *err)
                       "folder for links to the latter: set XDG_CACHE_HOME or HOME",
                       folder);
     else if (status == STATUS_OK && !path)
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for a driver's libraries");
+        status = error_no_memory(err);
     text_finish(&pins.list);
     free(links);
     if (status == STATUS_OK)

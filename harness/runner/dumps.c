@@ -110,7 +110,7 @@ static enum status ask(const struct dump_tool *tool, struct store_dump *ret, str
         raw[cut ? OUTPUT_MAX : strlen(raw)] = '\0';
         ret->output = clean(raw);
         if (!ret->output)
-            status = error_set(reason, STATUS_NO_MEMORY, "out of memory");
+            status = error_no_memory(reason);
         else if (cut)
             status = error_set(reason, STATUS_NO_SPACE,
                                "it wrote more than %zu MiB; the rest is cut", OUTPUT_MAX >> 20);
@@ -151,10 +151,8 @@ static enum status take(struct store *store, int64_t campaign, const struct dump
     dump.command = command;
     dump.status = status_name(outcome);
     dump.message = outcome == STATUS_OK ? NULL : reason.message;
-    status =
-        !command || outcome == STATUS_NO_MEMORY
-            ? error_set(err, STATUS_NO_MEMORY, "no memory for the output of %s", tool->words[0])
-            : store_add_dump(store, campaign, &dump, err);
+    status = !command || outcome == STATUS_NO_MEMORY ? error_no_memory(err)
+                                                     : store_add_dump(store, campaign, &dump, err);
     /* A tool that is missing has no older form, either. */
     *ret_settled = outcome == STATUS_OK || dump.exit_code < 0;
     free(command);

@@ -93,7 +93,7 @@ static enum status take_json(struct reading_list *list, json_t **ret, struct err
 
     reading_list_finish(list);
     if (!json)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the environment's readings");
+        return error_no_memory(err);
     *ret = json;
     return STATUS_OK;
 }

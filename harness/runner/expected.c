@@ -15,7 +15,7 @@ enum status expected_init(struct expected *expected, size_t count, struct error 
 {
     *expected =
         (struct expected){.cells = calloc(count + 1, sizeof(*expected->cells)), .count = count};
-    return expected->cells ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for the plan");
+    return expected->cells ? STATUS_OK : error_no_memory(err);
 }
 
 void expected_finish(struct expected *expected)

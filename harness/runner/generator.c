@@ -259,7 +259,7 @@ enum status generator_start(const struct schedule *schedule, uint32_t queue, str
     enum status status;
 
     if (!generator)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a generator of requests");
+        return error_no_memory(err);
     status = map_memory(generator, schedule, queue, err);
     if (status == STATUS_OK) {
         generator->pid = fork();

@@ -24,11 +24,6 @@
 #define FILES_VERSION 1 /* of what the generator writes */
 #define SECRET_SIZE 17
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no memory for what is handed over");
-}
-
 /* ---- assay's own worker, for one task ---- */
 
 struct call {
@@ -79,7 +74,7 @@ static enum status run_task(struct call *call, json_t *task, struct error *err)
     enum status status = STATUS_OK;
 
     if (!body || !task || json_object_set_new(body, "hand_over", task) < 0)
-        status = no_memory(err);
+        status = error_no_memory(err);
     json_object_del(body, "framework");
     call->message = json_pack("{s:s, s:o}", "type", "trial", "trial", body);
     worker_process_init(&worker);
@@ -154,7 +149,8 @@ static bool is_whole(const char *path, struct digest *ret)
 static enum status keep(struct handover *handover, const char *from, struct error *err)
 {
     char hex[DIGEST_HEX_SIZE], *beside = text_format("%s.sha256", handover->file);
-    enum status status = beside ? digest_file(from, &handover->digest, NULL, err) : no_memory(err);
+    enum status status =
+        beside ? digest_file(from, &handover->digest, NULL, err) : error_no_memory(err);
 
     if (status == STATUS_OK && (chmod(from, 0444) < 0 || rename(from, handover->file) < 0))
         status = error_set_errno(err, errno, "%s", handover->file);
@@ -211,7 +207,7 @@ static enum status prepare(struct handover *handover, const struct protocol *pro
     handover->folder = text_format("%s/assay-handover-XXXXXX",
                                    temporary && *temporary == '/' ? temporary : "/tmp");
     if (!handover->inputs || !handover->secrets || !handover->entries || !handover->folder)
-        return no_memory(err);
+        return error_no_memory(err);
     for (int64_t i = 0; i < handover->capacity; i++) {
         handover->inputs[i] = -1;
         handover->secrets[i] = draw();
@@ -241,7 +237,7 @@ static enum status write_files(struct handover *handover, const struct trial_req
         handover->file = text_format("%s/first.safetensors", handover->folder);
     first = handover->file ? text_format("%s.%d", handover->file, (int)getpid()) : NULL;
     if (!first)
-        return no_memory(err);
+        return error_no_memory(err);
     kept = is_whole(handover->file, &handover->digest);
     status = run_task(&call, task_of(handover, kept ? NULL : first), err);
     if (status == STATUS_OK && !kept)

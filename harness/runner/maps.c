@@ -54,7 +54,7 @@ static enum status list_grow(struct maps_list *list, struct error *err)
         struct maps_file *grown = realloc(list->files, capacity * sizeof(*grown));
 
         if (!grown)
-            return error_set(err, STATUS_NO_MEMORY, "no memory for the mapped files");
+            return error_no_memory(err);
         list->files = grown;
         list->capacity = capacity;
     }
@@ -82,7 +82,7 @@ static enum status list_add(struct maps_list *list, const char *path, uint64_t i
         return status;
     file.path = strdup(path);
     if (!file.path)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a path");
+        return error_no_memory(err);
     /* The inode in maps is the file that is mapped; the path may lead elsewhere by now. */
     file.present = identify(path, &file.identity) &&
                    (file.identity.inode == inode || (inode != 0 && is_overlay(path)));
@@ -106,7 +106,7 @@ enum status maps_list_add(struct maps_list *list, const char *path, const char *
         free(file.path);
         free(file.version);
         free(file.build_id);
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a file of the stack");
+        return error_no_memory(err);
     }
     list->files[list->count++] = file;
     return STATUS_OK;
@@ -163,7 +163,7 @@ enum status maps_parse(const char *text, struct maps_list *ret, struct error *er
     enum status status = STATUS_OK;
 
     if (!copy)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the list of mapped files");
+        return error_no_memory(err);
     for (char *line = strtok_r(copy, "\n", &rest); line && status == STATUS_OK;
          line = strtok_r(NULL, "\n", &rest))
         status = add_line(&list, line, err);
@@ -330,13 +330,13 @@ enum status maps_cache_content(struct maps_cache *cache, const struct maps_file 
         struct maps_content **grown = realloc(cache->items, capacity * sizeof(*grown));
 
         if (!grown)
-            return error_set(err, STATUS_NO_MEMORY, "no memory for digests of libraries");
+            return error_no_memory(err);
         cache->items = grown;
         cache->capacity = capacity;
     }
     content = malloc(sizeof(*content));
     if (!content)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for digests of libraries");
+        return error_no_memory(err);
     status = read_content(file, content, err);
     if (status != STATUS_OK) {
         free(content);

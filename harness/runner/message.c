@@ -106,7 +106,7 @@ static enum status get_values(struct message *message, struct error *err)
         return STATUS_OK;
     message->values = malloc(message->count * sizeof(int64_t));
     if (!message->values)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for %zu samples", message->count);
+        return error_no_memory(err);
     for (size_t i = 0; i < message->count; i++) {
         const json_t *value = json_array_get(values, i);
 

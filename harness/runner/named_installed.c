@@ -12,11 +12,6 @@
 #include "harness/runner/named_worker.h"
 #include "harness/runner/package_install.h"
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no memory for a worker");
-}
-
 static enum status not_installed(const struct named_worker *worker, const char *why,
                                  struct error *err)
 {
@@ -31,7 +26,7 @@ static enum status check_lock(const struct named_worker *worker, struct error *e
 {
     char *path = text_format("%s/lock.txt", worker->folder);
     struct digest digest;
-    enum status status = path ? STATUS_OK : no_memory(err);
+    enum status status = path ? STATUS_OK : error_no_memory(err);
 
     if (status == STATUS_OK && access(path, F_OK) != 0)
         status = not_installed(worker, "is not installed", err);
@@ -134,7 +129,7 @@ static enum status find_program(struct named_worker *worker, struct error *err)
     char *text = NULL;
     size_t length;
     struct digest declared, installed;
-    enum status status = path ? STATUS_OK : no_memory(err);
+    enum status status = path ? STATUS_OK : error_no_memory(err);
 
     worker->program = path ? realpath(path, NULL) : NULL;
     free(path);
@@ -143,7 +138,7 @@ static enum status find_program(struct named_worker *worker, struct error *err)
     if (status == STATUS_OK && values->interpreter) {
         worker->python = text_format("%s/" PACKAGE_INSTALL_PYTHON, worker->folder);
         if (!worker->python)
-            status = no_memory(err);
+            status = error_no_memory(err);
         else if (access(worker->python, X_OK) != 0)
             status = not_installed(worker, "lacks its environment of Python", err);
     }
@@ -261,7 +256,7 @@ static enum status write_icd(const struct named_worker *stack, struct error *err
     char *path = text_format("%s/" PACKAGE_INSTALL_VENV "/%s", stack->folder,
                              stack->declared.values->library);
     char *whole = path ? realpath(path, NULL) : NULL;
-    enum status status = icd && path ? STATUS_OK : no_memory(err);
+    enum status status = icd && path ? STATUS_OK : error_no_memory(err);
 
     if (status == STATUS_OK && !whole)
         status = error_set(err, STATUS_CORRUPT, "%s@%s: its packages have no %s, the driver",
@@ -269,7 +264,8 @@ static enum status write_icd(const struct named_worker *stack, struct error *err
                            stack->declared.values->library);
     line = whole ? text_format("%s\n", whole) : NULL;
     if (status == STATUS_OK)
-        status = line ? file_write_atomic(icd, line, strlen(line), 0666, err) : no_memory(err);
+        status =
+            line ? file_write_atomic(icd, line, strlen(line), 0666, err) : error_no_memory(err);
     if (status != STATUS_OK)
         package_remove(stack->folder, NULL);
     free(whole);
@@ -308,7 +304,7 @@ enum status named_worker_install(const struct named_worker *worker, const char *
     char *program = NULL;
     const bool is_stack = worker->declared.form == DECLARED_STACK;
     size_t lock_length, length;
-    enum status status = name && path ? STATUS_OK : no_memory(err);
+    enum status status = name && path ? STATUS_OK : error_no_memory(err);
 
     if (status == STATUS_OK)
         status = named_worker_read_lock(worker, &lock, &lock_length, err);

@@ -8,11 +8,6 @@
 #include "harness/core/text.h"
 #include "results/store/foreign_worker.h"
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no memory for a worker");
-}
-
 void named_worker_destroy(struct named_worker *worker)
 {
     if (!worker)
@@ -77,7 +72,7 @@ static enum status take_setting(struct named_worker *worker, const char *setting
             return has_not(worker, "mode", setting + 5, values->modes, values->modes_count, err);
         free(worker->mode);
         worker->mode = strdup(setting + 5);
-        return worker->mode ? STATUS_OK : no_memory(err);
+        return worker->mode ? STATUS_OK : error_no_memory(err);
     }
     if (!strncmp(setting, "threads=", 8) && text_parse_i64(setting + 8, &worker->threads) &&
         worker->threads >= 1 && worker->threads <= 65536)
@@ -108,7 +103,7 @@ static enum status take_version(struct named_worker *worker, const char *asked, 
     if (!found)
         return has_not(worker, "version", asked, values->versions, values->versions_count, err);
     worker->version = strdup(found);
-    return worker->version ? STATUS_OK : no_memory(err);
+    return worker->version ? STATUS_OK : error_no_memory(err);
 }
 
 /* Packages and hashes of the lock, as a list. */
@@ -138,8 +133,8 @@ enum status named_worker_read_lock(const struct named_worker *worker, char **ret
                                    size_t *ret_length, struct error *err)
 {
     char *name = text_format("%s.lock", worker->version);
-    enum status status =
-        name ? worker_declared_read(&worker->declared, name, ret, ret_length, err) : no_memory(err);
+    enum status status = name ? worker_declared_read(&worker->declared, name, ret, ret_length, err)
+                              : error_no_memory(err);
 
     free(name);
     return status;
@@ -160,14 +155,14 @@ static enum status complete(struct named_worker *worker, struct error *err)
     if (!worker->mode && values->modes_count > 0)
         worker->mode = strdup(values->modes[0]);
     if (!worker->folder || (values->modes_count > 0 && !worker->mode))
-        return no_memory(err);
+        return error_no_memory(err);
     status = named_worker_read_lock(worker, &lock, &length, err);
     if (status != STATUS_OK)
         return status;
     worker->lock = digest_bytes(lock, length);
     worker->packages = packages_of(lock);
     free(lock);
-    return worker->packages ? STATUS_OK : no_memory(err);
+    return worker->packages ? STATUS_OK : error_no_memory(err);
 }
 
 enum status named_worker_read(enum declared_form form, const char *text, struct named_worker **ret,
@@ -175,7 +170,7 @@ enum status named_worker_read(enum declared_form form, const char *text, struct 
 {
     struct named_worker *worker = calloc(1, sizeof(*worker));
     char *words = strdup(text), *settings = words ? strchr(words, ',') : NULL, *slash, *at, *next;
-    enum status status = worker && words ? STATUS_OK : no_memory(err);
+    enum status status = worker && words ? STATUS_OK : error_no_memory(err);
 
     if (status == STATUS_OK) {
         if (settings)
@@ -186,7 +181,7 @@ enum status named_worker_read(enum declared_form form, const char *text, struct 
             *at++ = '\0';
         worker->from = strdup(words);
         status = worker->from ? worker_declared_find(form, words, &worker->declared, err)
-                              : no_memory(err);
+                              : error_no_memory(err);
         if (status == STATUS_OK) {
             worker->threads = worker->declared.values->threads;
             status = take_version(worker, at, err);
@@ -253,13 +248,13 @@ enum status named_worker_from_json(const json_t *json, struct named_worker **ret
         snprintf(number, sizeof(number), ",threads=%lld", (long long)threads);
     text =
         text_format("%s@%s%s%s%s", from, version, mode ? ",mode=" : "", mode ? mode : "", number);
-    status = text ? named_worker_find(text, &worker, err) : no_memory(err);
+    status = text ? named_worker_find(text, &worker, err) : error_no_memory(err);
     free(text);
     if (status != STATUS_OK)
         return status;
     now = named_worker_json(worker);
     if (!now)
-        status = no_memory(err);
+        status = error_no_memory(err);
     else if (!json_equal(json, now))
         status = error_set(err, STATUS_INVALID,
                            "the worker %s@%s is another than the plan names (its declaration, lock "

@@ -26,11 +26,6 @@
 #define PYTHON_VERSION "3.11"
 #define PYTHON_ABI "cp311"
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no memory to install packages");
-}
-
 /* ---- folders ---- */
 
 static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *at)
@@ -195,7 +190,7 @@ static enum status run(struct job *job, const char *what, char *const *argv, str
         .argv = argv, .settings = settings, .fds = fds, .fd_count = 2};
     struct process_exit end = {0};
     struct process process;
-    enum status status = temporary ? STATUS_OK : no_memory(err);
+    enum status status = temporary ? STATUS_OK : error_no_memory(err);
 
     if (status == STATUS_OK && words < 0)
         status = error_set_errno(err, errno, "memory for the output of %s", argv[0]);
@@ -307,7 +302,7 @@ static enum status install_plain(struct job *job, const char *lock, struct error
 
     if (!site || !tools || !python || !platforms[0] || !platforms[1] || !platforms[2] ||
         !platforms[3])
-        status = no_memory(err);
+        status = error_no_memory(err);
     if (status == STATUS_OK && own)
         status = make_environment(job, "python3", tools, err);
     if (status == STATUS_OK)
@@ -329,7 +324,7 @@ static enum status install_environment(struct job *job, const char *lock, struct
     char *python = text_format("%s/" PACKAGE_INSTALL_PYTHON, job->stage);
     enum status status = path && python
                              ? make_environment(job, job->install->interpreter, path, err)
-                             : no_memory(err);
+                             : error_no_memory(err);
 
     if (status == STATUS_OK)
         status = run_pip(job, python, lock, more, err);
@@ -342,7 +337,7 @@ static enum status install_environment(struct job *job, const char *lock, struct
 static enum status put_in_place(const struct job *job, const char *folder, struct error *err)
 {
     char *old = text_format("%s.old", job->stage);
-    enum status status = old ? STATUS_OK : no_memory(err);
+    enum status status = old ? STATUS_OK : error_no_memory(err);
 
     if (status == STATUS_OK && rename(folder, old) < 0 && errno != ENOENT)
         status = error_set_errno(err, errno, "replacing %s", folder);
@@ -371,7 +366,7 @@ enum status package_install(const struct package_install *install, const char *f
     lock = job.stage ? text_format("%s/lock.txt", job.stage) : NULL;
     if (!lock) {
         free(job.stage);
-        return no_memory(err);
+        return error_no_memory(err);
     }
     progress_init(&job.progress, 1, install->quiet);
     status = file_make_directories(job.stage, 0777, err);

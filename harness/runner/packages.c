@@ -108,7 +108,7 @@ enum status packages_open(struct packages **ret, struct error *err)
     }
     if (!packages || packages->failed) {
         packages_destroy(packages);
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the list of packages");
+        return error_no_memory(err);
     }
     *ret = packages;
     return STATUS_OK;

@@ -14,11 +14,6 @@
 
 #define ORDER_STREAM 0x6f72646572 /* "order" */
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no memory for the plan");
-}
-
 /* A round: each cell once, in random order; of blocks the blocks, and in each of them the arms. */
 static enum status shuffle_round(const struct plan *plan, struct random *random, uint32_t *round,
                                  struct error *err)
@@ -32,7 +27,7 @@ static enum status shuffle_round(const struct plan *plan, struct random *random,
     }
     order = calloc(blocks + plan->arms, sizeof(*order));
     if (!order)
-        return no_memory(err);
+        return error_no_memory(err);
     arms = order + blocks;
     random_shuffle(random, order, blocks);
     for (size_t i = 0; i < blocks; i++) {
@@ -78,7 +73,7 @@ static enum status lay_out_order(struct plan *plan, const struct plan_request *r
     }
     plan->order = calloc(rounds * plan->cell_count, sizeof(*plan->order));
     if (!plan->order)
-        return no_memory(err);
+        return error_no_memory(err);
     plan->order_count = rounds * plan->cell_count;
     random_init(&random, plan->order_seed, ORDER_STREAM);
     for (size_t round = 0; round < rounds && status == STATUS_OK; round++)
@@ -133,7 +128,7 @@ static enum status describe(struct plan *plan, const struct plan_request *reques
         json_object_set(plan->json, "contract", (json_t *)request->contract);
     if (plan->json && plan->reproduces)
         json_object_set(plan->json, "reproduces", plan->reproduces);
-    return plan->json ? STATUS_OK : no_memory(err);
+    return plan->json ? STATUS_OK : error_no_memory(err);
 }
 
 /* The protocol, with another number of trials when that is asked for. */
@@ -152,7 +147,7 @@ static enum status find_protocol(const struct plan_request *request, struct prot
     }
     json = json_copy(protocol.json);
     if (!json || json_object_set_new(json, "trials", json_integer(request->trials)) < 0)
-        status = no_memory(err);
+        status = error_no_memory(err);
     else
         status = protocol_from_json(json, ret, err);
     json_decref(json);
@@ -253,7 +248,7 @@ static enum status make_blocks(struct plan *plan, const struct plan_request *arm
     struct plan_cell *cells = calloc(plan->cell_count, sizeof(*cells));
 
     if (!cells)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < plan->cell_count; i++) {
         const size_t arm = i / blocks, block = i % blocks;
 
@@ -291,7 +286,7 @@ static enum status probe_arms(const struct plan_request *arms, size_t count, jso
         return probe_run(NULL, 0, ret, err);
     devices = calloc(total, sizeof(*devices));
     if (!devices)
-        return no_memory(err);
+        return error_no_memory(err);
     total = 0;
     for (size_t i = 0; i < count; i++) {
         memcpy(devices + total, arms[i].devices, arms[i].device_count * sizeof(*devices));

@@ -28,7 +28,7 @@ static enum status take_workload(struct plan *plan, const json_t *record, struct
     enum status status;
 
     if (!workload)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the plan");
+        return error_no_memory(err);
     status = workload_from_json(json_object_get(record, "workload"), workload, err);
     if (status != STATUS_OK) {
         free(workload);

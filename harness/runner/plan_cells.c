@@ -14,11 +14,6 @@
 #include "workloads/serving.h"
 #include "workloads/workload.h"
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no memory for the plan");
-}
-
 /* Grows an array by one zeroed item; NULL when out of memory. */
 static void *grow(void *items, size_t *count, size_t item_size)
 {
@@ -38,7 +33,7 @@ enum status plan_take_workload(struct plan *plan, struct workload *workload, str
 
     if (status == STATUS_OK) {
         grown = grow(plan->workloads, &plan->workload_count, sizeof(*grown));
-        status = grown ? STATUS_OK : no_memory(err);
+        status = grown ? STATUS_OK : error_no_memory(err);
     }
     if (status != STATUS_OK) {
         workload_finish(workload);
@@ -57,7 +52,7 @@ static enum status add_workload(struct plan *plan, const char *name, struct work
     enum status status;
 
     if (!workload)
-        return no_memory(err);
+        return error_no_memory(err);
     status = serving_trace_find(name, workload, err);
     if (status != STATUS_OK) {
         free(workload);
@@ -113,7 +108,7 @@ enum status plan_add_cell(struct plan *plan, const struct workload *workload,
     struct plan_cell *cell;
 
     if (!grown)
-        return no_memory(err);
+        return error_no_memory(err);
     plan->cells = grown;
     cell = &grown[plan->cell_count - 1];
     cell->work = (struct workload_case){.workload = workload,
@@ -130,9 +125,9 @@ enum status plan_add_cell(struct plan *plan, const struct workload *workload,
     cell->spec = spec ? arm_spec_to_json(spec) : NULL;
     cell->worker = worker ? named_worker_json(worker) : NULL;
     if ((spec && !cell->spec) || (worker && !cell->worker))
-        return no_memory(err);
+        return error_no_memory(err);
     if (!cell->device_spec || !cell->backend || !cell->device_name)
-        return no_memory(err);
+        return error_no_memory(err);
     return workload->kind->cost(&cell->work, &cell->cost, err);
 }
 
@@ -231,7 +226,7 @@ static enum status devices_of(const struct plan_request *request, const struct w
                          "assay does not choose; leave --device out",
                          workload->name);
     *ret = json_pack("[o]", plan_endpoint_device(workload));
-    return *ret ? STATUS_OK : no_memory(err);
+    return *ret ? STATUS_OK : error_no_memory(err);
 }
 
 /* Whether the workers of this arm and the other run it; those of assay run everything. */

@@ -160,7 +160,7 @@ enum status probe_run(const char *const *specs, size_t count, json_t **ret, stru
     if (!all || !questions) {
         json_decref(all);
         free(questions);
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the probe");
+        return error_no_memory(err);
     }
     for (size_t i = 0; i < backend_count(); i++)
         if (is_asked(backend_at(i)->ops->name, specs, count))
@@ -367,7 +367,7 @@ enum status probe_select(const json_t *probe, const char *spec, json_t *told, js
     json_t *backend, *device;
 
     if (!selected)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the devices");
+        return error_no_memory(err);
     json_array_foreach(probe, i, backend)
         json_array_foreach(json_object_get(backend, "devices"), j,
                            device) if (matches(probe, backend, device, spec, told))

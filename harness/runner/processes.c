@@ -77,7 +77,7 @@ enum status processes_look(bool second, struct processes *ret, struct error *err
     processes.items = names ? calloc(names_count + 1, sizeof(*processes.items)) : NULL;
     if (!processes.items) {
         machine_list_free(names);
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the list of processes");
+        return error_no_memory(err);
     }
     processes.at_ns = clock_monotonic_ns();
     if (!second)

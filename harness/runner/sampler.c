@@ -12,8 +12,7 @@ enum status sampler_init(struct sampler *sampler, size_t capacity, struct error 
     sampler->gap_ns = malloc(capacity * sizeof(int64_t));
     if (!sampler->wall_ns || !sampler->gap_ns) {
         sampler_finish(sampler);
-        return error_set(err, STATUS_NO_MEMORY,
-                         "no memory for %zu samples: lower the protocol's max_samples", capacity);
+        return error_no_memory(err);
     }
     /* A page fault inside a sample would be measured as the workload's. */
     memset(sampler->wall_ns, 1, capacity * sizeof(int64_t));

@@ -29,7 +29,7 @@ enum status serving_plan_send(struct channel *channel, const struct schedule *sc
                 values[i] = value_of(&schedule->requests[first + i], s);
             message = message_new_samples(serving_plan_series[s], first, values, count);
             status = message ? channel_write_json(channel, message, deadline_ns, err)
-                             : error_set(err, STATUS_NO_MEMORY, "no memory for a trial's schedule");
+                             : error_no_memory(err);
             json_decref(message);
         }
     }

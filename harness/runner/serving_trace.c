@@ -24,9 +24,7 @@ static enum status read_file(const struct workload *workload, const json_t *arri
             ? strdup(path)
             : text_format("%.*s/%s", (int)(slash - workload->origin), workload->origin, path);
     FILE *file = NULL;
-    enum status status =
-        resolved ? file_open_stream(resolved, &file, err)
-                 : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", workload->name);
+    enum status status = resolved ? file_open_stream(resolved, &file, err) : error_no_memory(err);
 
     if (status == STATUS_OK)
         status = trace_read(file, resolved, &names, ret, err);
@@ -60,7 +58,7 @@ static enum status set_rates(struct workload *workload, json_t *load, const stru
     own->rates[0] = strtod(text, NULL);
     return json_object_set_new(load, "rates", json_pack("[f]", own->rates[0])) == 0
                ? STATUS_OK
-               : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", workload->name);
+               : error_no_memory(err);
 }
 
 static enum status set_trace(struct workload *workload, const struct trace *trace,
@@ -75,7 +73,7 @@ static enum status set_trace(struct workload *workload, const struct trace *trac
 
     workload->trace = trace_to_json(trace);
     if (!workload->trace)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", workload->name);
+        return error_no_memory(err);
     status = canonical_digest(workload->trace, &digest, err);
     if (status == STATUS_OK && named && strcmp(named, digest_hex(&digest, hex)) != 0)
         return error_set(err, STATUS_INVALID,
@@ -84,7 +82,7 @@ static enum status set_trace(struct workload *workload, const struct trace *trac
     if (status == STATUS_OK &&
         (json_object_set_new(arrivals, "sha256", json_string(digest_hex(&digest, hex))) ||
          json_object_set_new(arrivals, "requests", json_integer((json_int_t)trace->count))))
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", workload->name);
+        status = error_no_memory(err);
     if (status == STATUS_OK)
         status = set_rates(workload, load, trace, err);
     return status == STATUS_OK ? canonical_digest(workload->json, &workload->digest, err) : status;

@@ -25,7 +25,7 @@ enum status spot_schedule_draw(struct spot_schedule *schedule, const struct prot
                                        .budget_ns = protocol->spot_checks_ns};
     schedule->at_ns = calloc((size_t)schedule->count + 1, sizeof(*schedule->at_ns));
     if (!schedule->at_ns)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the times of spot checks");
+        return error_no_memory(err);
     for (int64_t i = 0; i < schedule->count; i++)
         schedule->at_ns[i] = now_ns + (int64_t)(random_unit(draw()) * (double)window_ns);
     order_sort(schedule->at_ns, (size_t)schedule->count);

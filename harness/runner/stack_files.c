@@ -44,7 +44,7 @@ static enum status add(struct stack_files *files, const char *kind, const char *
         free(file.path);
         free(file.version);
         free(file.build_id);
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the list of a stack's files");
+        return error_no_memory(err);
     }
     files->items[files->count++] = file;
     return STATUS_OK;
@@ -86,7 +86,7 @@ enum status stack_files_add_told(struct stack_files *files, const json_t *report
                              i);
         full = text_format("%s%s", root ? root : "", path);
         status = full ? add(files, kind, full, member_string(entry, "version"), NULL, err)
-                      : error_set(err, STATUS_NO_MEMORY, "no memory for a path");
+                      : error_no_memory(err);
         free(full);
         if (status != STATUS_OK)
             return status;

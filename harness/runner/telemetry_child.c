@@ -190,7 +190,7 @@ int telemetry_child_main(const char *part, const char *interval, const char *wor
         sampling.row =
             calloc(TELEMETRY_ROW_HEAD + sampling.telemetry->channel_count, sizeof(*sampling.row));
         if (!sampling.row)
-            status = error_set(&err, STATUS_NO_MEMORY, "no memory for a row");
+            status = error_no_memory(&err);
     }
     if (status != STATUS_OK) {
         say(json_pack("{s:s, s:o}", "failed", status_name(status), "message",

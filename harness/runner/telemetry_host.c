@@ -447,7 +447,7 @@ enum status telemetry_host_open(pid_t worker, struct telemetry **ret, struct err
     long ticks = sysconf(_SC_CLK_TCK);
 
     if (!host)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the host's telemetry");
+        return error_no_memory(err);
     host->base.ops = &ops;
     host->base.channels = host->channels;
     host->tick_ms = ticks > 0 && ticks <= 1000 ? 1000 / ticks : 10;

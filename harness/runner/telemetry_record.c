@@ -101,7 +101,7 @@ enum status telemetry_record(struct store *store, int64_t trial, const char *par
     r.values = malloc((log->row_count + 1) * sizeof(*r.values));
     r.moments = malloc((log->row_count + 1) * sizeof(*r.moments));
     if (!r.values || !r.moments)
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for a trial's telemetry");
+        status = error_no_memory(err);
     measure_cost(&r, &telemetry);
     if (status == STATUS_OK)
         status = store_add_telemetry(store, trial, &telemetry, err);

@@ -336,7 +336,7 @@ enum status telemetry_watch_stop(struct telemetry_watch *watch, int64_t interval
         free(words);
         free(rows);
         telemetry_log_finish(&log);
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a trial's telemetry");
+        return error_no_memory(err);
     }
     take_words(&log, words, words_length);
     free(words);

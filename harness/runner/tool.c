@@ -36,7 +36,7 @@ enum status tool_path(char **ret, struct error *err)
                          path);
     copy = strdup(path);
     if (!copy)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a path");
+        return error_no_memory(err);
     *ret = copy;
     return STATUS_OK;
 }

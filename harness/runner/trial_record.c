@@ -32,7 +32,7 @@ static enum status add_schedule(json_t *readings, const struct schedule *schedul
                                        capacity, "unit", "1/s", "source",
                                        "the saturated server's first trial")) == 0))
         return STATUS_OK;
-    return error_set(err, STATUS_NO_MEMORY, "no memory for a schedule's digest");
+    return error_no_memory(err);
 }
 
 /* `schedule` may be NULL. */
@@ -392,7 +392,7 @@ static enum status describe(struct trial_record *record, struct trial_files *fil
         return STATUS_OK;
     files->components = calloc(files->list.count + 1, sizeof(*files->components));
     if (!files->components)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the files of a trial");
+        return error_no_memory(err);
     for (size_t i = 0; i < files->list.count; i++)
         describe_component(record, &files->list.files[i], &files->components[i]);
     return STATUS_OK;
@@ -412,7 +412,7 @@ static enum status add_named(struct trial_record *record, struct trial_files *fi
                 json_pack("{s:s, s:s, s:s?, s:s?, s:s?}", "path", file->path, "kind", file->kind,
                           "sha256", file->has_digest ? digest_hex(&file->digest, hex) : NULL,
                           "build_id", file->build_id, "version", file->version)) < 0)
-            status = error_set(err, STATUS_NO_MEMORY, "no memory for the files of a trial");
+            status = error_no_memory(err);
     }
     return status;
 }
@@ -440,7 +440,7 @@ static enum status add_conduct(struct trial_record *record, struct error *err)
     if (!record->facts)
         record->facts = json_object();
     if (json_object_set_new(record->facts, "conduct", seen) < 0)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for what was seen of a trial");
+        return error_no_memory(err);
     return STATUS_OK;
 }
 

@@ -18,7 +18,7 @@ static enum status ask(struct worker_process *worker, const json_t *trial, struc
         message = json_pack("{s:s, s:O}", "type", "trial", "trial", body);
     json_decref(body);
     if (!message)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the trial's message");
+        return error_no_memory(err);
     status = channel_write_json(&worker->channel, message, clock_monotonic_ns() + SEND_NS, err);
     json_decref(message);
     return status;

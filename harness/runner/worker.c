@@ -58,7 +58,7 @@ static enum status read_trial(struct worker *worker, const json_t *trial, struct
     worker->framework_wanted = json_incref(json_object_get(trial, "framework"));
     worker->device_spec = strdup(device);
     if (!worker->device_spec)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the trial");
+        return error_no_memory(err);
     status = protocol_from_json(json_object_get(trial, "protocol"), &worker->protocol, err);
     if (status == STATUS_OK)
         status = workload_from_json(json_object_get(trial, "workload"), &worker->workload, err);
@@ -128,7 +128,7 @@ static enum status send_artifacts(struct worker *worker, struct error *err)
         return STATUS_OK;
     artifacts = calloc(CAPACITY, sizeof(*artifacts));
     if (!artifacts)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the kernels' descriptions");
+        return error_no_memory(err);
     count = worker->workload.kind->artifacts(worker->instance, artifacts, CAPACITY);
     for (size_t i = 0; i < count; i++) {
         if (status == STATUS_OK)

@@ -214,7 +214,7 @@ enum status worker_declared_find(enum declared_form form, const char *name,
     if (!origin || !worker.declaration) {
         free(origin);
         worker_declared_finish(&worker);
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a worker's declaration");
+        return error_no_memory(err);
     }
     status = file ? declaration_parse(origin, file->text, file->length, of, worker.declaration, err)
                   : declaration_load(origin, of, worker.declaration, err);
@@ -293,7 +293,7 @@ enum status worker_declared_read(const struct worker_declared *worker, const cha
     if (embedded) {
         copy = malloc(embedded->length + 1);
         if (!copy)
-            return error_set(err, STATUS_NO_MEMORY, "no memory for a worker's file");
+            return error_no_memory(err);
         memcpy(copy, embedded->text, embedded->length + 1);
         *ret = copy;
         *ret_length = embedded->length;
@@ -301,7 +301,7 @@ enum status worker_declared_read(const struct worker_declared *worker, const cha
     }
     path = text_format("%.*s%s", slash ? (int)(slash - origin + 1) : 0, origin, file);
     if (!path)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a worker's file");
+        return error_no_memory(err);
     status = file_read(path, FILE_MAX, ret, ret_length, err);
     free(path);
     return status;

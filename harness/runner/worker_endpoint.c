@@ -57,10 +57,9 @@ static enum status read_declaration(struct worker *worker, struct worker_endpoin
         json_pack("{s:O?}", "endpoint", json_object_get(worker->workload.json, "endpoint"));
     char *text = json ? json_dumps(json, 0) : NULL;
     struct file *file;
-    enum status status =
-        text ? declaration_parse(worker->workload.name, text, strlen(text), &file_schema,
-                                 &endpoint->declaration, err)
-             : error_set(err, STATUS_NO_MEMORY, "no memory for an endpoint's declaration");
+    enum status status = text ? declaration_parse(worker->workload.name, text, strlen(text),
+                                                  &file_schema, &endpoint->declaration, err)
+                              : error_no_memory(err);
 
     free(text);
     json_decref(json);
@@ -90,7 +89,7 @@ enum status worker_endpoint_prepare(struct worker *worker, const json_t *trial, 
     enum status status;
 
     if (!endpoint)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for an endpoint");
+        return error_no_memory(err);
     endpoint->prompt_seed = draw_seed();
     status = worker_serve_receive(worker, trial, &endpoint->schedule, err);
     if (status == STATUS_OK)
@@ -98,9 +97,7 @@ enum status worker_endpoint_prepare(struct worker *worker, const json_t *trial, 
     if (status != STATUS_OK)
         return status;
     endpoint->requests = calloc(endpoint->schedule.count, sizeof(*endpoint->requests));
-    return endpoint->requests ? STATUS_OK
-                              : error_set(err, STATUS_NO_MEMORY, "no memory for %zu requests",
-                                          endpoint->schedule.count);
+    return endpoint->requests ? STATUS_OK : error_no_memory(err);
 }
 
 /* ---- requests outside the window ---- */

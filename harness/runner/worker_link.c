@@ -90,7 +90,7 @@ enum status worker_link_send(struct worker_link *link, json_t *message, struct e
     enum status status;
 
     if (!message)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a message to the harness");
+        return error_no_memory(err);
     status =
         channel_write_json(&link->channel, message, clock_monotonic_ns() + LINK_TIMEOUT_NS, err);
     json_decref(message);
@@ -115,7 +115,7 @@ enum status worker_link_send_device(struct worker_link *link, const struct devic
                                               "version", vendor_json_text(files.items[i].version)));
     backend_file_list_finish(&files);
     if (status == STATUS_OK && (!body || json_object_set(body, "files", list) < 0))
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for the device's description");
+        status = error_no_memory(err);
     json_decref(list);
     if (status != STATUS_OK) {
         json_decref(body);
@@ -165,7 +165,7 @@ enum status worker_link_send_artifact(struct worker_link *link,
     if (body && artifact->resource_count > 0)
         json_object_set_new(body, "resources", resources_json(artifact));
     if (!body)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a kernel's description");
+        return error_no_memory(err);
     return worker_link_send(link, json_pack("{s:s, s:o}", "type", "artifact", "artifact", body),
                             err);
 }

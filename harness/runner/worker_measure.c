@@ -33,7 +33,7 @@ static enum status prepare_flush(struct worker *worker, struct error *err)
     worker->flush_size = llc * (uint64_t)worker->protocol.cold_flush_factor;
     worker->flush_bytes = malloc(worker->flush_size);
     if (!worker->flush_bytes)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the cache flush");
+        return error_no_memory(err);
     memset(worker->flush_bytes, 0x5a, worker->flush_size);
     return device_buffer_alloc(worker->device, worker->flush_size, BUFFER_READ_WRITE,
                                &worker->flush_buffer, err);
@@ -53,7 +53,7 @@ static enum status prepare_reference(struct worker *worker, struct error *err)
         return status;
     worker->reference_ns = malloc((size_t)worker->protocol.max_samples * sizeof(int64_t));
     if (!worker->reference_ns)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the reference loop's times");
+        return error_no_memory(err);
     for (int64_t i = 0; i < worker->protocol.max_samples; i++)
         worker->reference_ns[i] = -1;
     return STATUS_OK;
@@ -78,7 +78,7 @@ enum status worker_prepare_series(struct worker *worker, struct error *err)
             return status;
         worker->device_ns = calloc(capacity, sizeof(int64_t));
         if (!worker->device_ns)
-            return error_set(err, STATUS_NO_MEMORY, "no memory for the device's times");
+            return error_no_memory(err);
     }
     status = prepare_reference(worker, err);
     return status == STATUS_OK ? prepare_flush(worker, err) : status;
@@ -209,7 +209,7 @@ static enum status read_stages(struct worker *worker, size_t index, struct error
         if (!worker->stage_ns[i]) {
             worker->stage_ns[i] = calloc((size_t)worker->protocol.max_samples, sizeof(int64_t));
             if (!worker->stage_ns[i])
-                return error_set(err, STATUS_NO_MEMORY, "no memory for the stages' times");
+                return error_no_memory(err);
             snprintf(worker->stage_series[i], MESSAGE_NAME_MAX, "stage:%s", stages.names[i]);
             worker->stage_count = i + 1;
         }

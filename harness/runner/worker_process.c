@@ -50,8 +50,7 @@ enum status worker_process_program(const char *root, struct digest *ret, struct 
     if (!replacement)
         return tool_digest(ret, err);
     path = text_format("%s%s", root ? root : "", replacement);
-    status = path ? digest_file(path, ret, NULL, err)
-                  : error_set(err, STATUS_NO_MEMORY, "no memory for a path");
+    status = path ? digest_file(path, ret, NULL, err) : error_no_memory(err);
     free(path);
     return status == STATUS_OK ? status : error_prefix(err, "the worker that ASSAY_WORKER names");
 }

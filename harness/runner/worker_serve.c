@@ -99,8 +99,7 @@ enum status worker_serve_receive(struct worker *worker, const json_t *trial, str
         return error_set(err, STATUS_PROTOCOL, "trial message: a server needs `serving`");
     ret->requests = calloc((size_t)count, sizeof(*ret->requests));
     if (!ret->requests)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for %" JSON_INTEGER_FORMAT " requests",
-                         count);
+        return error_no_memory(err);
     ret->count = (size_t)count;
     ret->window_ns = json_integer_value(json_object_get(serving, "window_ns"));
     status = receive(worker, ret, err);
@@ -122,7 +121,7 @@ enum status worker_serve_prepare(struct worker *worker, const json_t *trial, str
                          "`cache: {state: hot}`");
     worker->server = server = calloc(1, sizeof(*server));
     if (!server)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a server");
+        return error_no_memory(err);
     status = worker_serve_receive(worker, trial, &server->schedule, err);
     if (status != STATUS_OK)
         return status;
@@ -137,7 +136,7 @@ enum status worker_serve_prepare(struct worker *worker, const json_t *trial, str
     server->active = calloc(server->max_batch, sizeof(*server->active));
     server->begin_ns = calloc(series * steps, sizeof(*server->begin_ns));
     if (!server->requests || !server->last_ns || !server->active || !server->begin_ns)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for %zu requests", count);
+        return error_no_memory(err);
     server->batch = server->begin_ns + steps;
     server->tokens = server->batch + steps;
     if (worker->workload.kind->admit) {
@@ -439,7 +438,7 @@ enum status worker_serve_send_log(struct worker *worker, const struct request *r
     enum status status = STATUS_OK;
 
     if (!values)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the log of requests");
+        return error_no_memory(err);
     for (size_t c = 0; c < columns && status == STATUS_OK; c++) {
         for (size_t i = 0; i < count; i++)
             values[i] = request_column(&requests[i], c);

@@ -40,7 +40,7 @@ static void note(void *context, const struct workload_check *check)
     bool worse;
 
     if (!spot) {
-        error_set(&worker->check_error, STATUS_NO_MEMORY, "no memory for the spot checks");
+        error_no_memory(&worker->check_error);
         return;
     }
     worse =

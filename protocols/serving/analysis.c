@@ -376,9 +376,7 @@ enum status serving_analyze(const struct serving_trial *trials, size_t count,
     result.confidence = a.confidence;
     a.values = malloc(all * sizeof(*a.values));
     a.ends = malloc(count * sizeof(*a.ends));
-    status = a.values && a.ends
-                 ? run(&a, err)
-                 : error_set(err, STATUS_NO_MEMORY, "no memory for %zu requests", all);
+    status = a.values && a.ends ? run(&a, err) : error_no_memory(err);
     free(a.values);
     free(a.ends);
     if (status == STATUS_OK)

@@ -249,7 +249,7 @@ static enum status add_request(struct schedule *s, size_t *capacity, int64_t at_
         void *requests = realloc(s->requests, larger * sizeof(*s->requests));
 
         if (!requests)
-            return error_set(err, STATUS_NO_MEMORY, "no memory for a schedule");
+            return error_no_memory(err);
         s->requests = requests;
         *capacity = larger;
     }

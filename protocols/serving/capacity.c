@@ -89,7 +89,7 @@ enum status serving_capacity(const struct serving_result *results, size_t count,
     if (!rates || !sizes) {
         free(rates);
         free(sizes);
-        return error_set(err, STATUS_NO_MEMORY, "no memory for %zu rates", count);
+        return error_no_memory(err);
     }
     least = rates + count;
     share = least + count;

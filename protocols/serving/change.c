@@ -142,8 +142,7 @@ const char *served_change_verdict_name(int verdict)
 enum status served_change_family(struct served_change *const *list, size_t count, struct error *err)
 {
     double *p = malloc((count + 1) * sizeof(*p));
-    enum status status =
-        p ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for %zu comparisons", count);
+    enum status status = p ? STATUS_OK : error_no_memory(err);
 
     for (size_t i = 0; i < count && p; i++)
         p[i] = list[i] ? list[i]->p_worse : NAN;

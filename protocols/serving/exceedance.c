@@ -22,7 +22,7 @@ enum status exceedance_init(const double *values, const size_t *ends, size_t tri
     double *sorted = malloc(count * sizeof(*sorted) + 1);
 
     if (!sorted)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for %zu requests", count);
+        return error_no_memory(err);
     if (count > 0)
         memcpy(sorted, values, count * sizeof(*sorted));
     order_sort_real(sorted, count);

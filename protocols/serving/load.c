@@ -223,5 +223,5 @@ enum status serving_check_load(const struct serving_trial *trials, size_t count,
     free(lags);
     free(times);
     free(gaps);
-    return all ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for a load's gaps");
+    return all ? STATUS_OK : error_no_memory(err);
 }

@@ -97,5 +97,5 @@ enum status serving_power(const json_t *workload, const struct serving_power_opt
                      json_object_get(workload, "workload"), "capacity", wanted.capacity,
                      "precision", wanted.precision, "margin", wanted.margin, "confidence", 0.95,
                      "trials", (json_int_t)wanted.trials, "rates", rates);
-    return *ret ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for the plan");
+    return *ret ? STATUS_OK : error_no_memory(err);
 }

@@ -106,7 +106,7 @@ enum status serving_check_queue(const struct serving_trial *trials, size_t count
         longest = trials[r].schedule->count > longest ? trials[r].schedule->count : longest;
     ends = malloc(longest * sizeof(*ends) + 1);
     if (!growth || !ends)
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for a backlog");
+        status = error_no_memory(err);
     for (size_t r = 0; r < count && status == STATUS_OK; r++) {
         double area, mean;
         bool equal = false;

@@ -253,7 +253,7 @@ enum status serving_audit(const struct serving_trial *trial, bool *ret_equal, do
     size_t b = 0, e = 0;
 
     if (!begins)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the audit of a trial");
+        return error_no_memory(err);
     ends = begins + count;
     for (size_t i = 0; i < count; i++) {
         const struct request *r = &trial->requests[i];

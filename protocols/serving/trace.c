@@ -80,7 +80,7 @@ static enum status append(struct reading *r, struct scheduled_request request, s
         void *larger = realloc(trace->requests, capacity * sizeof(*trace->requests));
 
         if (!larger)
-            return error_set(err, STATUS_NO_MEMORY, "%s: no memory for its rows", r->origin);
+            return error_no_memory(err);
         trace->requests = larger;
         r->capacity = capacity;
     }
@@ -212,7 +212,7 @@ enum status trace_from_json(const json_t *json, struct trace *ret, struct error 
     }
     trace.requests = good ? calloc(trace.count, sizeof(*trace.requests)) : NULL;
     if (good && !trace.requests)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a trace");
+        return error_no_memory(err);
     if (!good || !take_columns(columns, trace.count, trace.requests)) {
         trace_finish(&trace);
         return error_set(err, STATUS_INVALID, "the stored trace is none");

@@ -179,7 +179,7 @@ enum status trace_time_check(const struct trace_time *time,
                          origin, time->column, named->words, named->name);
     median = median_gap(requests, count);
     if (median < 0)
-        return error_set(err, STATUS_NO_MEMORY, "%s: no memory for its rows", origin);
+        return error_no_memory(err);
     gap = (double)median / 1e9;
     if (gap < most)
         return STATUS_OK;

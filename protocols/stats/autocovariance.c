@@ -89,8 +89,7 @@ enum status autocovariance(const double *x, size_t count, size_t max_lag, double
     half = size / 2;
     data = calloc(2 * size + size + 1, sizeof(*data));
     if (!data)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the autocovariance of %zu samples",
-                         count);
+        return error_no_memory(err);
     twiddle = data + size;
     table = twiddle + size;
     power = table + half;

@@ -51,7 +51,7 @@ enum status hampel_clip(const double *x, size_t count, double least, double *ret
     }
     median = malloc(2 * count * sizeof(*median));
     if (!median)
-        return error_set(err, STATUS_NO_MEMORY, "no memory to clip %zu samples", count);
+        return error_no_memory(err);
     deviation = median + count;
     for (i = 0; i < count; i++) {
         window_around(x, count, i, window);

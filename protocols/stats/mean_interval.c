@@ -115,7 +115,7 @@ enum status mean_interval(const double *x, size_t count, double confidence,
     points = count / factor;
     work = malloc((points + points) * sizeof(*work));
     if (!work)
-        return error_set(err, STATUS_NO_MEMORY, "no memory to analyse %zu samples", count);
+        return error_no_memory(err);
     gamma = work + points;
     if (factor > 1) {
         block_means(x, points, factor, work);

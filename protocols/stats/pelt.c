@@ -164,8 +164,7 @@ enum status pelt_find(const double *w, size_t count, size_t skip, double sigma2,
     if (!memory || !places) {
         free(memory);
         free(places);
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the change points of %zu values",
-                         count);
+        return error_no_memory(err);
     }
     sums = (struct sums){memory,         memory + room, memory + 2 * room, memory + 7 * room,
                          count / stride, stride};

@@ -160,7 +160,7 @@ enum status two_state_find(const double *x, size_t count, double quantum, double
     }
     work = malloc(count * sizeof(*work));
     if (!work)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the states of %zu samples", count);
+        return error_no_memory(err);
     memcpy(work, x, count * sizeof(*work));
     for (r.scale = 1; points >= LEAST_POINTS; r.scale *= 2) {
         struct split split;
@@ -282,7 +282,7 @@ enum status levels_find(const double *x, size_t count, double quantum, double le
         return STATUS_OK;
     sorted = malloc(count * sizeof(*sorted));
     if (!sorted)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the levels of %zu samples", count);
+        return error_no_memory(err);
     memcpy(sorted, x, count * sizeof(*sorted));
     order_sort_real(sorted, count);
     find_leaves(sorted, count, share > LEVEL_LEAST ? share : LEVEL_LEAST, LEVELS_DEPTH, quantum,

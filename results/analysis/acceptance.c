@@ -168,7 +168,7 @@ static enum status judge_unit(const json_t *record, const struct contract_item *
                                 real_or_null(measured.value), "best", real_or_null(best), "worst",
                                 real_or_null(worst), "trials", (json_int_t)measured.trials,
                                 "verdict", acceptance_verdict_name(*ret), "reason", reason))
-               ? error_set(err, STATUS_NO_MEMORY, "no memory for a verdict")
+               ? error_no_memory(err)
                : STATUS_OK;
 }
 
@@ -270,7 +270,7 @@ static enum status judge_item(const json_t *contract, size_t index, const struct
                          (json_int_t)counts[ACCEPTANCE_INCONCLUSIVE], "verdict",
                          acceptance_verdict_name(verdict), "reason", reason);
         if (!*ret)
-            status = error_set(err, STATUS_NO_MEMORY, "no memory for an item");
+            status = error_no_memory(err);
     }
     json_decref(units);
     return status;
@@ -324,7 +324,7 @@ enum status acceptance_make(struct store *store, const json_t *contract, const j
                          "campaigns", evidence.campaigns, "contract", contract, "contract_sha256",
                          digest_hex(&digest, hex), "items", items, "verdict", of_all(items));
         if (!*ret)
-            status = error_set(err, STATUS_NO_MEMORY, "no memory for the verdict");
+            status = error_no_memory(err);
     }
     json_decref(items);
     json_decref(evidence.records);

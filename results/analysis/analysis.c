@@ -176,7 +176,7 @@ static enum status list_parts(struct store *store, int64_t cell, int64_t last_tr
         }
         grown = realloc(parts->items, (parts->count + 1) * sizeof(*grown));
         if (!grown) {
-            status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
+            status = error_no_memory(err);
             break;
         }
         parts->items = grown;
@@ -314,8 +314,8 @@ static enum status estimate_server(struct store *store, struct parts *parts, str
     struct served_cell cell = {.protocol = protocol, .seed = work->seed, .cells = work->cells};
     double capacity;
     json_t *workload = NULL;
-    enum status status = trials ? store_get_json(store, &work->workload, &workload, err)
-                                : error_set(err, STATUS_NO_MEMORY, "out of memory");
+    enum status status =
+        trials ? store_get_json(store, &work->workload, &workload, err) : error_no_memory(err);
 
     for (size_t i = 0; status == STATUS_OK && i < parts->count; i++)
         trials[i] = (struct served_trial){parts->items[i].trial, parts->items[i].sequence,
@@ -341,7 +341,7 @@ static enum status estimate_parts(const struct parts *parts, const struct estima
     enum status status;
 
     if (!series)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     for (size_t i = 0; i < parts->count; i++)
         series[i] =
             (struct estimate_series){parts->items[i].samples, parts->items[i].count,
@@ -375,7 +375,7 @@ static enum status add_window_telemetry(struct store *store, int64_t cell,
     enum status status;
 
     if (!trials)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
+        return error_no_memory(err);
     for (size_t i = 0; i < parts->count; i++)
         trials[i] = (struct window_telemetry_trial){
             parts->items[i].trial, parts->items[i].number,
@@ -396,7 +396,7 @@ static enum status add_reference_ratio(struct store *store, const struct parts *
     enum status status;
 
     if (!trials)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
+        return error_no_memory(err);
     for (size_t i = 0; i < parts->count; i++)
         trials[i] = (struct reference_trial){parts->items[i].trial, parts->items[i].samples,
                                              parts->items[i].count,
@@ -429,9 +429,7 @@ static enum status add_foreign_worker(struct store *store, const struct parts *p
                                       struct estimate *estimate, struct error *err)
 {
     bool *foreign = calloc(parts->count + 1, sizeof(*foreign));
-    enum status status =
-        foreign ? STATUS_OK
-                : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
+    enum status status = foreign ? STATUS_OK : error_no_memory(err);
     size_t count = 0;
 
     for (size_t i = 0; i < parts->count && status == STATUS_OK; i++) {
@@ -500,7 +498,7 @@ enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_tr
     if (status == STATUS_OK)
         status = add_window_telemetry(store, cell, &parts, &work, estimate, err);
     if (status == STATUS_OK && estimate->findings.failed)
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
+        status = error_no_memory(err);
     if (status == STATUS_OK) {
         *ret = estimate;
         estimate = NULL;
@@ -524,7 +522,7 @@ enum status analysis_estimate_json(struct store *store, int64_t cell, int64_t la
     json = estimate_to_json(estimate);
     estimate_destroy(estimate);
     if (!json)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
+        return error_no_memory(err);
     *ret = json;
     return STATUS_OK;
 }

@@ -124,9 +124,7 @@ static void leave_servers(struct campaign_comparison *c)
 static enum status judge_served(struct campaign_comparison *c, struct error *err)
 {
     struct served_change **changes = calloc(c->count + 1, sizeof(struct served_change *));
-    enum status status =
-        changes ? STATUS_OK
-                : error_set(err, STATUS_NO_MEMORY, "no memory for %zu comparisons", c->count);
+    enum status status = changes ? STATUS_OK : error_no_memory(err);
 
     for (size_t i = 0; i < c->count && changes; i++)
         changes[i] =
@@ -148,7 +146,7 @@ static enum status judge_times(struct campaign_comparison *c, struct error *err)
     enum status status;
 
     if (!numbers)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for %zu comparisons", c->count);
+        return error_no_memory(err);
     for (size_t i = 0; i < c->count; i++)
         numbers[i] =
             has_time(&c->list[i])
@@ -178,7 +176,7 @@ static enum status judge(struct campaign_comparison *c, struct error *err)
     for (size_t i = 0; i < c->count && status == STATUS_OK; i++) {
         c->list[i].family_of = family_of(c);
         if (!c->list[i].family_of)
-            status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+            status = error_no_memory(err);
     }
     return status;
 }
@@ -193,7 +191,7 @@ static enum status add(struct store *store, const json_t *a, const json_t *b,
     if (status != STATUS_OK)
         return status;
     c->names[c->count++] = name_of(a, c->options.figure);
-    return c->names[c->count - 1] ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
+    return c->names[c->count - 1] ? STATUS_OK : error_no_memory(err);
 }
 
 static enum status pair_up(struct store *store, const json_t *rows[2],
@@ -202,8 +200,7 @@ static enum status pair_up(struct store *store, const json_t *rows[2],
     const bool device = has_several_devices(rows[0]) || has_several_devices(rows[1]);
     const size_t others = json_array_size(rows[1]);
     bool *taken = calloc(others + 1, sizeof(*taken));
-    enum status status =
-        taken ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for %zu cells", others);
+    enum status status = taken ? STATUS_OK : error_no_memory(err);
 
     for (size_t i = 0; i < json_array_size(rows[0]) && status == STATUS_OK; i++) {
         const json_t *a = json_array_get(rows[0], i);
@@ -232,9 +229,7 @@ static enum status make_room(size_t count, struct campaign_comparison *c, struct
 {
     c->list = calloc(count + 1, sizeof(*c->list));
     c->names = calloc(count + 1, sizeof(*c->names));
-    return c->list && c->names
-               ? STATUS_OK
-               : error_set(err, STATUS_NO_MEMORY, "no memory for %zu comparisons", count);
+    return c->list && c->names ? STATUS_OK : error_no_memory(err);
 }
 
 /* The name of both arms where it is one, else both, and what a plan of several calls b's arm. */
@@ -281,7 +276,7 @@ static enum status add_arms(struct store *store, const char *id, struct campaign
             name_of_arms(cells, json_object_get(json_object_get(record, "plan"), "cells"),
                          c->list[i].pairs.places, c->options.figure);
         if (!c->names[i])
-            status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+            status = error_no_memory(err);
     }
     json_decref(record);
     return status;

@@ -254,7 +254,7 @@ enum status cost_make(struct store *store, const char *result, const json_t *she
                          "sha256", json_object_get(sheet, "sha256"), "rows", question.used,
                          "options", options, "notes", question.notes);
         if (!*ret)
-            status = error_set(err, STATUS_NO_MEMORY, "no memory for the figures");
+            status = error_no_memory(err);
     }
     json_decref(question.used);
     json_decref(question.notes);

@@ -265,7 +265,7 @@ static enum status conclude(struct gathered *g, json_t **ret, struct error *err)
                          options, "changes", changes, "notes", g->notes, "verdict",
                          decision_verdict_name(answer.verdict));
         if (!*ret)
-            status = error_set(err, STATUS_NO_MEMORY, "no memory for the decision");
+            status = error_no_memory(err);
     }
     json_decref(options);
     json_decref(changes);

@@ -204,7 +204,7 @@ static enum status read_assumptions(struct gathered *g, struct error *err)
         json_pack("{s:s, s:f, s:f, s:f}", "as_of", member_text(given, "as_of"), "discount",
                   member_number_or(given, "discount", 0), "pue", member_number_or(given, "pue", 1),
                   "utilisation", member_number_or(given, "utilisation", 1));
-    return g->assumptions ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for prices");
+    return g->assumptions ? STATUS_OK : error_no_memory(err);
 }
 
 static const json_t *row_at(const json_t *rows, const json_t *line)
@@ -498,7 +498,7 @@ enum status decision_gather(struct gathered *g, struct error *err)
     g->contracts = json_array();
     g->problem = calloc(1, sizeof(*g->problem));
     if (!g->problem)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the decision");
+        return error_no_memory(err);
     if (count < 2 || count > DECISION_OPTIONS_MAX)
         return error_set(err, STATUS_CORRUPT, "the decision is not of its form");
     g->problem->margin = member_number_or(g->decision, "margin", DECISION_MARGIN);

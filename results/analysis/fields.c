@@ -365,7 +365,7 @@ enum status fields_from_record(const json_t *record, json_t **ret, struct error 
     }
     if (fields.failed) {
         json_decref(fields.values);
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a result's fields");
+        return error_no_memory(err);
     }
     *ret = fields.values;
     return STATUS_OK;

@@ -132,7 +132,7 @@ static enum status conclude(const struct units *units, const json_t *results, co
                      "units", units->list, "devices", count_or_null(devices, devices > 0), "spares",
                      count_or_null(spares, known), "total", count_or_null(devices + spares, known),
                      "notes", units->notes);
-    return *ret ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for the plan");
+    return *ret ? STATUS_OK : error_no_memory(err);
 }
 
 /* Also true of numbers out of range, which fleet_units and fleet_spares refuse. */

@@ -114,8 +114,7 @@ static enum status find_changes(json_t *series, const json_t *fields, struct err
     json_t *changes = json_array();
     const char *kind = "too_few";
     struct trend trend = {0};
-    enum status status =
-        logs ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for %zu results", count);
+    enum status status = logs ? STATUS_OK : error_no_memory(err);
 
     for (size_t i = 0; logs && i < count; i++)
         logs[i] = log(number(at(results, i), "value"));
@@ -371,6 +370,6 @@ enum status history_baseline(struct store *store, const char *result, const char
                          json_object_get(row, "hi"), "unit", json_object_get(row, "unit"));
     json_decref(rows);
     if (status == STATUS_OK && !*ret)
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for the baseline");
+        status = error_no_memory(err);
     return status;
 }

@@ -18,11 +18,6 @@ struct arm {
     struct served_share share; /* of a server; 0 requests: not known */
 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no memory for the pairs");
-}
-
 /* Estimate of a cell; NULL for a cell without a good trial. */
 static enum status estimate_of(struct store *store, int64_t cell, struct estimate **ret,
                                struct error *err)
@@ -146,7 +141,8 @@ static enum status join(const struct arm *arms, size_t count, struct pairs *pair
             text_append(&dropped, "not run");
     }
     pairs->dropped = text_steal(&dropped);
-    return pairs->a && pairs->b && pairs->served && pairs->dropped ? STATUS_OK : no_memory(err);
+    return pairs->a && pairs->b && pairs->served && pairs->dropped ? STATUS_OK
+                                                                   : error_no_memory(err);
 }
 
 /* In a plan of arms every cell has what its arm sets, be it nothing. */
@@ -221,7 +217,7 @@ enum status pairs_of_campaign(struct store *store, int64_t campaign, size_t inde
     pairs.places[1] = pairs.places[0] + 1 + index % (arms_each - 1);
     arms = calloc(count + 1, sizeof(*arms));
     if (status == STATUS_OK && !arms)
-        status = no_memory(err);
+        status = error_no_memory(err);
     for (size_t i = 0; i < 2 && status == STATUS_OK; i++) {
         const json_t *cell = json_array_get(json_object_get(record, "cells"), pairs.places[i]);
 
@@ -283,7 +279,7 @@ enum status pairs_trial_centres(struct store *store, int64_t cell, double **ret,
         *ret_step_ns = estimate->step_ns;
     estimate_destroy(estimate);
     if (!times)
-        return no_memory(err);
+        return error_no_memory(err);
     if (count == 0) {
         free(times);
         return error_set(err, STATUS_NOT_FOUND, "no trial of this result reached steady state");

@@ -72,7 +72,7 @@ static enum status family_again(struct store *store, const char *kind, const jso
             !strcmp(kind, "gate") ? gate_json(one, options->margin) : stored_comparison_json(one);
     campaign_comparison_finish(&family);
     if (status == STATUS_OK && !*ret)
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        status = error_no_memory(err);
     return status;
 }
 
@@ -119,7 +119,7 @@ static enum status pair_again(struct store *store, const char *kind, const json_
     stored_comparison_finish(&comparison);
     if (status != STATUS_OK)
         return status;
-    return *ret ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
+    return *ret ? STATUS_OK : error_no_memory(err);
 }
 
 static enum status add_row(struct store *store, const json_t *row, struct calibration *calibration,

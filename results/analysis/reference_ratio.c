@@ -29,8 +29,7 @@ enum status reference_ratio_add(struct store *store, const struct reference_tria
 {
     double *logs = calloc(count + 1, sizeof(*logs));
     size_t known = 0;
-    enum status status =
-        logs ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
+    enum status status = logs ? STATUS_OK : error_no_memory(err);
 
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         int64_t *reference_ns = NULL;

@@ -139,9 +139,8 @@ static enum status take(struct search *search, int64_t cell, const char *id, boo
     kind->squares += distance * (value - kind->mean);
     search->campaigns[++search->found.count] = campaign;
     *ret_counts = true;
-    return json_array_append_new(search->found.ids, json_string(id)) == 0
-               ? STATUS_OK
-               : error_set(err, STATUS_NO_MEMORY, "out of memory");
+    return json_array_append_new(search->found.ids, json_string(id)) == 0 ? STATUS_OK
+                                                                          : error_no_memory(err);
 }
 
 static enum status begin(struct search *search, struct store *store, const int64_t cells[2],
@@ -152,7 +151,7 @@ static enum status begin(struct search *search, struct store *store, const int64
 
     *search = (struct search){.store = store, .found = {.ids = json_array()}};
     if (!search->found.ids)
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        status = error_no_memory(err);
     for (int i = 0; i < 2 && status == STATUS_OK; i++)
         status = fields_of_cell(store, cells[i], &search->kinds[i].fields, err);
     if (status == STATUS_OK)
@@ -236,7 +235,7 @@ enum status repeatability_find(struct store *store, const int64_t cells[2],
     enum status status = begin(&search, store, cells, err);
 
     if (status == STATUS_OK && !list)
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        status = error_no_memory(err);
     if (status == STATUS_OK)
         status = list_candidates(store, cells, list, &count, err);
     for (size_t i = 0; i < count && status == STATUS_OK && search.found.count < REPEATABILITY_MAX;

@@ -39,7 +39,7 @@ static enum status prepare(struct served *served, size_t count, struct error *er
     served->schedules = calloc(count, sizeof(*served->schedules));
     served->logs = calloc(count, sizeof(*served->logs));
     if (!served->trials || !served->schedules || !served->logs)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for %zu trials", count);
+        return error_no_memory(err);
     served->count = count;
     return STATUS_OK;
 }
@@ -108,7 +108,7 @@ static enum status set_trial_time(const struct serving_log *log, struct estimate
     double sum = 0;
 
     if (!values)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for %zu requests", log->count);
+        return error_no_memory(err);
     for (size_t i = 0; i < log->count; i++)
         if (log->requests[i].status == REQUEST_OK)
             values[count++] = log->requests[i].done_ns - log->requests[i].scheduled_ns;
@@ -354,7 +354,7 @@ static enum status analyse(const struct served *served, const struct served_cell
     add_endpoint_findings(json_object_get(cell->workload, "endpoint"), &e->findings);
     add_findings(&result, &declared->limits, options.prompts_told, &e->findings);
     e->serving = serving_result_to_json(&result);
-    return e->serving ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
+    return e->serving ? STATUS_OK : error_no_memory(err);
 }
 
 static void set_saturated(const struct served *served, struct estimate *e)
@@ -411,7 +411,7 @@ enum status serving_estimate(struct store *store, struct served_trial *trials, s
     enum status status = serving_declared_read(cell->workload, &declared, err);
 
     if (status == STATUS_OK && !e)
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
+        status = error_no_memory(err);
     if (status == STATUS_OK)
         status = prepare(&served, count, err);
     if (status == STATUS_OK)

@@ -65,7 +65,7 @@ enum status serving_capacity_of(struct store *store, const json_t *record,
     enum status status =
         rates ? store_campaign_json(store, json_integer_value(json_object_get(campaign, "id")),
                                     &all, err)
-              : error_set(err, STATUS_NO_MEMORY, "no memory for the rates");
+              : error_no_memory(err);
 
     cells = json_object_get(all, "cells");
     for (size_t i = 0; i < json_array_size(cells) && status == STATUS_OK; i++)

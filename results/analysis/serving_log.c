@@ -40,7 +40,7 @@ static enum status load_requests(struct store *store, int64_t trial, struct serv
             good = request_set_column(&log->requests[i], c, values[i]);
         free(values);
         if (!log->requests)
-            return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
+            return error_no_memory(err);
         if (!good)
             return corrupt(store, trial, "its log of requests holds what no log does", err);
     }
@@ -73,7 +73,7 @@ static enum status load_steps(struct store *store, int64_t trial, struct serving
     if (status == STATUS_OK) {
         log->steps = calloc(counts[0] + 1, sizeof(*log->steps));
         if (!log->steps)
-            status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store_path(store));
+            status = error_no_memory(err);
     }
     for (size_t i = 0; status == STATUS_OK && i < counts[0]; i++) {
         if (values[0][i] < 0) {

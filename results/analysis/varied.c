@@ -143,7 +143,7 @@ static enum status vary_changes(json_t *varied, const struct arm arms[2], struct
             json_object_set_new(varied, stack[i], json_string(together.data));
     text_finish(&together);
     json_decref(names);
-    return failed ? error_set(err, STATUS_NO_MEMORY, "no memory for what the arms set") : STATUS_OK;
+    return failed ? error_no_memory(err) : STATUS_OK;
 }
 
 /* Does this member of the planned cells differ? Both lack it: no. */
@@ -262,6 +262,5 @@ enum status varied_without_effect(const json_t *varied, const json_t *judgement,
                            names.data,
                            cc ? " (cc=COMMAND chooses the compiler of the cpu backend)" : "");
     text_finish(&names);
-    return count == 0 || *ret ? STATUS_OK
-                              : error_set(err, STATUS_NO_MEMORY, "no memory for what the arms set");
+    return count == 0 || *ret ? STATUS_OK : error_no_memory(err);
 }

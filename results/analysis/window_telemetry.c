@@ -15,11 +15,6 @@
 #define POWER_TOLERANCE 0.05 /* of the integral of power against the counter */
 #define COUNTER_STEP_S 0.1   /* either end of a window may lie inside such a step */
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no memory for the telemetry of a result");
-}
-
 enum status window_telemetry_load(const struct window_telemetry_view *view, const char *part,
                                   const char *channel, struct window_telemetry_channel *ret,
                                   struct error *err)
@@ -233,7 +228,7 @@ static enum status set_metrics(struct estimate *estimate, const char *source,
 
     estimate->energy_source = strdup(source);
     if (!estimate->energy_source)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct estimate_interval per =
             interval(account, estimate->confidence, (double)rows[i].amount);
@@ -302,7 +297,7 @@ static enum status read_counters(const struct window_telemetry_view *views, size
         account->json = json_pack("{s:s, s:s, s:s, s:n, s:[]}", "part", part, "channel", name,
                                   "source", member_text(described, "source"), "reason", "trials");
         if (!account->logs || !account->json)
-            return no_memory(err);
+            return error_no_memory(err);
         for (size_t i = 0; i < count && status == STATUS_OK; i++)
             status = add_trial(&views[i], part, described, account, &estimate->findings, err);
         if (status != STATUS_OK)
@@ -325,7 +320,7 @@ static enum status add_energy(const struct window_telemetry_view *views, size_t 
     struct account *accounts = calloc(counter_count + 1, sizeof(*accounts));
     struct account packages = {.logs = calloc(count + 1, sizeof(double))};
     const struct account *device = NULL;
-    enum status status = accounts && packages.logs ? STATUS_OK : no_memory(err);
+    enum status status = accounts && packages.logs ? STATUS_OK : error_no_memory(err);
 
     if (status == STATUS_OK && counter_count > 0) {
         estimate->energy = json_array();
@@ -446,7 +441,7 @@ enum status window_telemetry_add(struct store *store, int64_t cell, int64_t last
         return status;
     views = calloc(count + 1, sizeof(*views));
     if (!views)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         int64_t window[2] = {0};
 

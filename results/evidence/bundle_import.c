@@ -117,7 +117,7 @@ static enum status take_blob(struct importer *importer, const struct bundle_line
                                     json_string_length(text), &digest, err);
     bytes = malloc(json_string_length(base64) + 1);
     if (!bytes)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+        return error_no_memory(err);
     if (key_base64_decode(json_string_value(base64), json_string_length(base64), bytes,
                           json_string_length(base64) + 1, &length) &&
         !text_is_utf8((const char *)bytes, length))
@@ -225,7 +225,7 @@ static enum status count_lacked(struct importer *importer, const struct record_t
         json_object_set_new(
             importer->lacked, type->name,
             json_integer(1 + json_integer_value(json_object_get(importer->lacked, type->name)))))
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+        status = error_no_memory(err);
     return status;
 }
 
@@ -246,7 +246,7 @@ static enum status refuse_later(const struct importer *importer, struct error *e
                                (long long)json_integer_value(count));
     }
     if (!text_ok(&types))
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+        status = error_no_memory(err);
     else if (types.length > 0)
         status = error_set(err, STATUS_INVALID,
                            "%s: its campaigns came in an earlier bundle, and these records of them "
@@ -290,7 +290,7 @@ static enum status enter(struct importer *importer, const struct bundle_line *li
     row.salt = salts.has_all ? &salts.all : NULL;
     row.salts = each;
     if (status == STATUS_OK && !merkle_part_add(&importer->part, 0, (uint64_t)leaf, &row.digest))
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+        status = error_no_memory(err);
     if (status == STATUS_OK)
         status = find_known(importer, line, leaf, &row.digest, &known, err);
     if (status == STATUS_OK && !known) {

@@ -20,11 +20,6 @@ struct proving {
     json_t *heads;
 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no memory for the proof of a bundle");
-}
-
 static enum status add_number(struct numbers *numbers, int64_t number, struct error *err)
 {
     if (numbers->count == numbers->capacity) {
@@ -32,7 +27,7 @@ static enum status add_number(struct numbers *numbers, int64_t number, struct er
         int64_t *grown = realloc(numbers->items, capacity * sizeof(*grown));
 
         if (!grown)
-            return no_memory(err);
+            return error_no_memory(err);
         numbers->items = grown;
         numbers->capacity = capacity;
     }
@@ -71,7 +66,7 @@ static enum status load_tree(struct proving *proving, struct error *err)
                                  "SELECT digest FROM record WHERE log = 1 AND leaf < ?1"
                                  " ORDER BY leaf",
                                  &statement, err)
-               : no_memory(err);
+               : error_no_memory(err);
 
     if (status != STATUS_OK) {
         free(leaves);
@@ -108,7 +103,7 @@ static enum status add_head(struct proving *proving, int64_t size, struct error 
 
     if (json_array_append_new(proving->heads, json_pack("{s:I, s:o}", "size", (json_int_t)size,
                                                         "root", hex_json(&root))) != 0)
-        return no_memory(err);
+        return error_no_memory(err);
     return add_number(&proving->sizes, size, err);
 }
 
@@ -169,12 +164,12 @@ static enum status add_nodes(struct proving *proving, json_t *nodes, struct erro
     if (status == STATUS_OK &&
         !merkle_part_cover(&part, &proving->levels, leaves.items, leaves.count,
                            proving->sizes.items, proving->sizes.count))
-        status = no_memory(err);
+        status = error_no_memory(err);
     for (size_t i = 0; i < part.count && status == STATUS_OK; i++)
         if (json_array_append_new(nodes, json_pack("[i, I, o]", part.places[i].level,
                                                    (json_int_t)part.places[i].index,
                                                    hex_json(&part.places[i].digest))) != 0)
-            status = no_memory(err);
+            status = error_no_memory(err);
     merkle_part_finish(&part);
     free(leaves.items);
     return status;
@@ -196,7 +191,7 @@ enum status bundle_prove(struct store *store, const struct bundle_options *optio
 {
     struct proving proving = {.store = store, .size = size, .heads = json_array()};
     json_t *nodes = json_array();
-    enum status status = proving.heads && nodes ? load_tree(&proving, err) : no_memory(err);
+    enum status status = proving.heads && nodes ? load_tree(&proving, err) : error_no_memory(err);
 
     if (status == STATUS_OK)
         status = add_heads(&proving, options, err);
@@ -204,7 +199,7 @@ enum status bundle_prove(struct store *store, const struct bundle_options *optio
         status = add_nodes(&proving, nodes, err);
     if (status == STATUS_OK) {
         *ret = json_pack("{s:O, s:O}", "heads", proving.heads, "nodes", nodes);
-        status = *ret ? STATUS_OK : no_memory(err);
+        status = *ret ? STATUS_OK : error_no_memory(err);
     }
     merkle_levels_finish(&proving.levels);
     free(proving.sizes.items);
@@ -242,7 +237,7 @@ enum status bundle_proof_nodes(const json_t *proof, struct merkle_part *part, st
         if (!read_node(node, &place))
             return error_set(err, STATUS_CORRUPT, "its proof cannot be read");
         if (!merkle_part_add(part, place.level, place.index, &place.digest))
-            return no_memory(err);
+            return error_no_memory(err);
     }
     return json_is_array(nodes) ? STATUS_OK
                                 : error_set(err, STATUS_CORRUPT, "its proof cannot be read");

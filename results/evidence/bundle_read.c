@@ -97,9 +97,7 @@ static enum status take_head(struct reader *reader, const json_t *line, struct b
     head->campaigns = json_incref(json_object_get(line, "campaigns"));
     head->withheld = json_incref(json_object_get(line, "withheld"));
     head->proof = json_incref(json_object_get(line, "proof"));
-    return head->origin && head->note && head->tool
-               ? STATUS_OK
-               : error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+    return head->origin && head->note && head->tool ? STATUS_OK : error_no_memory(err);
 }
 
 static enum status take_end(struct reader *reader, const json_t *line, struct bundle_head *head,
@@ -119,7 +117,7 @@ static enum status take_end(struct reader *reader, const json_t *line, struct bu
     snprintf(head->seal_body, sizeof(head->seal_body), BUNDLE_SEAL, hex);
     head->records = json_integer_value(json_object_get(line, "records"));
     if (text_of(line, "seal") && !(head->seal = strdup(text_of(line, "seal"))))
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+        return error_no_memory(err);
     if (!json_is_integer(json_object_get(line, "records")) || head->records != reader->records)
         return damaged(reader, err, "it does not count the records that came before it");
     return told && !strcmp(told, hex)
@@ -148,7 +146,7 @@ static enum status take_member(void *context, struct record_span name, struct re
     if (is_record)
         parsing->record = value;
     free(key);
-    return is_set ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+    return is_set ? STATUS_OK : error_no_memory(err);
 }
 
 /* Only the canonical form: anything else was not written by assay. `ret->json`: a new reference. */
@@ -159,7 +157,7 @@ static enum status parse_line(struct reader *reader, struct parsing *ret, struct
 
     ret->json = json_object();
     if (!ret->json)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+        return error_no_memory(err);
     status = record_scan(NULL, reader->line, reader->length, &visitor, err);
     return status == STATUS_CORRUPT ? damaged(reader, err, "is not a JSON object in canonical form")
                                     : status;
@@ -180,7 +178,7 @@ static enum status next_line(struct reader *reader, bool *ret_more, struct error
             if (!grown)
                 return capacity > LINE_MAX_BYTES
                            ? damaged(reader, err, "the line has more than 128 MiB")
-                           : error_set(err, STATUS_NO_MEMORY, "no memory for a bundle");
+                           : error_no_memory(err);
             reader->line = grown;
             reader->capacity = capacity;
         }

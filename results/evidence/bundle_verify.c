@@ -22,7 +22,7 @@ static enum status make_folder(char **ret, struct error *err)
     char *path = text_format("%s/assay-verify-XXXXXX", base && *base ? base : "/tmp");
 
     if (!path)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for a path");
+        return error_no_memory(err);
     if (!mkdtemp(path)) {
         enum status status = error_set_errno(err, errno, "%s", path);
 
@@ -192,7 +192,7 @@ enum status bundle_verify(const char *path, const struct verify_options *options
     if (status == STATUS_OK) {
         database = text_format("%s/rows.db", folder);
         status = database ? take(path, database, options, &head, &taken, &has_blobs, &file, err)
-                          : error_set(err, STATUS_NO_MEMORY, "no memory for a path");
+                          : error_no_memory(err);
     }
     if (status == STATUS_OK && taken) {
         check_seal(options, &head, &file);

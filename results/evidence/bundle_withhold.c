@@ -20,11 +20,6 @@ struct bundle_secret {
     size_t length;
 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no memory for the bundle");
-}
-
 static bool is_pattern(const char *word)
 {
     return strpbrk(word, "*?[") != NULL;
@@ -40,10 +35,10 @@ static enum status add_spelling(struct bundle_secrets *secrets, const char *text
             return STATUS_OK;
     grown = realloc(secrets->items, (secrets->count + 1) * sizeof(*grown));
     if (!grown)
-        return no_memory(err);
+        return error_no_memory(err);
     secrets->items = grown;
     grown[secrets->count] = (struct bundle_secret){text_format("%s", text), length};
-    return grown[secrets->count++].text ? STATUS_OK : no_memory(err);
+    return grown[secrets->count++].text ? STATUS_OK : error_no_memory(err);
 }
 
 /* As the value is written inside a JSON string. */
@@ -83,7 +78,7 @@ static enum status add_secret(struct bundle_secrets *secrets, const char *text, 
         if (status == STATUS_OK && length >= PATTERN_LENGTH_MIN)
             status = add_spelling(secrets, hex, 2 * length, err);
     } else {
-        status = no_memory(err);
+        status = error_no_memory(err);
     }
     free(once);
     free(twice);
@@ -191,7 +186,7 @@ static enum status gather_member(void *context, struct record_span path, struct 
     secrets->found[word] = true;
     json = json_loadb(value.bytes, value.length, JSON_DECODE_ANY, NULL);
     status = json ? add_value(secrets, json, !is_pattern(secrets->options->withhold[word]), err)
-                  : no_memory(err);
+                  : error_no_memory(err);
     json_decref(json);
     return status;
 }
@@ -277,7 +272,7 @@ static enum status leave_member(void *context, struct record_span path, struct r
     key = text_format("%.*s", (int)path.length, path.bytes);
     if (!key || json_object_set_new(leaving->kept, key, json_string(digest_hex(&salt, hex))) < 0) {
         free(key);
-        return no_memory(err);
+        return error_no_memory(err);
     }
     free(key);
     return STATUS_OK;
@@ -308,11 +303,11 @@ enum status bundle_withhold(struct bundle_secrets *secrets, const struct record_
     leaving.kept = json_object();
     text_init(&leaving.out);
     text_init(&leaving.rest);
-    status = leaving.kept ? record_scan(type, body, length, &visitor, err) : no_memory(err);
+    status = leaving.kept ? record_scan(type, body, length, &visitor, err) : error_no_memory(err);
     text_append_bytes(&leaving.out, leaving.done, (size_t)(body + length - leaving.done));
     text_append_bytes(&leaving.rest, leaving.done, (size_t)(body + length - leaving.done));
     if (status == STATUS_OK && (!text_ok(&leaving.out) || !text_ok(&leaving.rest)))
-        status = no_memory(err);
+        status = error_no_memory(err);
     if (status == STATUS_OK &&
         bundle_secrets_are_in(secrets, leaving.rest.data, leaving.rest.length))
         status = error_set(err, STATUS_INVALID,
@@ -335,7 +330,7 @@ enum status bundle_secrets_init(struct bundle_secrets *secrets,
 {
     *secrets = (struct bundle_secrets){.options = options};
     secrets->found = calloc(options->withhold_count + 1, sizeof(*secrets->found));
-    return secrets->found ? STATUS_OK : no_memory(err);
+    return secrets->found ? STATUS_OK : error_no_memory(err);
 }
 
 void bundle_secrets_finish(struct bundle_secrets *secrets)

@@ -28,11 +28,6 @@ struct writer {
     struct bundle_summary summary;
 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no memory for the bundle");
-}
-
 static enum status put(struct writer *writer, const char *bytes, size_t length, struct error *err)
 {
     if (!writer->file) /* it is tried out */
@@ -47,7 +42,7 @@ static enum status put(struct writer *writer, const char *bytes, size_t length, 
 static enum status put_line(struct writer *writer, json_t *object, struct error *err)
 {
     char *line = NULL;
-    enum status status = object ? canonical_dump(object, &line, err) : no_memory(err);
+    enum status status = object ? canonical_dump(object, &line, err) : error_no_memory(err);
 
     json_decref(object);
     if (status == STATUS_OK)
@@ -176,7 +171,7 @@ static enum status choose(struct writer *writer, struct error *err)
                        "INSERT OR IGNORE INTO temp.bundle_record (id) SELECT id FROM main.record"
                        " WHERE log = 1 AND leaf = 0;",
                        writer->head.size);
-    status = text_ok(&sql) ? run(writer, sql.data, err) : no_memory(err);
+    status = text_ok(&sql) ? run(writer, sql.data, err) : error_no_memory(err);
     text_finish(&sql);
     while (status == STATUS_OK && now != known) {
         struct statement statement;
@@ -366,7 +361,7 @@ static enum status take_chunk(struct writer *writer, sqlite3_stmt *row, struct c
     }
     if (status == STATUS_OK &&
         (!chunks->name || json_array_append_new(chunks->array, base64_json(row, 3)) != 0))
-        status = no_memory(err);
+        status = error_no_memory(err);
     return status;
 }
 
@@ -414,8 +409,8 @@ static enum status put_end(struct writer *writer, struct error *err)
     text_init(&seal);
     if (key) {
         text_append_format(&seal, BUNDLE_SEAL, digest_hex(&digest, hex));
-        status =
-            text_ok(&seal) ? key_sign(key, seal.data, seal.length, signature, err) : no_memory(err);
+        status = text_ok(&seal) ? key_sign(key, seal.data, seal.length, signature, err)
+                                : error_no_memory(err);
         text_append_char(&seal, '\n');
         note_append_signature(&seal, &key->public, signature);
         json = text_ok(&seal) ? json_string(seal.data) : NULL;

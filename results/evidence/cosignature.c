@@ -29,7 +29,7 @@ enum status cosignature_make(const struct key *key, const char *body, size_t len
     for (int i = 0; i < SECONDS_SIZE; i++)
         ret[i] = (uint8_t)((uint64_t)seconds >> (56 - 8 * i));
     status = text_ok(&text) ? key_sign(key, text.data, text.length, ret + SECONDS_SIZE, err)
-                            : error_set(err, STATUS_NO_MEMORY, "out of memory");
+                            : error_no_memory(err);
     text_finish(&text);
     return status;
 }

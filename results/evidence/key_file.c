@@ -25,7 +25,7 @@ static enum status make_folder(const char *path, struct error *err)
     enum status status = STATUS_OK;
 
     if (!folder)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     if (slash && slash != folder) {
         *slash = '\0';
         status = file_make_directories(folder, 0700, err);

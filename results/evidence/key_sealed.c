@@ -29,9 +29,7 @@ static enum status derive(const char *passphrase, unsigned long long operations,
 {
     if (crypto_pwhash(ret, crypto_secretbox_KEYBYTES, passphrase, strlen(passphrase), salt,
                       operations, memory, crypto_pwhash_ALG_ARGON2ID13) != 0)
-        return error_set(err, STATUS_NO_MEMORY,
-                         "no memory to derive a key from the passphrase, which takes %zu MiB",
-                         memory >> 20);
+        return error_no_memory(err);
     return STATUS_OK;
 }
 

@@ -70,7 +70,7 @@ static enum status check_record(struct store *store, sqlite3_stmt *row, struct d
         memcmp(stored, ret->bytes, DIGEST_SIZE) == 0)
         return STATUS_OK;
     if (why.code == STATUS_NO_MEMORY || sqlite3_errcode(store->db) == SQLITE_NOMEM)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+        return error_no_memory(err);
     return error_set(
         err, STATUS_CORRUPT,
         "%s: record %lld has been changed since it was stored%s%s; nothing was signed; run "
@@ -162,7 +162,7 @@ static enum status campaign_digest(struct store *store, int64_t campaign, char r
     digest =
         json_string_value(json_object_get(json_object_get(reference.json, "campaign"), "record"));
     if (status == STATUS_OK && !digest)
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+        status = error_no_memory(err);
     snprintf(ret, DIGEST_HEX_SIZE, "%s", digest ? digest : "");
     json_decref(reference.json);
     return status;
@@ -548,7 +548,7 @@ enum status ledger_note(struct store *store, const struct ledger_checkpoint *che
     statement_end(&statement);
     note_text = text_steal(&out);
     if (status == STATUS_OK && !note_text)
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        status = error_no_memory(err);
     if (status == STATUS_OK)
         *ret = note_text;
     else

@@ -45,7 +45,7 @@ static enum status read_manifest(struct statement *statement, json_t **ret, stru
     statement_end(statement);
     made = made && end_group(manifest, type, &tree);
     if (status == STATUS_OK && !made)
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", statement->store->path);
+        status = error_no_memory(err);
     if (status == STATUS_OK)
         *ret = manifest;
     else
@@ -98,7 +98,7 @@ enum status ledger_manifest_together(struct store *store, const int64_t *campaig
                   " r.leaf < ?2 AND NOT EXISTS (SELECT 1 FROM about o WHERE o.record = r.id"
                   " AND o.campaign NOT IN (SELECT record FROM these)) ORDER BY r.type, r.leaf",
                   &statement, err)
-            : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+            : error_no_memory(err);
     if (status == STATUS_OK) {
         statement_text(&statement, rows.data);
         statement_i64(&statement, size);

@@ -40,7 +40,7 @@ enum status ledger_cosign(struct store *store, const struct ledger_checkpoint *c
     text_init(&body);
     append_body(&body, checkpoint);
     if (!text_ok(&body))
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        status = error_no_memory(err);
     if (status == STATUS_OK)
         status = ledger_check_root(store, checkpoint, "no signature was stored", err);
     if (status == STATUS_OK)
@@ -190,7 +190,7 @@ static enum status take_lines(struct store *store, const struct ledger_checkpoin
     text_init(&body);
     append_body(&body, checkpoint);
     status = text_ok(&body) ? ledger_check_root(store, checkpoint, "no signature was stored", err)
-                            : error_set(err, STATUS_NO_MEMORY, "out of memory");
+                            : error_no_memory(err);
     for (; status == STATUS_OK && note_next_line(&lines, &line, &good); count++)
         status = take_line(store, checkpoint, &body, roster, &line, import, err);
     if (status == STATUS_OK && (!good || count == 0))
@@ -290,7 +290,7 @@ static enum status load_levels(struct store *store, int64_t size, struct merkle_
                                  "SELECT leaf, digest FROM record WHERE log = 1 AND leaf < ?1"
                                  " ORDER BY leaf",
                                  &statement, err)
-               : error_set(err, STATUS_NO_MEMORY, "no memory for a proof");
+               : error_no_memory(err);
 
     if (status != STATUS_OK) {
         free(leaves);
@@ -351,7 +351,7 @@ enum status ledger_request(struct store *store, const struct ledger_checkpoint *
         text_append(&out, note);
         *ret = text_steal(&out);
         if (!*ret)
-            status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+            status = error_no_memory(err);
     }
     text_finish(&out);
     free(note);

@@ -15,8 +15,7 @@ enum status merkle_levels_init(struct merkle_levels *levels, struct digest *leav
         levels->level[k] = malloc(count * sizeof(struct digest));
         if (!levels->level[k]) {
             merkle_levels_finish(levels);
-            return error_set(err, STATUS_NO_MEMORY, "no memory for a tree of %llu leaves",
-                             (unsigned long long)size);
+            return error_no_memory(err);
         }
         for (uint64_t i = 0; i < count; i++)
             levels->level[k][i] =

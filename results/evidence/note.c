@@ -45,7 +45,7 @@ enum status note_sign(const struct note *note, const struct key *key,
     if (text_ok(&body))
         status = key_sign(key, body.data, body.length, ret, err);
     else
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        status = error_no_memory(err);
     text_finish(&body);
     return status;
 }

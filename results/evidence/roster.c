@@ -80,7 +80,7 @@ static enum status take_line(struct roster *roster, const char *path, uint64_t l
     }
     grown = realloc(roster->keys, (roster->count + 1) * sizeof(*grown));
     if (!grown)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     roster->keys = grown;
     grown[roster->count++] = key;
     return STATUS_OK;

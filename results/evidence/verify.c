@@ -468,7 +468,7 @@ static enum status check_all(struct verify *verify, struct error *err)
     static step_fn *const last_steps[] = {verify_shown, verify_cells, verify_estimates,
                                           verify_comparisons};
     struct side *sides = malloc(SIDES * sizeof(*sides));
-    enum status status = sides ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
+    enum status status = sides ? STATUS_OK : error_no_memory(err);
 
     if (status == STATUS_OK)
         status = identify(verify, err);
@@ -521,7 +521,7 @@ enum status verify_file(const char *path, const struct verify_options *options,
     enum status status;
 
     if (!verify)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     /* Counting what is allocated takes a lock that all connections share. The call fails,
      * harmlessly, where this process has used SQLite before. */
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);

@@ -400,7 +400,7 @@ enum status verify_cells(struct verify *verify, struct error *err)
     enum status status = STATUS_OK;
 
     if (!context.contents || !context.derived)
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        status = error_no_memory(err);
     else
         check_tolerances(&context);
     while (status == STATUS_OK && campaign && cells && !verify_stopped(verify) &&

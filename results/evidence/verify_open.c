@@ -55,7 +55,7 @@ enum status verify_open(struct verify *verify, struct store **ret, struct error 
     if (store)
         store->path = strdup(verify->path);
     if (!store || !name || !budget || !store->path) {
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        status = error_no_memory(err);
         goto done;
     }
     store->mode = STORE_READ;

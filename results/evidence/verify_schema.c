@@ -68,9 +68,8 @@ enum status verify_schema(struct verify *verify, struct error *err)
 
     if (verify->options->just_made) {
         verify->readable = true;
-        return sqlite3_open(":memory:", &verify->model) == SQLITE_OK
-                   ? STATUS_OK
-                   : error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return sqlite3_open(":memory:", &verify->model) == SQLITE_OK ? STATUS_OK
+                                                                     : error_no_memory(err);
     }
     status = schema_model_create(scripts, version, &verify->model, err);
     if (status != STATUS_OK)

@@ -120,7 +120,7 @@ enum status verify_share(struct verify *verify, const char *doing, int64_t total
 
     *ret_done = 0;
     if (!threads)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     pthread_mutex_init(&share.lock, NULL);
     for (; opened < count && status == STATUS_OK; opened++) {
         struct verify_worker *worker = &threads[opened].worker;

@@ -140,7 +140,7 @@ static enum status count_member(void *context, struct record_span path, struct r
     return json_object_set_new(hidden->names, name, json_integer(1 + json_integer_value(number))) ==
                    0
                ? STATUS_OK
-               : error_set(err, STATUS_NO_MEMORY, "out of memory");
+               : error_no_memory(err);
 }
 
 static void count_withheld(struct verify *verify, int64_t log, struct hidden *hidden)

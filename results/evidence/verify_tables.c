@@ -40,7 +40,7 @@ static enum status want_blob(void *context, const struct digest *digest, struct 
     sqlite3_bind_int(wanting->want, 2, wanting->is_own);
     rc = sqlite3_step(wanting->want);
     sqlite3_reset(wanting->want);
-    return rc == SQLITE_DONE ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
+    return rc == SQLITE_DONE ? STATUS_OK : error_no_memory(err);
 }
 
 static enum status want(void *context, bool is_blob, const struct digest *digest, struct error *err)
@@ -146,7 +146,7 @@ static enum status enter_all(struct verify *verify, struct store *store, struct 
                            "INSERT INTO temp.wanted VALUES (?1, ?2) ON CONFLICT DO UPDATE SET own ="
                            " max(own, excluded.own)",
                            -1, &wanting.want, NULL) != SQLITE_OK)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     digest_init(&wanting.received);
     row = verify_prepare(verify, verify->db,
                          "SELECT id, log, leaf, type, digest, body, salt FROM record ORDER BY id",
@@ -440,7 +440,7 @@ enum status verify_tables(struct verify *verify, struct error *err)
 {
     struct store *store = calloc(1, sizeof(*store));
     sqlite3_stmt *tables = NULL;
-    enum status status = store ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
+    enum status status = store ? STATUS_OK : error_no_memory(err);
 
     if (status != STATUS_OK)
         return status;

@@ -181,7 +181,7 @@ static enum status check_stacks(struct verify *verify, struct error *err)
         struct error found = ERROR_INIT;
 
         if (!trial) {
-            status = error_set(err, STATUS_NO_MEMORY, "no memory for the files of a trial");
+            status = error_no_memory(err);
         } else if (!first || sqlite3_column_int64(row, 0) != cell) {
             cell = sqlite3_column_int64(row, 0);
             json_decref(first);

@@ -154,7 +154,7 @@ static enum status write_state(const char *path, const struct note *note, struct
                       sodium_base64_VARIANT_ORIGINAL);
     text_append_format(rest, "%s %" PRId64 " %s\n", note->origin, note->size, base64);
     if (!text_ok(rest))
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     return file_write_atomic(path, rest->data, rest->length, 0600, err);
 }
 
@@ -166,7 +166,7 @@ static enum status lock_state(const char *path, int *ret, struct error *err)
     int fd;
 
     if (!name)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0 || flock(fd, LOCK_EX) != 0) {
         status = error_set_errno(err, errno, "%s", name);

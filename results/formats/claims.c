@@ -30,7 +30,7 @@ enum status import_claims_add(struct import_claims *claims, const char *path,
         struct store_claim *grown = realloc(claims->items, capacity * sizeof(*grown));
 
         if (!grown)
-            return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+            return error_no_memory(err);
         claims->items = grown;
         claims->capacity = capacity;
     }
@@ -59,7 +59,7 @@ enum status import_claims_leave_out(struct import_claims *claims, struct error *
     ok = text_ok(&shown) && claims->left_out &&
          json_array_append_new(claims->left_out, json_string(shown.data)) == 0;
     text_finish(&shown);
-    return ok ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory for an import");
+    return ok ? STATUS_OK : error_no_memory(err);
 }
 
 enum status import_claims_entry(struct import_claims *claims, size_t before, enum status status,
@@ -99,7 +99,7 @@ static enum status declare_left_out(struct import_claims *claims, const char *pa
         failed |= claims->items[i].readings.failed;
     }
     free(words);
-    return failed ? error_set(err, STATUS_NO_MEMORY, "out of memory for an import") : STATUS_OK;
+    return failed ? error_no_memory(err) : STATUS_OK;
 }
 
 enum status import_claims_settle(struct import_claims *claims, enum status status, const char *path,

@@ -164,7 +164,7 @@ enum status csv_export_results(const json_t *rows, FILE *file, struct error *err
         write_metrics(file, json_object_get(row, "metrics"));
         fputc(',', file);
         if (!write_findings(file, json_object_get(row, "findings")))
-            return error_set(err, STATUS_NO_MEMORY, "no memory for the findings");
+            return error_no_memory(err);
         fputc('\n', file);
     }
     return finish_file(file, err);

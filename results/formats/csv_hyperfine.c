@@ -39,7 +39,7 @@ static enum status read_all(FILE *file, const char *origin, char **ret, size_t *
         }
     }
     if (!bytes)
-        return error_set(err, STATUS_NO_MEMORY, "%s: no memory for its samples", origin);
+        return error_no_memory(err);
     if (ferror(file)) {
         free(bytes);
         return error_set(err, STATUS_IO, "%s: cannot be read", origin);
@@ -73,7 +73,7 @@ static enum status take_times(const json_t *times, double unit_ns, const char *n
         trial->sample_ns = calloc(count, sizeof(*trial->sample_ns));
     }
     if (!ret->name || !trial || !trial->name || !trial->sample_ns)
-        return error_set(err, STATUS_NO_MEMORY, "%s: no memory for its samples", where);
+        return error_no_memory(err);
     for (size_t i = 0; i < count; i++) {
         const json_t *value = json_array_get(times, i);
         const double ns = json_number_value(value) * unit_ns;
@@ -123,7 +123,7 @@ static enum status leave_out(struct csv_samples *samples, const char *message, s
         samples->left_out = json_array();
     return samples->left_out && json_array_append_new(samples->left_out, json_string(message)) == 0
                ? STATUS_OK
-               : error_set(err, STATUS_NO_MEMORY, "no memory for the samples");
+               : error_no_memory(err);
 }
 
 /* A result with a failed run is left out and named; a file of such alone is refused. */
@@ -135,7 +135,7 @@ static enum status take_results(const json_t *results, const char *origin,
 
     samples->series = calloc(json_array_size(results), sizeof(*samples->series));
     if (!samples->series || !names)
-        status = error_set(err, STATUS_NO_MEMORY, "%s: no memory for its samples", origin);
+        status = error_no_memory(err);
     for (size_t i = 0; i < json_array_size(results) && status == STATUS_OK; i++) {
         struct csv_series *series = &samples->series[samples->series_count];
         const char *name = json_string_value(json_array_get(names, i));
@@ -229,7 +229,7 @@ static enum status import_list(FILE *file, const char *origin, const char *unit,
     if (status == STATUS_OK)
         status = csv_unit_find(unit, "a list of numbers has no unit", origin, &unit_ns, err);
     if (status == STATUS_OK && !(samples.series = calloc(1, sizeof(*samples.series))))
-        status = error_set(err, STATUS_NO_MEMORY, "%s: no memory for its samples", origin);
+        status = error_no_memory(err);
     if (status == STATUS_OK) {
         samples.series_count = 1;
         status = take_times(root, unit_ns, origin, origin, samples.series, err);

@@ -40,11 +40,6 @@ static enum status refuse(const struct import *import, uint64_t line, struct err
     return status;
 }
 
-static enum status no_memory(const struct import *import, struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "%s: no memory for its rows", import->origin);
-}
-
 static enum status check_row(struct import *import, const char *series, const char *member,
                              uint64_t line, struct error *err)
 {
@@ -82,12 +77,12 @@ static enum status find_series(struct import *import, const char *name, uint64_t
         return refuse(import, line, err, "more than 100000 series: split the file", name);
     struct csv_series *grown = grow(samples->series, samples->series_count, sizeof(*grown));
     if (!grown)
-        return no_memory(import, err);
+        return error_no_memory(err);
     samples->series = grown;
     grown[samples->series_count] = (struct csv_series){.name = strdup(name)};
     if (!grown[samples->series_count].name ||
         !name_index_add(&import->series_index, name, "", samples->series_count))
-        return no_memory(import, err);
+        return error_no_memory(err);
     *ret = &grown[samples->series_count++];
     return STATUS_OK;
 }
@@ -104,12 +99,12 @@ static enum status find_trial(struct import *import, struct csv_series *series, 
     }
     grown = grow(series->trials, series->trial_count, sizeof(*grown));
     if (!grown)
-        return no_memory(import, err);
+        return error_no_memory(err);
     series->trials = grown;
     grown[series->trial_count] = (struct csv_trial){.name = strdup(name)};
     if (!grown[series->trial_count].name ||
         !name_index_add(&import->member_index, series->name, name, series->trial_count))
-        return no_memory(import, err);
+        return error_no_memory(err);
     *ret = &grown[series->trial_count++];
     return STATUS_OK;
 }
@@ -154,7 +149,7 @@ static enum status take_sample(void *context, const char *const *fields, uint64_
         int64_t *grown = realloc(trial->sample_ns, capacity * sizeof(*grown));
 
         if (!grown)
-            return no_memory(import, err);
+            return error_no_memory(err);
         trial->sample_ns = grown;
         trial->capacity = capacity;
     }
@@ -331,12 +326,12 @@ static enum status find_pair_series(struct import *import, const char *name, uin
     if (lines)
         import->last_line = lines;
     if (!grown || !seen || !lines)
-        return no_memory(import, err);
+        return error_no_memory(err);
     grown[pairs->series_count] = (struct csv_pairs_series){.name = strdup(name)};
     seen[pairs->series_count] = NULL;
     *ret = pairs->series_count++;
     if (!grown[*ret].name || !name_index_add(&import->series_index, name, "", *ret))
-        return no_memory(import, err);
+        return error_no_memory(err);
     return STATUS_OK;
 }
 
@@ -359,10 +354,10 @@ static enum status find_pair(struct import *import, size_t at, const char *name,
     if (seen)
         import->seen[at] = seen;
     if (!a || !b || !seen)
-        return no_memory(import, err);
+        return error_no_memory(err);
     seen[series->count] = 0;
     if (!name_index_add(&import->member_index, series->name, name, series->count))
-        return no_memory(import, err);
+        return error_no_memory(err);
     *ret = series->count++;
     return STATUS_OK;
 }

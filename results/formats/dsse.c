@@ -41,7 +41,7 @@ enum status dsse_sign(const char *type, const void *payload, size_t length,
     enum status status;
 
     if (!pae)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the envelope");
+        return error_no_memory(err);
     status = signer->sign(signer->context, pae, pae_length, signature, &signature_length, err);
     free(pae);
     if (status != STATUS_OK)
@@ -50,7 +50,7 @@ enum status dsse_sign(const char *type, const void *payload, size_t length,
                          base64(payload, length), "signatures", "keyid", signer->key_id, "sig",
                          base64(signature, signature_length));
     if (!envelope)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the envelope");
+        return error_no_memory(err);
     *ret = envelope;
     return STATUS_OK;
 }

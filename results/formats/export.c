@@ -77,16 +77,14 @@ enum status export_put_json(json_t *json, size_t flags, FILE *file, struct error
     if (ok)
         fwrite(text.data, 1, text.length, file);
     text_finish(&text);
-    return ok ? export_check(file, err)
-              : error_set(err, STATUS_NO_MEMORY, "no memory for the export");
+    return ok ? export_check(file, err) : error_no_memory(err);
 }
 
 enum status export_rows(struct store *store, const struct export_request *request, json_t **ret,
                         struct error *err)
 {
     json_t *rows = json_array();
-    enum status status =
-        rows ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for the export");
+    enum status status = rows ? STATUS_OK : error_no_memory(err);
 
     for (size_t i = 0; i < request->count && status == STATUS_OK; i++) {
         struct store_filter filter = {.cell = request->cells[i]};
@@ -94,7 +92,7 @@ enum status export_rows(struct store *store, const struct export_request *reques
 
         status = store_list_results(store, &filter, &one, err);
         if (status == STATUS_OK && json_array_extend(rows, one) < 0)
-            status = error_set(err, STATUS_NO_MEMORY, "no memory for the export");
+            status = error_no_memory(err);
         json_decref(one);
     }
     if (status == STATUS_OK)

@@ -75,7 +75,7 @@ static enum status add_result(struct store *store, int64_t cell, json_t *subject
             json_array_append_new(subjects, json_pack("{s:s, s:{s:s}}", "name", urn, "digest",
                                                       "sha256", digest_hex(&digest, hex))) < 0 ||
             json_array_append_new(results, describe(record, json_array_get(rows, 0), urn)) < 0)
-            status = error_set(err, STATUS_NO_MEMORY, "no memory for the statement");
+            status = error_no_memory(err);
     }
     free(urn);
     free(line);

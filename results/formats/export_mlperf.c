@@ -167,8 +167,7 @@ enum status export_mlperf(struct store *store, const struct export_request *requ
             put_trials(&log);
             put_row(&log, json_array_get(rows, 0), created);
             put_early_stopping(&log, created);
-            status = log.failed ? error_set(err, STATUS_NO_MEMORY, "no memory for the export")
-                                : export_check(file, err);
+            status = log.failed ? error_no_memory(err) : export_check(file, err);
         }
         json_decref(rows);
         json_decref(record);

@@ -231,7 +231,7 @@ enum status export_openmetrics(struct store *store, const struct export_request 
     rows = export_printable(stored);
     json_decref(stored);
     if (!rows)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the export");
+        return error_no_memory(err);
     for (size_t i = 0; i < METRIC_COUNT; i++)
         put_metric(file, rows, &metrics[i], request);
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
@@ -241,7 +241,7 @@ enum status export_openmetrics(struct store *store, const struct export_request 
     ok = put_findings(file, rows, request);
     json_decref(rows);
     if (!ok)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the export");
+        return error_no_memory(err);
     fputs("# EOF\n", file);
     return export_check(file, err);
 }

@@ -102,7 +102,7 @@ static enum status lines_of(const json_t *rows, struct text *ret, struct error *
         text_append_char(ret, '\n');
         json_decref(one);
     }
-    return text_ok(ret) ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for the export");
+    return text_ok(ret) ? STATUS_OK : error_no_memory(err);
 }
 
 static enum status convert(const struct text *lines, FILE *file, struct error *err)
@@ -121,8 +121,7 @@ static enum status convert(const struct text *lines, FILE *file, struct error *e
                                       .is_bounded = true};
     struct process_exit end;
     size_t length = 0;
-    enum status status = sql ? process_call(&call, &out, &length, &end, err)
-                             : error_set(err, STATUS_NO_MEMORY, "no memory for the export");
+    enum status status = sql ? process_call(&call, &out, &length, &end, err) : error_no_memory(err);
 
     if (status == STATUS_UNAVAILABLE)
         error_set(err, status,

@@ -51,7 +51,7 @@ enum status foreign_begin(const struct foreign_program *program, struct import_c
         "version", 1, "kind", "imported", "program", program->name, "description",
         program->description, "parameters", parameters ? parameters : json_null());
     if (!claim->workload || !claim->declaration)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", entry->where);
+        return error_no_memory(err);
     *ret = claim;
     return STATUS_OK;
 }
@@ -69,9 +69,7 @@ enum status foreign_finish(const struct foreign_program *program, struct store_c
     claim_declare(claim, program->name, "host.cpu.model", cpu, cpu_field);
     claim_declare(claim, program->name, "import.measured", measured, measured_field);
     add_lacks(program, claim);
-    return ok && !claim->readings.failed
-               ? STATUS_OK
-               : error_set(err, STATUS_NO_MEMORY, "out of memory for an import");
+    return ok && !claim->readings.failed ? STATUS_OK : error_no_memory(err);
 }
 
 /* A text that must be there. */
@@ -234,7 +232,7 @@ static enum status add_google(const struct foreign_program *program, struct impo
                                    json_pack("{s:s, s:O?}", "name", name, "threads",
                                              json_object_get(entry->fields, "threads")),
                                    &claim, err)
-                   : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", entry->where);
+                   : error_no_memory(err);
     free(words);
     if (status != STATUS_OK)
         return status;
@@ -340,7 +338,7 @@ static enum status add_fio(const struct foreign_program *program, struct import_
                                                  directions[i], "options",
                                                  json_object_get(entry->fields, "job options")),
                                        &claim, err)
-                       : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", entry->where);
+                       : error_no_memory(err);
         free(words);
         if (status != STATUS_OK)
             break;
@@ -364,7 +362,7 @@ static enum status add_entries(const struct foreign_program *program, const json
     size_t i;
 
     if (program->names && !names)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        return error_no_memory(err);
     json_array_foreach(list, i, fields)
     {
         const size_t before = claims->count;

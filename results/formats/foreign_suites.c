@@ -35,7 +35,7 @@ static enum status check_return(const struct foreign_entry *entry, const char *k
         const json_t *code = name ? json_object_get(entry->fields, name) : NULL;
 
         if (!name)
-            status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", entry->where);
+            status = error_no_memory(err);
         else if (code && !(json_is_number(code) && json_number_value(code) == 0))
             status = error_set(err, STATUS_INVALID, "%s: %.100s: its %.100s is not 0", entry->where,
                                key, name);
@@ -74,7 +74,7 @@ static enum status add_superbench(const struct foreign_program *program,
     claim->fields =
         json_pack("{s:s?, s:O}", "node", node, key, json_object_get(entry->fields, key));
     if (!claim->fields)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", entry->where);
+        return error_no_memory(err);
     return foreign_finish(program, claim, node, "node", NULL, "name of the processor", NULL,
                           "time of the measurement", err);
 }

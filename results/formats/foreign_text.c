@@ -237,7 +237,7 @@ static enum status search(const char *bytes, size_t length, const char *where, c
     enum status status = STATUS_OK;
 
     if (!scan.out)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", where);
+        return error_no_memory(err);
     while (status == STATUS_OK && effort > 0 && (at = next_beginning(at, end, !list))) {
         bool good;
         size_t seen;
@@ -301,7 +301,7 @@ enum status foreign_text_parse(const char *bytes, size_t length, const char *whe
         return error_set(err, status, "%s", why.message);
     scan.out = malloc(2 * length + 8);
     if (!scan.out)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", where);
+        return error_no_memory(err);
     status = STATUS_INVALID;
     if (first < scan.end && strchr("{[", *first) && *first && take_value(&scan) && scan.ended &&
         skip_blanks(scan.at, scan.end) == scan.end)

@@ -157,7 +157,7 @@ static enum status uids_of_one(struct store *store, int64_t campaign, json_t **r
         return status;
     *ret = json_pack("[O]", json_object_get(record, "uid"));
     json_decref(record);
-    return *ret ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for an import");
+    return *ret ? STATUS_OK : error_no_memory(err);
 }
 
 static enum status take_claims(struct store *store, const struct import_format *format,

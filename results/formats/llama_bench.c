@@ -236,7 +236,7 @@ static enum status fill(struct import_claims *claims, struct store_claim *claim,
     ok = ok && claim->declaration && note_version(claims, fields);
     add_readings(claim, fields, &place, extent->prompt > 0);
     if (!ok || claim->readings.failed)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", where);
+        return error_no_memory(err);
     return STATUS_OK;
 }
 

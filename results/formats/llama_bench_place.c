@@ -78,7 +78,7 @@ enum status llama_bench_type_fields(json_t *fields, struct error *err)
         json_t *better = typed(fields, name, value);
 
         if (better && json_object_set_new(fields, name, better) < 0)
-            return error_set(err, STATUS_NO_MEMORY, "out of memory for an import");
+            return error_no_memory(err);
     }
     return STATUS_OK;
 }
@@ -284,9 +284,8 @@ static enum status set(struct llama_bench_place *place, const char *field, const
     place->field = field;
     place->device = device ? strdup(device) : NULL;
     place->backend = backend ? strdup(backend) : NULL;
-    return (device && !place->device) || (backend && !place->backend)
-               ? error_set(err, STATUS_NO_MEMORY, "out of memory for an import")
-               : STATUS_OK;
+    return (device && !place->device) || (backend && !place->backend) ? error_no_memory(err)
+                                                                      : STATUS_OK;
 }
 
 static enum status set_gpus(const json_t *fields, int gpu_backends, struct llama_bench_place *place,
@@ -307,7 +306,7 @@ static enum status set_gpus(const json_t *fields, int gpu_backends, struct llama
     }
     status = set(place, "gpu_info", NULL, text_of(fields, "backends"), err);
     if (status == STATUS_OK && !(place->device = join(&gpus)))
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory for an import");
+        status = error_no_memory(err);
     return status;
 }
 

@@ -29,7 +29,7 @@ static enum status failed(sqlite3 *db, const char *path, struct error *err)
     int code = db ? sqlite3_errcode(db) : SQLITE_NOMEM;
 
     if (code == SQLITE_NOMEM)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        return error_no_memory(err);
     if (code == SQLITE_INTERRUPT)
         return error_set(err, STATUS_INVALID, "%s: takes too long to read", path);
     return error_set(err, STATUS_INVALID, "%s: %s", path, sqlite3_errmsg(db));
@@ -60,7 +60,7 @@ static enum status open_file(const char *path, int *steps, sqlite3 **ret, struct
     int rc;
 
     if (!uri)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        return error_no_memory(err);
     rc = sqlite3_open_v2(uri, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
                          NULL);
     free(uri);
@@ -152,7 +152,7 @@ static enum status read_row(sqlite3_stmt *row, const char *path, struct import_c
 
     snprintf(where, sizeof(where), "%.200s: result %zu", path, number);
     if (!fields)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        return error_no_memory(err);
     for (int i = 0; i < sqlite3_column_count(row) && status == STATUS_OK; i++) {
         const char *name = sqlite3_column_name(row, i);
         json_t *value = column_json(row, i, where, &why);

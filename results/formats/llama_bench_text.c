@@ -103,7 +103,7 @@ static void refuse(struct table *table, const char *what)
 static void no_memory(struct table *table)
 {
     if (table->status == STATUS_OK)
-        table->status = error_set(table->err, STATUS_NO_MEMORY, "%s: out of memory", table->path);
+        table->status = error_no_memory(table->err);
 }
 
 static void on_field(void *bytes, size_t length, void *context)
@@ -220,7 +220,7 @@ enum status llama_bench_read_csv(const char *path, const char *bytes, size_t len
     struct csv_parser parser;
 
     if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) != 0)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        return error_no_memory(err);
     parse_lines(&table, &parser, bytes, length);
     csv_free(&parser);
     json_decref(table.row);

@@ -261,7 +261,7 @@ static enum status add_result(struct summary *summary, struct error *err)
                       json_object_get(claim->fields, "parameters"));
     add_readings(claim, claim->fields);
     if (!claim->workload || !claim->declaration || claim->readings.failed)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", summary->path);
+        return error_no_memory(err);
     return STATUS_OK;
 }
 
@@ -278,7 +278,7 @@ static enum status begin_section(struct summary *summary, const char *name, stru
 {
     summary->section = json_object();
     if (!summary->section || json_object_set_new(summary->fields, name, summary->section) < 0)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", summary->path);
+        return error_no_memory(err);
     return STATUS_OK;
 }
 

@@ -173,9 +173,7 @@ static enum status finish(struct store_claim *claim, const struct test *test,
     declare_parts(claim, "import.hardware", told, "hardware");
     declare_parts(claim, "import.software", told, "software");
     declare_raw(claim, entry->fields, test->scale);
-    return claim->readings.failed
-               ? error_set(err, STATUS_NO_MEMORY, "%s: out of memory", entry->where)
-               : STATUS_OK;
+    return claim->readings.failed ? error_no_memory(err) : STATUS_OK;
 }
 
 /* One test on one system. */
@@ -209,7 +207,7 @@ static enum status add(struct import_claims *claims, const struct foreign_entry 
                                       "arguments", test->description, "units", test->scale,
                                       "options", test->arguments, "app_version", test->app_version),
                             &claim, err)
-            : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", entry->where);
+            : error_no_memory(err);
     free(words);
     if (status != STATUS_OK)
         return status;
@@ -304,7 +302,7 @@ enum status phoronix_read(const char *path, const char *bytes, size_t length,
     if (status == STATUS_OK && cut)
         status = import_claims_leave_out(&claims, err, "%s: ends early", path);
     if (status == STATUS_OK && !note_version(&claims, json_object_get(root, "systems")))
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        status = error_no_memory(err);
     json_decref(root);
     return import_claims_settle(&claims, status, path, "none of its tests has a result", ret, err);
 }

@@ -100,7 +100,7 @@ enum status price_sheet_parse(const char *origin, const char *text, size_t lengt
     if (status == STATUS_OK &&
         json_object_set_new(*ret, "currency", json_string(currency.name)) != 0) {
         json_decref(*ret);
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for the price sheet");
+        status = error_no_memory(err);
     }
     return status;
 }

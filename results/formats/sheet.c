@@ -135,7 +135,7 @@ static enum status take_row(void *context, const char *const *fields, uint64_t l
     if (status == STATUS_OK)
         status = form->check(sheet->context, sheet->origin, row, line, err);
     if (json_array_append_new(sheet->rows, row) < 0 && status == STATUS_OK)
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for a sheet");
+        status = error_no_memory(err);
     return status;
 }
 
@@ -159,7 +159,7 @@ enum status sheet_parse(const struct sheet_form *form, void *context, const char
     if (status == STATUS_OK) {
         *ret = json_pack("{s:s, s:O}", "sha256", digest_hex(&digest, hex), "rows", sheet.rows);
         if (!*ret)
-            status = error_set(err, STATUS_NO_MEMORY, "no memory for a sheet");
+            status = error_no_memory(err);
     }
     if (file)
         fclose(file);

@@ -259,7 +259,7 @@ static bool visit_member(struct scan *scan, struct record_span value)
     text_init(&path);
     append_path(scan, &path);
     if (!text_ok(&path))
-        scan->status = error_set(scan->err, STATUS_NO_MEMORY, "out of memory");
+        scan->status = error_no_memory(scan->err);
     else
         scan->status = scan->visitor->member(
             scan->visitor->context, (struct record_span){path.data, path.length}, value,

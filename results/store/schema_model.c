@@ -62,7 +62,7 @@ enum status schema_model_create(const struct embed_file *scripts, int version, s
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
                         NULL) != SQLITE_OK ||
         record_register(model) != SQLITE_OK || (is_newest && copy_image(model) != SQLITE_OK))
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        status = error_no_memory(err);
     if (status == STATUS_OK && !is_newest)
         status = schema_script_run(model, scripts, version, err);
     if (status == STATUS_OK)
@@ -216,7 +216,7 @@ static void count_difference(void *context, const struct schema_difference *diff
 static enum status failed(sqlite3 *db, const char *path, struct error *err)
 {
     if ((sqlite3_errcode(db) & 0xff) == SQLITE_NOMEM)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        return error_no_memory(err);
     return error_set(err, STATUS_CORRUPT, "%s: the schema cannot be read: %s", path,
                      sqlite3_errmsg(db));
 }

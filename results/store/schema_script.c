@@ -67,7 +67,7 @@ enum status schema_script_run(sqlite3 *db, const struct embed_file *scripts, int
     enum status status = STATUS_OK;
 
     if (sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
-        return error_set(err, STATUS_NO_MEMORY, "out of memory");
+        return error_no_memory(err);
     for (int i = 0; i < version && status == STATUS_OK; i++) {
         const int rc = sqlite3_exec(db, scripts[i].text, NULL, NULL, NULL);
 
@@ -78,6 +78,6 @@ enum status schema_script_run(sqlite3 *db, const struct embed_file *scripts, int
     if (status == STATUS_OK)
         status = store_install_triggers(db, err);
     if (status == STATUS_OK && sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
-        status = error_set(err, STATUS_NO_MEMORY, "out of memory");
+        status = error_no_memory(err);
     return status;
 }

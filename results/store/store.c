@@ -35,7 +35,7 @@ static enum status check_folder(const char *path, struct error *err)
     char *slash;
 
     if (!folder)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        return error_no_memory(err);
     slash = strrchr(folder, '/');
     if (!slash)
         strcpy(folder, *folder ? "." : "");
@@ -189,7 +189,7 @@ enum status store_check_pending(const char *path, struct error *err)
     enum status status = STATUS_OK;
 
     if (!log)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        return error_no_memory(err);
     if (stat(log, &st) == 0 && st.st_size > 0)
         status = error_set(err, STATUS_DENIED,
                            "%s: the last changes are still in %s and the folder is not writable; "
@@ -237,7 +237,7 @@ static enum status connect_immutable(struct store *store, struct error *err)
     sqlite3_close(store->db);
     store->db = NULL;
     if (!name) {
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+        status = error_no_memory(err);
     } else {
         rc = store_connect(store, name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
         status = rc == SQLITE_OK ? STATUS_OK : store_error(store, rc, "opening", err);
@@ -307,7 +307,7 @@ enum status store_open(const char *path, enum store_mode mode, int64_t busy_time
         return status;
     store = calloc(1, sizeof(*store));
     if (!store)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        return error_no_memory(err);
     store->mode = mode;
     store->busy_timeout_ns = busy_timeout_ns;
     /* ":memory:" and "file:..." would mean something else to SQLite. */
@@ -315,7 +315,7 @@ enum status store_open(const char *path, enum store_mode mode, int64_t busy_time
         text_format("%s%s", *path == ':' || strncmp(path, "file:", 5) == 0 ? "./" : "", path);
     store->path_word = store->path ? shell_quoted(store->path) : NULL;
     if (!store->path_word) {
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        status = error_no_memory(err);
         goto fail;
     }
     store->made = stat(path, &st) != 0;

@@ -10,11 +10,6 @@ struct draft_series {
     size_t chunk_count, capacity;
 };
 
-enum status draft_no_memory(const struct store *store, struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
-}
-
 static void draft_free(struct store_draft *draft)
 {
     for (size_t i = 0; i < draft->series_count; i++) {
@@ -71,12 +66,12 @@ enum status draft_create(struct store *store, int64_t trial, struct error *err)
     struct store_draft *draft = calloc(1, sizeof(*draft));
 
     if (!draft)
-        return draft_no_memory(store, err);
+        return error_no_memory(err);
     draft->body = json_object();
     draft->blobs = json_array();
     if (!draft->body || !draft->blobs) {
         draft_free(draft);
-        return draft_no_memory(store, err);
+        return error_no_memory(err);
     }
     draft->trial = trial;
     draft->next = store->drafts;
@@ -100,8 +95,7 @@ enum status draft_add(struct store *store, int64_t trial, const char *array, jso
         list = json_array();
         json_object_set_new(draft->body, array, list);
     }
-    return value && json_array_append_new(list, value) == 0 ? STATUS_OK
-                                                            : draft_no_memory(store, err);
+    return value && json_array_append_new(list, value) == 0 ? STATUS_OK : error_no_memory(err);
 }
 
 enum status draft_add_body(struct store *store, int64_t trial, const char *array,
@@ -125,7 +119,7 @@ enum status draft_add_blob(struct store *store, int64_t trial, char *text, struc
 
     if (status == STATUS_OK &&
         (!text || json_array_append_new(draft->blobs, json_string_nocheck(text)) != 0))
-        status = draft_no_memory(store, err);
+        status = error_no_memory(err);
     if (status == STATUS_OK)
         *ret = digest_bytes(text, strlen(text));
     free(text);
@@ -186,7 +180,7 @@ enum status store_add_samples(struct store *store, int64_t trial, const char *na
         return status;
     series = find_series(draft, name);
     if (!series)
-        return draft_no_memory(store, err);
+        return error_no_memory(err);
     if (first != (uint64_t)series->count)
         return error_set(err, STATUS_INVALID,
                          "%s: trial %lld has %lld samples of %s; a chunk that begins at %llu does "
@@ -196,7 +190,7 @@ enum status store_add_samples(struct store *store, int64_t trial, const char *na
     for (size_t i = 0; i < count; i += SERIES_CHUNK_MAX)
         if (!add_chunk(series, values + i,
                        count - i < SERIES_CHUNK_MAX ? count - i : SERIES_CHUNK_MAX))
-            return draft_no_memory(store, err);
+            return error_no_memory(err);
     return STATUS_OK;
 }
 

@@ -41,6 +41,4 @@ enum status draft_add_blob(struct store *store, int64_t trial, char *text, struc
 enum status draft_put(struct store *store, const struct store_draft *draft,
                       struct record_body *body, struct error *err);
 
-enum status draft_no_memory(const struct store *store, struct error *err);
-
 #endif

@@ -55,7 +55,7 @@ enum status store_load_dump(struct store *store, int64_t cell, const char *tool,
 
         text = strdup(body ? body : "");
         if (!text)
-            status = error_set(err, STATUS_NO_MEMORY, "no memory for what %s said", tool);
+            status = error_no_memory(err);
     }
     statement_end(&statement);
     if (status == STATUS_OK && !row)

@@ -244,5 +244,5 @@ enum status store_find_result(struct store *store, const char *id, int64_t *ret,
     *ret_id = own ? text_format("%s", own) : NULL;
     *ret = filter.cell;
     json_decref(rows);
-    return *ret_id ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for a result's id");
+    return *ret_id ? STATUS_OK : error_no_memory(err);
 }

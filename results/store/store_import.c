@@ -76,8 +76,7 @@ static enum status add_claim(struct store *store, int64_t cell, const struct sto
     json_t *json = reading_list_to_json(&claim->readings);
     struct store_record readings = {0};
     struct record_body body;
-    enum status status =
-        json ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    enum status status = json ? STATUS_OK : error_no_memory(err);
 
     if (status == STATUS_OK)
         status = store_append_readings(store, json, &readings, err);
@@ -111,8 +110,8 @@ static enum status put(struct store *store, const char *kind, const char *name, 
                        struct digest *ret, struct error *err)
 {
     struct store_declaration declaration = {kind, name, 1, "imported", json};
-    enum status status = json ? store_put_declaration(store, &declaration, ret, err)
-                              : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    enum status status =
+        json ? store_put_declaration(store, &declaration, ret, err) : error_no_memory(err);
 
     json_decref(json);
     return status;
@@ -162,7 +161,7 @@ static enum status add_campaign(struct store *store, const struct store_import *
             &campaign.protocol, err);
 
     if (status == STATUS_OK && !cells)
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+        status = error_no_memory(err);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         struct digest workload;
 
@@ -176,7 +175,7 @@ static enum status add_campaign(struct store *store, const struct store_import *
                               digest_hex(&import->digest, hex), "format", import->format, "program",
                               import->program, "results", (json_int_t)count);
     if (status == STATUS_OK && !campaign.plan)
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+        status = error_no_memory(err);
     if (status == STATUS_OK)
         status = store_add_campaign(store, &campaign, cells, count, NULL, 0, ret, rows, err);
     json_decref((json_t *)(uintptr_t)campaign.plan);
@@ -195,7 +194,7 @@ enum status store_add_import(struct store *store, const struct store_import *imp
     if (count == 0)
         status = error_set(err, STATUS_INVALID, "%s: holds no results", import->file);
     else if (!rows)
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+        status = error_no_memory(err);
     else
         status = store_batch_begin(store, err);
     if (status != STATUS_OK) {

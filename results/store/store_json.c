@@ -171,7 +171,7 @@ enum status statement_rows_json(struct statement *statement, json_t **ret, struc
     enum status status = STATUS_OK;
 
     if (!rows)
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", statement->store->path);
+        status = error_no_memory(err);
     while (status == STATUS_OK) {
         json_t *row = NULL;
         bool more = false;
@@ -181,7 +181,7 @@ enum status statement_rows_json(struct statement *statement, json_t **ret, struc
             break;
         status = row_json(statement, &row, err);
         if (status == STATUS_OK && json_array_append_new(rows, row) != 0)
-            status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", statement->store->path);
+            status = error_no_memory(err);
     }
     statement_end(statement);
     if (status == STATUS_OK)

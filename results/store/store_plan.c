@@ -111,9 +111,7 @@ static enum status add_declaration(struct store *store, json_t *array, const str
             return STATUS_OK;
         }
     }
-    return json_array_append_new(array, reference) == 0
-               ? STATUS_OK
-               : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    return json_array_append_new(array, reference) == 0 ? STATUS_OK : error_no_memory(err);
 }
 
 static enum status put_declarations(struct store *store, struct record_body *body,

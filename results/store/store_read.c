@@ -29,12 +29,11 @@ static enum status row_of(struct store *store, const char *sql, int64_t key, jso
     return status;
 }
 
-static enum status set_new(struct store *store, json_t *object, const char *key, json_t *value,
-                           struct error *err)
+static enum status set_new(json_t *object, const char *key, json_t *value, struct error *err)
 {
     if (json_object_set_new(object, key, value) == 0)
         return STATUS_OK;
-    return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    return error_no_memory(err);
 }
 
 /* object[key] = rows or row of the SELECT. */
@@ -44,7 +43,7 @@ static enum status set_rows(struct store *store, json_t *object, const char *key
     json_t *rows = NULL;
     enum status status = rows_of(store, sql, id, &rows, err);
 
-    return status == STATUS_OK ? set_new(store, object, key, rows, err) : status;
+    return status == STATUS_OK ? set_new(object, key, rows, err) : status;
 }
 
 static enum status set_row(struct store *store, json_t *object, const char *key, const char *sql,
@@ -53,7 +52,7 @@ static enum status set_row(struct store *store, json_t *object, const char *key,
     json_t *row = NULL;
     enum status status = row_of(store, sql, id, &row, err);
 
-    return status == STATUS_OK ? set_new(store, object, key, row, err) : status;
+    return status == STATUS_OK ? set_new(object, key, row, err) : status;
 }
 
 static int64_t take_id(json_t *object, const char *key)
@@ -71,8 +70,7 @@ static enum status set_readings(struct store *store, json_t *object, const char 
     json_t *rows = NULL, *readings = json_object();
     json_t *row;
     size_t i;
-    enum status status =
-        readings ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    enum status status = readings ? STATUS_OK : error_no_memory(err);
 
     if (status == STATUS_OK)
         status = rows_of(store,
@@ -83,12 +81,12 @@ static enum status set_readings(struct store *store, json_t *object, const char 
     json_array_foreach(rows, i, row)
     {
         if (status == STATUS_OK)
-            status = set_new(store, readings, json_string_value(json_object_get(row, "name")),
+            status = set_new(readings, json_string_value(json_object_get(row, "name")),
                              json_incref(json_object_get(row, "body")), err);
     }
     json_decref(rows);
     if (status == STATUS_OK)
-        return set_new(store, object, key, readings, err);
+        return set_new(object, key, readings, err);
     json_decref(readings);
     return status;
 }
@@ -107,7 +105,7 @@ static enum status set_environment(struct store *store, json_t *object, int64_t 
 
     if (status == STATUS_OK) {
         environment = json_object();
-        status = set_new(store, object, "environment", environment, err);
+        status = set_new(object, "environment", environment, err);
     }
     json_array_foreach(rows, i, row)
     {
@@ -128,7 +126,7 @@ static enum status set_device(struct store *store, json_t *object, const char *s
     if (status == STATUS_OK && !json_is_null(device))
         status = set_readings(store, device, "readings", take_id(device, "reading_set"), err);
     if (status == STATUS_OK)
-        return set_new(store, object, "device", device, err);
+        return set_new(object, "device", device, err);
     json_decref(device);
     return status;
 }
@@ -141,7 +139,7 @@ static enum status set_optional_readings(struct store *store, json_t *object, co
     int64_t set = take_id(object, from);
 
     return known ? set_readings(store, object, key, set, err)
-                 : set_new(store, object, key, json_null(), err);
+                 : set_new(object, key, json_null(), err);
 }
 
 enum status store_telemetry_json(struct store *store, int64_t id, json_t **ret, struct error *err)
@@ -175,7 +173,7 @@ static enum status set_telemetry(struct store *store, json_t *trial, int64_t id,
     json_t *rows = NULL;
     enum status status = store_telemetry_json(store, id, &rows, err);
 
-    return status == STATUS_OK ? set_new(store, trial, "telemetry", rows, err) : status;
+    return status == STATUS_OK ? set_new(trial, "telemetry", rows, err) : status;
 }
 
 #define DEVICE_COLUMNS                                                                             \
@@ -248,7 +246,7 @@ static enum status set_trials(struct store *store, json_t *object, int64_t cell,
             status = fill_trial(store, trial, err);
     }
     if (status == STATUS_OK)
-        return set_new(store, object, "trials", trials, err);
+        return set_new(object, "trials", trials, err);
     json_decref(trials);
     return status;
 }
@@ -267,11 +265,11 @@ static enum status set_estimate(struct store *store, json_t *object, int64_t cel
     if (status != STATUS_OK)
         return status;
     status =
-        set_new(store, object, "estimate",
+        set_new(object, "estimate",
                 json_is_null(row) ? json_null() : json_incref(json_object_get(row, "body")), err);
     json_object_del(row, "body");
     if (status == STATUS_OK)
-        return set_new(store, object, "estimate_row", row, err);
+        return set_new(object, "estimate_row", row, err);
     json_decref(row);
     return status;
 }
@@ -289,7 +287,7 @@ static enum status set_choices(struct store *store, json_t *object, int64_t cell
         return status;
     choices = json_is_null(row) ? json_null() : json_incref(json_object_get(row, "choices"));
     json_decref(row);
-    return set_new(store, object, "choices", choices, err);
+    return set_new(object, "choices", choices, err);
 }
 
 /* {"origin": the file, "readings": reported and missing, "claim": its content}; null: measured
@@ -312,7 +310,7 @@ static enum status set_imported(struct store *store, json_t *object, int64_t cel
                          " ON g.id = i.campaign JOIN cell c ON c.campaign = g.id WHERE c.id = ?1",
                          cell, err);
     if (status == STATUS_OK)
-        return set_new(store, object, "imported", imported, err);
+        return set_new(object, "imported", imported, err);
     json_decref(imported);
     return status;
 }

@@ -579,7 +579,7 @@ enum status store_append(struct store *store, struct record_body *body, struct s
         status = error_set(err, STATUS_INVALID, "%s: a number of a %s does not fit into 64 bits",
                            store->path, type->name);
     else if (!json)
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+        status = error_no_memory(err);
     else
         status = canonical_dump(json, &text, err);
     if (status == STATUS_OK)

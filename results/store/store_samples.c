@@ -57,7 +57,7 @@ enum status store_load_samples(struct store *store, int64_t trial, const char *s
             int64_t *grown = realloc(values, wanted * sizeof(*values));
 
             if (!grown) {
-                status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+                status = error_no_memory(err);
                 break;
             }
             values = grown;

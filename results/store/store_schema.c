@@ -49,7 +49,7 @@ static enum status check_length(struct store *store, struct error *err)
         return status;
     log_path = text_format("%s-wal", store->path);
     if (!log_path)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+        return error_no_memory(err);
     has_log = stat(log_path, &log) == 0 && log.st_size > 0;
     free(log_path);
     if (!has_log && stat(store->path, &file) == 0 && file.st_size < pages * page_size)
@@ -118,8 +118,7 @@ static enum status begin_log(struct store *store, struct error *err)
     sql = name ? text_format("INSERT INTO log (id, name, secret) VALUES (1, '%s', x'%s')", name,
                              digest_hex(&secret, secret_hex))
                : NULL;
-    status = sql ? run(store, sql, "preparing the schema", err)
-                 : error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+    status = sql ? run(store, sql, "preparing the schema", err) : error_no_memory(err);
     body_init(&body, "log");
     body_text(&body, "name", name);
     body_i64(&body, "created_utc_ns", clock_utc_ns());
@@ -182,7 +181,7 @@ static enum status fill(struct store *store, struct error *err)
 
     store_migrations(&version);
     if (rc != SQLITE_OK)
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+        status = error_no_memory(err);
     if (status == STATUS_OK) {
         made->path = store->path;
         status = begin_log(made, err);

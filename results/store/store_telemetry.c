@@ -45,7 +45,7 @@ enum status store_load_telemetry(struct store *store, int64_t trial, const char 
                            trial, name, value_count, count);
     whole = malloc((count + 1) * sizeof(*whole));
     if (status == STATUS_OK && !whole)
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", store->path);
+        status = error_no_memory(err);
     if (status == STATUS_OK && spread(values, at, at_count, count, missing, whole) != STATUS_OK)
         status = error_set(err, STATUS_CORRUPT,
                            "%s: trial %" PRId64 ": %s names moments that are "

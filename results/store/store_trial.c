@@ -181,7 +181,7 @@ enum status store_set_trial_device(struct store *store, int64_t trial, int64_t d
                          (long long)device);
     if (status == STATUS_OK &&
         json_object_set_new(draft->body, "device", record_reference(&digest)) < 0)
-        status = draft_no_memory(store, err);
+        status = error_no_memory(err);
     return status;
 }
 
@@ -237,9 +237,8 @@ enum status store_add_environment(struct store *store, int64_t trial, const char
         environment = json_object();
         json_object_set_new(draft->body, "environment", environment);
     }
-    return json_object_set_new(environment, at, reference_to(&record)) == 0
-               ? STATUS_OK
-               : draft_no_memory(store, err);
+    return json_object_set_new(environment, at, reference_to(&record)) == 0 ? STATUS_OK
+                                                                            : error_no_memory(err);
 }
 
 static json_t *component_body(const struct store_component *component, bool *failed)

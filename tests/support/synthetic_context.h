@@ -8,13 +8,6 @@
 #include "harness/core/random.h"
 #include "tests/support/synthetic_campaign.h"
 
-#define TRY(call)                                                                                  \
-    do {                                                                                           \
-        enum status try_ = (call);                                                                 \
-        if (try_ != STATUS_OK)                                                                     \
-            return try_;                                                                           \
-    } while (0)
-
 /* Adds the device; `ret` is its row. */
 enum status synthetic_put_device(struct store *store, const struct synthetic_options *options,
                                  int64_t *ret, struct error *err);

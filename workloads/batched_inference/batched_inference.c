@@ -91,7 +91,7 @@ static enum status check(const struct declaration *declaration, struct workload 
         return status;
     parameters = calloc(1, sizeof(*parameters));
     if (!parameters)
-        return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+        return error_no_memory(err);
     status = gpt2_declaration_check(declaration, &data->gpt2, &parameters->task, err);
     if (status != STATUS_OK) {
         free(parameters);
@@ -194,7 +194,7 @@ static enum status fill_pool(struct inference_instance *instance, struct error *
     instance->pool = calloc(INFERENCE_POOL * OP_TOKENS_LENGTH(plan->sequences * plan->length),
                             sizeof(*instance->pool));
     if (!instance->pool)
-        status = error_set(err, STATUS_NO_MEMORY, "batched_inference: out of memory");
+        status = error_no_memory(err);
     for (uint64_t i = 0; i < INFERENCE_POOL && status == STATUS_OK; i++)
         status =
             gpt2_make_batch(instance->source, i * plan->sequences, plan->sequences, plan->length,

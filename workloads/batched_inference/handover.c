@@ -9,11 +9,6 @@
 #include "workloads/models/gpt2_reference.h"
 #include "workloads/models/gpt2_spot.h"
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "batched_inference: out of memory");
-}
-
 static enum status write_file(const struct workload_case *work, bool inputs_only,
                               const uint64_t *secret, const char *path, struct error *err)
 {
@@ -48,7 +43,7 @@ static enum status compare_rows(struct handed *handed, const struct gpt2_referen
     float *row = malloc(vocabulary * sizeof(*row));
 
     if (!row)
-        return no_memory(err);
+        return error_no_memory(err);
     for (uint64_t i = 0; i < count; i++) {
         /* The last, and others spread before it. */
         const uint64_t position = reference->length - 1 - i * reference->length / count;
@@ -116,7 +111,7 @@ static enum status judge(const struct workload_case *work, const uint64_t *secre
     struct check_sink sink = {.report = report, .context = context, .err = err};
     int32_t *pool = malloc(GPT2_HANDOVER_POOL * batch * sizeof(*pool));
     float *weights = malloc(gpt2_array_length(&plan->shape) * sizeof(*weights));
-    enum status status = pool && weights ? STATUS_OK : no_memory(err);
+    enum status status = pool && weights ? STATUS_OK : error_no_memory(err);
 
     if (status == STATUS_OK)
         status = tensors_find(outputs, "logits", DTYPE_F32, plan->storage, 3, shape, &handed.logits,

@@ -23,7 +23,7 @@ static enum status allocate(struct inference_instance *instance, struct error *e
     instance->weight_noise = calloc(sites, sizeof(*instance->weight_noise));
     return instance->inputs && instance->input_scales && instance->weight_noise
                ? STATUS_OK
-               : error_set(err, STATUS_NO_MEMORY, "batched_inference: out of memory");
+               : error_no_memory(err);
 }
 
 static enum status find_weight_noise(struct inference_instance *instance, struct error *err)
@@ -32,9 +32,7 @@ static enum status find_weight_noise(struct inference_instance *instance, struct
     float *weights = malloc(gpt2_array_length(shape) * sizeof(*weights));
     float *scales = malloc(gpt2_int8_scale_count(shape) * sizeof(*scales));
     int8_t *quantised = malloc(gpt2_int8_length(shape));
-    enum status status = weights && scales && quantised
-                             ? STATUS_OK
-                             : error_set(err, STATUS_NO_MEMORY, "batched_inference: out of memory");
+    enum status status = weights && scales && quantised ? STATUS_OK : error_no_memory(err);
 
     if (status == STATUS_OK) {
         gpt2_initialise(shape, instance->gpt2.base.work.seed, weights);
@@ -153,10 +151,9 @@ enum status inference_check_weights(struct inference_instance *instance, const f
     };
     int8_t *quantised = malloc(count);
     float *scales = malloc(scale_count * sizeof(*scales));
-    enum status status =
-        quantised && scales
-            ? device_download(model->buffers[GPT2_WEIGHTS8], 0, quantised, count, err)
-            : error_set(err, STATUS_NO_MEMORY, "batched_inference: out of memory");
+    enum status status = quantised && scales ? device_download(model->buffers[GPT2_WEIGHTS8], 0,
+                                                               quantised, count, err)
+                                             : error_no_memory(err);
 
     if (status == STATUS_OK)
         status = device_download(model->buffers[GPT2_WEIGHT_SCALES], 0, scales,
@@ -182,7 +179,7 @@ enum status inference_check_head(struct inference_instance *instance, uint64_t r
     float *scales = malloc(vocabulary * sizeof(*scales));
     enum status status = input && weights && scales
                              ? device_download(model->buffers[GPT2_INPUT8], row * d, input, d, err)
-                             : error_set(err, STATUS_NO_MEMORY, "batched_inference: out of memory");
+                             : error_no_memory(err);
 
     if (status == STATUS_OK)
         status = device_download(model->buffers[GPT2_WEIGHTS8], 0, weights, vocabulary * d, err);

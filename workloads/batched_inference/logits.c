@@ -46,7 +46,7 @@ enum status inference_compare(struct inference_instance *instance, uint64_t sequ
     enum status status =
         got ? gpt2_device_fetch(model, GPT2_LOGITS, row * gpt2_logits_stride(&model->plan),
                                 vocabulary, got, err)
-            : error_set(err, STATUS_NO_MEMORY, "batched_inference: out of memory");
+            : error_no_memory(err);
 
     if (status == STATUS_OK) {
         inference_compare_row(got, expected, vocabulary, sequence, position, position + 1 == length,
@@ -69,7 +69,7 @@ enum status inference_take_weights(struct inference_instance *instance, struct e
         return STATUS_OK;
     weights = malloc(count * sizeof(*weights));
     if (!weights)
-        return error_set(err, STATUS_NO_MEMORY, "batched_inference: out of memory");
+        return error_no_memory(err);
     if (model->buffers[GPT2_PARAMETERS] && instance->gpt2.base.work.precision == PRECISION_FP32)
         status = gpt2_device_fetch(model, GPT2_PARAMETERS, 0, count, weights, err);
     else

@@ -115,7 +115,7 @@ enum status inference_spot_check(struct workload_instance *base, uint64_t secret
     enum status status;
 
     if (!indices)
-        return error_set(err, STATUS_NO_MEMORY, "batched_inference: out of memory");
+        return error_no_memory(err);
     random_init(&random, secret, INFERENCE_SPOT_STREAM);
     status = gpt2_make_batch(instance->source,
                              INFERENCE_SPOT_SEQUENCE +

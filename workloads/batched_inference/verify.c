@@ -121,7 +121,7 @@ static enum status fingerprint_logits(const struct gpt2_device *model, char **re
     if (status != STATUS_OK)
         return status;
     *ret = fingerprint_text(&fingerprint);
-    return *ret ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "batched_inference: out of memory");
+    return *ret ? STATUS_OK : error_no_memory(err);
 }
 
 /*

@@ -92,7 +92,7 @@ enum status convolution_lay_out(struct workload_instance *base, struct error *er
 
     instance->layers = calloc(parameters->shape_count, sizeof(*instance->layers));
     if (!instance->layers)
-        return error_set(err, STATUS_NO_MEMORY, "convolution: out of memory");
+        return error_no_memory(err);
     instance->parameters = parameters;
     instance->layer_count = parameters->shape_count;
     instance->operand_type = precision_dtype(work->precision);
@@ -110,7 +110,7 @@ static enum status create_operations(struct convolution_instance *instance, stru
     enum status status =
         candidates ? operations_create(instance->base.device, &instance->base.work, "convolution",
                                        candidates, &instance->operations, err)
-                   : error_set(err, STATUS_NO_MEMORY, "convolution: out of memory");
+                   : error_no_memory(err);
 
     json_decref(candidates);
     return status;

@@ -213,7 +213,7 @@ static enum status check_declaration(const struct declaration *declaration,
         return status;
     parameters = calloc(1, sizeof(*parameters) + shapes_size);
     if (!parameters)
-        return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+        return error_no_memory(err);
     memcpy(parameters->shapes, section->shapes, shapes_size);
     parameters->shape_count = section->shapes_count;
     parameters->distribution = (enum gemm_distribution)section->distribution;

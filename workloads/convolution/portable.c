@@ -24,7 +24,7 @@ enum status convolution_portable_create(struct device *device, const struct work
     enum status status;
 
     if (!portable)
-        return error_set(err, STATUS_NO_MEMORY, "convolution: out of memory");
+        return error_no_memory(err);
     portable->device = device;
     status = gemms_create(device, work, &portable->gemms, err);
     if (status == STATUS_OK)

@@ -165,7 +165,7 @@ enum status token_source_create_markov(uint64_t vocabulary, uint64_t successors,
                          SUCCESSORS_MAX);
     markov = calloc(1, sizeof(*markov));
     if (!markov)
-        return error_set(err, STATUS_NO_MEMORY, "Markov source: out of memory");
+        return error_no_memory(err);
     markov->base.ops = &ops;
     markov->base.seed = seed;
     markov->states = vocabulary;
@@ -175,7 +175,7 @@ enum status token_source_create_markov(uint64_t vocabulary, uint64_t successors,
     markov->cumulative = malloc(vocabulary * sizeof(*markov->cumulative));
     stationary = malloc(vocabulary * sizeof(*stationary));
     if (!markov->next || !markov->probability || !markov->cumulative || !stationary) {
-        status = error_set(err, STATUS_NO_MEMORY, "Markov source: out of memory");
+        status = error_no_memory(err);
         goto out;
     }
     for (uint64_t i = 0; i < vocabulary; i++)

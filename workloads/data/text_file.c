@@ -59,7 +59,7 @@ enum status token_source_create_text(const char *path, uint64_t shortest,
     enum status status;
 
     if (!text)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", path);
+        return error_no_memory(err);
     text->base.ops = &ops;
     text->base.seed = seed;
     status = file_read(path, TEXT_MAX, &text->bytes, &text->length, err);

@@ -123,7 +123,7 @@ enum status gemm_outputs_verify(const struct gemm_outputs *outputs, workload_che
         return status;
     checks = calloc(outputs->count, sizeof(*checks));
     if (!checks)
-        return error_set(err, STATUS_NO_MEMORY, "checking a GEMM: out of memory");
+        return error_no_memory(err);
     for (size_t i = 0; i < outputs->count; i++)
         checks[i] = outputs->check_of(outputs->base, i);
     status = check_all(checks, outputs->count, report, context, err);

@@ -119,7 +119,7 @@ enum status gemm_comparison_prepare(struct gemm_comparison *task, struct error *
     task->outcomes = calloc(task->column_count, sizeof(*task->outcomes));
     if (!task->rows || !task->columns || !task->stored || !task->exact || !task->got ||
         !task->outcomes)
-        return error_set(err, STATUS_NO_MEMORY, "checking a GEMM: out of memory");
+        return error_no_memory(err);
     return STATUS_OK;
 }
 
@@ -144,7 +144,7 @@ static enum status fetch(struct gemm_comparison *task, struct error *err)
     enum status status = STATUS_OK;
 
     if (!row)
-        return error_set(err, STATUS_NO_MEMORY, "checking a GEMM: out of memory");
+        return error_no_memory(err);
     for (uint64_t i = 0; i < task->row_count && status == STATUS_OK; i++) {
         double *exact = task->exact + i * width, *stored = task->stored + i * width;
 
@@ -264,7 +264,7 @@ static enum status compare(const struct gemm_comparison *task, struct error *err
         }
         free(b);
     }
-    return failed ? error_set(err, STATUS_NO_MEMORY, "checking a GEMM: out of memory") : STATUS_OK;
+    return failed ? error_no_memory(err) : STATUS_OK;
 }
 
 /* In order, so that the same C always gives the same error. */

@@ -65,7 +65,7 @@ enum status gemm_upload(const struct gemm_data *data, enum gemm_input operand, u
     enum status status = STATUS_OK;
 
     if (!bytes)
-        return error_set(err, STATUS_NO_MEMORY, "filling a matrix: out of memory");
+        return error_no_memory(err);
     for (uint64_t begin = first; begin < end && status == STATUS_OK; begin += tile) {
         const uint64_t part = end - begin < tile ? end - begin : tile;
 

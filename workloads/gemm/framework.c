@@ -19,7 +19,7 @@ static enum status put_layer(const struct gemm_outputs *outputs, size_t index, s
                          c->name);
     b.data = malloc(b.bytes);
     if (!b.data)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the model");
+        return error_no_memory(err);
     gemm_fill(&b, &check.b, GEMM_B);
     onnx_put_tensor(graph, b.name, b.type, b.rank, b.shape, b.data, b.bytes);
     free(b.data);

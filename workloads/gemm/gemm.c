@@ -144,7 +144,7 @@ enum status gemm_lay_out(struct workload_instance *base, struct error *err)
     instance->result_type = gemm_result_type(parameters, work->precision);
     instance->layers = calloc(parameters->shape_count, sizeof(*instance->layers));
     if (!instance->layers)
-        return error_set(err, STATUS_NO_MEMORY, "gemm: out of memory");
+        return error_no_memory(err);
     instance->layer_count = parameters->shape_count;
     shape_layers(instance);
     return STATUS_OK;

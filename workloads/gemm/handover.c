@@ -19,7 +19,7 @@ static enum status lay_out(const struct workload_case *work, struct gemm_outputs
     enum status status;
 
     if (!base)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", kind->name);
+        return error_no_memory(err);
     base->kind = kind;
     base->work = *work;
     status = own->lay_out(base, err);
@@ -45,7 +45,7 @@ enum status gemm_hand_over(const struct workload_case *work, bool inputs_only,
     all = inputs_only ? count : 2 * count;
     items = calloc(all, sizeof(*items));
     if (!items)
-        status = error_set(err, STATUS_NO_MEMORY, "%s: out of memory", outputs.base->kind->name);
+        status = error_no_memory(err);
     for (size_t i = 0; i < all && status == STATUS_OK; i++)
         items[i] = outputs.arrays_of(outputs.base, i % count)[i < count ? GEMM_A : GEMM_B].tensor;
     if (status == STATUS_OK)

@@ -122,7 +122,7 @@ enum status gemm_outputs_spot_check(const struct gemm_outputs *outputs, uint64_t
     enum status status = STATUS_OK;
 
     if (!checks || !tasks)
-        status = error_set(err, STATUS_NO_MEMORY, "checking a GEMM: out of memory");
+        status = error_no_memory(err);
     for (size_t i = 0; i < outputs->count && status == STATUS_OK; i++) {
         checks[i] = outputs->check_of(outputs->base, i);
         checks[i].a.seed ^= random_at(secret, SPOT_SEED, 0);

@@ -28,11 +28,6 @@ struct generation_framework {
     int model; /* of the pass that is set */
 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "generation: out of memory");
-}
-
 void generation_framework_destroy(struct generation_framework *framework)
 {
     if (!framework)
@@ -164,7 +159,7 @@ enum status generation_take_framework(struct generation_instance *instance, stru
     if (framework)
         framework->names = calloc(2 * count, sizeof(*framework->names));
     if (!framework || !framework->names)
-        return no_memory(err);
+        return error_no_memory(err);
     for (uint64_t i = 0; i < 2 * count; i++)
         gpt2_onnx_cache_name(i >= count, i % 2, i % count / 2, framework->names[i]);
     status = take_memory(framework, model, err);
@@ -261,7 +256,7 @@ enum status generation_framework_live(const struct generation_instance *instance
         return STATUS_OK;
     values = malloc(count * sizeof(*values));
     if (!values)
-        return no_memory(err);
+        return error_no_memory(err);
     storage_decode(plan->storage, framework->memory[FRESH], count, values);
     for (uint64_t i = 0; i < count; i++)
         check->error += !isfinite(values[i]);

@@ -60,7 +60,7 @@ static enum status fill_pool(struct generation_instance *instance, struct error 
     instance->parts = calloc(plan->slots, sizeof(*instance->parts));
     if (status == STATUS_OK &&
         !(targets && inference->pool && instance->blocks && instance->parts && instance->left))
-        status = error_set(err, STATUS_NO_MEMORY, "generation: out of memory");
+        status = error_no_memory(err);
     for (uint64_t i = 0; i < count && status == STATUS_OK; i++)
         token_source_sequence(inference->source, i, prompt, inference->pool + i * prompt, targets);
     /* Blocks of a sequence lie apart, as they do in a server that has run for a while. */
@@ -84,7 +84,7 @@ static enum status fill_tokens(const struct generation_instance *instance, uint6
     enum status status;
 
     if (!tokens)
-        return error_set(err, STATUS_NO_MEMORY, "generation: out of memory");
+        return error_no_memory(err);
     for (uint64_t i = 0; i < count * stride; i++)
         tokens[i] = (int32_t)model->plan.shape.vocabulary - 1; /* rare, and leads nowhere */
     for (uint64_t s = 0; prompts && s < count; s++)

@@ -11,11 +11,6 @@
 #include "workloads/models/gpt2_handover.h"
 #include "workloads/models/gpt2_reference.h"
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "generation: out of memory");
-}
-
 static enum status write_file(const struct workload_case *work, bool inputs_only,
                               const uint64_t *secret, const char *path, struct error *err)
 {
@@ -114,7 +109,7 @@ static enum status compare(struct handed *handed, uint64_t drawn, bool whole, st
     struct gpt2_reference *reference = NULL;
     enum status status =
         text && row ? gpt2_reference_create(&handed->plan.shape, 1, length, false, &reference, err)
-                    : no_memory(err);
+                    : error_no_memory(err);
 
     for (uint64_t i = 0; i < checked && status == STATUS_OK; i++)
         status = compare_sequence(handed, reference, (drawn + i * sequences / checked) % sequences,
@@ -151,7 +146,7 @@ static enum status judge(const struct workload_case *work, const uint64_t *secre
     struct check_sink sink = {.report = report, .context = context, .err = err};
     int32_t *pool = malloc(GPT2_HANDOVER_POOL * sequences * plan->length * sizeof(*pool));
     float *weights = malloc(gpt2_array_length(&plan->shape) * sizeof(*weights));
-    enum status status = pool && weights ? STATUS_OK : no_memory(err);
+    enum status status = pool && weights ? STATUS_OK : error_no_memory(err);
 
     if (status == STATUS_OK)
         status =

@@ -61,7 +61,7 @@ enum status generation_server_create(struct generation_instance *instance, struc
     }
     if (!server || !server->served || !server->used || !server->free || !server->put_out ||
         !server->prompt)
-        return error_set(err, STATUS_NO_MEMORY, "generation: out of memory");
+        return error_no_memory(err);
     for (uint64_t i = 0; i < server->blocks; i++)
         server->free[i] = (int32_t)(server->blocks - 1 - i);
     return STATUS_OK;

@@ -107,8 +107,7 @@ static enum status compare(struct spot *spot, int32_t *tokens, uint64_t length, 
     const uint64_t vocabulary = model->plan.shape.vocabulary;
     float *got = malloc(vocabulary * sizeof(*got));
     struct gpt2_reference *reference = NULL;
-    enum status status = got ? inference_take_weights(inference, err)
-                             : error_set(err, STATUS_NO_MEMORY, "generation: out of memory");
+    enum status status = got ? inference_take_weights(inference, err) : error_no_memory(err);
 
     if (status == STATUS_OK)
         status =
@@ -145,7 +144,7 @@ static enum status check_steps(struct spot *spot, uint64_t count, bool decode, s
     enum status status = generation_begin(instance, spot->prompts, err);
 
     if (!tokens)
-        return error_set(err, STATUS_NO_MEMORY, "generation: out of memory");
+        return error_no_memory(err);
     memcpy(tokens, spot->prompts + spot->slot * prompt, count * sizeof(*tokens));
     if (status == STATUS_OK)
         status = poison_cache(spot, 0, count, err);
@@ -214,7 +213,7 @@ enum status generation_spot_check(struct workload_instance *base, uint64_t secre
     enum status status = STATUS_OK;
 
     if (!spot.prompts || !targets)
-        status = error_set(err, STATUS_NO_MEMORY, "generation: out of memory");
+        status = error_no_memory(err);
     random_init(&spot.random, secret, STREAM_SPOT);
     for (uint64_t s = 0; s < instance->count && status == STATUS_OK; s++)
         token_source_sequence(instance->inference.source,

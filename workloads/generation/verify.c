@@ -54,7 +54,7 @@ static enum status fetch_row(const struct generation_instance *instance, struct 
     row->outputs = instance->outputs;
     row->logits = malloc(vocabulary * sizeof(*row->logits));
     if (!row->logits)
-        return error_set(err, STATUS_NO_MEMORY, "generation: out of memory");
+        return error_no_memory(err);
     text->count++;
     return gpt2_device_fetch(model, GPT2_LOGITS, text->slot * gpt2_logits_stride(&model->plan),
                              vocabulary, row->logits, err);
@@ -70,7 +70,7 @@ static enum status fetch_tokens(const struct generation_instance *instance, stru
     text->outputs = instance->outputs;
     text->tokens = calloc(stride, sizeof(*text->tokens));
     if (!text->tokens)
-        return error_set(err, STATUS_NO_MEMORY, "generation: out of memory");
+        return error_no_memory(err);
     return device_download(model->buffers[GPT2_TOKENS],
                            (instance->first + text->slot) * stride * sizeof(*text->tokens),
                            text->tokens, stride * sizeof(*text->tokens), err);
@@ -199,7 +199,7 @@ static enum status refer(struct generation_instance *instance, uint64_t slot, ui
     if (status == STATUS_OK)
         status = ret_text->tokens ? device_download(model->buffers[GPT2_TOKENS], slot * bytes,
                                                     ret_text->tokens, bytes, err)
-                                  : error_set(err, STATUS_NO_MEMORY, "generation: out of memory");
+                                  : error_no_memory(err);
     if (status == STATUS_OK)
         status =
             gpt2_reference_forward(*ret, instance->inference.weights, ret_text->tokens, NULL, err);
@@ -216,8 +216,7 @@ static enum status compare_latest(struct generation_instance *instance, uint64_t
                    stride = gpt2_logits_stride(&model->plan);
     float *got = malloc(vocabulary * sizeof(*got));
     uint64_t row = 0;
-    enum status status =
-        got ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "generation: out of memory");
+    enum status status = got ? STATUS_OK : error_no_memory(err);
 
     for (uint64_t p = 0; p < instance->served && status == STATUS_OK; p++) {
         const struct gpt2_part part = instance->parts[p];
@@ -354,7 +353,7 @@ enum status generation_verify(struct workload_instance *base, workload_check_fn 
     replay.left = calloc(replay.checked, sizeof(*replay.left));
     replay.made = calloc(replay.checked, sizeof(*replay.made));
     if (status == STATUS_OK && !(replay.left && replay.made))
-        status = error_set(err, STATUS_NO_MEMORY, "generation: out of memory");
+        status = error_no_memory(err);
     if (status == STATUS_OK && instance->server)
         status = compare_served(instance, wanted, &findings, err);
     if (status == STATUS_OK && !instance->server) /* whose last step was of others */
@@ -398,7 +397,7 @@ static enum status take_fingerprint(const struct generation_instance *instance, 
     if (status != STATUS_OK)
         return status;
     *ret = fingerprint_text(&fingerprint);
-    return *ret ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "generation: out of memory");
+    return *ret ? STATUS_OK : error_no_memory(err);
 }
 
 enum status generation_recheck(struct workload_instance *base, const char *expected,

@@ -126,7 +126,7 @@ static enum status check_history(struct memory_instance *instance, int array,
     enum status status = STATUS_OK;
 
     if (expected == NULL || got == NULL || floats == NULL)
-        status = error_set(err, STATUS_NO_MEMORY, "checking adamw: out of memory");
+        status = error_no_memory(err);
     for (uint64_t begin = 0; begin < count && status == STATUS_OK; begin += tile) {
         const uint64_t part = count - begin < tile ? count - begin : tile;
 
@@ -183,7 +183,7 @@ static enum status sample_init(struct sample *sample, uint64_t count, uint64_t t
         sample->after[i] = malloc(sample->tile * sample->tiles * sizeof(float));
         if (sample->before[i] == NULL || sample->after[i] == NULL) {
             sample_finish(sample);
-            return error_set(err, STATUS_NO_MEMORY, "checking adamw: out of memory");
+            return error_no_memory(err);
         }
     }
     return STATUS_OK;

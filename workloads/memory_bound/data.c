@@ -110,7 +110,7 @@ enum status memory_upload(struct memory_instance *instance, const struct memory_
     enum status status = STATUS_OK;
 
     if (bytes == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "filling array %s: out of memory", what->name);
+        return error_no_memory(err);
     for (; begin < end && status == STATUS_OK; begin += tile) {
         const uint64_t part = end - begin < tile ? end - begin : tile;
 

@@ -189,7 +189,7 @@ static enum status check_declaration(const struct declaration *declaration,
     if (section->lanes == NULL)
         section->lanes = strdup("auto"); /* declaration_finish() frees it */
     if (section->lanes == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+        return error_no_memory(err);
     status = check_common(declaration, &data->common, kernel, err);
     if (status == STATUS_OK)
         status = check_shape_keys(declaration, kernel, err);
@@ -201,7 +201,7 @@ static enum status check_declaration(const struct declaration *declaration,
         return status;
     parameters = malloc(sizeof(*parameters));
     if (parameters == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+        return error_no_memory(err);
     *parameters = (struct memory_parameters){
         .kernel = section->kernel,
         .elements = section->elements,

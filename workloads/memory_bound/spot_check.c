@@ -75,8 +75,7 @@ static enum status run(struct spot *spot, struct memory_worst *worst, struct err
     enum status status = STATUS_OK;
 
     if (expected == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "checking %s: out of memory",
-                         instance->data.kernel->name);
+        return error_no_memory(err);
     for (size_t i = 0; i < PIECES && status == STATUS_OK; ++i) {
         status = memory_poison(instance, spot->output, spot->begins[i], spot->length, err);
         if (status == STATUS_OK)
@@ -112,7 +111,7 @@ static enum status run_sum(struct spot *spot, uint64_t secret, struct memory_wor
     enum status status = STATUS_OK;
 
     if (zeros == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "checking %s: out of memory", data->kernel->name);
+        return error_no_memory(err);
     if (!instance->has_sum) {
         data->kernel->reference(data, 0, 1, &instance->sum);
         instance->has_sum = true;

@@ -274,7 +274,7 @@ enum status memory_tune(struct memory_instance *instance, struct error *err)
 
     instance->candidates = json_array();
     if (instance->candidates == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", instance->data.kernel->name);
+        return error_no_memory(err);
     if (instance->base.work.choices != NULL)
         return take_choices(instance, instance->base.work.choices, err);
     status = choose_lanes(instance, err);

@@ -149,11 +149,10 @@ enum status memory_compare_part(struct memory_instance *instance, size_t output,
     const uint64_t element_bytes = memory_element_bytes(what, data->storage);
     double *got = malloc(count * sizeof(*got));
     void *bytes = malloc(count * element_bytes);
-    enum status status =
-        got != NULL && bytes != NULL
-            ? device_download(instance->arrays[output], begin * element_bytes, bytes,
-                              count * element_bytes, err)
-            : error_set(err, STATUS_NO_MEMORY, "checking %s: out of memory", what->name);
+    enum status status = got != NULL && bytes != NULL
+                             ? device_download(instance->arrays[output], begin * element_bytes,
+                                               bytes, count * element_bytes, err)
+                             : error_no_memory(err);
 
     if (status == STATUS_OK) {
         memory_decode(what->type, data->storage, bytes, count, got);
@@ -180,7 +179,7 @@ static enum status compare_output(struct memory_instance *instance, size_t outpu
         tile = count;
     expected = malloc(tile * sizeof(*expected));
     if (expected == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "checking %s: out of memory", what->name);
+        return error_no_memory(err);
     for (uint64_t begin = 0; begin < count && status == STATUS_OK; begin += tile) {
         const uint64_t part = count - begin < tile ? count - begin : tile;
 
@@ -258,7 +257,7 @@ enum status memory_recheck(struct workload_instance *base, const char *expected,
         return status;
     ret->text = fingerprint_text(&fingerprint);
     if (ret->text == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "checking %s: out of memory", what->name);
+        return error_no_memory(err);
     ret->same = expected != NULL && !strcmp(ret->text, expected);
     return ret->same ? memory_poison_outputs(instance, err) : STATUS_OK;
 }

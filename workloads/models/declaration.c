@@ -135,7 +135,7 @@ static enum status check_text(const struct declaration *declaration,
                                  "the file as it is");
     path = resolve_path(declaration, data->path);
     if (!path)
-        return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+        return error_no_memory(err);
     if (token_source_create_text(path, task->length + 1, data->sha256 ? &expected : NULL, 0,
                                  &source, &cause) != STATUS_OK) {
         free(path);
@@ -151,7 +151,7 @@ static enum status check_text(const struct declaration *declaration,
     free(data->sha256);
     data->sha256 = strdup(digest_hex(&task->digest, hex));
     if (!task->path || !data->sha256)
-        return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+        return error_no_memory(err);
     return STATUS_OK;
 }
 

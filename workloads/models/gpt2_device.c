@@ -183,7 +183,7 @@ static enum status upload_zeros(struct buffer *buffer, uint64_t bytes, struct er
     enum status status = STATUS_OK;
 
     if (!zeros)
-        return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
+        return error_no_memory(err);
     for (uint64_t at = 0; at < bytes && status == STATUS_OK; at += chunk)
         status = device_upload(buffer, at, zeros, bytes - at < chunk ? bytes - at : chunk, err);
     free(zeros);
@@ -206,7 +206,7 @@ static enum status upload_quantised(struct gpt2_device *model, const float *weig
             status = device_upload(model->buffers[GPT2_WEIGHT_SCALES], 0, scale,
                                    scales * sizeof(*scale), err);
     } else {
-        status = error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
+        status = error_no_memory(err);
     }
     free(quantised);
     free(scale);
@@ -227,7 +227,7 @@ enum status gpt2_device_set_weights(struct gpt2_device *model, const float *weig
     enum status status = STATUS_OK;
 
     if (!encoded)
-        return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
+        return error_no_memory(err);
     storage_encode(model->plan.storage, weights, before, encoded);
     storage_encode(model->plan.storage, weights + before + left_out, count - before - left_out,
                    encoded + before * size);
@@ -249,7 +249,7 @@ static enum status fill(struct gpt2_device *model, uint64_t seed, struct error *
     enum status status;
 
     if (!weights)
-        return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
+        return error_no_memory(err);
     gpt2_initialise(&model->plan.shape, seed, weights);
     status = gpt2_device_set_weights(model, weights, err);
     free(weights);
@@ -275,7 +275,7 @@ enum status gpt2_device_create(const struct gpt2_device_plan *plan, struct ops *
         return status;
     model = calloc(1, sizeof(*model));
     if (!model)
-        return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
+        return error_no_memory(err);
     model->plan = mine;
     model->ops = ops;
     model->device = device;
@@ -335,7 +335,7 @@ enum status gpt2_device_fetch(const struct gpt2_device *model, enum gpt2_buffer 
         return device_download(model->buffers[buffer], offset * size, ret, count * size, err);
     bytes = malloc(count * size);
     if (!bytes)
-        return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
+        return error_no_memory(err);
     status = device_download(model->buffers[buffer], offset * size, bytes, count * size, err);
     if (status == STATUS_OK)
         storage_decode(type, bytes, count, ret);

@@ -76,7 +76,7 @@ enum status gpt2_device_set_step(struct gpt2_device *model, const struct gpt2_pa
     model->outputs = gpt2_step_planned(plan, step->outputs);
     table = malloc(length * sizeof(*table));
     if (!table)
-        return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
+        return error_no_memory(err);
     fill(model, blocks, table);
     status = device_upload(model->buffers[GPT2_STEP], 0, table, length * sizeof(*table), err);
     free(table);

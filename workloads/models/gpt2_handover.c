@@ -17,8 +17,7 @@ enum status gpt2_handover_tokens(const struct gpt2_task *task, const struct gpt2
     struct token_source *source = NULL;
     uint64_t first = 0;
     enum status status =
-        unused ? gpt2_task_open_source(task, seed, &source, err)
-               : error_set(err, STATUS_NO_MEMORY, "%s", "no memory for the tokens of a model");
+        unused ? gpt2_task_open_source(task, seed, &source, err) : error_no_memory(err);
 
     if (secret) {
         struct random random;
@@ -57,7 +56,7 @@ static enum status fill(const struct gpt2_task *task, const struct gpt2_device_p
         return status;
     weights = malloc(gpt2_array_length(&plan->shape) * sizeof(*weights));
     if (!weights)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the weights of a model");
+        return error_no_memory(err);
     gpt2_initialise(&plan->shape, seed, weights);
     for (size_t i = first; i < file->count; i++)
         memcpy(file->items[i].data, weights + gpt2_tensor_at(&plan->shape, i - first).offset,
@@ -78,7 +77,7 @@ enum status gpt2_handover_write(const struct gpt2_task *task, const struct gpt2_
     enum status status;
 
     if (!items)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for the tensors of a model");
+        return error_no_memory(err);
     items[0] = tensor_new("tokens", DTYPE_I32, 3, shape);
     if (plan->training)
         items[1] = tensor_new("targets", DTYPE_I32, 3, shape);

@@ -223,9 +223,8 @@ static enum status calibrate(const struct gpt2_calibration *calibration, struct 
     enum status status;
 
     observer->values = malloc(plan.length * widest * sizeof(*observer->values));
-    status = indices && observer->values
-                 ? gpt2_device_create(&plan, ops, device, seed, &model, err)
-                 : error_set(err, STATUS_NO_MEMORY, "calibration: out of memory");
+    status = indices && observer->values ? gpt2_device_create(&plan, ops, device, seed, &model, err)
+                                         : error_no_memory(err);
     if (status == STATUS_OK) {
         model->observe = observe;
         model->observer = observer;

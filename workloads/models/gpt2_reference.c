@@ -207,7 +207,7 @@ static enum status attention(const struct gpt2_reference *ref, const struct laye
             status = reference_head_forward(head, p, layer->values + values, NULL);
         failed = failed || status != STATUS_OK;
     }
-    return failed ? error_set(err, STATUS_NO_MEMORY, "reference: out of memory") : STATUS_OK;
+    return failed ? error_no_memory(err) : STATUS_OK;
 }
 
 static void add(double *out, const double *a, const double *b, uint64_t count)
@@ -272,7 +272,7 @@ static enum status mean_loss(struct gpt2_reference *ref, const int32_t *targets,
     double *losses = malloc(rows * sizeof(*losses)), sum = 0.0;
 
     if (!losses)
-        return error_set(err, STATUS_NO_MEMORY, "reference: out of memory");
+        return error_no_memory(err);
 #pragma omp parallel for schedule(static) if (rows * v > WORTH_THREADS)
     for (uint64_t r = 0; r < rows; r++)
         losses[r] = log_sum(ref->logits + r * v, v) - ref->logits[r * v + (uint64_t)targets[r]];

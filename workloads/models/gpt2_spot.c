@@ -180,7 +180,7 @@ enum status gpt2_check_norms(const struct gpt2_device *model, struct random *ran
     enum status status = STATUS_OK;
 
     if (!x)
-        return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
+        return error_no_memory(err);
     for (uint64_t i = 0; model->buffers[GPT2_MEAN] && i < NORM_ROWS * halves && status == STATUS_OK;
          i++) {
         const uint64_t row = i / NORM_ROWS * rows + random_next_below(random, rows);

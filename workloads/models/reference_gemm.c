@@ -171,5 +171,5 @@ enum status reference_gemm(double *c, uint64_t c_stride, struct reference_matrix
         free(packed_a);
         free(packed_b);
     }
-    return failed ? error_set(err, STATUS_NO_MEMORY, "reference: out of memory") : STATUS_OK;
+    return failed ? error_no_memory(err) : STATUS_OK;
 }

@@ -60,7 +60,7 @@ enum status onnx_input(const struct onnx_instance *instance, size_t number, cons
     enum status status = STATUS_OK;
 
     if (!values)
-        return error_set(err, STATUS_NO_MEMORY, "onnx: out of memory");
+        return error_no_memory(err);
     if (input->has_file)
         status = read_input(input, bytes, values, err);
     for (uint64_t i = 0; i < input->elements && !input->has_file; i++) {

@@ -302,8 +302,7 @@ static enum status check(const struct declaration *declaration, struct workload 
 {
     struct onnx_parameters *parameters = calloc(1, sizeof(*parameters));
     enum status status =
-        parameters ? take(declaration, declaration->data, parameters, err)
-                   : error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+        parameters ? take(declaration, declaration->data, parameters, err) : error_no_memory(err);
 
     if (status == STATUS_OK && declaration_is_path(declaration->origin)) {
         const struct onnx_paths paths = paths_of(declaration->data);

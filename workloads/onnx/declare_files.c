@@ -61,8 +61,7 @@ static enum status look(const struct declaration *declaration, const char *place
     char *full = beside(declaration->origin, path);
     uint64_t size;
     enum status status =
-        full ? look_at(declaration, &file, full, &size, err)
-             : error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+        full ? look_at(declaration, &file, full, &size, err) : error_no_memory(err);
 
     if (status == STATUS_OK)
         *ret_path = full;
@@ -168,8 +167,8 @@ static enum status check_side_files(const struct declaration *declaration,
 
         snprintf(place, sizeof(place), "model.data[%zu]", i);
         files[i] = (struct onnx_side_file){parameters->data[i].location, full, 0};
-        status = full ? look_at(declaration, &file, full, &files[i].size, err)
-                      : error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+        status =
+            full ? look_at(declaration, &file, full, &files[i].size, err) : error_no_memory(err);
     }
     return status == STATUS_OK && parameters->data_count == 0
                ? check_undeclared(declaration, model, path, err)

@@ -147,7 +147,7 @@ static enum status read_into(struct text *out, const struct onnx_tensor *tensor,
     if (fd < 0)
         return error_set(err, STATUS_IO, "%s: %s", file->path, strerror(errno));
     if (!to)
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for the weights of a model");
+        status = error_no_memory(err);
     for (uint64_t done = 0; done < length && status == STATUS_OK;) {
         const ssize_t got =
             pread(fd, to + done, (size_t)(length - done), (off_t)(tensor->external.offset + done));
@@ -233,7 +233,7 @@ enum status onnx_external_join(const struct onnx_model *model, struct onnx_bytes
         text_append_bytes(ret, graph.data, graph.length);
     }
     if (status == STATUS_OK && (!text_ok(ret) || !text_ok(&graph)))
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for the weights of a model");
+        status = error_no_memory(err);
     text_finish(&graph);
     return status;
 }

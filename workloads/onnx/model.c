@@ -370,7 +370,7 @@ enum status onnx_model_read(const void *bytes, size_t length, struct onnx_model 
     if (failed || broken || model.node_count == 0 || model.output_count == 0) {
         onnx_model_finish(&model);
         return failed
-                   ? error_set(err, STATUS_NO_MEMORY, "no memory for the graph of a model")
+                   ? error_no_memory(err)
                    : error_set(err, STATUS_CORRUPT, "it is no ONNX file, or one that is cut off");
     }
     leave_defaults_out(&model);

@@ -97,11 +97,6 @@ static struct slot *find_slot(const struct onnx_reference *reference, const char
     return NULL;
 }
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "no memory for the reference of a model");
-}
-
 static enum status take_tensor(struct onnx_reference *reference, const struct onnx_tensor *tensor,
                                struct error *err)
 {
@@ -117,7 +112,8 @@ static enum status take_tensor(struct onnx_reference *reference, const struct on
     if (reference->shapes_alone && tensor->elements > ONNX_KNOWN_MAX)
         return onnx_tensor_check(tensor, err);
     slot->array.data = calloc(tensor->elements + 1, sizeof(double));
-    return slot->array.data ? onnx_tensor_values(tensor, slot->array.data, err) : no_memory(err);
+    return slot->array.data ? onnx_tensor_values(tensor, slot->array.data, err)
+                            : error_no_memory(err);
 }
 
 static size_t count_slots(const struct onnx_model *model)
@@ -141,7 +137,7 @@ static enum status create(const struct onnx_model *model, bool shapes_alone,
         reference->slots = calloc(count_slots(model), sizeof(*reference->slots));
     }
     if (status == STATUS_OK && (!reference || !reference->slots))
-        status = no_memory(err);
+        status = error_no_memory(err);
     for (size_t i = 0; i < model->tensor_count && status == STATUS_OK; i++)
         status = take_tensor(reference, &model->tensors[i], err);
     if (status == STATUS_OK)
@@ -293,7 +289,7 @@ static enum status take_input(struct onnx_reference *reference, const struct onn
         return STATUS_OK;
     slot->array.data = malloc((input->elements + 1) * sizeof(double));
     if (!slot->array.data)
-        return no_memory(err);
+        return error_no_memory(err);
     memcpy(slot->array.data, input->data, input->elements * sizeof(double));
     return STATUS_OK;
 }

@@ -222,8 +222,7 @@ static enum status resize_all(struct onnx_step *step, const struct sampling *sam
         if (next)
             resize_axis(now.data, sampling, &axes[d], outer, inner, next);
         else
-            status =
-                error_set(step->err, STATUS_NO_MEMORY, "no memory for the reference of a model");
+            status = error_no_memory(step->err);
         free(before);
         before = now.data = next;
         now.shape[d] = (uint64_t)axes[d].out;

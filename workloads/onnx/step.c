@@ -35,9 +35,7 @@ enum status onnx_step_shape_of(struct onnx_step *step, size_t output, size_t ran
     if (step->shapes_alone && (!step->known || out->elements > ONNX_KNOWN_MAX))
         return STATUS_OK;
     out->data = calloc(out->elements + 1, sizeof(double));
-    return out->data
-               ? STATUS_OK
-               : error_set(step->err, STATUS_NO_MEMORY, "no memory for the reference of a model");
+    return out->data ? STATUS_OK : error_no_memory(step->err);
 }
 
 enum status onnx_step_ready(const struct onnx_step *step)

@@ -12,11 +12,6 @@
 #include "workloads/models/compare.h"
 #include "workloads/onnx/onnx.h"
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "onnx: out of memory");
-}
-
 enum status onnx_iterate(struct workload_instance *base, struct error *err)
 {
     const enum status status = framework_run(base->work.framework, 0, err);
@@ -57,7 +52,7 @@ static enum status run_anew(struct onnx_instance *instance, struct error *err)
             nothing[j] = NAN;
         status = nothing
                      ? device_upload(instance->outputs[i], 0, nothing, count * sizeof(float), err)
-                     : no_memory(err);
+                     : error_no_memory(err);
         free(nothing);
     }
     if (status == STATUS_OK)
@@ -88,7 +83,7 @@ static enum status as_array(const struct onnx_instance *instance, size_t number,
                                                    : (double)((int64_t *)values)[i];
     free(values);
     *ret = array;
-    return array.data ? STATUS_OK : no_memory(err);
+    return array.data ? STATUS_OK : error_no_memory(err);
 }
 
 static enum status compute(struct onnx_instance *instance, const uint64_t *secret,
@@ -152,7 +147,7 @@ static enum status take_expected(struct onnx_instance *instance, struct error *e
 
         instance->expected[i] = malloc(bytes);
         if (!instance->expected[i])
-            status = no_memory(err);
+            status = error_no_memory(err);
         else if (instance->reference)
             memcpy(instance->expected[i], outputs[i].data, bytes);
     }
@@ -179,7 +174,7 @@ static enum status compare_output(struct onnx_instance *instance, size_t number,
     };
     enum status status = got ? device_download(instance->outputs[number], 0, got,
                                                output->elements * sizeof(*got), err)
-                             : no_memory(err);
+                             : error_no_memory(err);
 
     for (uint64_t i = 0; i < output->elements && status == STATUS_OK; i++)
         live.error += !isfinite(got[i]);
@@ -266,5 +261,5 @@ enum status onnx_recheck(struct workload_instance *base, const char *expected,
         return status;
     ret->text = fingerprint_text(&fingerprint);
     ret->same = ret->text && expected && !strcmp(ret->text, expected);
-    return ret->text ? STATUS_OK : no_memory(err);
+    return ret->text ? STATUS_OK : error_no_memory(err);
 }

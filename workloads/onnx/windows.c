@@ -145,7 +145,7 @@ static enum status convolution(struct onnx_step *step)
     status = onnx_step_shape(step, 4, shape);
     unfolded = status == STATUS_OK ? malloc((positions * terms + 1) * sizeof(double)) : NULL;
     if (status == STATUS_OK && !unfolded)
-        status = error_set(step->err, STATUS_NO_MEMORY, "no memory for the reference of a model");
+        status = error_no_memory(step->err);
     for (uint64_t i = 0; i < in->shape[0] * groups && status == STATUS_OK; i++) {
         const uint64_t group = i % groups, each = filters / groups;
         double *out = step->out->data + i * each * positions;

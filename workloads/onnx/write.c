@@ -201,5 +201,5 @@ enum status onnx_write(struct text *graph, const char *name, struct text *ret, s
     put_text(ret, MODEL_PRODUCER, "assay");
     put_message(ret, MODEL_OPERATORS, &operators);
     put_message(ret, MODEL_GRAPH, graph);
-    return text_ok(ret) ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory for the model");
+    return text_ok(ret) ? STATUS_OK : error_no_memory(err);
 }

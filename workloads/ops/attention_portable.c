@@ -51,7 +51,7 @@ enum status attention_text_create(struct device *device, enum dtype storage, uin
     snprintf(head, sizeof(head), "%llu", (unsigned long long)head_size);
     self = calloc(1, sizeof(*self));
     if (!self)
-        return error_set(err, STATUS_NO_MEMORY, "attention: out of memory");
+        return error_no_memory(err);
     self->device = device;
     self->head_size = head_size;
     status = kernel_text_join(files, sizeof(files) / sizeof(files[0]), &text, err);

@@ -54,14 +54,14 @@ enum status gemms_create(struct device *device, const struct workload_case *work
                          device->info.name, device_no_gemm_reason(device));
     gemms = calloc(1, sizeof(*gemms));
     if (!gemms)
-        return error_set(err, STATUS_NO_MEMORY, "GEMM: out of memory");
+        return error_no_memory(err);
     gemms->device = device;
     gemms->precision = work->precision;
     gemms->implementation = work->implementation;
     gemms->emulate = work->emulate;
     gemms->candidates = json_array();
     if (!gemms->candidates)
-        status = error_set(err, STATUS_NO_MEMORY, "GEMM: out of memory");
+        status = error_no_memory(err);
     else if (work->implementation == IMPLEMENTATION_PORTABLE)
         status = gemm_choose(gemms, work->choices, err);
     else

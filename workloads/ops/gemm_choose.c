@@ -198,7 +198,7 @@ static enum status make_task(struct gemms *gemms, struct task *task, struct erro
     enum status status = STATUS_OK;
 
     if (!numbers)
-        return error_set(err, STATUS_NO_MEMORY, "GEMM: out of memory");
+        return error_no_memory(err);
     for (size_t i = 0; i < bytes; i++)
         numbers[i] = (unsigned char)random_at(1, 0, i);
     /* Floating point: a byte 0x3c..0x3f on top is a magnitude from 2^-7 to 2 in every type. */
@@ -224,7 +224,7 @@ enum status gemm_choose(struct gemms *gemms, const json_t *choices, struct error
         return status;
     gemms->variants = calloc(1, sizeof(*gemms->variants));
     if (!gemms->variants)
-        return error_set(err, STATUS_NO_MEMORY, "GEMM: out of memory");
+        return error_no_memory(err);
     if (choices)
         return take_choices(gemms, &task, choices, err);
     status = make_task(gemms, &task, err);

@@ -214,7 +214,7 @@ static enum status find_variant(struct gemms *gemms, const struct op_gemm *gemm,
         return status;
     grown = realloc(gemms->variants, (gemms->variant_count + 1) * sizeof(*grown));
     if (!grown)
-        return error_set(err, STATUS_NO_MEMORY, "GEMM: out of memory");
+        return error_no_memory(err);
     gemms->variants = grown;
     status = gemm_compile(gemms->device, &gemms->tile, &types, ret, err);
     if (status == STATUS_OK)

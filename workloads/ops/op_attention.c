@@ -27,7 +27,7 @@ enum status ops_attention_create(struct device *device, const struct workload_ca
     enum status status;
 
     if (!self)
-        return error_set(err, STATUS_NO_MEMORY, "attention: out of memory");
+        return error_no_memory(err);
     status = operations_create(device, work, "attention", candidates, &self->operations, err);
     if (status != STATUS_OK) {
         free(self);

@@ -21,7 +21,7 @@ enum status op_tokens_index(int32_t *indices, uint64_t rows, uint64_t *ret_uniqu
     uint64_t count = 0;
 
     if (!pairs)
-        return error_set(err, STATUS_NO_MEMORY, "sorting a batch: out of memory");
+        return error_no_memory(err);
     for (uint64_t r = 0; r < rows; r++) {
         pairs[r][0] = indices[r];
         pairs[r][1] = (int32_t)r;

@@ -29,7 +29,7 @@ enum status operations_create(struct device *device, const struct workload_case 
     struct operations *self = calloc(1, sizeof(*self));
 
     if (!self)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory", section);
+        return error_no_memory(err);
     self->candidates = json_incref(candidates);
     self->device = device;
     self->emulate = work->emulate;
@@ -94,8 +94,7 @@ enum status operations_add(struct operations *self, const struct operation_desc 
     }
     grown = realloc(self->items, (self->count + 1) * sizeof(*grown));
     if (!grown)
-        return error_set(err, STATUS_NO_MEMORY, "%s: out of memory",
-                         operation_kind_name(desc->kind));
+        return error_no_memory(err);
     self->items = grown;
     status = operation_create(self->device, desc, &operation, err);
     if (status == STATUS_OK)
@@ -283,7 +282,7 @@ static enum status choose(struct tuning *tuning, uint32_t count, struct error *e
     enum status status = STATUS_OK;
 
     if (!names)
-        return error_set(err, STATUS_NO_MEMORY, "choosing an algorithm: out of memory");
+        return error_no_memory(err);
     if (device_has_events(device)) {
         status = device_event_create(device, &tuning->start, err);
         if (status == STATUS_OK)
@@ -321,7 +320,7 @@ static enum status provide_scratch(struct tuning *tuning, struct error *err)
         dtype_bits(shape->c.type) / 8;
     zeros = calloc(1, bytes);
     if (!zeros)
-        return error_set(err, STATUS_NO_MEMORY, "GEMM: out of memory");
+        return error_no_memory(err);
     status = device_buffer_alloc(tuning->operations->device, bytes, BUFFER_READ_WRITE,
                                  &tuning->scratch, err);
     if (status == STATUS_OK)
@@ -374,8 +373,7 @@ static enum status tune(struct operations *self, struct prepared_operation *item
 {
     char *key = operation_key(&item->operation->desc);
     struct tuning tuning = {.operations = self, .item = item, .key = key, .operands = *operands};
-    enum status status =
-        key ? tune_by_key(&tuning, err) : error_set(err, STATUS_NO_MEMORY, "a name: out of memory");
+    enum status status = key ? tune_by_key(&tuning, err) : error_no_memory(err);
 
     item->tuned = status == STATUS_OK;
     device_buffer_free(tuning.scratch);

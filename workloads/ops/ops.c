@@ -79,14 +79,13 @@ enum status ops_create(struct device *device, const struct workload_case *work, 
                          dtype_name(storage));
     ops = calloc(1, sizeof(*ops));
     if (!ops)
-        return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
+        return error_no_memory(err);
     ops->device = device;
     ops->storage = storage;
     ops->groups_max =
         units * (device->info.type == DEVICE_GPU ? GROUPS_PER_UNIT_GPU : GROUPS_PER_UNIT_CPU);
     ops->candidates = json_array();
-    status = ops->candidates ? gemms_create(device, work, &ops->gemms, err)
-                             : error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
+    status = ops->candidates ? gemms_create(device, work, &ops->gemms, err) : error_no_memory(err);
     if (status == STATUS_OK)
         status = ops_attention_create(device, work, ops->candidates, &ops->attention, err);
     if (status == STATUS_OK)

@@ -138,7 +138,7 @@ enum status ops_choose(struct ops *ops, const json_t *choices, struct error *err
         return take_choices(ops, choices, err);
     numbers = malloc(count * sizeof(*numbers));
     if (!numbers)
-        return error_set(err, STATUS_NO_MEMORY, "transformer: out of memory");
+        return error_no_memory(err);
     for (uint64_t i = 0; i < count; i++)
         numbers[i] = (float)(random_unit(random_at(1, 0, i)) - 0.5);
     if (ops->storage != DTYPE_F32)

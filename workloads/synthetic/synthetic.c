@@ -128,7 +128,7 @@ static enum status check_declaration(const struct declaration *declaration,
         return status;
     parameters = malloc(sizeof(*parameters));
     if (parameters == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+        return error_no_memory(err);
     *parameters = (struct synthetic_parameters){data->synthetic.launches, data->synthetic.elements,
                                                 data->service};
     workload->parameters = parameters;
@@ -186,7 +186,7 @@ static enum status allocate(struct synthetic_instance *instance, struct error *e
     instance->pattern = malloc(bytes);
     instance->received = malloc(bytes);
     if (instance->pattern == NULL || instance->received == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "synthetic: out of memory");
+        return error_no_memory(err);
     for (uint64_t i = 0; i < instance->elements; ++i)
         instance->pattern[i] =
             (float)(2 * random_unit(random_at(instance->base.work.seed, 0, i)) - 1);
@@ -364,7 +364,7 @@ static enum status recheck(struct workload_instance *base, const char *expected,
     ret->compared = instance->elements;
     ret->text = fingerprint_text(&fingerprint);
     if (ret->text == NULL)
-        return error_set(err, STATUS_NO_MEMORY, "synthetic: out of memory");
+        return error_no_memory(err);
     ret->same = expected != NULL && !strcmp(ret->text, expected);
     return STATUS_OK;
 }
@@ -408,8 +408,7 @@ static enum status judge_handover(const struct workload_case *work, const uint64
     const struct tensor pattern = pattern_tensor(work), *got = NULL;
     float *wanted = malloc(pattern.bytes);
     struct synthetic_instance instance = {.pattern = wanted, .elements = pattern.shape[0]};
-    enum status status =
-        wanted ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "synthetic: out of memory");
+    enum status status = wanted ? STATUS_OK : error_no_memory(err);
 
     (void)iteration;
     (void)whole;

@@ -162,7 +162,7 @@ static enum status check(const struct declaration *declaration, struct workload 
         return status;
     parameters = calloc(1, sizeof(*parameters));
     if (!parameters)
-        return error_set(err, STATUS_NO_MEMORY, "loading a workload: out of memory");
+        return error_no_memory(err);
     status = gpt2_declaration_check(declaration, &data->gpt2, &parameters->task, err);
     if (status != STATUS_OK) {
         free(parameters);

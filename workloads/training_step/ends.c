@@ -32,9 +32,7 @@ static enum status allocate(struct sums *sums, struct error *err)
     sums->sum = calloc(3 * cells, sizeof(*sums->sum));
     sums->head = sums->sum + cells;
     sums->rest = sums->head + cells;
-    return sums->hidden && sums->up && sums->sum
-               ? STATUS_OK
-               : error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
+    return sums->hidden && sums->up && sums->sum ? STATUS_OK : error_no_memory(err);
 }
 
 /* f16's steps near zero; f32 and bf16 have the same range. */
@@ -93,8 +91,7 @@ static enum status add_rows(struct sums *sums, struct error *err)
     const uint64_t stride = gpt2_logits_stride(&sums->model->plan), rows = sums->model->tokens.rows;
     const uint64_t step = stride < CHUNK ? CHUNK / stride : 1;
     float *logits = malloc(step * stride * sizeof(*logits));
-    enum status status =
-        logits ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
+    enum status status = logits ? STATUS_OK : error_no_memory(err);
 
     for (uint64_t r = 0; r < rows && status == STATUS_OK; r += step) {
         const uint64_t count = rows - r < step ? rows - r : step;

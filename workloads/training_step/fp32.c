@@ -83,9 +83,7 @@ enum status training_run_fp32(struct training_instance *instance, struct error *
     if (status != STATUS_DEVICE_MEMORY && status != STATUS_UNSUPPORTED)
         return error_set(err, status, "losses in fp32: %s", mine.message);
     instance->fp32_missing = strdup(mine.message);
-    return instance->fp32_missing
-               ? STATUS_OK
-               : error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
+    return instance->fp32_missing ? STATUS_OK : error_no_memory(err);
 }
 
 uint64_t training_fp32_comparable(const struct training_instance *instance)

@@ -11,11 +11,6 @@
 #include "workloads/models/gpt2_reference.h"
 #include "workloads/training_step/training_step.h"
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
-}
-
 static enum status write_file(const struct workload_case *work, bool inputs_only,
                               const uint64_t *secret, const char *path, struct error *err)
 {
@@ -106,7 +101,7 @@ static enum status compare_passes(const struct step *step, struct check_sink *si
     float *weights = calloc(gpt2_array_length(&plan->shape), sizeof(*weights));
     enum status status = weights ? tensors_find(step->outputs, "loss", DTYPE_F32, DTYPE_F32, 1,
                                                 (const uint64_t[]){1}, &loss, err)
-                                 : no_memory(err);
+                                 : error_no_memory(err);
 
     for (size_t i = 0; i < gpt2_tensor_count(&plan->shape) && status == STATUS_OK; i++) {
         const struct gpt2_tensor tensor = gpt2_tensor_at(&plan->shape, i);
@@ -149,7 +144,7 @@ static enum status compare_update(const struct step *step, int64_t iteration, co
     };
 
     if (!windows)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < count; i++) {
         const struct gpt2_tensor tensor = gpt2_tensor_at(&step->plan.shape, i);
 
@@ -185,7 +180,7 @@ static enum status judge(const struct workload_case *work, const uint64_t *secre
     step.targets = tokens + GPT2_HANDOVER_POOL * batch + at;
     step.tolerance = gpt2_tolerance_of(work->precision, step.plan.storage, shape, batch);
     status = tokens && arrays ? take_arrays(outputs, shape, before, step.room, arrays, err)
-                              : no_memory(err);
+                              : error_no_memory(err);
     if (status == STATUS_OK)
         status = take_arrays(outputs, shape, after, step.room, arrays + TRAINING_ARRAYS * step.room,
                              err);

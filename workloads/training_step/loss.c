@@ -11,7 +11,7 @@ static enum status download(struct training_instance *instance, float **ret, str
     enum status status;
 
     if (!losses)
-        return error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
+        return error_no_memory(err);
     status = device_download(instance->gpt2.model->buffers[GPT2_LOSSES], 0, losses,
                              GPT2_LOSS_SLOTS * sizeof(*losses), err);
     if (status == STATUS_OK)

@@ -14,11 +14,6 @@
 
 #define LOSS_DIGITS 9 /* of one loss in the text: 8 hex digits and a blank */
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
-}
-
 static enum status recheck_first(struct training_instance *instance, const char *expected,
                                  struct workload_recheck *ret, struct error *err)
 {
@@ -42,7 +37,7 @@ static enum status recheck_first(struct training_instance *instance, const char 
     if (status == STATUS_OK) {
         ret->compared = count + 1;
         ret->text = fingerprint_text(&fingerprint);
-        status = ret->text ? STATUS_OK : no_memory(err);
+        status = ret->text ? STATUS_OK : error_no_memory(err);
     }
     ret->same = status == STATUS_OK && expected && !strcmp(ret->text, expected);
     if (ret->same) {
@@ -68,7 +63,7 @@ static enum status recheck_losses(struct training_instance *instance, const char
         return status;
     ret->text = malloc(count * LOSS_DIGITS + 1);
     if (!ret->text)
-        return no_memory(err);
+        return error_no_memory(err);
     for (size_t i = 0; i < count; i++) {
         uint32_t bits;
 

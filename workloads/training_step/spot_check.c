@@ -45,7 +45,7 @@ static enum status draw_token(struct spot *spot, uint64_t *ret, struct error *er
     int32_t *tokens = malloc(2 * length * sizeof(*tokens));
 
     if (!tokens)
-        return error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
+        return error_no_memory(err);
     token_source_sequence(instance->source,
                           instance->next_sequence +
                               random_next_below(&spot->random, instance->sequences),

@@ -126,7 +126,7 @@ static enum status init(struct workload_instance *base, struct error *err)
     instance->indices =
         calloc(OP_TOKENS_LENGTH(plan.sequences * plan.length), sizeof(*instance->indices));
     if (!instance->indices)
-        return error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
+        return error_no_memory(err);
     status = gpt2_task_open_source(&instance->parameters->task, work->seed, &instance->source, err);
     if (status == STATUS_OK)
         status = ops_create(device, work, plan.storage, &instance->gpt2.ops, err);

@@ -24,11 +24,6 @@ enum {
     ARRAYS = TRAINING_ARRAYS
 };
 
-static enum status no_memory(struct error *err)
-{
-    return error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
-}
-
 static enum status fetch(struct training_instance *instance, const struct training_update *update,
                          enum gpt2_buffer buffer, float *ret, struct error *err)
 {
@@ -76,7 +71,7 @@ enum status training_update_begin(struct training_instance *instance,
     for (size_t i = 0; i < count; i++)
         ret->room += windows[i].count;
     ret->before = malloc(ARRAYS * ret->room * sizeof(*ret->before));
-    status = ret->before ? fetch_arrays(instance, ret, ret->before, err) : no_memory(err);
+    status = ret->before ? fetch_arrays(instance, ret, ret->before, err) : error_no_memory(err);
     if (status != STATUS_OK || instance->gpt2.model->plan.scale == 0.0)
         return status;
     status = gpt2_device_scaling(instance->gpt2.model, &state, err);
@@ -200,7 +195,8 @@ static enum status check_copy(struct training_instance *instance,
         .compared = update->room,
     };
     float *got = malloc(update->room * sizeof(*got));
-    enum status status = got ? fetch(instance, update, GPT2_PARAMETERS, got, err) : no_memory(err);
+    enum status status =
+        got ? fetch(instance, update, GPT2_PARAMETERS, got, err) : error_no_memory(err);
 
     for (uint64_t i = 0; i < update->room && status == STATUS_OK; i++) {
         uint16_t narrow;
@@ -239,7 +235,7 @@ enum status training_update_check(struct training_instance *instance,
 {
     const struct gpt2_device *model = instance->gpt2.model;
     float *after = malloc(ARRAYS * update->room * sizeof(*after));
-    enum status status = after ? fetch_arrays(instance, update, after, err) : no_memory(err);
+    enum status status = after ? fetch_arrays(instance, update, after, err) : error_no_memory(err);
 
     if (status == STATUS_OK)
         training_update_compare(update, after, model->plan.scale > 0.0, sink);

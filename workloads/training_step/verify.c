@@ -68,7 +68,7 @@ enum status training_take_subset(struct training_instance *instance, struct trai
         return status;
     subset.indices = calloc(OP_TOKENS_LENGTH(rows), sizeof(*subset.indices));
     if (!subset.indices)
-        return error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
+        return error_no_memory(err);
     memcpy(subset.indices, instance->indices, rows * sizeof(*subset.indices));
     memcpy(subset.indices + rows, instance->indices + instance->sequences * length,
            rows * sizeof(*subset.indices));
@@ -117,7 +117,7 @@ enum status training_check_gradients(struct training_instance *instance, float i
 
         got = malloc(tensor.count * sizeof(*got));
         if (!got)
-            return error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
+            return error_no_memory(err);
         status = gpt2_device_fetch(instance->gpt2.model, GPT2_GRADIENTS, tensor.offset,
                                    tensor.count, got, err);
         if (status == STATUS_OK) {
@@ -189,7 +189,7 @@ static enum status check_passes(struct training_instance *instance,
     enum status status;
 
     if (!parameters)
-        return error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
+        return error_no_memory(err);
     status = gpt2_device_fetch(instance->gpt2.model, gpt2_device_weights(instance->gpt2.model), 0,
                                gpt2_array_length(&task->shape), parameters, err);
     if (status == STATUS_OK)
@@ -243,7 +243,7 @@ static enum status check_update(struct training_instance *instance, uint64_t seq
     enum status status;
 
     if (!windows)
-        return error_set(err, STATUS_NO_MEMORY, "training_step: out of memory");
+        return error_no_memory(err);
     for (size_t i = 0; i < tensors; i++) {
         const struct gpt2_tensor tensor = gpt2_tensor_at(shape, i);
 
