@@ -107,16 +107,15 @@ static enum status check(const struct attention_shape *shape, struct error *err)
 static enum status complete(struct operation_desc *desc, struct error *err)
 {
     struct attention_shape *shape = &desc->attention;
-    enum status status;
 
     if (desc->kind == OPERATION_ATTENTION_BACKWARD)
         shape->training = true;
     if (shape->keys == 0)
         shape->keys = shape->length;
-    status = check(shape, err);
-    if (status == STATUS_OK && shape->scale == 0.0f)
+    TRY(check(shape, err));
+    if (shape->scale == 0.0f)
         shape->scale = (float)(1.0 / sqrt((double)shape->head_size));
-    return status;
+    return STATUS_OK;
 }
 
 static void extents(const struct operation_desc *desc, struct operation_extent ret[OPERANDS_MAX])

@@ -30,10 +30,7 @@ enum status backend_probe(struct backend *backend, struct error *err)
 
 static enum status check_index(struct backend *backend, uint32_t index, struct error *err)
 {
-    enum status status = backend_probe(backend, err);
-
-    if (status != STATUS_OK)
-        return status;
+    TRY(backend_probe(backend, err));
     if (index >= backend->device_count)
         return error_set(err, STATUS_NOT_FOUND, "%s:%" PRIu32 ": there are %" PRIu32 " devices",
                          backend->ops->name, index, backend->device_count);
@@ -145,13 +142,12 @@ enum status backend_check_variable(const char *variable, struct error *err)
 enum status backend_files(struct backend *backend, uint32_t index, struct backend_file_list *ret,
                           struct error *err)
 {
-    enum status status = check_index(backend, index, err);
-
-    if (status == STATUS_OK && backend->ops->files != NULL)
+    TRY(check_index(backend, index, err));
+    if (backend->ops->files != NULL)
         backend->ops->files(backend, index, ret);
-    if (status == STATUS_OK && ret->failed)
-        status = error_no_memory(err);
-    return status;
+    if (ret->failed)
+        return error_no_memory(err);
+    return STATUS_OK;
 }
 
 size_t backend_environment(const char *spec, const char **ret, size_t capacity)

@@ -22,16 +22,13 @@ enum status device_buffer_alloc(struct device *device, uint64_t bytes, enum buff
                                 struct buffer **ret, struct error *err)
 {
     struct buffer *buffer = NULL;
-    enum status status;
 
     if (bytes == 0)
         return error_set(err, STATUS_INVALID, "a buffer of 0 bytes was asked for");
     if (bytes > SIZE_MAX)
         return error_set(err, STATUS_DEVICE_MEMORY,
                          "a buffer of %" PRIu64 " bytes is beyond the address space", bytes);
-    status = device->ops->buffer_alloc(device, bytes, flags, &buffer, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(device->ops->buffer_alloc(device, bytes, flags, &buffer, err));
     buffer->device = device;
     buffer->bytes = bytes;
     *ret = buffer;
@@ -126,13 +123,9 @@ enum status device_module_load(struct device *device, const struct module_source
                                struct module **ret, struct error *err)
 {
     struct module *module = NULL;
-    enum status status = check_source(device, source, err);
 
-    if (status != STATUS_OK)
-        return status;
-    status = device->ops->module_load(device, source, &module, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(check_source(device, source, err));
+    TRY(device->ops->module_load(device, source, &module, err));
     module->device = device;
     module->lanes = source->lanes;
     *ret = module;
@@ -202,13 +195,10 @@ static enum status no_events(const struct device *device, struct error *err)
 enum status device_event_create(struct device *device, struct event **ret, struct error *err)
 {
     struct event *event = NULL;
-    enum status status;
 
     if (!device_has_events(device))
         return no_events(device, err);
-    status = device->ops->event_create(device, &event, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(device->ops->event_create(device, &event, err));
     event->device = device;
     *ret = event;
     return STATUS_OK;
@@ -231,13 +221,10 @@ enum status device_event_elapsed_ns(struct device *device, const struct event *s
                                     const struct event *end, int64_t *ret, struct error *err)
 {
     int64_t elapsed_ns = 0;
-    enum status status;
 
     if (!device_has_events(device))
         return no_events(device, err);
-    status = device->ops->event_elapsed_ns(device, start, end, &elapsed_ns, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(device->ops->event_elapsed_ns(device, start, end, &elapsed_ns, err));
     if (elapsed_ns < 0)
         return error_set(err, STATUS_DEVICE,
                          "%s: the device's clock ran backwards between two events (%" PRId64 " ns)",

@@ -103,16 +103,13 @@ enum status operation_create(struct device *device, const struct operation_desc 
 {
     struct operation_desc whole = *desc;
     struct operation *operation = NULL;
-    enum status status;
 
     if (!device_has_operation(device, desc->kind))
         return fail_none(device, desc->kind, err);
-    status = kinds[desc->kind]->complete(&whole, err);
-    if (status == STATUS_OK)
-        status = create_any(device, &whole, &operation, err);
-    if (status == STATUS_OK)
-        *ret = operation;
-    return status;
+    TRY(kinds[desc->kind]->complete(&whole, err));
+    TRY(create_any(device, &whole, &operation, err));
+    *ret = operation;
+    return STATUS_OK;
 }
 
 void operation_destroy(struct operation *operation)
@@ -142,17 +139,14 @@ enum status operation_set_weights(struct operation *operation, const struct oper
 {
     const struct operation_kind_ops *kind = kinds[operation->desc.kind];
     struct operation_extent extents[OPERANDS_MAX] = {0};
-    enum status status;
 
     if (kind->weights < 0 || operation->ops->set_weights == NULL)
         return error_set(err, STATUS_INTERNAL, "%s: there are no weights to set", kind->name);
     kind->extents(&operation->desc, extents);
-    status = check_operand(operation, weights, &extents[kind->weights], err);
-    if (status == STATUS_OK)
-        status = operation->ops->set_weights(operation, weights, err);
-    if (status == STATUS_OK)
-        operation->has_weights = true;
-    return status;
+    TRY(check_operand(operation, weights, &extents[kind->weights], err));
+    TRY(operation->ops->set_weights(operation, weights, err));
+    operation->has_weights = true;
+    return STATUS_OK;
 }
 
 enum status operation_run(struct operation *operation, const union operands *operands,
@@ -160,36 +154,32 @@ enum status operation_run(struct operation *operation, const union operands *ope
 {
     const struct operation_kind_ops *kind = kinds[operation->desc.kind];
     struct operation_extent extents[OPERANDS_MAX] = {0};
-    enum status status = STATUS_OK;
 
     kind->extents(&operation->desc, extents);
-    for (int i = 0; i < OPERANDS_MAX && status == STATUS_OK; i++)
+    for (int i = 0; i < OPERANDS_MAX; i++)
         if (extents[i].name != NULL && i != kind->weights)
-            status = check_operand(operation, &operands->at[i], &extents[i], err);
-    if (status == STATUS_OK && kind->weights >= 0 && !operation->has_weights)
-        status = error_set(err, STATUS_INTERNAL, "%s: run before it was given weights", kind->name);
-    return status == STATUS_OK ? operation->ops->run(operation, operands, err) : status;
+            TRY(check_operand(operation, &operands->at[i], &extents[i], err));
+    if (kind->weights >= 0 && !operation->has_weights)
+        return error_set(err, STATUS_INTERNAL, "%s: run before it was given weights", kind->name);
+    return operation->ops->run(operation, operands, err);
 }
 
 enum status operation_describe(const struct operation *operation, struct operation_info *ret,
                                struct error *err)
 {
     struct operation_info info = {0};
-    enum status status = operation->ops->describe(operation, &info, err);
 
-    if (status == STATUS_OK)
-        *ret = info;
-    return status;
+    TRY(operation->ops->describe(operation, &info, err));
+    *ret = info;
+    return STATUS_OK;
 }
 
 enum status operation_select(struct operation *operation, uint32_t index, struct error *err)
 {
     const char *kind = kinds[operation->desc.kind]->name;
     struct operation_info info = {0};
-    enum status status = operation_describe(operation, &info, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(operation_describe(operation, &info, err));
     if (operation->ops->select == NULL || info.algorithms == 0)
         return error_set(err, STATUS_UNSUPPORTED, "%s lists no algorithms for this %s",
                          info.library, kind);

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 
 #define UUID_DIGITS_MIN 4
@@ -53,15 +54,12 @@ static void append_choices(struct text *text)
 
 static enum status not_found(const char *spec, struct error *err)
 {
-    struct text text;
-    enum status status;
+    CLEANUP(text_finish) struct text text;
 
     text_init(&text);
     append_choices(&text);
-    status = error_set(err, STATUS_NOT_FOUND, "no device \"%s\"; there is: %s", spec,
-                       text_ok(&text) ? text.data : "(out of memory)");
-    text_finish(&text);
-    return status;
+    return error_set(err, STATUS_NOT_FOUND, "no device \"%s\"; there is: %s", spec,
+                     text_ok(&text) ? text.data : "(out of memory)");
 }
 
 static enum status resolve_uuid(const char *spec, struct backend **ret_backend, uint32_t *ret_index,

@@ -5,10 +5,7 @@
 enum status backend_telemetry_open(struct backend *backend, uint32_t index, struct telemetry **ret,
                                    struct error *err)
 {
-    enum status status = backend_probe(backend, err);
-
-    if (status != STATUS_OK)
-        return status;
+    TRY(backend_probe(backend, err));
     if (backend->ops->telemetry_open == NULL)
         return error_set(err, STATUS_UNAVAILABLE, "%s: the backend has no telemetry",
                          backend->ops->name);

@@ -1,3 +1,4 @@
+#include "harness/core/cleanup.h"
 #include "protocols/compare_unpaired.h"
 
 #include <stdlib.h>
@@ -16,9 +17,8 @@ enum status unpaired_compare(const struct estimate *a, const struct estimate *b,
                              const struct compare_options *options, struct comparison *ret,
                              enum unpaired_basis *ret_basis, struct error *err)
 {
-    double *means = calloc(a->trial_count + b->trial_count + 1, sizeof(*means));
+    AUTO_FREE double *means = calloc(a->trial_count + b->trial_count + 1, sizeof(*means));
     size_t count_a, count_b;
-    enum status status;
 
     if (!means)
         return error_no_memory(err);
@@ -26,20 +26,17 @@ enum status unpaired_compare(const struct estimate *a, const struct estimate *b,
     count_b = means_of(b, means + a->trial_count);
     *ret_basis = count_a > 1 && count_b > 1 ? UNPAIRED_TRIALS : UNPAIRED_WITHIN;
     if (*ret_basis == UNPAIRED_TRIALS) {
-        status =
-            unpaired_analyze(means, count_a, means + a->trial_count, count_b, options, ret, err);
-        if (status == STATUS_OK)
-            comparison_round(ret, means[0], a->step_ns, b->step_ns);
+        TRY(unpaired_analyze(means, count_a, means + a->trial_count, count_b, options, ret, err));
+        comparison_round(ret, means[0], a->step_ns, b->step_ns);
     } else if (a->trial_count == 1 && b->trial_count == 1) {
-        status = intervals_analyze(&a->trials[0].mean_ns, &b->trials[0].mean_ns, options, ret, err);
+        TRY(intervals_analyze(&a->trials[0].mean_ns, &b->trials[0].mean_ns, options, ret, err));
     } else {
-        status = error_set(err, STATUS_INVALID,
-                           "%zu and %zu of their trials have a mean: it takes two of each, or a "
-                           "single trial of each",
-                           count_a, count_b);
+        return error_set(err, STATUS_INVALID,
+                         "%zu and %zu of their trials have a mean: it takes two of each, or a "
+                         "single trial of each",
+                         count_a, count_b);
     }
-    free(means);
-    return status;
+    return STATUS_OK;
 }
 
 const char *unpaired_caveat(enum unpaired_basis basis)

@@ -333,18 +333,12 @@ static enum status check_worker(const struct conduct *conduct, struct error *err
 enum status conduct_judge(const struct protocol *protocol, const struct conduct *conduct,
                           struct error *err)
 {
-    enum status status = check_worker(conduct, err);
-
-    if (status == STATUS_OK)
-        status = check_verification(conduct, err);
-    if (status == STATUS_OK)
-        status = check_warmup(protocol, conduct, err);
-    if (status == STATUS_OK)
-        status = conduct->scheduled != 0 ? check_requests(protocol, conduct, err)
-                                         : check_window(protocol, conduct, err);
-    if (status == STATUS_OK)
-        status = check_spot_checks(protocol, conduct, err);
-    if (status == STATUS_OK)
-        status = check_clocks(conduct, err);
-    return status == STATUS_OK ? check_other_clocks(conduct, err) : status;
+    TRY(check_worker(conduct, err));
+    TRY(check_verification(conduct, err));
+    TRY(check_warmup(protocol, conduct, err));
+    TRY(conduct->scheduled != 0 ? check_requests(protocol, conduct, err)
+                                : check_window(protocol, conduct, err));
+    TRY(check_spot_checks(protocol, conduct, err));
+    TRY(check_clocks(conduct, err));
+    return check_other_clocks(conduct, err);
 }

@@ -199,19 +199,15 @@ enum status contract_item_read(const json_t *contract, size_t index, const char 
 {
     const json_t *item = json_array_get(json_object_get(contract, "items"), index);
     struct contract_item read = {0};
-    enum status status = read_metric(item, index, &read, err);
 
-    if (status == STATUS_OK && !member_text(json_object_get(item, "cell"), "workload")[0])
-        status = fault(err, index, "cell", "it names no workload");
-    if (status == STATUS_OK)
-        status = read_levels(item, index, unit, &read, err);
-    if (status == STATUS_OK)
-        status = read_risks(item, index, &read, err);
-    if (status == STATUS_OK)
-        status = read_units(item, index, &read, err);
-    if (status == STATUS_OK)
-        *ret = read;
-    return status;
+    TRY(read_metric(item, index, &read, err));
+    if (!member_text(json_object_get(item, "cell"), "workload")[0])
+        TRY(fault(err, index, "cell", "it names no workload"));
+    TRY(read_levels(item, index, unit, &read, err));
+    TRY(read_risks(item, index, &read, err));
+    TRY(read_units(item, index, &read, err));
+    *ret = read;
+    return STATUS_OK;
 }
 
 /* Two promises of one figure contradict each other, or one of them is of no use. */

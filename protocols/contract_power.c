@@ -97,29 +97,24 @@ enum status contract_power(const struct contract *contract, double sd, json_t **
                            struct error *err)
 {
     const size_t count = json_array_size(json_object_get(contract->json, "items"));
-    json_t *items = json_array(), *made = NULL;
+    json_auto_t *items = json_array();
+    json_t *made = NULL;
     double doubt = 0; /* that an item as declared is not accepted, at most */
     char hex[DIGEST_HEX_SIZE];
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct contract_item item;
         char unit[METRIC_UNIT_SIZE];
 
-        status = read_item(contract->json, i, &item, unit, err);
-        if (status == STATUS_OK)
-            json_array_append_new(items, item_json(contract->json, i, &item, unit, sd, &doubt));
+        TRY(read_item(contract->json, i, &item, unit, err));
+        json_array_append_new(items, item_json(contract->json, i, &item, unit, sd, &doubt));
     }
-    if (status == STATUS_OK) {
-        made = json_pack("{s:O, s:s, s:f, s:O, s:f}", "contract",
-                         json_object_get(contract->json, "contract"), "contract_sha256",
-                         digest_hex(&contract->digest, hex), "sd", sd, "items", items,
-                         "accepted_as_declared", fmax(0, 1 - doubt));
-        if (!made)
-            status = error_no_memory(err);
-    }
-    if (status == STATUS_OK)
-        *ret = made;
-    json_decref(items);
-    return status;
+    made = json_pack("{s:O, s:s, s:f, s:O, s:f}", "contract",
+                     json_object_get(contract->json, "contract"), "contract_sha256",
+                     digest_hex(&contract->digest, hex), "sd", sd, "items", items,
+                     "accepted_as_declared", fmax(0, 1 - doubt));
+    if (!made)
+        return error_no_memory(err);
+    *ret = made;
+    return STATUS_OK;
 }

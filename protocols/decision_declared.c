@@ -237,7 +237,6 @@ static enum status check_requirement(const struct decision *decision, const stru
     struct decision_figure figure;
     char path[64];
     double unused;
-    enum status status;
 
     snprintf(path, sizeof(path), "requirements[%zu]", index);
     if (one->contract ? one->figure || limit : !one->figure || !one->at_most == !one->at_least)
@@ -249,9 +248,7 @@ static enum status check_requirement(const struct decision *decision, const stru
         return check_path(decision, path, one->contract, err);
     }
     snprintf(path, sizeof(path), "requirements[%zu].figure", index);
-    status = check_figure(decision, path, one->figure, &figure, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(check_figure(decision, path, one->figure, &figure, err));
     snprintf(path, sizeof(path), "requirements[%zu].%s", index,
              one->at_most ? "at_most" : "at_least");
     if (figure.lower_is_better != (one->at_most != NULL))
@@ -271,40 +268,37 @@ static enum status check(const struct decision *decision, const struct raw *raw,
     static const char *const varied[] = {"precision", "batch", "scenario", "implementation"};
     struct decision_figure figure;
     char path[64];
-    enum status status = check_assumptions(decision, raw, err);
 
-    if (status == STATUS_OK && !(raw->margin >= 0 && raw->margin < 1))
-        status = fault(decision, "margin", err,
-                       "write the share by which two values must differ to count, from 0 to below "
-                       "1; 0.01 is 1 %%");
-    if (status == STATUS_OK)
-        status = check_path(decision, "prices", raw->prices, err);
-    if (status == STATUS_OK)
-        status = check_path(decision, "peaks", raw->peaks, err);
-    if (status == STATUS_OK)
-        status = check_options(decision, raw, err);
-    for (size_t i = 0; i < raw->vary_count && status == STATUS_OK; i++) {
+    TRY(check_assumptions(decision, raw, err));
+    if (!(raw->margin >= 0 && raw->margin < 1))
+        TRY(fault(decision, "margin", err,
+                  "write the share by which two values must differ to count, from 0 to below "
+                  "1; 0.01 is 1 %%"));
+    TRY(check_path(decision, "prices", raw->prices, err));
+    TRY(check_path(decision, "peaks", raw->peaks, err));
+    TRY(check_options(decision, raw, err));
+    for (size_t i = 0; i < raw->vary_count; i++) {
         size_t k = 0;
 
         while (k < sizeof(varied) / sizeof(varied[0]) && strcmp(varied[k], raw->vary[i]) != 0)
             k++;
         snprintf(path, sizeof(path), "vary[%zu]", i);
         if (k == sizeof(varied) / sizeof(varied[0]))
-            status = fault(decision, path, err,
-                           "\"%s\": write precision, batch, scenario or implementation; other "
-                           "work than that of another option cannot be decided about",
-                           raw->vary[i]);
+            TRY(fault(decision, path, err,
+                      "\"%s\": write precision, batch, scenario or implementation; other "
+                      "work than that of another option cannot be decided about",
+                      raw->vary[i]));
     }
-    for (size_t i = 0; i < raw->objectives_count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < raw->objectives_count; i++) {
         snprintf(path, sizeof(path), "objectives[%zu]", i);
-        status = check_figure(decision, path, raw->objectives[i], &figure, err);
-        for (size_t k = 0; k < i && status == STATUS_OK; k++)
+        TRY(check_figure(decision, path, raw->objectives[i], &figure, err));
+        for (size_t k = 0; k < i; k++)
             if (!strcmp(raw->objectives[i], raw->objectives[k]))
-                status = fault(decision, path, err, "%s is there twice", raw->objectives[i]);
+                TRY(fault(decision, path, err, "%s is there twice", raw->objectives[i]));
     }
-    for (size_t i = 0; i < raw->requirements_count && status == STATUS_OK; i++)
-        status = check_requirement(decision, raw, i, err);
-    return status;
+    for (size_t i = 0; i < raw->requirements_count; i++)
+        TRY(check_requirement(decision, raw, i, err));
+    return STATUS_OK;
 }
 
 /* ---- reading ---- */

@@ -78,14 +78,12 @@ static enum status find_worth(const int64_t *used, const int64_t *sorted, size_t
     const size_t below = count_below(sorted, count, value);
     const size_t up_to = value == INT64_MAX ? count : count_below(sorted, count, value + 1);
     const double ties = (double)(up_to - below), tail = fmin(q, 1 - q) * (double)count;
-    enum status status = STATUS_OK;
 
     if (up_to < count)
-        status = take_exceedance(used, count, value, false, confidence, work, ret, err);
-    if (status == STATUS_OK && below > 0 &&
-        (up_to == count || (ties > 1 && ties > TIES_MOST * tail)))
-        status = take_exceedance(used, count, value, true, confidence, work, ret, err);
-    return status;
+        TRY(take_exceedance(used, count, value, false, confidence, work, ret, err));
+    if (below > 0 && (up_to == count || (ties > 1 && ties > TIES_MOST * tail)))
+        TRY(take_exceedance(used, count, value, true, confidence, work, ret, err));
+    return STATUS_OK;
 }
 
 /* A percentile while it is found. */

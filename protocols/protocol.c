@@ -231,14 +231,11 @@ static enum status check_own_name(const char *path, const struct protocol *proto
 {
     const struct protocol_builtin *builtin = find_builtin(protocol->name);
     struct protocol ours;
-    enum status status;
     bool same;
 
     if (!builtin)
         return STATUS_OK;
-    status = read_builtin(builtin, NULL, &ours, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(read_builtin(builtin, NULL, &ours, err));
     same = digest_equal(&ours.digest, &protocol->digest);
     protocol_finish(&ours);
     if (same)

@@ -231,19 +231,13 @@ enum status protocol_check(const struct protocol *protocol, const struct declara
                            const char *origin, struct error *err)
 {
     const struct check check = {protocol, declaration, origin, err};
-    enum status status = check_names(&check);
 
-    if (status == STATUS_OK) /* before its range, as the bounds are not allowed themselves */
-        status = check_analysis(&check);
-    for (size_t i = 0; i < protocol_clause_count && status == STATUS_OK; ++i)
-        status = check_range(&check, &protocol_clauses[i]);
-    if (status == STATUS_OK)
-        status = check_window(&check);
-    if (status == STATUS_OK)
-        status = check_serving(&check);
-    if (status == STATUS_OK)
-        status = check_telemetry(&check);
-    if (status == STATUS_OK)
-        status = check_evidence(&check);
-    return status;
+    TRY(check_names(&check));
+    TRY(check_analysis(&check));
+    for (size_t i = 0; i < protocol_clause_count; ++i)
+        TRY(check_range(&check, &protocol_clauses[i]));
+    TRY(check_window(&check));
+    TRY(check_serving(&check));
+    TRY(check_telemetry(&check));
+    return check_evidence(&check);
 }

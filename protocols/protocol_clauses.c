@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 
 #define S 1e9
@@ -398,11 +399,8 @@ static enum status overlay(struct protocol *protocol, const struct declaration *
 enum status protocol_overlay(struct protocol *protocol, const struct declaration *declaration,
                              bool complete, struct error *err)
 {
-    struct text others;
-    enum status status;
+    CLEANUP(text_finish) struct text others;
 
     text_init(&others);
-    status = overlay(protocol, declaration, complete, &others, err);
-    text_finish(&others);
-    return status;
+    return overlay(protocol, declaration, complete, &others, err);
 }

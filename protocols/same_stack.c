@@ -162,17 +162,15 @@ enum status same_stack_check(const json_t *first, const json_t *later, struct er
 {
     const json_t *was = json_object_get(json_object_get(first, "environment"), "host");
     const json_t *is = json_object_get(json_object_get(later, "environment"), "host");
-    enum status status = STATUS_OK;
 
     if (was && is)
-        status = check_variables(was, is, false, err);
-    if (was && is && status == STATUS_OK)
-        status = check_variables(is, was, true, err);
-    if (status == STATUS_OK &&
-        json_object_get(first, "components") != json_object_get(later, "components"))
-        status = check_files(json_object_get(first, "components"),
-                             json_object_get(later, "components"), err);
-    return status;
+        TRY(check_variables(was, is, false, err));
+    if (was && is)
+        TRY(check_variables(is, was, true, err));
+    if (json_object_get(first, "components") != json_object_get(later, "components"))
+        TRY(check_files(json_object_get(first, "components"), json_object_get(later, "components"),
+                        err));
+    return STATUS_OK;
 }
 
 static bool is_ok(const json_t *trial)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/file.h"
 #include "reports/citation.h"
@@ -278,30 +279,23 @@ static enum status append_page(struct text *out, struct store *store, const stru
 enum status report_dossier_text(struct store *store, const int64_t *cells, size_t count,
                                 struct text *ret, struct error *err)
 {
-    struct view view = {0};
-    enum status status;
+    CLEANUP(view_finish) struct view view = {0};
 
     if (count == 0)
         return error_set(err, STATUS_INVALID, "a dossier needs at least one result");
-    status = view_load(store, cells, count, VIEW_FULL, &view, err);
-    if (status == STATUS_OK)
-        status = append_page(ret, store, &view, err);
-    if (status == STATUS_OK && !text_ok(ret))
-        status = error_no_memory(err);
-    view_finish(&view);
-    return status;
+    TRY(view_load(store, cells, count, VIEW_FULL, &view, err));
+    TRY(append_page(ret, store, &view, err));
+    if (!text_ok(ret))
+        return error_no_memory(err);
+    return STATUS_OK;
 }
 
 enum status report_dossier_file(struct store *store, const int64_t *cells, size_t count,
                                 const char *path, struct error *err)
 {
-    struct text page;
-    enum status status;
+    CLEANUP(text_finish) struct text page;
 
     text_init(&page);
-    status = report_dossier_text(store, cells, count, &page, err);
-    if (status == STATUS_OK)
-        status = file_write_atomic(path, page.data, page.length, 0644, err);
-    text_finish(&page);
-    return status;
+    TRY(report_dossier_text(store, cells, count, &page, err));
+    return file_write_atomic(path, page.data, page.length, 0644, err);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "protocols/acceptance.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/stats/distribution.h"
 #include "reports/dossier_internal.h"
@@ -297,9 +298,8 @@ static void append_acceptance(struct text *out, const struct dossier_row *row)
 static enum status each_acceptance(struct text *out, struct store *store, const struct view *view,
                                    dossier_row_fn *append, size_t *ret_rows, struct error *err)
 {
-    struct text ids;
-    char *sql = NULL;
-    enum status status;
+    CLEANUP(text_finish) struct text ids;
+    AUTO_FREE char *sql = NULL;
 
     text_init(&ids);
     for (size_t i = 0; i < view->cell_count; i++)
@@ -313,11 +313,8 @@ static enum status each_acceptance(struct text *out, struct store *store, const 
             "c.id IN (%s) AND json_extract(u.value, '$.result') = substr(g.uid, 1, 8) || '/' || "
             "c.ordinal) GROUP BY json_extract(k.body, '$.contract_sha256') ORDER BY max(k.id) DESC",
             ids.data);
-    status = sql ? dossier_each_row(out, store, view, sql, 0, append, ret_rows, err)
-                 : error_no_memory(err);
-    free(sql);
-    text_finish(&ids);
-    return status;
+    return sql ? dossier_each_row(out, store, view, sql, 0, append, ret_rows, err)
+               : error_no_memory(err);
 }
 
 enum status dossier_accepted(struct text *out, struct store *store, const struct view *view,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/core/member.h"
+#include "harness/core/cleanup.h"
 #include "reports/dossier_internal.h"
 #include "protocols/comparability.h"
 #include "protocols/compare.h"
@@ -112,9 +113,8 @@ static enum status each_comparison(struct text *out, struct store *store, const 
                                    const char *columns, const char *rest, dossier_row_fn *append,
                                    size_t *ret_rows, struct error *err)
 {
-    struct text ids;
-    char *sql = NULL;
-    enum status status;
+    CLEANUP(text_finish) struct text ids;
+    AUTO_FREE char *sql = NULL;
 
     text_init(&ids);
     for (size_t i = 0; i < view->cell_count; i++)
@@ -124,28 +124,23 @@ static enum status each_comparison(struct text *out, struct store *store, const 
                           "'decide', 'baseline') AND (a IN (%s)"
                           " OR b IN (%s)) %s",
                           columns, ids.data, ids.data, rest);
-    status = sql ? dossier_each_row(out, store, view, sql, 0, append, ret_rows, err)
-                 : error_no_memory(err);
-    free(sql);
-    text_finish(&ids);
-    return status;
+    return sql ? dossier_each_row(out, store, view, sql, 0, append, ret_rows, err)
+               : error_no_memory(err);
 }
 
 enum status dossier_comparisons(struct text *out, struct store *store, const struct view *view,
                                 size_t *ret_rows, struct error *err)
 {
-    struct text table;
+    CLEANUP(text_finish) struct text table;
     size_t counted = 0;
-    enum status status;
 
     text_init(&table);
     *ret_rows = 0;
-    status = each_comparison(&table, store, view, COMPARISON_COLUMNS, "ORDER BY id",
-                             append_comparison, ret_rows, err);
-    if (status == STATUS_OK)
-        status = each_comparison(out, store, view, DOSSIER_FAMILY_COLUMNS, "", dossier_families,
-                                 &counted, err);
-    if (status == STATUS_OK && *ret_rows > 0) {
+    TRY(each_comparison(&table, store, view, COMPARISON_COLUMNS, "ORDER BY id", append_comparison,
+                        ret_rows, err));
+    TRY(each_comparison(out, store, view, DOSSIER_FAMILY_COLUMNS, "", dossier_families, &counted,
+                        err));
+    if (*ret_rows > 0) {
         text_append(
             out,
             "<div class=\"scroll\"><table class=\"tight stacked "
@@ -164,8 +159,7 @@ enum status dossier_comparisons(struct text *out, struct store *store, const str
         text_append_bytes(out, table.data, table.length);
         text_append(out, "</tbody></table></div>\n");
     }
-    text_finish(&table);
-    return status;
+    return STATUS_OK;
 }
 
 enum status dossier_decisions(struct text *out, struct store *store, const struct view *view,

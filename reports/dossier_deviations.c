@@ -174,11 +174,10 @@ static enum status each_campaign(struct text *out, struct store *store, const st
                                  const char *sql, dossier_row_fn *append, struct error *err)
 {
     size_t rows = 0;
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < view->campaign_count && status == STATUS_OK; i++)
-        status = dossier_each_row(out, store, view, sql, view->campaigns[i].id, append, &rows, err);
-    return status;
+    for (size_t i = 0; i < view->campaign_count; i++)
+        TRY(dossier_each_row(out, store, view, sql, view->campaigns[i].id, append, &rows, err));
+    return STATUS_OK;
 }
 
 static enum status append_plan_part(struct text *out, struct store *store, const struct view *view,

@@ -48,14 +48,13 @@ static enum status append_head_now(struct text *out, struct store *store, struct
     char hex[DIGEST_HEX_SIZE];
     struct digest root;
     int64_t size = 0;
-    enum status status = ledger_root(store, -1, &size, &root, err);
 
-    if (status == STATUS_OK)
-        text_append_format(out,
-                           "<p>When this page was written the log had %lld records and the head "
-                           "<code class=\"wrap\">%lld:%s</code>.</p>\n",
-                           (long long)size, (long long)size, digest_hex(&root, hex));
-    return status;
+    TRY(ledger_root(store, -1, &size, &root, err));
+    text_append_format(out,
+                       "<p>When this page was written the log had %lld records and the head "
+                       "<code class=\"wrap\">%lld:%s</code>.</p>\n",
+                       (long long)size, (long long)size, digest_hex(&root, hex));
+    return STATUS_OK;
 }
 
 /* Its own heads, and later ones of the whole file, which a witness may have signed. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/embed.h"
 #include "harness/core/file.h"
 #include "reports/dossier_internal.h"
@@ -224,21 +225,18 @@ static enum status collect(struct store *store, const int64_t *cells, size_t cou
                            struct view *view, struct html_appendix *appendix,
                            struct html_error *errors, struct error *err)
 {
-    enum status status = view_load(store, cells, count, VIEW_SUMMARY, view, err);
-
-    for (size_t i = 0; i < count && status == STATUS_OK; ++i) {
+    TRY(view_load(store, cells, count, VIEW_SUMMARY, view, err));
+    for (size_t i = 0; i < count; ++i) {
         struct view_cell cell;
 
-        status = view_cell_load(store, cells[i], VIEW_FULL, &cell, err);
-        if (status != STATUS_OK)
-            break;
+        TRY(view_cell_load(store, cells[i], VIEW_FULL, &cell, err));
         html_appendix_collect(appendix, &cell);
         errors[i] = html_worst_error(&cell);
         view_cell_finish(&cell);
     }
-    if (status == STATUS_OK && appendix->failed)
-        status = error_no_memory(err);
-    return status;
+    if (appendix->failed)
+        return error_no_memory(err);
+    return STATUS_OK;
 }
 
 static enum status write_cells(struct store *store, const struct view *view,
@@ -388,13 +386,9 @@ enum status report_html_text(struct store *store, const int64_t *cells, size_t c
 enum status report_html_file(struct store *store, const int64_t *cells, size_t count,
                              const char *path, struct error *err)
 {
-    struct text page;
-    enum status status;
+    CLEANUP(text_finish) struct text page;
 
     text_init(&page);
-    status = report_html_text(store, cells, count, &page, err);
-    if (status == STATUS_OK)
-        status = file_write_atomic(path, page.data, page.length, 0644, err);
-    text_finish(&page);
-    return status;
+    TRY(report_html_text(store, cells, count, &page, err));
+    return file_write_atomic(path, page.data, page.length, 0644, err);
 }

@@ -282,8 +282,6 @@ enum status html_cell(struct text *out, struct store *store, const struct view_c
                       const struct view_campaign *campaign, const struct html_appendix *appendix,
                       size_t marks, struct error *err)
 {
-    enum status status = STATUS_OK;
-
     text_append(out, "<article class=\"result\" id=\"");
     html_result_id(out, cell);
     text_append(out, "\">\n");
@@ -298,9 +296,7 @@ enum status html_cell(struct text *out, struct store *store, const struct view_c
         html_reading_table(out, "What the file contains, and what it lacks",
                            &cell->device.readings);
     } else {
-        status = html_charts(out, store, cell, marks, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(html_charts(out, store, cell, marks, err));
         html_checks(out, cell);
         text_append(out, "<div class=\"full\">\n");
         html_attempts(out, cell);

@@ -157,16 +157,15 @@ enum status html_history(struct text *out, struct store *store, const struct vie
                          struct error *err)
 {
     size_t drawn = 0;
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < view->cell_count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < view->cell_count; i++) {
         const char *workload = view->cells[i].workload;
         bool seen = !workload;
 
         for (size_t k = 0; k < i && !seen; k++)
             seen = view->cells[k].workload && !strcmp(view->cells[k].workload, workload);
         if (!seen)
-            status = append_workload(out, store, view, workload, &drawn, err);
+            TRY(append_workload(out, store, view, workload, &drawn, err));
     }
-    return status;
+    return STATUS_OK;
 }

@@ -197,13 +197,12 @@ enum status view_cell_load(struct store *store, int64_t cell, enum view_depth de
                            struct view_cell *ret, struct error *err)
 {
     json_t *root = NULL;
-    enum status status = store_cell_json(store, cell, &root, err);
 
-    if (status == STATUS_OK)
-        status = view_cell_from_json(root, depth, ret, err);
-    if (status == STATUS_OK && depth == VIEW_FULL && ret->estimate && ret->estimate->serving)
+    TRY(store_cell_json(store, cell, &root, err));
+    TRY(view_cell_from_json(root, depth, ret, err));
+    if (depth == VIEW_FULL && ret->estimate && ret->estimate->serving)
         load_course(store, ret);
-    return status;
+    return STATUS_OK;
 }
 
 char *view_amendment_words(const json_t *amendment)
@@ -263,10 +262,8 @@ static enum status load_campaign(struct store *store, int64_t id, struct view_ca
 {
     const json_t *events, *plan;
     json_t *root = NULL;
-    enum status status = store_campaign_json(store, id, &root, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(store_campaign_json(store, id, &root, err));
     plan = json_object_get(root, "plan");
     json_object_set(root, "nonce", json_object_get(plan, "nonce"));
     json_object_set(root, "question", json_object_get(plan, "question"));
@@ -287,9 +284,7 @@ static enum status load_campaign(struct store *store, int64_t id, struct view_ca
         .created_utc_ns = view_json_count(root, "created_utc_ns"),
         .root = root,
     };
-    status = contention_of_campaign(store, id, &ret->contention, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(contention_of_campaign(store, id, &ret->contention, err));
     events = json_object_get(root, "events");
     ret->events = calloc(json_array_size(events) + 1, sizeof(*ret->events));
     if (!ret->events)

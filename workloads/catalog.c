@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/declaration.h"
 #include "harness/core/embed.h"
 #include "harness/core/file.h"
@@ -143,23 +144,20 @@ static enum status find_kind(const struct declaration *declaration,
                              const struct workload_kind **ret, struct error *err)
 {
     const struct heading *heading = declaration->data;
-    struct text list;
-    enum status status = STATUS_OK;
+    CLEANUP(text_finish) struct text list;
 
     text_init(&list);
     append_kinds(&list);
     if (heading->suite != NULL && heading->workload == NULL)
-        status =
-            declaration_error(declaration, "suite", err,
-                              "this declares a suite; a workload starts with `workload: NAME`");
+        TRY(declaration_error(declaration, "suite", err,
+                              "this declares a suite; a workload starts with `workload: NAME`"));
     else if (heading->kind == NULL)
-        status = error_set_at(err, STATUS_INVALID, declaration->origin, 1,
-                              "`kind` is missing; write `kind: ` and %s", list.data);
+        return error_set_at(err, STATUS_INVALID, declaration->origin, 1,
+                            "`kind` is missing; write `kind: ` and %s", list.data);
     else if ((*ret = workload_kind_find(heading->kind)) == NULL)
-        status = declaration_error(declaration, "kind", err, "there is no kind \"%s\"; write %s",
-                                   heading->kind, list.data);
-    text_finish(&list);
-    return status;
+        TRY(declaration_error(declaration, "kind", err, "there is no kind \"%s\"; write %s",
+                              heading->kind, list.data));
+    return STATUS_OK;
 }
 
 enum status workload_parse(const char *origin, const char *yaml, size_t length,
@@ -201,12 +199,9 @@ enum status catalog_read(const char *name_or_path, const struct catalog_entry *e
 {
     const struct catalog_entry *entry;
     struct catalog_text text = {.origin = name_or_path};
-    enum status status;
 
     if (declaration_is_path(name_or_path)) {
-        status = file_read(name_or_path, DECLARATION_SIZE_MAX, &text.heap, &text.length, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(file_read(name_or_path, DECLARATION_SIZE_MAX, &text.heap, &text.length, err));
         text.yaml = text.heap;
         *ret = text;
         return STATUS_OK;
@@ -226,14 +221,11 @@ static enum status check_name(const struct workload *workload, const char *path,
     const struct catalog_entry *entries = catalog_workloads(&count);
     const struct catalog_entry *entry = lookup(entries, count, workload->name);
     struct workload built_in;
-    enum status status;
     bool same;
 
     if (entry == NULL)
         return STATUS_OK;
-    status = workload_parse("built-in", entry->yaml, entry->length, &built_in, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(workload_parse("built-in", entry->yaml, entry->length, &built_in, err));
     same = digest_equal(&built_in.digest, &workload->digest);
     workload_finish(&built_in);
     if (same)

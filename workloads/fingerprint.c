@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 
 #define WORD_BYTES sizeof(uint64_t)
@@ -51,19 +52,18 @@ enum status fingerprint_add_buffer(struct fingerprint *fingerprint, struct buffe
                                    uint64_t offset, uint64_t bytes, struct error *err)
 {
     const uint64_t end = offset + bytes;
-    void *piece = malloc(bytes < PIECE_BYTES ? bytes + 1 : PIECE_BYTES);
-    enum status status = piece ? STATUS_OK : error_no_memory(err);
+    AUTO_FREE void *piece = malloc(bytes < PIECE_BYTES ? bytes + 1 : PIECE_BYTES);
 
-    while (offset < end && status == STATUS_OK) {
+    if (!piece)
+        return error_no_memory(err);
+    while (offset < end) {
         const uint64_t count = end - offset < PIECE_BYTES ? end - offset : PIECE_BYTES;
 
-        status = device_download(buffer, offset, piece, count, err);
-        if (status == STATUS_OK)
-            fingerprint_add(fingerprint, piece, count);
+        TRY(device_download(buffer, offset, piece, count, err));
+        fingerprint_add(fingerprint, piece, count);
         offset += count;
     }
-    free(piece);
-    return status;
+    return STATUS_OK;
 }
 
 char *fingerprint_text(const struct fingerprint *fingerprint)

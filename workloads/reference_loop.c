@@ -102,9 +102,9 @@ enum status reference_loop_run(struct reference_loop *loop, struct error *err)
         .args = args,
         .arg_count = sizeof(args) / sizeof(args[0]),
     };
-    enum status status = device_kernel_launch(loop->device, &launch, err);
 
-    return status == STATUS_OK ? device_synchronize(loop->device, err) : status;
+    TRY(device_kernel_launch(loop->device, &launch, err));
+    return device_synchronize(loop->device, err);
 }
 
 const char *reference_loop_name(const struct reference_loop *loop)

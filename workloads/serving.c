@@ -230,7 +230,6 @@ static enum status check_lengths(const struct declaration *declaration,
                                  struct serving_lengths *lengths, bool steps, struct error *err)
 {
     const bool traced = declaration_has(declaration, TRACED_OUTPUT);
-    enum status status;
 
     if (traced && declaration_has(declaration, "load.lengths"))
         return declaration_error(declaration, "load.lengths", err,
@@ -249,10 +248,8 @@ static enum status check_lengths(const struct declaration *declaration,
         return declaration_error(declaration, "load.lengths", err,
                                  "requests of this kind have no lengths: all are of the declared "
                                  "shape; remove `lengths`");
-    status = check_length(declaration, "load.lengths.prompt", &lengths->prompt, err);
-    return status == STATUS_OK
-               ? check_length(declaration, "load.lengths.output", &lengths->output, err)
-               : status;
+    TRY(check_length(declaration, "load.lengths.prompt", &lengths->prompt, err));
+    return check_length(declaration, "load.lengths.output", &lengths->output, err);
 }
 
 static enum status check_batching(const struct declaration *declaration,

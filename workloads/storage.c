@@ -1,3 +1,4 @@
+#include "harness/core/cleanup.h"
 #include "workloads/storage.h"
 
 #include <math.h>
@@ -114,21 +115,19 @@ enum status storage_poison(struct buffer *buffer, enum dtype type, uint64_t offs
     const uint64_t tile = count < TILE_ELEMENTS ? count : TILE_ELEMENTS, end = offset + count;
     const size_t size = dtype_bits(type) / 8;
     const float nan = NAN;
-    unsigned char *bytes = malloc(tile * size + 1);
-    enum status status = STATUS_OK;
+    AUTO_FREE unsigned char *bytes = malloc(tile * size + 1);
 
     if (!bytes)
         return error_no_memory(err);
     memset(bytes, 0xff, tile * size); /* NaN in f64 and f8, -1 in integers */
     for (uint64_t i = 0; i < tile && storage_is_known(type); i++)
         storage_encode(type, &nan, 1, bytes + i * size);
-    for (uint64_t begin = offset; begin < end && status == STATUS_OK; begin += tile) {
+    for (uint64_t begin = offset; begin < end; begin += tile) {
         const uint64_t part = end - begin < tile ? end - begin : tile;
 
-        status = device_upload(buffer, begin * size, bytes, part * size, err);
+        TRY(device_upload(buffer, begin * size, bytes, part * size, err));
     }
-    free(bytes);
-    return status;
+    return STATUS_OK;
 }
 
 enum status storage_poison_all(struct buffer *buffer, enum dtype type, struct error *err)

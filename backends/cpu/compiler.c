@@ -92,10 +92,8 @@ static enum status ask(const char *command, const char *question, char **ret, st
     struct process_exit exit = {0};
     char *output = NULL;
     struct text line;
-    enum status status = process_capture(argv, ANSWER_TIMEOUT_NS, 4096, &output, &exit, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(process_capture(argv, ANSWER_TIMEOUT_NS, 4096, &output, &exit, err));
     if (!exit.exited || exit.code != 0) {
         free(output);
         return error_set(err, STATUS_UNAVAILABLE, "%s %s ended with exit status %d", command,

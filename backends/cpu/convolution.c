@@ -54,22 +54,17 @@ static enum status make_layouts(const struct onednn *dnnl, const struct convolut
     const int64_t dims[ASSAY_DNNL_NDIMS] = {groups, o, i, h, w};
     const int64_t strides[ASSAY_DNNL_NDIMS] = {o * h * w * i, h * w * i, 1, w * i, i};
     const int first = groups == 1 ? 1 : 0;
-    enum status status;
 
     if (type == 0 || result == 0)
         return error_set(err, STATUS_UNSUPPORTED, "oneDNN %s has no data type %s", dnnl->version,
                          dtype_name(type == 0 ? shape->type : shape->result_type));
-    status = image_layout(dnnl, shape->batch, shape->channels, shape->height, shape->width, type,
-                          &ret->input, err);
-    if (status == STATUS_OK)
-        status = image_layout(dnnl, shape->batch, shape->filters, convolution_out_height(shape),
-                              convolution_out_width(shape), result, &ret->output, err);
-    if (status == STATUS_OK)
-        status = onednn_layout_create(dnnl, 5 - first, dims + first, type, strides + first,
-                                      &ret->given, err);
-    if (status == STATUS_OK)
-        status = onednn_layout_any(dnnl, 5 - first, dims + first, type, &ret->any, err);
-    return status;
+    TRY(image_layout(dnnl, shape->batch, shape->channels, shape->height, shape->width, type,
+                     &ret->input, err));
+    TRY(image_layout(dnnl, shape->batch, shape->filters, convolution_out_height(shape),
+                     convolution_out_width(shape), result, &ret->output, err));
+    TRY(onednn_layout_create(dnnl, 5 - first, dims + first, type, strides + first, &ret->given,
+                             err));
+    return onednn_layout_any(dnnl, 5 - first, dims + first, type, &ret->any, err);
 }
 
 /* How weights come from the layout given into the one that `desc` wants. */
@@ -192,14 +187,9 @@ static enum status run(struct operation *operation, const union operands *operan
                                                {ASSAY_DNNL_ARG_WEIGHTS, self->weights},
                                                {ASSAY_DNNL_ARG_DST, self->output},
                                                {ASSAY_DNNL_ARG_SCRATCHPAD, self->pad}};
-    enum status status =
-        cpu_dnnl_point(dnnl, self->input, &operands->convolution.input, shape->type, err);
 
-    if (status == STATUS_OK)
-        status = cpu_dnnl_point(dnnl, self->output, &operands->convolution.output,
-                                shape->result_type, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(cpu_dnnl_point(dnnl, self->input, &operands->convolution.input, shape->type, err));
+    TRY(cpu_dnnl_point(dnnl, self->output, &operands->convolution.output, shape->result_type, err));
     return cpu_dnnl_execute(device, self->primitive, self->pad != NULL ? 4 : 3, args, err);
 }
 

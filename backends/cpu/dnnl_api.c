@@ -78,15 +78,11 @@ enum status onednn_open(struct onednn *ret, struct error *err)
         .symbols = symbols,
         .symbol_count = sizeof(symbols) / sizeof(symbols[0]),
     };
-    enum status status;
     unsigned code;
 
     memset(ret, 0, sizeof(*ret));
-    status = dynlib_open(&spec, &ret->lib, &ret->api, err);
-    if (status == STATUS_OK)
-        status = check_version(ret, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(dynlib_open(&spec, &ret->lib, &ret->api, err));
+    TRY(check_version(ret, err));
     code = ret->api.dnnl_engine_create(&ret->engine, ASSAY_DNNL_cpu, 0);
     if (code != ASSAY_DNNL_success || ret->engine == NULL) {
         onednn_fail(ret, "dnnl_engine_create", code, err);

@@ -128,22 +128,19 @@ static enum status make_layouts(const struct onednn *dnnl, const struct gemm_sha
 {
     const bool flat = collapses(&shape->a, shape->inner) && collapses(&shape->b, shape->inner) &&
                       collapses(&shape->c, shape->inner);
-    enum status status;
 
     ret->count = shape->outer * shape->inner == 1                 ? 2
                  : shape->outer == 1 || shape->inner == 1 || flat ? 3
                                                                   : 4;
-    status = make_layout(dnnl, shape, &shape->a, shape->m, shape->k, ret->count, &ret->a, err);
-    if (status == STATUS_OK)
-        status = make_layout(dnnl, shape, &shape->b, shape->k, shape->n, ret->count, &ret->b, err);
-    if (status == STATUS_OK)
-        status = make_layout(dnnl, shape, &shape->c, shape->m, shape->n, ret->count, &ret->c, err);
-    if (status == STATUS_OK && shape->bias)
-        status = make_bias(dnnl, shape, ret->count, &ret->bias, err);
-    if (status == STATUS_OK && shape->constant_b && ret->count == 2 && onednn_has_reorders(dnnl))
-        status = onednn_layout_any(dnnl, 2, (const int64_t[]){(int64_t)shape->k, (int64_t)shape->n},
-                                   cpu_dnnl_type(dnnl, shape->b.type), &ret->any, err);
-    return status;
+    TRY(make_layout(dnnl, shape, &shape->a, shape->m, shape->k, ret->count, &ret->a, err));
+    TRY(make_layout(dnnl, shape, &shape->b, shape->k, shape->n, ret->count, &ret->b, err));
+    TRY(make_layout(dnnl, shape, &shape->c, shape->m, shape->n, ret->count, &ret->c, err));
+    if (shape->bias)
+        TRY(make_bias(dnnl, shape, ret->count, &ret->bias, err));
+    if (shape->constant_b && ret->count == 2 && onednn_has_reorders(dnnl))
+        TRY(onednn_layout_any(dnnl, 2, (const int64_t[]){(int64_t)shape->k, (int64_t)shape->n},
+                              cpu_dnnl_type(dnnl, shape->b.type), &ret->any, err));
+    return STATUS_OK;
 }
 
 /* The post-operations in order; the arguments of binary ones go to `ret_bias` and `ret_d`. */
@@ -180,11 +177,9 @@ static enum status make_attributes(const struct onednn *dnnl, const struct gemm_
     struct dnnl_primitive_attr *attributes = NULL;
     struct dnnl_post_ops *ops = NULL;
     const char *function = "dnnl_post_ops_create";
-    enum status status = cpu_dnnl_attributes(dnnl, shape->precision, &attributes, err);
     unsigned code;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(cpu_dnnl_attributes(dnnl, shape->precision, &attributes, err));
     code = api->dnnl_post_ops_create(&ops);
     if (code == ASSAY_DNNL_success) {
         function = "dnnl_post_ops_append";
@@ -208,11 +203,9 @@ static enum status add_memory(const struct onednn *dnnl, struct variant *variant
                               const struct assay_dnnl_memory_desc *layout, void *bytes,
                               struct dnnl_memory **ret, struct error *err)
 {
-    const enum status status = cpu_dnnl_memory(dnnl, layout, bytes, ret, err);
-
-    if (status == STATUS_OK)
-        variant->args[variant->arg_count++] = (struct assay_dnnl_exec_arg){arg, *ret};
-    return status;
+    TRY(cpu_dnnl_memory(dnnl, layout, bytes, ret, err));
+    variant->args[variant->arg_count++] = (struct assay_dnnl_exec_arg){arg, *ret};
+    return STATUS_OK;
 }
 
 static enum status add_scratchpad(const struct onednn *dnnl, struct variant *variant,
@@ -358,20 +351,13 @@ static enum status run(struct operation *operation, const union operands *all, s
     const bool apart = shape->add && (operands->d.buffer != operands->c.buffer ||
                                       operands->d.offset != operands->c.offset);
     struct variant *variant = apart ? &self->apart : &self->in_place;
-    enum status status = cpu_dnnl_point(dnnl, variant->a, &operands->a, shape->a.type, err);
 
-    if (status == STATUS_OK)
-        status = variant->desc != NULL
-                     ? point_constant(device, self, variant, &operands->b, err)
-                     : cpu_dnnl_point(dnnl, variant->b, &operands->b, shape->b.type, err);
-    if (status == STATUS_OK)
-        status = cpu_dnnl_point(dnnl, variant->c, &operands->c, shape->c.type, err);
-    if (status == STATUS_OK)
-        status = cpu_dnnl_point(dnnl, variant->bias, &operands->bias, shape->bias_type, err);
-    if (status == STATUS_OK)
-        status = cpu_dnnl_point(dnnl, variant->d, &operands->d, shape->c.type, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(cpu_dnnl_point(dnnl, variant->a, &operands->a, shape->a.type, err));
+    TRY(variant->desc != NULL ? point_constant(device, self, variant, &operands->b, err)
+                              : cpu_dnnl_point(dnnl, variant->b, &operands->b, shape->b.type, err));
+    TRY(cpu_dnnl_point(dnnl, variant->c, &operands->c, shape->c.type, err));
+    TRY(cpu_dnnl_point(dnnl, variant->bias, &operands->bias, shape->bias_type, err));
+    TRY(cpu_dnnl_point(dnnl, variant->d, &operands->d, shape->c.type, err));
     return cpu_dnnl_execute(device, variant->primitive, variant->arg_count, variant->args, err);
 }
 

@@ -281,10 +281,8 @@ enum status cpu_kernel_launch(struct device *base, const struct kernel_launch *l
     const uint64_t groups[3] = {launch->groups[0], launch->groups[1], launch->groups[2]};
     union cpu_argument arguments[KERNEL_ARGS_MAX];
     struct cpu_kernel *kernel = NULL;
-    enum status status = find_kernel(module, launch->kernel, &kernel, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(find_kernel(module, launch->kernel, &kernel, err));
     if (launch->arg_count != kernel->arg_count)
         return error_set(err, STATUS_INVALID, "kernel %s of %s takes %zu arguments; %zu were given",
                          launch->kernel, module->file, kernel->arg_count, launch->arg_count);

@@ -8,17 +8,13 @@ static enum status probe(struct backend *backend, uint32_t *ret_device_count, st
 {
     struct cpu_state *state = calloc(1, sizeof(*state));
     struct error reason = ERROR_INIT;
-    enum status status;
 
     if (state == NULL)
         return error_no_memory(err);
     /* Kept even when this fails: `libraries` reports what was tried. */
     backend->state = state;
-    status = cpu_compiler_find(&state->compiler, err);
-    if (status == STATUS_OK)
-        status = cpu_cache_open(&state->cache, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(cpu_compiler_find(&state->compiler, err));
+    TRY(cpu_cache_open(&state->cache, err));
     state->target = cpu_compiler_target();
     /* Without it there are no vendor GEMMs, and nothing more. */
     state->has_dnnl = onednn_open(&state->dnnl, &reason) == STATUS_OK;

@@ -53,13 +53,10 @@ static enum status allocate(struct cuda_device *device, struct cuda_attention *s
     const uint64_t d_q_sums = row_sums + (is_backward(self) ? rounded(rows * sizeof(float)) : 0);
     const uint64_t bytes =
         d_q_sums + (is_backward(self) ? rounded(rows * shape->head_size * sizeof(float)) : 0);
-    enum status status;
 
     if (bytes == self->scratch.bytes)
         return STATUS_OK;
-    status = gpu_workspace_resize(&device->base, &self->scratch, bytes, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(gpu_workspace_resize(&device->base, &self->scratch, bytes, err));
     for (size_t i = 0; i < self->pack_count; i++)
         cudnn_graph_drop(&self->graph, self->packs[i].descriptor);
     self->pack_count = self->latest = 0;
@@ -121,12 +118,9 @@ static enum status select_algorithm(struct operation *operation, uint32_t index,
 {
     struct cuda_device *device = cuda_device(gpu_device(operation->device));
     struct cuda_attention *self = (struct cuda_attention *)operation;
-    enum status status = gpu_bind(&device->base, err);
 
-    if (status == STATUS_OK) /* it may still run in the scratch */
-        status = device->base.driver->synchronize(&device->base, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(gpu_bind(&device->base, err));
+    TRY(device->base.driver->synchronize(&device->base, err));
     self->plans.selected = index;
     self->ready = false;
     return STATUS_OK;
@@ -242,19 +236,15 @@ static enum status run(struct operation *operation, const union operands *operan
     const struct cudnn_api *api = &device->state->cudnn;
     void *pointers[ATTENTION_IDS];
     struct pack *pack;
-    enum status status = gpu_bind(&device->base, err);
     unsigned code;
 
-    if (status == STATUS_OK && !self->ready)
-        status = make_ready(device, self, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(gpu_bind(&device->base, err));
+    if (!self->ready)
+        TRY(make_ready(device, self, err));
     find(self, &operands->attention, pointers);
     pack = find_pack(self, pointers);
     if (pack == NULL) {
-        status = check_alignment(pointers, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(check_alignment(pointers, err));
         pack = make_pack(self, ids, id_count, pointers, err);
         if (pack == NULL)
             return self->graph.status;

@@ -202,14 +202,11 @@ static enum status add_candidate(struct cuda_device *device, const struct convol
     /* fp32 keeps FMA, whatever the entry says. */
     const unsigned math = shape->precision == PRECISION_FP32 ? self->set_math : entry->math;
     size_t bytes = 0;
-    enum status status;
 
     for (uint32_t i = 0; i < self->count; i++)
         if (self->list[i].algorithm == entry->algorithm && self->list[i].math == math)
             return STATUS_OK;
-    status = set_math(api, self, math, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(set_math(api, self, math, err));
     DNN(cudnnGetConvolutionForwardWorkspaceSize, device->cudnn, self->input, self->filter,
         self->desc, self->output, entry->algorithm, &bytes);
     self->list[self->count++] = (struct candidate){entry->algorithm, math, bytes};
@@ -293,12 +290,10 @@ static void destroy(struct operation *operation)
 static enum status select_algorithm(struct operation *operation, uint32_t index, struct error *err)
 {
     struct cuda_device *device = cuda_device(gpu_device(operation->device));
-    enum status status = gpu_bind(&device->base, err);
 
-    if (status == STATUS_OK)
-        status = device->base.driver->synchronize(&device->base, err);
-    return status == STATUS_OK ? take(device, (struct cuda_convolution *)operation, index, err)
-                               : status;
+    TRY(gpu_bind(&device->base, err));
+    TRY(device->base.driver->synchronize(&device->base, err));
+    return take(device, (struct cuda_convolution *)operation, index, err);
 }
 
 /* cuDNN reads them where and as they are. */
@@ -324,10 +319,8 @@ static enum status run(struct operation *operation, const union operands *operan
     const double one64 = 1.0, zero64 = 0.0;
     const float one32 = 1.0f, zero32 = 0.0f;
     const bool wide = shape->precision == PRECISION_FP64;
-    enum status status = gpu_bind(&device->base, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(gpu_bind(&device->base, err));
     DNN(cudnnConvolutionForward, device->cudnn, wide ? (const void *)&one64 : &one32, self->input,
         (const void *)(uintptr_t)x, self->filter, (const void *)(uintptr_t)self->weights,
         self->desc, self->list[self->selected].algorithm,

@@ -67,13 +67,12 @@ static enum status function_find(struct gpu_device *device, void *module, const 
                                  void **ret, struct error *err)
 {
     struct CUfunc_st *function = NULL;
-    enum status status = CALL(device, err, cuModuleGetFunction, &function, module, name);
 
-    if (status == STATUS_OK && function == NULL)
-        status = gave_nothing(device, "cuModuleGetFunction", err);
-    if (status == STATUS_OK)
-        *ret = function;
-    return status;
+    TRY(CALL(device, err, cuModuleGetFunction, &function, module, name));
+    if (function == NULL)
+        TRY(gave_nothing(device, "cuModuleGetFunction", err));
+    *ret = function;
+    return STATUS_OK;
 }
 
 static enum status variable_bytes(struct gpu_device *device, void *module, const char *name,
@@ -81,11 +80,10 @@ static enum status variable_bytes(struct gpu_device *device, void *module, const
 {
     unsigned long long address = 0;
     size_t bytes = 0;
-    enum status status = CALL(device, err, cuModuleGetGlobal, &address, &bytes, module, name);
 
-    if (status == STATUS_OK)
-        *ret = bytes;
-    return status;
+    TRY(CALL(device, err, cuModuleGetGlobal, &address, &bytes, module, name));
+    *ret = bytes;
+    return STATUS_OK;
 }
 
 static enum status function_resources(struct gpu_device *device, void *function,
@@ -94,11 +92,9 @@ static enum status function_resources(struct gpu_device *device, void *function,
 {
     const struct cuda_driver_api *api = cuda_device(device)->api;
     int lanes = 0, value = 0;
-    enum status status = CALL(device, err, cuFuncGetAttribute, &lanes,
-                              CUDA_FUNCTION_MAX_THREADS_PER_BLOCK, function);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(CALL(device, err, cuFuncGetAttribute, &lanes, CUDA_FUNCTION_MAX_THREADS_PER_BLOCK,
+             function));
     if (api->cuFuncGetAttribute(&value, CUDA_FUNCTION_NUM_REGS, function) == CUDA_DRIVER_SUCCESS)
         ret->registers = value;
     if (api->cuFuncGetAttribute(&value, CUDA_FUNCTION_LOCAL_SIZE_BYTES, function) ==
@@ -116,17 +112,15 @@ static enum status memory_alloc(struct gpu_device *device, uint64_t bytes, uint6
 {
     unsigned long long address = 0;
     unsigned code = cuda_device(device)->api->cuMemAlloc(&address, (size_t)bytes);
-    enum status status;
 
     /* An absurdly large size may be invalid to the driver rather than out of memory. */
     if (code == CUDA_DRIVER_ERROR_INVALID_VALUE && bytes > device->base.info.memory_bytes)
         code = CUDA_DRIVER_ERROR_OUT_OF_MEMORY;
-    status = check(device, "cuMemAlloc", code, err);
-    if (status == STATUS_OK && address == 0)
-        status = gave_nothing(device, "cuMemAlloc", err);
-    if (status == STATUS_OK)
-        *ret = address;
-    return status;
+    TRY(check(device, "cuMemAlloc", code, err));
+    if (address == 0)
+        TRY(gave_nothing(device, "cuMemAlloc", err));
+    *ret = address;
+    return STATUS_OK;
 }
 
 static void memory_free(struct gpu_device *device, uint64_t address)
@@ -142,19 +136,15 @@ static enum status synchronize(struct gpu_device *device, struct error *err)
 static enum status copy_in(struct gpu_device *device, uint64_t to, const void *from, uint64_t bytes,
                            struct error *err)
 {
-    enum status status =
-        CALL(device, err, cuMemcpyHtoDAsync, to, from, (size_t)bytes, cuda_device(device)->stream);
-
-    return status == STATUS_OK ? synchronize(device, err) : status;
+    TRY(CALL(device, err, cuMemcpyHtoDAsync, to, from, (size_t)bytes, cuda_device(device)->stream));
+    return synchronize(device, err);
 }
 
 static enum status copy_out(struct gpu_device *device, void *to, uint64_t from, uint64_t bytes,
                             struct error *err)
 {
-    enum status status =
-        CALL(device, err, cuMemcpyDtoHAsync, to, from, (size_t)bytes, cuda_device(device)->stream);
-
-    return status == STATUS_OK ? synchronize(device, err) : status;
+    TRY(CALL(device, err, cuMemcpyDtoHAsync, to, from, (size_t)bytes, cuda_device(device)->stream));
+    return synchronize(device, err);
 }
 
 static enum status launch(struct gpu_device *device, void *function, const uint32_t groups[3],
@@ -167,13 +157,12 @@ static enum status launch(struct gpu_device *device, void *function, const uint3
 static enum status event_create(struct gpu_device *device, void **ret, struct error *err)
 {
     struct CUevent_st *event = NULL;
-    enum status status = CALL(device, err, cuEventCreate, &event, CUDA_EVENT_DEFAULT);
 
-    if (status == STATUS_OK && event == NULL)
-        status = gave_nothing(device, "cuEventCreate", err);
-    if (status == STATUS_OK)
-        *ret = event;
-    return status;
+    TRY(CALL(device, err, cuEventCreate, &event, CUDA_EVENT_DEFAULT));
+    if (event == NULL)
+        TRY(gave_nothing(device, "cuEventCreate", err));
+    *ret = event;
+    return STATUS_OK;
 }
 
 static void event_destroy(struct gpu_device *device, void *event)
@@ -190,14 +179,13 @@ static enum status event_elapsed_ns(struct gpu_device *device, void *start, void
                                     struct error *err)
 {
     float milliseconds = 0.0f;
-    enum status status = CALL(device, err, cuEventElapsedTime, &milliseconds, start, end);
 
-    if (status == STATUS_OK && !(fabsf(milliseconds) < 1e12f))
-        status =
-            error_set(err, STATUS_DEVICE, "cuEventElapsedTime: gave %g ms", (double)milliseconds);
-    if (status == STATUS_OK)
-        *ret = llround((double)milliseconds * 1e6);
-    return status;
+    TRY(CALL(device, err, cuEventElapsedTime, &milliseconds, start, end));
+    if (!(fabsf(milliseconds) < 1e12f))
+        return error_set(err, STATUS_DEVICE, "cuEventElapsedTime: gave %g ms",
+                         (double)milliseconds);
+    *ret = llround((double)milliseconds * 1e6);
+    return STATUS_OK;
 }
 
 static void close_device(struct gpu_device *device)
@@ -329,20 +317,16 @@ static enum status open_libraries(struct cuda_device *device, struct error *err)
 static enum status open_context(struct cuda_device *device, struct error *err)
 {
     struct gpu_device *base = &device->base;
-    enum status status =
-        CALL(base, err, cuDevicePrimaryCtxRetain, &device->context, device->ordinal);
 
-    if (status == STATUS_OK && device->context == NULL)
-        status = gave_nothing(base, "cuDevicePrimaryCtxRetain", err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(CALL(base, err, cuDevicePrimaryCtxRetain, &device->context, device->ordinal));
+    if (device->context == NULL)
+        TRY(gave_nothing(base, "cuDevicePrimaryCtxRetain", err));
     device->retained = true;
-    status = gpu_bind(base, err);
-    if (status == STATUS_OK)
-        status = CALL(base, err, cuStreamCreate, &device->stream, CUDA_STREAM_NON_BLOCKING);
-    if (status == STATUS_OK && device->stream == NULL)
-        status = gave_nothing(base, "cuStreamCreate", err);
-    return status;
+    TRY(gpu_bind(base, err));
+    TRY(CALL(base, err, cuStreamCreate, &device->stream, CUDA_STREAM_NON_BLOCKING));
+    if (device->stream == NULL)
+        TRY(gave_nothing(base, "cuStreamCreate", err));
+    return STATUS_OK;
 }
 
 static void add_compiler_reading(struct cuda_device *device, int arch)

@@ -57,13 +57,11 @@ enum status cuda_driver_open(struct dynlib *lib, struct cuda_driver_api *ret, st
         .symbols = symbols,
         .symbol_count = sizeof(symbols) / sizeof(symbols[0]),
     };
-    enum status status;
 
     memset(ret, 0, sizeof(*ret));
-    status = dynlib_open(&spec, lib, ret, err);
-    if (status == STATUS_OK)
-        ask_driver(ret);
-    return status;
+    TRY(dynlib_open(&spec, lib, ret, err));
+    ask_driver(ret);
+    return STATUS_OK;
 }
 
 static enum status status_of(unsigned code)

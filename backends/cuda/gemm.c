@@ -185,13 +185,11 @@ static enum status take_algorithm(struct cuda_device *device, struct cuda_gemm *
 {
     const struct cuda_algorithm *algorithm = &gemm->list.at[index];
     char text[OPERATION_WORD_MAX];
-    enum status status = cuda_gemm_algorithm_text(&device->state->cublaslt, algorithm, text, err);
 
-    if (status == STATUS_OK)
-        status = alloc_workspace(device, gemm, algorithm->workspace_bytes, err);
-    if (status == STATUS_OK)
-        cuda_gemm_take_algorithm(gemm, shape, index, text);
-    return status;
+    TRY(cuda_gemm_algorithm_text(&device->state->cublaslt, algorithm, text, err));
+    TRY(alloc_workspace(device, gemm, algorithm->workspace_bytes, err));
+    cuda_gemm_take_algorithm(gemm, shape, index, text);
+    return STATUS_OK;
 }
 
 static void destroy(struct operation *operation)
@@ -255,13 +253,10 @@ static enum status select_algorithm(struct operation *operation, uint32_t index,
 {
     struct cuda_device *device = cuda_device(gpu_device(operation->device));
     struct cuda_gemm *gemm = (struct cuda_gemm *)operation;
-    enum status status = gpu_bind(&device->base, err);
 
-    if (status == STATUS_OK)
-        status = device->base.driver->synchronize(&device->base, err);
-    if (status == STATUS_OK)
-        status = take_algorithm(device, gemm, &operation->desc.gemm, index, err);
-    return status;
+    TRY(gpu_bind(&device->base, err));
+    TRY(device->base.driver->synchronize(&device->base, err));
+    return take_algorithm(device, gemm, &operation->desc.gemm, index, err);
 }
 
 static enum status run(struct operation *operation, const union operands *all, struct error *err)

@@ -200,7 +200,6 @@ static enum status fill(struct cuda_state *state, int device, struct device_info
     struct error no_pci = ERROR_INIT;
     bool has_pci;
     int arch = 0;
-    enum status status;
     unsigned code = api->cuDeviceGetName(raw, sizeof(raw) - 1, device);
 
     if (code != CUDA_DRIVER_SUCCESS)
@@ -208,9 +207,7 @@ static enum status fill(struct cuda_state *state, int device, struct device_info
     code = api->cuDeviceTotalMem(&memory, device);
     if (code != CUDA_DRIVER_SUCCESS)
         return cuda_fail(api, err, raw, "cuDeviceTotalMem", code);
-    status = cuda_device_arch(state, device, &arch, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(cuda_device_arch(state, device, &arch, err));
     code = api->cuDeviceGetPCIBusId(pci, sizeof(pci), device);
     has_pci = code == CUDA_DRIVER_SUCCESS;
     if (!has_pci)

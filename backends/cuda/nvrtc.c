@@ -70,11 +70,10 @@ static enum status open_sonames(const char *const *sonames, struct nvrtc *ret, s
         .symbols = symbols,
         .symbol_count = sizeof(symbols) / sizeof(symbols[0]),
     };
-    enum status status;
 
     memset(ret, 0, sizeof(*ret));
-    status = dynlib_open(&spec, &ret->lib, &ret->api, err);
-    return status == STATUS_OK ? ask(ret, err) : status;
+    TRY(dynlib_open(&spec, &ret->lib, &ret->api, err));
+    return ask(ret, err);
 }
 
 enum status nvrtc_open(const char *soname, struct nvrtc *ret, struct error *err)

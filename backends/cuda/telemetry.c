@@ -475,7 +475,6 @@ enum status cuda_telemetry_open(struct backend *backend, uint32_t index, struct 
     struct cuda_telemetry *self;
     struct nvmlDevice_st *device = NULL;
     char pci[CUDA_PCI_SIZE] = "";
-    enum status status;
     int ordinal = 0;
     unsigned code = state->driver.cuDeviceGet(&ordinal, (int)index);
 
@@ -483,9 +482,7 @@ enum status cuda_telemetry_open(struct backend *backend, uint32_t index, struct 
         code = state->driver.cuDeviceGetPCIBusId(pci, sizeof(pci), ordinal);
     if (code != CUDA_DRIVER_SUCCESS)
         return cuda_fail(&state->driver, err, NULL, "cuDeviceGetPCIBusId", code);
-    status = cuda_nvml_device(state, pci, &device, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(cuda_nvml_device(state, pci, &device, err));
     self = calloc(1, sizeof(*self));
     if (self == NULL)
         return error_no_memory(err);

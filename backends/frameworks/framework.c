@@ -63,10 +63,8 @@ static enum status find_memory(const struct framework_array *array, void **ret, 
 {
     const uint64_t bytes = array->buffer->bytes;
     uint64_t room;
-    enum status status = framework_memory(array->buffer, ret, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(framework_memory(array->buffer, ret, err));
     if (array->type != DTYPE_F64 && array->type != DTYPE_F32 && array->type != DTYPE_BF16 &&
         array->type != DTYPE_I32 && array->type != DTYPE_I64)
         return error_set(err, STATUS_UNSUPPORTED,

@@ -132,7 +132,6 @@ static enum status prepare(struct framework *framework, const struct framework_m
 {
     struct onnxruntime *self = self_of(framework);
     struct prepared *made = &self->models[framework->model_count];
-    enum status status = STATUS_OK;
 
     if (model->outputs[0].type != precision_dtype(model->precision) ||
         (model->precision != PRECISION_FP64 && model->precision != PRECISION_FP32))
@@ -141,18 +140,13 @@ static enum status prepare(struct framework *framework, const struct framework_m
                          "processors in fp64 and fp32: not in %s one whose results are in %s",
                          precision_name(model->precision), dtype_name(model->outputs[0].type));
     if (framework->model_count == 0)
-        status = begin(self, (int)model->threads, err);
-    if (status == STATUS_OK)
-        status = check(self, "CreateSessionFromArray",
-                       self->api->create_session(self->env, model->onnx, model->length,
-                                                 self->options, &made->session),
-                       err);
-    if (status == STATUS_OK)
-        status = bind(self, model->inputs, model->input_count, memory->inputs, &made->inputs, err);
-    if (status == STATUS_OK)
-        status =
-            bind(self, model->outputs, model->output_count, memory->outputs, &made->outputs, err);
-    return status;
+        TRY(begin(self, (int)model->threads, err));
+    TRY(check(self, "CreateSessionFromArray",
+              self->api->create_session(self->env, model->onnx, model->length, self->options,
+                                        &made->session),
+              err));
+    TRY(bind(self, model->inputs, model->input_count, memory->inputs, &made->inputs, err));
+    return bind(self, model->outputs, model->output_count, memory->outputs, &made->outputs, err);
 }
 
 static enum status run(struct framework *framework, size_t model, struct error *err)

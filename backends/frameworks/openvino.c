@@ -108,14 +108,9 @@ static enum status open_library(struct framework *framework, const char *const *
                                      sizeof(symbols) / sizeof(symbols[0])};
     struct openvino *self = self_of(framework);
     struct ov_version version = {0};
-    enum status status = dynlib_open(&spec, &framework->library, &self->api, err);
 
-    if (status != STATUS_OK)
-        return status;
-    status =
-        check(self, "ov_get_openvino_version", self->api.ov_get_openvino_version(&version), err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(dynlib_open(&spec, &framework->library, &self->api, err));
+    TRY(check(self, "ov_get_openvino_version", self->api.ov_get_openvino_version(&version), err));
     snprintf(framework->info.version, sizeof(framework->info.version), "%s",
              version.build ? version.build : "");
     self->api.ov_version_free(&version);
@@ -144,7 +139,6 @@ static enum status compile(struct openvino *self, const struct framework_model *
     const char *const type = dtype_name(precision_dtype(model->precision));
     char number[16], said[FRAMEWORK_WORD_MAX];
     int answer;
-    enum status status;
 
     snprintf(number, sizeof(number), "%u", model->threads);
     answer =
@@ -154,9 +148,7 @@ static enum status compile(struct openvino *self, const struct framework_model *
             : self->api.ov_core_compile_model(self->core, made->model, device, 8, &made->compiled,
                                               hint, latency, streams, "1", threads, number,
                                               precision, type);
-    status = check(self, "ov_core_compile_model", answer, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(check(self, "ov_core_compile_model", answer, err));
     ask(self, made->compiled, precision, self->base.info.precision);
     ask(self, made->compiled, threads, said);
     self->base.info.threads = (uint32_t)strtoul(said, NULL, 10);
@@ -194,22 +186,19 @@ static enum status prepare(struct framework *framework, const struct framework_m
     struct openvino *self = self_of(framework);
     const struct functions *api = &self->api;
     struct prepared *made = &self->models[framework->model_count];
-    enum status status = check(self, "ov_core_read_model_from_memory_buffer",
-                               api->ov_core_read_model_from_memory_buffer(
-                                   self->core, model->onnx, model->length, NULL, &made->model),
-                               err);
 
-    if (status == STATUS_OK)
-        status = compile(self, model, made, err);
-    if (status == STATUS_OK)
-        status =
-            check(self, "ov_compiled_model_create_infer_request",
-                  api->ov_compiled_model_create_infer_request(made->compiled, &made->request), err);
-    for (size_t i = 0; i < model->input_count && status == STATUS_OK; i++)
-        status = bind(self, &model->inputs[i], memory->inputs[i], made, err);
-    for (size_t i = 0; i < model->output_count && status == STATUS_OK; i++)
-        status = bind(self, &model->outputs[i], memory->outputs[i], made, err);
-    return status;
+    TRY(check(self, "ov_core_read_model_from_memory_buffer",
+              api->ov_core_read_model_from_memory_buffer(self->core, model->onnx, model->length,
+                                                         NULL, &made->model),
+              err));
+    TRY(compile(self, model, made, err));
+    TRY(check(self, "ov_compiled_model_create_infer_request",
+              api->ov_compiled_model_create_infer_request(made->compiled, &made->request), err));
+    for (size_t i = 0; i < model->input_count; i++)
+        TRY(bind(self, &model->inputs[i], memory->inputs[i], made, err));
+    for (size_t i = 0; i < model->output_count; i++)
+        TRY(bind(self, &model->outputs[i], memory->outputs[i], made, err));
+    return STATUS_OK;
 }
 
 static enum status run(struct framework *framework, size_t model, struct error *err)

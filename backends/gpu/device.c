@@ -14,29 +14,23 @@ static _Thread_local const struct gpu_device *bound;
 
 enum status gpu_bind(struct gpu_device *device, struct error *err)
 {
-    enum status status;
-
     if (bound == device)
         return STATUS_OK;
     bound = NULL;
-    status = device->driver->bind(device, err);
-    if (status == STATUS_OK)
-        bound = device;
-    return status;
+    TRY(device->driver->bind(device, err));
+    bound = device;
+    return STATUS_OK;
 }
 
 enum status gpu_workspace_resize(struct gpu_device *device, struct gpu_workspace *workspace,
                                  uint64_t bytes, struct error *err)
 {
     struct gpu_workspace next = {.bytes = bytes};
-    enum status status = STATUS_OK;
 
     if (bytes == workspace->bytes)
         return STATUS_OK;
     if (bytes > 0)
-        status = device->driver->memory_alloc(device, bytes, &next.address, err);
-    if (status != STATUS_OK)
-        return status;
+        TRY(device->driver->memory_alloc(device, bytes, &next.address, err));
     gpu_workspace_free(device, workspace);
     *workspace = next;
     return STATUS_OK;
@@ -87,24 +81,20 @@ enum status gpu_upload(struct device *base, struct buffer *buffer, uint64_t offs
                        const void *source, uint64_t bytes, struct error *err)
 {
     struct gpu_device *device = gpu_device(base);
-    enum status status = gpu_bind(device, err);
 
-    if (status == STATUS_OK)
-        status = device->driver->copy_in(device, ((struct gpu_buffer *)buffer)->address + offset,
-                                         source, bytes, err);
-    return status;
+    TRY(gpu_bind(device, err));
+    return device->driver->copy_in(device, ((struct gpu_buffer *)buffer)->address + offset, source,
+                                   bytes, err);
 }
 
 enum status gpu_download(struct device *base, struct buffer *buffer, uint64_t offset, void *target,
                          uint64_t bytes, struct error *err)
 {
     struct gpu_device *device = gpu_device(base);
-    enum status status = gpu_bind(device, err);
 
-    if (status == STATUS_OK)
-        status = device->driver->copy_out(
-            device, target, ((struct gpu_buffer *)buffer)->address + offset, bytes, err);
-    return status;
+    TRY(gpu_bind(device, err));
+    return device->driver->copy_out(device, target, ((struct gpu_buffer *)buffer)->address + offset,
+                                    bytes, err);
 }
 
 enum status gpu_event_create(struct device *base, struct event **ret, struct error *err)
@@ -139,13 +129,11 @@ enum status gpu_event_record(struct device *base, struct event *event, struct er
 {
     struct gpu_device *device = gpu_device(base);
     struct gpu_event *self = (struct gpu_event *)event;
-    enum status status = gpu_bind(device, err);
 
-    if (status == STATUS_OK)
-        status = device->driver->event_record(device, self->handle, err);
-    if (status == STATUS_OK)
-        self->recorded = true;
-    return status;
+    TRY(gpu_bind(device, err));
+    TRY(device->driver->event_record(device, self->handle, err));
+    self->recorded = true;
+    return STATUS_OK;
 }
 
 enum status gpu_event_elapsed_ns(struct device *base, const struct event *start,
@@ -154,14 +142,11 @@ enum status gpu_event_elapsed_ns(struct device *base, const struct event *start,
     struct gpu_device *device = gpu_device(base);
     const struct gpu_event *from = (const struct gpu_event *)start;
     const struct gpu_event *to = (const struct gpu_event *)end;
-    enum status status;
 
     if (!from->recorded || !to->recorded)
         return error_set(err, STATUS_INTERNAL, "an event was asked for its time but not recorded");
-    status = gpu_bind(device, err);
-    if (status == STATUS_OK)
-        status = device->driver->event_elapsed_ns(device, from->handle, to->handle, ret, err);
-    return status;
+    TRY(gpu_bind(device, err));
+    return device->driver->event_elapsed_ns(device, from->handle, to->handle, ret, err);
 }
 
 void gpu_choose_events(struct gpu_device *device, const struct device_options *options)
@@ -179,9 +164,9 @@ void gpu_choose_events(struct gpu_device *device, const struct device_options *o
 enum status gpu_synchronize(struct device *base, struct error *err)
 {
     struct gpu_device *device = gpu_device(base);
-    enum status status = gpu_bind(device, err);
 
-    return status == STATUS_OK ? device->driver->synchronize(device, err) : status;
+    TRY(gpu_bind(device, err));
+    return device->driver->synchronize(device, err);
 }
 
 /* Whole warps (32) and wavefronts (64) only. */

@@ -166,7 +166,6 @@ static enum status find_kernel(struct gpu_device *device, struct gpu_module *mod
                                const char *name, struct gpu_kernel **ret, struct error *err)
 {
     struct gpu_kernel *kernels, made = {0};
-    enum status status;
 
     for (size_t i = 0; i < module->kernel_count; i++)
         if (strcmp(module->kernels[i].name, name) == 0) {
@@ -177,9 +176,7 @@ static enum status find_kernel(struct gpu_device *device, struct gpu_module *mod
     if (kernels == NULL)
         return error_no_memory(err);
     module->kernels = kernels;
-    status = make_kernel(device, module, name, &made, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(make_kernel(device, module, name, &made, err));
     kernels[module->kernel_count] = made;
     *ret = &kernels[module->kernel_count++];
     return STATUS_OK;
@@ -208,10 +205,8 @@ enum status gpu_module_describe(struct device *base, const struct module *base_m
 {
     struct gpu_device *device = gpu_device(base);
     struct gpu_module *module = (struct gpu_module *)base_module;
-    enum status status = gpu_bind(device, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(gpu_bind(device, err));
     *ret = (struct module_artifact){
         .file = strdup(module->file),
         .source = module->source,

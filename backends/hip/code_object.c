@@ -234,26 +234,25 @@ static enum status read_kernels(struct span *span, const struct item *array,
 static enum status read_metadata(struct span span, struct code_object *object, struct error *err)
 {
     struct item top = next_item(&span);
-    enum status status = STATUS_OK;
 
     if (top.kind != PACK_MAP)
         return error_set(err, STATUS_CORRUPT, "the metadata is no map");
-    for (uint64_t i = 0; i < top.count && !span.bad && status == STATUS_OK; i++) {
+    for (uint64_t i = 0; i < top.count && !span.bad; i++) {
         struct item key = next_item(&span), value;
 
         skip_children(&span, &key, 0);
         value = next_item(&span);
         if (text_is(&key, "amdhsa.kernels") && value.kind == PACK_ARRAY) {
-            status = read_kernels(&span, &value, object, err);
+            TRY(read_kernels(&span, &value, object, err));
             continue;
         }
         if (text_is(&key, "amdhsa.target"))
             copy_text(&value, object->target, sizeof(object->target));
         skip_children(&span, &value, 0);
     }
-    if (status == STATUS_OK && span.bad)
-        status = error_set(err, STATUS_CORRUPT, "the metadata ends in the middle");
-    return status;
+    if (span.bad)
+        return error_set(err, STATUS_CORRUPT, "the metadata ends in the middle");
+    return STATUS_OK;
 }
 
 /* ---- notes, ELF, bundle ---- */

@@ -147,11 +147,9 @@ static const struct device_ops hip_ops = {GPU_DEVICE_HOOKS, .operations = operat
 
 static enum status create_stream(struct hip_device *device, struct error *err)
 {
-    enum status status = gpu_bind(&device->base, err);
     int code;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(gpu_bind(&device->base, err));
     code = device->api->hipStreamCreateWithFlags(&device->stream, HIP_STREAM_NON_BLOCKING);
     if (code == HIP_Success && device->stream != NULL)
         return STATUS_OK;

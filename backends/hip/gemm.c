@@ -87,9 +87,9 @@ static enum status select_algorithm(struct operation *operation, uint32_t index,
 {
     struct hip_device *device = hip_device(gpu_device(operation->device));
     struct hip_gemm *gemm = (struct hip_gemm *)operation;
-    enum status status = gpu_bind(&device->base, err);
 
-    return status == STATUS_OK ? gemm->ops->select(device, gemm, index, err) : status;
+    TRY(gpu_bind(&device->base, err));
+    return gemm->ops->select(device, gemm, index, err);
 }
 
 static enum status create(struct device *base, const struct operation_desc *desc,

@@ -160,17 +160,13 @@ static enum status create_layouts(const struct hip_hipblaslt *api, struct hip_ge
 {
     const struct gemm_shape *shape = &gemm->base.desc.gemm;
     const struct hip_batch *batch = &gemm->batch;
-    enum status status;
 
-    status = create_layout(api, &shape->b, shape->k, shape->n, batch->count, batch->b_step,
-                           &gemm->layout_a, err);
-    if (status == STATUS_OK)
-        status = create_layout(api, &shape->a, shape->m, shape->k, batch->count, batch->a_step,
-                               &gemm->layout_b, err);
-    if (status == STATUS_OK)
-        status = create_layout(api, &shape->c, shape->m, shape->n, batch->count, batch->c_step,
-                               &gemm->layout_c, err);
-    return status;
+    TRY(create_layout(api, &shape->b, shape->k, shape->n, batch->count, batch->b_step,
+                      &gemm->layout_a, err));
+    TRY(create_layout(api, &shape->a, shape->m, shape->k, batch->count, batch->a_step,
+                      &gemm->layout_b, err));
+    return create_layout(api, &shape->c, shape->m, shape->n, batch->count, batch->c_step,
+                         &gemm->layout_c, err);
 }
 
 /* Keeps of the library's list what is an algorithm and fits; an answer of none is UNSUPPORTED. */
@@ -230,11 +226,9 @@ static enum status take(struct hip_device *device, struct hip_gemm *gemm, uint32
                         struct error *err)
 {
     const size_t bytes = gemm->list[index].workspace_bytes;
-    const enum status status = gpu_workspace_resize(&device->base, &gemm->workspace, bytes, err);
     int solution = 0;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(gpu_workspace_resize(&device->base, &gemm->workspace, bytes, err));
     gemm->selected = index;
     memcpy(&solution, gemm->list[index].algo.data, sizeof(solution));
     snprintf(gemm->info.algorithm, sizeof(gemm->info.algorithm), "solution %d", solution);
@@ -245,9 +239,8 @@ static enum status take(struct hip_device *device, struct hip_gemm *gemm, uint32
 static enum status choose(struct hip_device *device, struct hip_gemm *gemm, uint32_t index,
                           struct error *err)
 {
-    const enum status status = device->base.driver->synchronize(&device->base, err);
-
-    return status == STATUS_OK ? take(device, gemm, index, err) : status;
+    TRY(device->base.driver->synchronize(&device->base, err));
+    return take(device, gemm, index, err);
 }
 
 static void destroy(struct hip_device *device, struct hip_gemm *gemm)

@@ -144,7 +144,6 @@ static enum status create(struct hip_device *device, struct hip_gemm *gemm, stru
     const struct gemm_shape *shape = &gemm->base.desc.gemm;
     struct operation_info *info = &gemm->info;
     const bool own = shape->precision == PRECISION_FP32 || shape->precision == PRECISION_FP64;
-    enum status status;
 
     if (type_of(shape->a.type) < 0 || type_of(shape->b.type) < 0 || type_of(shape->c.type) < 0 ||
         shape->precision == PRECISION_TF32)
@@ -152,11 +151,8 @@ static enum status create(struct hip_device *device, struct hip_gemm *gemm, stru
                          precision_name(shape->precision));
     if (shape->bias)
         return error_set(err, STATUS_UNSUPPORTED, "rocBLAS adds no bias");
-    status = open_handle(device, err);
-    if (status == STATUS_OK)
-        status = ask(device, shape, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(open_handle(device, err));
+    TRY(ask(device, shape, err));
     snprintf(info->library, sizeof(info->library), "rocBLAS");
     if (device->state->rocblas.rocblas_get_version_string(info->version, sizeof(info->version)) !=
         ROCBLAS_success)

@@ -99,7 +99,6 @@ enum status hip_kfd_find(const char *pci, struct hip_kfd *ret, struct error *err
     uint32_t domain, location;
     bool found = false;
     char **names;
-    enum status status;
 
     if (!hip_pci_parse(pci, &domain, &location))
         return error_set(err, STATUS_NOT_FOUND, "\"%s\" is no PCI address", pci);
@@ -113,8 +112,7 @@ enum status hip_kfd_find(const char *pci, struct hip_kfd *ret, struct error *err
     machine_list_free(names);
     if (!found)
         return error_set(err, STATUS_NOT_FOUND, NODES " has no device at %s", pci);
-    status = add_caches(&kfd, err);
-    if (status == STATUS_OK)
-        *ret = kfd;
-    return status;
+    TRY(add_caches(&kfd, err));
+    *ret = kfd;
+    return STATUS_OK;
 }

@@ -214,14 +214,10 @@ enum status hip_telemetry_open(struct backend *backend, uint32_t index, struct t
     struct hip_telemetry *self;
     const struct rocm_smi *api = NULL;
     uint32_t device = 0;
-    enum status status = rocm_smi_open(&api, err);
 
-    if (status == STATUS_OK)
-        status = hip_device_pci(&state->runtime, (int)index, pci, err);
-    if (status == STATUS_OK)
-        status = rocm_smi_find(api, pci, &device, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(rocm_smi_open(&api, err));
+    TRY(hip_device_pci(&state->runtime, (int)index, pci, err));
+    TRY(rocm_smi_find(api, pci, &device, err));
     self = calloc(1, sizeof(*self));
     if (self != NULL)
         self->base.channels = calloc(HIP_TELEMETRY_SOURCES, sizeof(*self->base.channels));

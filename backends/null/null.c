@@ -257,14 +257,11 @@ static enum status kernel_launch(struct device *base, const struct kernel_launch
 {
     struct null_device *device = null_device(base);
     const struct null_module *module = (const struct null_module *)launch->module;
-    enum status status;
 
     if (!has_kernel(module->text, launch->kernel))
         return error_set(err, STATUS_NOT_FOUND, "%s has no kernel \"%s\"", module->file,
                          launch->kernel);
-    status = launch_fault(device, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(launch_fault(device, err));
     device->busy_until_ns = queue_end_ns(device) + null_course_next_ns(&device->course);
     return STATUS_OK;
 }

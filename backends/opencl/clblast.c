@@ -308,13 +308,10 @@ static enum status run(struct operation *operation, const union operands *all, s
     const bool in_place = shape->add && operands->d.buffer == operands->c.buffer &&
                           operands->d.offset == operands->c.offset;
     const bool beta = shape->add || shape->bias;
-    enum status status = STATUS_OK;
     int code;
 
     if (beta && (shape->bias || !in_place))
-        status = start_sum(device, gemm, operands, err);
-    if (status != STATUS_OK)
-        return status;
+        TRY(start_sum(device, gemm, operands, err));
     code = shape->outer * shape->inner == 1 ? run_one(device, shape, operands, beta)
                                             : run_batch(device, gemm, operands, beta);
     return code == OCL_SUCCESS ? STATUS_OK : clblast_fail(err, "CLBlast gemm", code);

@@ -71,11 +71,9 @@ enum status opencl_event_elapsed_ns(struct device *base, const struct event *sta
                                     const struct event *end, int64_t *ret, struct error *err)
 {
     uint64_t from = 0, to = 0;
-    enum status status = end_of(opencl_device(base), start, &from, err);
 
-    if (status == STATUS_OK)
-        status = end_of(opencl_device(base), end, &to, err);
-    if (status == STATUS_OK)
-        *ret = (int64_t)(to - from);
-    return status;
+    TRY(end_of(opencl_device(base), start, &from, err));
+    TRY(end_of(opencl_device(base), end, &to, err));
+    *ret = (int64_t)(to - from);
+    return STATUS_OK;
 }

@@ -126,7 +126,6 @@ static enum status build(struct opencl_device *device, struct opencl_module *mod
                          const struct module_source *source, struct error *err)
 {
     const struct opencl_api *api = device->api;
-    enum status status = STATUS_OK;
     struct opencl_log_map map;
     struct text text;
     const char *string;
@@ -155,10 +154,10 @@ static enum status build(struct opencl_device *device, struct opencl_module *mod
         return error_no_memory(err);
     if (code == OCL_BUILD_PROGRAM_FAILURE || code == OCL_COMPILE_PROGRAM_FAILURE ||
         code == OCL_LINK_PROGRAM_FAILURE)
-        status = refuse(source, module->log, code, err);
+        TRY(refuse(source, module->log, code, err));
     else if (code != OCL_SUCCESS)
-        status = opencl_fail(err, source->file, "clBuildProgram", code);
-    return status;
+        TRY(opencl_fail(err, source->file, "clBuildProgram", code));
+    return STATUS_OK;
 }
 
 /*
@@ -313,7 +312,6 @@ static enum status find_kernel(struct opencl_device *device, struct opencl_modul
                                const char *name, struct opencl_kernel **ret, struct error *err)
 {
     struct opencl_kernel *kernels, made = {0};
-    enum status status;
     size_t i;
 
     for (i = 0; i < module->kernel_count; i++)
@@ -325,9 +323,7 @@ static enum status find_kernel(struct opencl_device *device, struct opencl_modul
     if (kernels == NULL)
         return error_no_memory(err);
     module->kernels = kernels;
-    status = make_kernel(device, module, name, &made, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(make_kernel(device, module, name, &made, err));
     kernels[module->kernel_count] = made;
     *ret = &kernels[module->kernel_count++];
     return STATUS_OK;
@@ -365,14 +361,11 @@ enum status opencl_kernel_launch(struct device *base, const struct kernel_launch
     const size_t local[3] = {module->lanes, 1, 1};
     const uint32_t dimensions = launch->groups[2] > 1 ? 3 : launch->groups[1] > 1 ? 2 : 1;
     struct opencl_kernel *kernel = NULL;
-    enum status status;
     char context[160];
     uint32_t i;
     int32_t code;
 
-    status = find_kernel(device, module, launch->kernel, &kernel, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(find_kernel(device, module, launch->kernel, &kernel, err));
     if (launch->arg_count != kernel->arg_count)
         return error_set(err, STATUS_INVALID,
                          "kernel %s of %s takes %" PRIu32 " arguments; %zu were given",

@@ -6,6 +6,7 @@
 
 #include "backends/opencl/internal.h"
 #include "backends/opencl/vendors.h"
+#include "harness/core/cleanup.h"
 
 /*
  * A platform of an ICD begins with a pointer to its dispatch table, whose first entry is the
@@ -133,8 +134,7 @@ static void add_platform(struct opencl_state *state, struct _cl_platform_id *id)
 
 static enum status no_device(const struct opencl_state *state, struct error *err)
 {
-    struct text text;
-    enum status status;
+    CLEANUP(text_finish) struct text text;
     uint32_t i;
 
     text_init(&text);
@@ -145,26 +145,21 @@ static enum status no_device(const struct opencl_state *state, struct error *err
                            platform->name != NULL ? platform->name : "a nameless platform",
                            platform->note != NULL ? platform->note : "no device");
     }
-    status = error_set(err, STATUS_UNAVAILABLE,
-                       "%s: %s. Install a driver for the device, or pocl-opencl-icd for the CPU",
-                       state->lib.path, text_ok(&text) ? text.data : "no device");
-    text_finish(&text);
-    return status;
+    return error_set(err, STATUS_UNAVAILABLE,
+                     "%s: %s. Install a driver for the device, or pocl-opencl-icd for the CPU",
+                     state->lib.path, text_ok(&text) ? text.data : "no device");
 }
 
 static enum status no_platform(const struct opencl_state *state, struct error *err)
 {
-    struct text text;
-    enum status status;
+    CLEANUP(text_finish) struct text text;
 
     text_init(&text);
     opencl_vendors_describe(&text);
-    status = error_set(err, STATUS_UNAVAILABLE,
-                       "%s finds no platform (%s). Install a driver for the device, or "
-                       "pocl-opencl-icd for the CPU",
-                       state->lib.path, text_ok(&text) ? text.data : "out of memory");
-    text_finish(&text);
-    return status;
+    return error_set(err, STATUS_UNAVAILABLE,
+                     "%s finds no platform (%s). Install a driver for the device, or "
+                     "pocl-opencl-icd for the CPU",
+                     state->lib.path, text_ok(&text) ? text.data : "out of memory");
 }
 
 static enum status find_platforms(struct opencl_state *state, struct error *err)
@@ -193,21 +188,17 @@ static enum status find_platforms(struct opencl_state *state, struct error *err)
 static enum status probe(struct backend *backend, uint32_t *ret_device_count, struct error *err)
 {
     struct opencl_state *state = calloc(1, sizeof(*state));
-    enum status status;
 
     if (state == NULL)
         return error_no_memory(err);
     /* Kept even when this fails: `libraries` reports what was tried. */
     backend->state = state;
-    status = opencl_api_open(&state->lib, &state->api, err);
-    if (status == STATUS_OK)
-        status = find_platforms(state, err);
-    if (status == STATUS_OK)
-        opencl_clblast_open(&state->api, &state->clblast);
-    if (status == STATUS_OK)
-        *ret_device_count = state->slot_count + state->failed_count +
-                            (state->devices_left_out > 0 || state->platforms_left_out > 0);
-    return status;
+    TRY(opencl_api_open(&state->lib, &state->api, err));
+    TRY(find_platforms(state, err));
+    opencl_clblast_open(&state->api, &state->clblast);
+    *ret_device_count = state->slot_count + state->failed_count +
+                        (state->devices_left_out > 0 || state->platforms_left_out > 0);
+    return STATUS_OK;
 }
 
 static bool is_listed(const struct backend *backend, uint32_t index)

@@ -70,9 +70,8 @@ static enum status take_batch(void *context, const char *word, struct error *err
 enum status cell_lists_read(const struct command_line *line, int precision_key, int batch_key,
                             struct cell_lists *ret, struct error *err)
 {
-    enum status status = cell_list_each(line, precision_key, take_precision, ret, err);
-
-    return status == STATUS_OK ? cell_list_each(line, batch_key, take_batch, ret, err) : status;
+    TRY(cell_list_each(line, precision_key, take_precision, ret, err));
+    return cell_list_each(line, batch_key, take_batch, ret, err);
 }
 
 void cell_lists_apply(const struct cell_lists *lists, struct plan_request *request)

@@ -5,6 +5,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/envelope.h"
 #include "harness/cli/output.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
 #include "protocols/compare.h"
@@ -100,8 +101,7 @@ static enum status analyze_series(const struct csv_series *series, size_t first,
                                   const struct estimate_options *options, struct estimate **ret,
                                   struct error *err)
 {
-    struct estimate_series *trials = calloc(series->trial_count, sizeof(*trials));
-    enum status status;
+    AUTO_FREE struct estimate_series *trials = calloc(series->trial_count, sizeof(*trials));
 
     if (!trials)
         return error_no_memory(err);
@@ -110,9 +110,7 @@ static enum status analyze_series(const struct csv_series *series, size_t first,
             .sample_ns = series->trials[i].sample_ns,
             .count = series->trials[i].count,
             .first = first < series->trials[i].count ? first : series->trials[i].count};
-    status = estimate_cell(trials, series->trial_count, options, ret, err);
-    free(trials);
-    return status;
+    return estimate_cell(trials, series->trial_count, options, ret, err);
 }
 
 static enum status read_samples(const struct command_line *line, FILE *file, const char *origin,

@@ -58,10 +58,8 @@ static enum status plan_once(const struct pair_request *request, const char *wor
                              struct plan *ret, struct error *err)
 {
     struct plan plan;
-    enum status status = plan_build_arms(request->plans, 2, &plan, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(plan_build_arms(request->plans, 2, &plan, err));
     if (plan.cell_count > 2) {
         const size_t cells = plan.cell_count / 2;
 
@@ -204,17 +202,16 @@ static enum status run_all(const struct command_line *line, struct store *store,
 {
     size_t workload_count;
     const char *const *workloads = workloads_of(line, &workload_count);
-    enum status status = STATUS_OK;
 
-    for (int64_t n = 0; n < count && status == STATUS_OK && !*ret_interrupted; n++)
-        for (size_t w = 0; w < workload_count && status == STATUS_OK && !*ret_interrupted; w++) {
+    for (int64_t n = 0; n < count && !*ret_interrupted; n++)
+        for (size_t w = 0; w < workload_count && !*ret_interrupted; w++) {
             if (!command_has(line, KEY_QUIET))
                 log_info("comparison %lld of %lld: %s", (long long)n + 1, (long long)count,
                          workloads[w]);
-            status =
-                compare_once(line, store, workloads[w], wake_fd, calibration, ret_interrupted, err);
+            TRY(compare_once(line, store, workloads[w], wake_fd, calibration, ret_interrupted,
+                             err));
         }
-    return status;
+    return STATUS_OK;
 }
 
 static int calibrate(const struct command_line *line, struct store *store, void *context)

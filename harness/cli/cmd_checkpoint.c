@@ -129,9 +129,8 @@ static int checkpoint(const struct command_line *line, struct store *store, void
 
 static enum status write_note(const char *path, const char *note, struct error *err)
 {
-    enum status status = file_check_output(path, err);
-
-    return status == STATUS_OK ? file_write_atomic(path, note, strlen(note), 0666, err) : status;
+    TRY(file_check_output(path, err));
+    return file_write_atomic(path, note, strlen(note), 0666, err);
 }
 
 static int export_note(const struct command_line *line, struct store *store, void *context)

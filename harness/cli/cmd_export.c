@@ -38,13 +38,10 @@ static enum status add_rows(struct selection *selection, const json_t *rows, str
 static enum status add_listed(struct selection *selection, struct store *store,
                               const struct store_filter *filter, struct error *err)
 {
-    json_t *rows = NULL;
-    enum status status = store_list_results(store, filter, &rows, err);
+    json_auto_t *rows = NULL;
 
-    if (status == STATUS_OK)
-        status = add_rows(selection, rows, err);
-    json_decref(rows);
-    return status;
+    TRY(store_list_results(store, filter, &rows, err));
+    return add_rows(selection, rows, err);
 }
 
 /*
@@ -58,7 +55,6 @@ static enum status select_cells(const struct command_line *line, struct store *s
                                   .protocol = command_value(line, KEY_PROTOCOL),
                                   .device = command_value(line, KEY_DEVICE)};
     const char *limit = command_value(line, KEY_LIMIT);
-    enum status status = STATUS_OK;
 
     if (limit && (!text_parse_i64(limit, &filter.limit) || filter.limit < 0))
         return error_set(err, STATUS_INVALID, "--limit %s: write a whole number, 0 for all", limit);
@@ -68,22 +64,20 @@ static enum status select_cells(const struct command_line *line, struct store *s
     }
     if (line->argument_count == 1)
         return add_listed(selection, store, &filter, err);
-    for (size_t i = 1; i < line->argument_count && status == STATUS_OK; i++) {
+    for (size_t i = 1; i < line->argument_count; i++) {
         const char *id = line->arguments[i];
 
         if (strchr(id, '/')) {
             struct store_filter one = {0};
 
-            status = store_find_cell(store, id, &one.cell, err);
-            if (status == STATUS_OK)
-                status = add_listed(selection, store, &one, err);
+            TRY(store_find_cell(store, id, &one.cell, err));
+            TRY(add_listed(selection, store, &one, err));
         } else {
-            status = store_find_campaign(store, id, &filter.campaign, err);
-            if (status == STATUS_OK)
-                status = add_listed(selection, store, &filter, err);
+            TRY(store_find_campaign(store, id, &filter.campaign, err));
+            TRY(add_listed(selection, store, &filter, err));
         }
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status write_file(struct store *store, const struct export_format *format,

@@ -85,7 +85,6 @@ static enum status take_signer(const struct command_line *line, const char *name
     const char *command = command_value(line, KEY_SIGNER);
     const char *public_key = command_value(line, KEY_PUBLIC);
     uint8_t signature[KEY_SIGNATURE_SIZE];
-    enum status status;
 
     memset(ret, 0, sizeof(*ret));
     if (!public_key)
@@ -99,10 +98,9 @@ static enum status take_signer(const struct command_line *line, const char *name
                          "bytes",
                          KEY_COMMAND_MAX - 1);
     snprintf(ret->command, sizeof(ret->command), "%s", command);
-    status = key_check_name(name, err);
-    if (status == STATUS_OK)
-        status = read_public(public_key, name, &ret->public, err);
-    return status == STATUS_OK ? key_sign(ret, test, strlen(test), signature, err) : status;
+    TRY(key_check_name(name, err));
+    TRY(read_public(public_key, name, &ret->public, err));
+    return key_sign(ret, test, strlen(test), signature, err);
 }
 
 static enum status write_key(const struct command_line *line, const struct key *key,

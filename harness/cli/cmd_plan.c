@@ -106,23 +106,18 @@ static enum status read_trace(const struct command_line *line, json_t *request, 
 static enum status read_request(const struct command_line *line, json_t *request, struct error *err)
 {
     const bool traced = command_has(line, KEY_TRACE);
-    enum status status = STATUS_OK;
 
     if (traced == command_has(line, KEY_DEMAND))
         return error_set(err, STATUS_INVALID,
                          "write either --demand RATE (requests/s) or --trace FILE");
     if (!traced)
-        status = read_number(line, KEY_DEMAND, "demand", 0, 0, 1e9, request, err);
+        TRY(read_number(line, KEY_DEMAND, "demand", 0, 0, 1e9, request, err));
     else
-        status = read_trace(line, request, err);
-    if (status == STATUS_OK)
-        status = read_number(line, KEY_GROWTH, "growth", 1, 0, 1000, request, err);
-    if (status == STATUS_OK)
-        status = read_number(line, KEY_CONFIDENCE, "confidence", 0.95, 0.5, 0.9999, request, err);
-    if (status == STATUS_OK)
-        status = read_number(line, KEY_AVAILABILITY, "availability", 0.99, 0, 1, request, err);
-    return status == STATUS_OK ? read_number(line, KEY_RISK, "risk", 0.001, 0, 0.5, request, err)
-                               : status;
+        TRY(read_trace(line, request, err));
+    TRY(read_number(line, KEY_GROWTH, "growth", 1, 0, 1000, request, err));
+    TRY(read_number(line, KEY_CONFIDENCE, "confidence", 0.95, 0.5, 0.9999, request, err));
+    TRY(read_number(line, KEY_AVAILABILITY, "availability", 0.99, 0, 1, request, err));
+    return read_number(line, KEY_RISK, "risk", 0.001, 0, 0.5, request, err);
 }
 
 /* ---- the view ---- */

@@ -101,8 +101,6 @@ static enum status read_stored(const struct command_line *line, struct question 
 static enum status read_question(const struct command_line *line, struct question *question,
                                  struct error *err)
 {
-    enum status status;
-
     *question = (struct question){.process_sd = NAN,
                                   .process_df = COMPARE_KNOWN,
                                   .pair_sd = NAN,
@@ -112,36 +110,30 @@ static enum status read_question(const struct command_line *line, struct questio
                                   .power = 0.8,
                                   .confidence = 0.95};
     if (line->argument_count > 0) {
-        status = read_stored(line, question, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(read_stored(line, question, err));
     }
     if (command_has(line, KEY_SD))
         question->process_df = COMPARE_KNOWN;
     if (command_has(line, KEY_PAIR_SD))
         question->pair_df = COMPARE_KNOWN;
-    status = command_fraction(line, KEY_SD, "sd", &question->process_sd, err);
-    if (status == STATUS_OK)
-        status = command_fraction(line, KEY_PAIR_SD, "pair-sd", &question->pair_sd, err);
-    if (status == STATUS_OK)
-        status = command_fraction(line, KEY_MARGIN, "margin", &question->margin, err);
-    if (status == STATUS_OK)
-        status = command_fraction(line, KEY_POWER, "power", &question->power, err);
-    if (status == STATUS_OK)
-        status = command_fraction(line, KEY_CONFIDENCE, "confidence", &question->confidence, err);
-    if (status == STATUS_OK && question->confidence <= 0.5)
+    TRY(command_fraction(line, KEY_SD, "sd", &question->process_sd, err));
+    TRY(command_fraction(line, KEY_PAIR_SD, "pair-sd", &question->pair_sd, err));
+    TRY(command_fraction(line, KEY_MARGIN, "margin", &question->margin, err));
+    TRY(command_fraction(line, KEY_POWER, "power", &question->power, err));
+    TRY(command_fraction(line, KEY_CONFIDENCE, "confidence", &question->confidence, err));
+    if (question->confidence <= 0.5)
         return error_set(err, STATUS_INVALID,
                          "--confidence %s: write a number between 0.5 and 1; 0.95 is usual",
                          command_value(line, KEY_CONFIDENCE));
-    if (status == STATUS_OK && isnan(question->process_sd) && isnan(question->pair_sd))
+    if (isnan(question->process_sd) && isnan(question->pair_sd))
         return error_set(err, STATUS_INVALID,
                          "name a stored result or a paired campaign, or give --sd or --pair-sd");
     /* Without better knowledge the two processes of a pair vary on their own. */
-    if (status == STATUS_OK && isnan(question->pair_sd)) {
+    if (isnan(question->pair_sd)) {
         question->pair_sd = question->process_sd * sqrt(2);
         question->pair_df = question->process_df;
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* A count, six wide, or where none up to `most` is enough, that it is more. */

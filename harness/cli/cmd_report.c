@@ -5,6 +5,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/results_view.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
 #include "reports/dossier.h"
@@ -38,16 +39,13 @@ static enum status add(struct cells *cells, const int64_t *rows, size_t count, s
 static enum status add_campaign(struct cells *cells, struct store *store, const char *id,
                                 struct error *err)
 {
-    int64_t campaign = 0, *rows = NULL;
+    int64_t campaign = 0;
+    AUTO_FREE int64_t *rows = NULL;
     size_t count = 0;
-    enum status status = id ? store_find_campaign(store, id, &campaign, err) : STATUS_OK;
 
-    if (status == STATUS_OK)
-        status = view_find_cells(store, campaign, &rows, &count, err);
-    if (status == STATUS_OK)
-        status = add(cells, rows, count, err);
-    free(rows);
-    return status;
+    TRY(id ? store_find_campaign(store, id, &campaign, err) : STATUS_OK);
+    TRY(view_find_cells(store, campaign, &rows, &count, err));
+    return add(cells, rows, count, err);
 }
 
 /*
@@ -57,25 +55,22 @@ static enum status add_campaign(struct cells *cells, struct store *store, const 
 static enum status collect(const struct command_line *line, struct store *store,
                            struct cells *cells, struct error *err)
 {
-    enum status status = STATUS_OK;
-
     if (line->argument_count == 0 && !line->bundle)
         say_archived(store, "their ids show them");
     if (line->argument_count == 0)
         return add_campaign(cells, store, line->bundle ? NULL : "last", err);
-    for (size_t i = 0; i < line->argument_count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < line->argument_count; i++) {
         const char *id = line->arguments[i];
         int64_t row;
 
         if (!strchr(id, '/')) {
-            status = add_campaign(cells, store, id, err);
+            TRY(add_campaign(cells, store, id, err));
             continue;
         }
-        status = store_find_cell(store, id, &row, err);
-        if (status == STATUS_OK)
-            status = add(cells, &row, 1, err);
+        TRY(store_find_cell(store, id, &row, err));
+        TRY(add(cells, &row, 1, err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static int write_table(struct store *store, const struct cells *cells)

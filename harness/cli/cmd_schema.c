@@ -56,11 +56,11 @@ static enum status write_all(const char *folder, struct error *err)
 {
     size_t count;
     const struct schema *schemas = schemas_all(&count);
-    enum status status = write_one(folder, schema_find(NULL), err);
 
-    for (size_t i = 0; i < count && status == STATUS_OK; i++)
-        status = write_one(folder, &schemas[i], err);
-    return status;
+    TRY(write_one(folder, schema_find(NULL), err));
+    for (size_t i = 0; i < count; i++)
+        TRY(write_one(folder, &schemas[i], err));
+    return STATUS_OK;
 }
 
 static int show_list(const struct command_line *line)

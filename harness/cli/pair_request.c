@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/cli/comparison_view.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 
 static enum status read_arm(const struct command_line *line, int key, struct arm_spec *spec,
@@ -59,29 +60,21 @@ static char *next_value(const char **rest, size_t part, bool *ret_last)
 static enum status extend_arm(const struct arm_spec *from, const char *key, size_t key_length,
                               const char *value, struct arm_spec *ret, struct error *err)
 {
-    json_t *json = arm_spec_to_json(from);
-    json_t *worker = from->worker ? named_worker_json(from->worker) : NULL;
-    char *setting = text_format("%.*s=%s", (int)key_length, key, value);
-    char *name = text_format("%s%s%s", from->name ? from->name : "", from->name ? ", " : "",
-                             value[0] ? value : "as it is");
-    enum status status = json && setting && name && !worker == !from->worker
-                             ? arm_spec_from_json(json, ret, err)
-                             : error_no_memory(err);
+    json_auto_t *json = arm_spec_to_json(from);
+    json_auto_t *worker = from->worker ? named_worker_json(from->worker) : NULL;
+    AUTO_FREE char *setting = text_format("%.*s=%s", (int)key_length, key, value);
+    AUTO_FREE char *name = text_format("%s%s%s", from->name ? from->name : "",
+                                       from->name ? ", " : "", value[0] ? value : "as it is");
 
-    if (status == STATUS_OK)
-        status = arm_spec_take_worker(ret, worker, err);
-    if (status == STATUS_OK && value[0])
-        status = arm_spec_add(ret, setting, err);
-    if (status == STATUS_OK) {
-        free(ret->name);
-        ret->name = name;
-        name = NULL;
-    }
-    json_decref(json);
-    json_decref(worker);
-    free(setting);
-    free(name);
-    return status;
+    TRY(json && setting && name && !worker == !from->worker ? arm_spec_from_json(json, ret, err)
+                                                            : error_no_memory(err));
+    TRY(arm_spec_take_worker(ret, worker, err));
+    if (value[0])
+        TRY(arm_spec_add(ret, setting, err));
+    free(ret->name);
+    ret->name = name;
+    name = NULL;
+    return STATUS_OK;
 }
 
 /* Every arm so far with each value of this list. */
@@ -122,17 +115,15 @@ static enum status read_matrix(const struct command_line *line, struct pair_requ
                                struct error *err)
 {
     const char *over;
-    enum status status = STATUS_OK;
 
     request->count = 1;
-    for (size_t n = 0; status == STATUS_OK && (over = command_value_at(line, KEY_PAIR_OVER, n));
-         n++)
-        status = cross(request, over, err);
-    if (status == STATUS_OK && request->count < 2)
-        status = error_set(err, STATUS_INVALID,
-                           "--over gives one arm alone; name two values, such as "
-                           "--over 'cc=gcc,clang'");
-    return status;
+    for (size_t n = 0; (over = command_value_at(line, KEY_PAIR_OVER, n)) != NULL; n++)
+        TRY(cross(request, over, err));
+    if (request->count < 2)
+        return error_set(err, STATUS_INVALID,
+                         "--over gives one arm alone; name two values, such as "
+                         "--over 'cc=gcc,clang'");
+    return STATUS_OK;
 }
 
 static enum status read_numbers(const struct command_line *line, struct pair_request *request,

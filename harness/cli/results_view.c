@@ -39,11 +39,9 @@ enum status results_view_json(struct store *store, int64_t campaign, json_t **re
 {
     struct store_filter filter = {.campaign = campaign};
 
-    enum status status = store_list_results(store, &filter, ret, err);
-
-    if (status == STATUS_OK)
-        results_view_rows(*ret);
-    return status;
+    TRY(store_list_results(store, &filter, ret, err));
+    results_view_rows(*ret);
+    return STATUS_OK;
 }
 
 int results_view_table(struct store *store, int64_t campaign, struct error *err)

@@ -23,17 +23,15 @@ static enum status check(const char *path, struct error *err)
                                            .derive = cell_again,
                                            .tolerance = tolerance_again};
     struct verify_summary summary;
-    enum status status = bundle_verify(path, &options, &summary, err);
 
-    if (status == STATUS_OK && summary.wrong > 0)
+    TRY(bundle_verify(path, &options, &summary, err));
+    if (summary.wrong > 0)
         return error_set(err, STATUS_CORRUPT,
                          "%s: this bundle is not shown, since it fails verification", path);
-    if (status == STATUS_OK)
-        log_info("%s is a bundle: verified (%lld records, %s), and shown without importing it",
-                 path, (long long)summary.rows,
-                 summary.signatures > 0 ? "signed; `assay verify --key` checks by whom"
-                                        : "unsigned");
-    return status;
+    log_info("%s is a bundle: verified (%lld records, %s), and shown without importing it", path,
+             (long long)summary.rows,
+             summary.signatures > 0 ? "signed; `assay verify --key` checks by whom" : "unsigned");
+    return STATUS_OK;
 }
 
 static enum status take(const char *path, const char *database, struct store **ret,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "harness/cli/with_bundle.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/log.h"
 #include "harness/core/shell.h"
 #include "harness/core/text.h"
@@ -47,31 +48,27 @@ int64_t database_wait_ns(enum store_mode mode)
 
 static enum status refuse_bundle(const char *path, struct error *err)
 {
-    char *word = shell_quoted(path);
+    AUTO_FREE char *word = shell_quoted(path);
     const char *shown = word ? word : "FILE";
-    enum status status =
-        error_set(err, STATUS_INVALID,
-                  "%s: is a bundle, not a database: `assay verify %s` checks it, and `assay "
-                  "import %s --db FILE` takes it into a database, where its results are shown",
-                  path, shown, shown);
 
-    free(word);
-    return status;
+    return error_set(err, STATUS_INVALID,
+                     "%s: is a bundle, not a database: `assay verify %s` checks it, and `assay "
+                     "import %s --db FILE` takes it into a database, where its results are shown",
+                     path, shown, shown);
 }
 
 enum status database_open(const char *path, enum store_mode mode, int64_t wait_ns,
                           struct store **ret, struct error *err)
 {
-    enum status status = bundle_recognise(path) ? refuse_bundle(path, err)
-                                                : store_open(path, mode, wait_ns, ret, err);
-
-    if (status == STATUS_OK && store_carried_from(*ret) > 0)
+    TRY(bundle_recognise(path) ? refuse_bundle(path, err)
+                               : store_open(path, mode, wait_ns, ret, err));
+    if (store_carried_from(*ret) > 0)
         log_info(
             "%s: was of schema version %d and had to be taken forward to be written to; nothing "
             "in it changed, but the assay that wrote it cannot read it any more (keep a copy from "
             "before where that matters)",
             path, store_carried_from(*ret));
-    return status;
+    return STATUS_OK;
 }
 
 int with_store_at(const struct command_line *line, const char *path, enum store_mode mode,

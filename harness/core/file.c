@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 
 #ifndef MFD_NOEXEC_SEAL /* glibc before 2.38; linux/memfd.h */
@@ -135,23 +136,19 @@ out:
 
 enum status file_read_line(const char *path, char **ret, struct error *err)
 {
-    struct text content;
-    enum status status;
+    CLEANUP(text_finish) struct text content;
     char *line;
 
     text_init(&content);
-    status = read_up_to(path, 65535, &content, err);
-    if (status == STATUS_OK) {
-        line = text_steal(&content);
-        if (line) {
-            line[strcspn(line, "\n")] = '\0';
-            *ret = line;
-        } else {
-            status = error_no_memory(err);
-        }
+    TRY(read_up_to(path, 65535, &content, err));
+    line = text_steal(&content);
+    if (line) {
+        line[strcspn(line, "\n")] = '\0';
+        *ret = line;
+    } else {
+        return error_no_memory(err);
     }
-    text_finish(&content);
-    return status;
+    return STATUS_OK;
 }
 
 enum status file_write_all(int fd, const void *bytes, size_t length, struct error *err)

@@ -77,19 +77,17 @@ static enum status check_extra(const char *extra, struct error *err)
                                         "best_of",
                                         "max_completion_tokens"};
     json_error_t where;
-    json_t *object = json_loads(extra, JSON_REJECT_DUPLICATES, &where);
-    enum status status = STATUS_OK;
+    json_auto_t *object = json_loads(extra, JSON_REJECT_DUPLICATES, &where);
 
     if (!json_is_object(object))
-        status = error_set(err, STATUS_INVALID,
-                           "extra is no JSON object%s%s; write it as '{\"temperature\": 0}'",
-                           object ? "" : ": ", object ? "" : where.text);
-    for (size_t i = 0; i < sizeof(taken) / sizeof(*taken) && status == STATUS_OK; ++i)
+        return error_set(err, STATUS_INVALID,
+                         "extra is no JSON object%s%s; write it as '{\"temperature\": 0}'",
+                         object ? "" : ": ", object ? "" : where.text);
+    for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); ++i)
         if (json_object_get(object, taken[i]))
-            status = error_set(err, STATUS_INVALID,
-                               "extra has \"%s\", which assay sets; leave it out", taken[i]);
-    json_decref(object);
-    return status;
+            return error_set(err, STATUS_INVALID,
+                             "extra has \"%s\", which assay sets; leave it out", taken[i]);
+    return STATUS_OK;
 }
 
 enum status endpoint_check(const struct endpoint_options *options, const char **ret_key,

@@ -341,14 +341,11 @@ static enum status check_descriptors(const struct loop *loop, struct error *err)
 static enum status open_loop(struct loop *loop, struct error *err)
 {
     struct epoll_event event = {.events = EPOLLIN};
-    enum status status;
 
     loop->exchange_count = loop->schedule->count < loop->options->connections
                                ? loop->schedule->count
                                : loop->options->connections;
-    status = check_descriptors(loop, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(check_descriptors(loop, err));
     loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     loop->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     if (loop->epoll_fd < 0 || loop->timer_fd < 0)
@@ -371,12 +368,11 @@ static enum status open_loop(struct loop *loop, struct error *err)
     curl_multi_setopt(loop->multi, CURLMOPT_TIMERDATA, loop);
     curl_multi_setopt(loop->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
     curl_multi_setopt(loop->multi, CURLMOPT_MAXCONNECTS, (long)loop->options->connections);
-    for (size_t i = 0; i < loop->exchange_count && status == STATUS_OK; ++i) {
+    for (size_t i = 0; i < loop->exchange_count; ++i) {
         loop->idle[loop->idle_count++] = &loop->exchanges[i];
-        status =
-            exchange_init(&loop->exchanges[i], &loop->client, loop->stats, loop->start_ns, err);
+        TRY(exchange_init(&loop->exchanges[i], &loop->client, loop->stats, loop->start_ns, err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* What is under way is no longer waited for. */

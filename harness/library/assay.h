@@ -36,6 +36,7 @@ extern "C" {
 #include "harness/library/prefix.h"
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/digest.h"
 #include "harness/core/file.h"

@@ -11,11 +11,10 @@
 enum status campaign_take_choices(struct store *store, struct campaign_cell *cell, json_t *choices,
                                   struct error *err)
 {
-    enum status status = store_add_choice(store, cell->row, choices, err);
-
-    if (status == STATUS_OK && json_object_set(cell->message, "choices", choices) < 0)
-        status = error_no_memory(err);
-    return status;
+    TRY(store_add_choice(store, cell->row, choices, err));
+    if (json_object_set(cell->message, "choices", choices) < 0)
+        return error_no_memory(err);
+    return STATUS_OK;
 }
 
 static bool has_choices(const struct campaign_cell *cell)
@@ -127,10 +126,8 @@ static enum status choose_anew(const struct tuner_request *request, json_t **cho
                                struct error *err)
 {
     json_t *made = NULL;
-    enum status status = tuner_run(request, &made, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(tuner_run(request, &made, err));
     if (*choices && same_libraries(*choices, made)) {
         json_decref(made);
         return STATUS_OK;

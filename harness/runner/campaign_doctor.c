@@ -48,11 +48,7 @@ static void append_bad(struct text *out, const json_t *report, enum doctor_sever
 
 static enum status refuse(struct campaign *campaign, const char *words, struct error *err)
 {
-    enum status status =
-        store_add_campaign_event(campaign->store, campaign->row, "failed", words, err);
-
-    if (status != STATUS_OK)
-        return status;
+    TRY(store_add_campaign_event(campaign->store, campaign->row, "failed", words, err));
     return error_set(err, STATUS_UNAVAILABLE,
                      "the protocol does not measure on a machine in this state: %s; `assay doctor` "
                      "says what to do about it",

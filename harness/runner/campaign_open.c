@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "harness/runner/tool.h"
@@ -149,21 +150,19 @@ static enum status check_ready(const json_t *message, struct error *err)
 /* Of the cells that have trials left, which would otherwise fail one by one. */
 static enum status check_pending(const struct campaign *campaign, struct error *err)
 {
-    struct store_pending *pending = NULL;
+    AUTO_FREE struct store_pending *pending = NULL;
     size_t count = 0;
-    enum status status =
-        store_pending_trials(campaign->store, campaign->row, &pending, &count, err);
 
-    for (size_t i = 0; i < campaign->cell_count && status == STATUS_OK; i++) {
+    TRY(store_pending_trials(campaign->store, campaign->row, &pending, &count, err));
+    for (size_t i = 0; i < campaign->cell_count; i++) {
         bool left = false;
 
         for (size_t k = 0; k < count && !left; k++)
             left = pending[k].cell == campaign->cells[i].row;
         if (left)
-            status = check_ready(campaign->cells[i].message, err);
+            TRY(check_ready(campaign->cells[i].message, err));
     }
-    free(pending);
-    return status;
+    return STATUS_OK;
 }
 
 enum status campaign_open(struct store *store, const char *id, struct campaign *ret,
@@ -232,16 +231,15 @@ static enum status check_head(const struct campaign *campaign, struct error *err
 {
     struct ledger_checkpoint head;
     struct digest root;
-    enum status status = ledger_plan_checkpoint(campaign->store, campaign->row, &head, err);
 
-    if (status == STATUS_OK)
-        status = ledger_root(campaign->store, head.size, NULL, &root, err);
-    if (status == STATUS_OK && !digest_equal(&root, &head.root))
-        status = error_set(err, STATUS_CORRUPT,
-                           "%s: the log does not give the root of the plan's head; run `assay "
-                           "verify %s` for details",
-                           store_path(campaign->store), store_path_word(campaign->store));
-    return status;
+    TRY(ledger_plan_checkpoint(campaign->store, campaign->row, &head, err));
+    TRY(ledger_root(campaign->store, head.size, NULL, &root, err));
+    if (!digest_equal(&root, &head.root))
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: the log does not give the root of the plan's head; run `assay "
+                         "verify %s` for details",
+                         store_path(campaign->store), store_path_word(campaign->store));
+    return STATUS_OK;
 }
 
 enum status campaign_open_planned(struct store *store, const char *id, struct campaign *ret,

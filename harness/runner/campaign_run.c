@@ -64,22 +64,21 @@ static enum status expect(const struct campaign *campaign, const struct campaign
                           const struct pending *pending, struct expected *expected,
                           struct error *err)
 {
-    enum status status = expected_init(expected, campaign->cell_count, err);
-
-    for (size_t i = 0; i < campaign->cell_count && status == STATUS_OK; i++) {
+    TRY(expected_init(expected, campaign->cell_count, err));
+    for (size_t i = 0; i < campaign->cell_count; i++) {
         const struct campaign_cell *cell = &campaign->cells[i];
         size_t trials = 0;
 
         for (size_t k = 0; k < pending->count; k++)
             trials += pending->trials[k].cell == cell->row;
-        status = expected_set(expected, i, campaign->store, cell->message, trials,
-                              campaign->resumed && cell->chosen, err);
+        TRY(expected_set(expected, i, campaign->store, cell->message, trials,
+                         campaign->resumed && cell->chosen, err));
     }
-    if (status == STATUS_OK && pending->count > 0)
+    if (pending->count > 0)
         expected->before_ns = campaign->doctor_jitter_ns > options->jitter_ns
                                   ? campaign->doctor_jitter_ns
                                   : options->jitter_ns;
-    return status;
+    return STATUS_OK;
 }
 
 static void tell_expected(const struct expected *expected)
@@ -97,30 +96,26 @@ static void tell_expected(const struct expected *expected)
 static enum status take_verified(const struct campaign *campaign, struct campaign_cell *cell,
                                  struct error *err)
 {
-    json_t *verified = NULL;
-    enum status status;
+    json_auto_t *verified = NULL;
 
     if (campaign->verification == PROTOCOL_VERIFY_EACH_TRIAL ||
         json_object_get(cell->message, "verified"))
         return STATUS_OK;
-    status = store_cell_verified(campaign->store, cell->row, &verified, err);
-    if (status == STATUS_OK && verified)
+    TRY(store_cell_verified(campaign->store, cell->row, &verified, err));
+    if (verified)
         json_object_set(cell->message, "verified", verified);
-    json_decref(verified);
-    return status;
+    return STATUS_OK;
 }
 
 /* What its later trials are compared with, once one is ok: all are to have one stack. */
 static enum status find_first(const struct campaign *campaign, struct campaign_cell *cell,
                               struct error *err)
 {
-    json_t *record = NULL;
-    enum status status = store_cell_json(campaign->store, cell->row, &record, err);
+    json_auto_t *record = NULL;
 
-    if (status == STATUS_OK)
-        cell->first = json_incref(same_stack_first(json_object_get(record, "trials")));
-    json_decref(record);
-    return status;
+    TRY(store_cell_json(campaign->store, cell->row, &record, err));
+    cell->first = json_incref(same_stack_first(json_object_get(record, "trials")));
+    return STATUS_OK;
 }
 
 /* Chooses sizes for the cell's trials, where that is still to be done, and times it. */
@@ -336,21 +331,19 @@ enum status campaign_plan(struct campaign *campaign, const struct key *key,
 static enum status hold(struct campaign *campaign, const struct campaign_options *options,
                         bool *ret_held, struct error *err)
 {
-    enum status status = STATUS_OK;
-
     if (options->witnesses && campaign->resumed)
         return error_set(err, STATUS_INVALID,
                          "campaign %.8s was started before: its plan can no longer be witnessed "
                          "before its first trial, so go on without --witness-command",
                          campaign->uid);
     if (options->witnesses && !campaign->planned)
-        status = campaign_plan(campaign, options->key, NULL, err);
-    if (status == STATUS_OK && options->witnesses)
-        status = witness_hold(campaign->store, campaign->row, options->witnesses, options->wake_fd,
-                              ret_held, err);
-    if (status == STATUS_OK && campaign->planned && !*ret_held)
-        status = witness_clock(campaign->store, campaign->row, options->wake_fd, ret_held, err);
-    return status;
+        TRY(campaign_plan(campaign, options->key, NULL, err));
+    if (options->witnesses)
+        TRY(witness_hold(campaign->store, campaign->row, options->witnesses, options->wake_fd,
+                         ret_held, err));
+    if (campaign->planned && !*ret_held)
+        TRY(witness_clock(campaign->store, campaign->row, options->wake_fd, ret_held, err));
+    return STATUS_OK;
 }
 
 /* Records that trials begin or go on, and the head before the first of them. */
@@ -358,15 +351,14 @@ static enum status begin(struct campaign *campaign, const struct campaign_option
                          struct error *err)
 {
     char holder[LEASE_SIZE];
-    enum status status;
 
     lease_describe(holder);
-    status = store_add_campaign_event(campaign->store, campaign->row,
-                                      campaign->resumed ? "resumed" : "started", holder, err);
-    if (status == STATUS_OK && !campaign->planned)
-        status = ledger_add_checkpoint(campaign->store, campaign->resumed ? "resume" : "plan",
-                                       campaign->row, options->key, NULL, err);
-    return status;
+    TRY(store_add_campaign_event(campaign->store, campaign->row,
+                                 campaign->resumed ? "resumed" : "started", holder, err));
+    if (!campaign->planned)
+        TRY(ledger_add_checkpoint(campaign->store, campaign->resumed ? "resume" : "plan",
+                                  campaign->row, options->key, NULL, err));
+    return STATUS_OK;
 }
 
 enum status campaign_run(struct campaign *campaign, const struct campaign_options *options,

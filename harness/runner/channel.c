@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/machine_root.h"
 #include "harness/core/text.h"
@@ -27,12 +28,8 @@ static enum status set_nonblocking(int fd, struct error *err)
 
 enum status channel_init(struct channel *channel, int read_fd, int write_fd, struct error *err)
 {
-    enum status status = set_nonblocking(read_fd, err);
-
-    if (status == STATUS_OK)
-        status = set_nonblocking(write_fd, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(set_nonblocking(read_fd, err));
+    TRY(set_nonblocking(write_fd, err));
     memset(channel, 0, sizeof(*channel));
     channel->read_fd = read_fd;
     channel->write_fd = write_fd;
@@ -107,23 +104,19 @@ static bool take_line(struct channel *channel, size_t scanned, char **ret_line, 
 
 static enum status refuse_speaker(pid_t pid, struct error *err)
 {
-    char path[64], *line = NULL;
-    struct text name;
-    enum status status;
+    char path[64];
+    AUTO_FREE char *line = NULL;
+    CLEANUP(text_finish) struct text name;
 
     snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
     text_init(&name);
     if (machine_read_line(path, &line, NULL) == STATUS_OK)
         text_append_printable(&name, line, strlen(line));
-    status =
-        error_set(err, STATUS_INVALID,
-                  "worker.process: %s (%d), and not the process that was started, writes to the "
-                  "channel: the files that are recorded are not its own; a program that starts "
-                  "another one in its place does so by exec",
-                  name.length ? name.data : "a process", (int)pid);
-    text_finish(&name);
-    free(line);
-    return status;
+    return error_set(err, STATUS_INVALID,
+                     "worker.process: %s (%d), and not the process that was started, writes to the "
+                     "channel: the files that are recorded are not its own; a program that starts "
+                     "another one in its place does so by exec",
+                     name.length ? name.data : "a process", (int)pid);
 }
 
 /* As read(2); -1 with errno 0: another process than the speaker wrote, and `err` says so. */
@@ -232,19 +225,17 @@ static enum status write_bytes(struct channel *channel, const char *bytes, size_
 enum status channel_write_json(struct channel *channel, const json_t *json, int64_t deadline_ns,
                                struct error *err)
 {
-    char *line = json_dumps(json, JSON_COMPACT);
+    AUTO_FREE char *line = json_dumps(json, JSON_COMPACT);
     size_t length;
-    enum status status;
 
     if (!line)
         return error_no_memory(err);
     length = strlen(line);
     line[length++] = '\n'; /* in the place of the NUL: the line is not used as a string again */
     if (length > CHANNEL_LINE_MAX)
-        status =
-            error_set(err, STATUS_PROTOCOL, "a message is longer than %u bytes", CHANNEL_LINE_MAX);
+        return error_set(err, STATUS_PROTOCOL, "a message is longer than %u bytes",
+                         CHANNEL_LINE_MAX);
     else
-        status = write_bytes(channel, line, length, deadline_ns, err);
-    free(line);
-    return status;
+        TRY(write_bytes(channel, line, length, deadline_ns, err));
+    return STATUS_OK;
 }

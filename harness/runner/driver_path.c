@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/digest.h"
 #include "harness/core/file.h"
 #include "harness/core/text.h"
@@ -94,17 +95,14 @@ static char *folder_of(const struct text *list)
 static enum status link_one(const char *folder, const char *line, size_t length, struct error *err)
 {
     const size_t name = strcspn(line, "\t");
-    char *link = text_format("%s/%.*s", folder, (int)name, line);
-    char *file = strndup(line + name + 1, length - name - 1);
-    enum status status = STATUS_OK;
+    AUTO_FREE char *link = text_format("%s/%.*s", folder, (int)name, line);
+    AUTO_FREE char *file = strndup(line + name + 1, length - name - 1);
 
     if (!link || !file)
-        status = error_no_memory(err);
+        return error_no_memory(err);
     else if (symlink(file, link) != 0 && errno != EEXIST)
-        status = error_set_errno(err, errno, "%s", link);
-    free(link);
-    free(file);
-    return status;
+        return error_set_errno(err, errno, "%s", link);
+    return STATUS_OK;
 }
 
 static enum status make_links(const char *folder, const struct text *list, struct error *err)

@@ -163,13 +163,12 @@ static enum status take(struct store *store, int64_t campaign, const struct dump
 enum status dumps_take(struct store *store, int64_t campaign, const json_t *specs,
                        struct error *err)
 {
-    enum status status = STATUS_OK;
     bool settled = false;
 
-    for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]) && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < sizeof(tools) / sizeof(tools[0]); i++) {
         if (!is_wanted(&tools[i], specs) || (tools[i].is_fallback && settled))
             continue;
-        status = take(store, campaign, &tools[i], &settled, err);
+        TRY(take(store, campaign, &tools[i], &settled, err));
     }
-    return status;
+    return STATUS_OK;
 }

@@ -59,10 +59,8 @@ enum status expected_guess(const struct protocol *protocol, const json_t *messag
     double rate;
     int64_t batch;
     bool chooses;
-    enum status status = cost_of(message, &cost, &batch, &chooses, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(cost_of(message, &cost, &batch, &chooses, err));
     iteration =
         SECOND_NS * fmax((double)cost.flops / speeds->flops, (double)cost.bytes / speeds->bytes);
     setup = START_NS + SECOND_NS * (double)cost.device_memory_bytes / speeds->made;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/file.h"
 #include "harness/core/random.h"
@@ -148,17 +149,14 @@ static bool is_whole(const char *path, struct digest *ret)
 /* Renames the file written at `from` to its name, read-only; a second file has its digest. */
 static enum status keep(struct handover *handover, const char *from, struct error *err)
 {
-    char hex[DIGEST_HEX_SIZE], *beside = text_format("%s.sha256", handover->file);
-    enum status status =
-        beside ? digest_file(from, &handover->digest, NULL, err) : error_no_memory(err);
+    char hex[DIGEST_HEX_SIZE];
+    AUTO_FREE char *beside = text_format("%s.sha256", handover->file);
 
-    if (status == STATUS_OK && (chmod(from, 0444) < 0 || rename(from, handover->file) < 0))
-        status = error_set_errno(err, errno, "%s", handover->file);
-    if (status == STATUS_OK)
-        status = file_write_atomic(beside, digest_hex(&handover->digest, hex), DIGEST_HEX_SIZE - 1,
-                                   0444, err);
-    free(beside);
-    return status;
+    TRY(beside ? digest_file(from, &handover->digest, NULL, err) : error_no_memory(err));
+    if (chmod(from, 0444) < 0 || rename(from, handover->file) < 0)
+        return error_set_errno(err, errno, "%s", handover->file);
+    return file_write_atomic(beside, digest_hex(&handover->digest, hex), DIGEST_HEX_SIZE - 1, 0444,
+                             err);
 }
 
 static json_t *task_of(const struct handover *handover, const char *first)

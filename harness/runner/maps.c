@@ -76,10 +76,8 @@ static enum status list_add(struct maps_list *list, const char *path, uint64_t i
                             struct error *err)
 {
     struct maps_file file = {0};
-    enum status status = list_grow(list, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(list_grow(list, err));
     file.path = strdup(path);
     if (!file.path)
         return error_no_memory(err);
@@ -292,7 +290,6 @@ static enum status read_content(const struct maps_file *file, struct maps_conten
 {
     char held[64];
     const char *path = file->path;
-    enum status status;
 
     if (file->held) {
         snprintf(held, sizeof(held), "/proc/self/fd/%d", file->fd);
@@ -300,9 +297,7 @@ static enum status read_content(const struct maps_file *file, struct maps_conten
     }
     memset(ret, 0, sizeof(*ret));
     ret->identity = file->identity;
-    status = digest_file(path, &ret->digest, NULL, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(digest_file(path, &ret->digest, NULL, err));
     if (elf_build_id(path, ret->build_id, NULL) != STATUS_OK)
         ret->build_id[0] = '\0';
     if (!is_unchanged(file, path))

@@ -43,10 +43,8 @@ static enum status get_name(const struct message *message, const char *key, cons
                             struct error *err)
 {
     const char *name = NULL;
-    enum status status = get_string(message, key, false, &name, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(get_string(message, key, false, &name, err));
     for (size_t i = 0; name[i] || i == 0; i++)
         if (name[i] <= ' ' || name[i] > '~' || i + 1 >= MESSAGE_NAME_MAX)
             return bad_member(message, key, "1 to 63 printable ASCII characters without blanks",
@@ -92,12 +90,9 @@ static enum status get_values(struct message *message, struct error *err)
 {
     const json_t *values = json_object_get(message->json, "values");
     int64_t first = 0;
-    enum status status = get_name(message, "series", &message->name, err);
 
-    if (status == STATUS_OK)
-        status = get_integer(message, "first", 0, &first, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(get_name(message, "series", &message->name, err));
+    TRY(get_integer(message, "first", 0, &first, err));
     message->first = (uint64_t)first;
     if (!json_is_array(values))
         return bad_member(message, "values", "an array of integers", err);
@@ -121,22 +116,14 @@ static enum status get_check(struct message *message, struct error *err)
 {
     const json_t *passed = json_object_get(message->json, "passed");
     int64_t compared = 0;
-    enum status status = get_name(message, "phase", &message->phase, err);
 
-    if (status == STATUS_OK)
-        status = get_string(message, "output", false, &message->output, err);
-    if (status == STATUS_OK)
-        status = get_string(message, "metric", false, &message->metric, err);
-    if (status == STATUS_OK)
-        status = get_string(message, "reason", true, &message->reason, err);
-    if (status == STATUS_OK)
-        status = get_real(message, "error", &message->error, err);
-    if (status == STATUS_OK)
-        status = get_real(message, "tolerance", &message->tolerance, err);
-    if (status == STATUS_OK)
-        status = get_integer(message, "compared", 0, &compared, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(get_name(message, "phase", &message->phase, err));
+    TRY(get_string(message, "output", false, &message->output, err));
+    TRY(get_string(message, "metric", false, &message->metric, err));
+    TRY(get_string(message, "reason", true, &message->reason, err));
+    TRY(get_real(message, "error", &message->error, err));
+    TRY(get_real(message, "tolerance", &message->tolerance, err));
+    TRY(get_integer(message, "compared", 0, &compared, err));
     message->compared = (uint64_t)compared;
     if (!json_is_boolean(passed))
         return bad_member(message, "passed", "true or false", err);
@@ -147,42 +134,33 @@ static enum status get_check(struct message *message, struct error *err)
 static enum status get_end(struct message *message, struct error *err)
 {
     const char *name = NULL;
-    enum status status = get_string(message, "status", false, &name, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(get_string(message, "status", false, &name, err));
     message->status = status_from_name(name);
     if (message->status == STATUS_COUNT)
         return bad_member(message, "status", "one of assay's status names (\"ok\", ...)", err);
-    status = get_string(message, "message", true, &message->text, err);
-    if (status == STATUS_OK)
-        status =
-            get_integer(message, "iterations_per_sample", 0, &message->iterations_per_sample, err);
-    if (status == STATUS_OK)
-        status = get_integer(message, "window_first", -1, &message->window_first, err);
-    if (status == STATUS_OK)
-        status = get_integer(message, "samples", 0, &message->samples, err);
-    if (status == STATUS_OK && message->status == STATUS_OK &&
+    TRY(get_string(message, "message", true, &message->text, err));
+    TRY(get_integer(message, "iterations_per_sample", 0, &message->iterations_per_sample, err));
+    TRY(get_integer(message, "window_first", -1, &message->window_first, err));
+    TRY(get_integer(message, "samples", 0, &message->samples, err));
+    if (message->status == STATUS_OK &&
         (message->iterations_per_sample < 1 || message->window_first < 0 ||
          message->window_first >= message->samples))
         return error_set(err, STATUS_PROTOCOL,
                          "worker message \"end\": an \"ok\" trial has iterations_per_sample >= 1 "
                          "and a window inside its samples");
-    return status;
+    return STATUS_OK;
 }
 
 /* JSON's integers have a sign, so the secret is 16 hex digits. */
 static enum status get_spot_check(struct message *message, struct error *err)
 {
     const char *secret = NULL;
-    enum status status = get_integer(message, "number", 0, &message->number, err);
 
-    if (status == STATUS_OK && message->type == MESSAGE_SPOT_CHECKED)
+    TRY(get_integer(message, "number", 0, &message->number, err));
+    if (message->type == MESSAGE_SPOT_CHECKED)
         return get_integer(message, "took_ns", 0, &message->took_ns, err);
-    if (status == STATUS_OK)
-        status = get_string(message, "secret", false, &secret, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(get_string(message, "secret", false, &secret, err));
     if (strlen(secret) != 16 || strspn(secret, "0123456789abcdef") != 16)
         return bad_member(message, "secret", "16 hex digits", err);
     message->secret = strtoull(secret, NULL, 16);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "harness/core/file.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 #include "harness/runner/named_worker.h"
 #include "harness/runner/package_install.h"
@@ -24,18 +25,17 @@ static enum status not_installed(const struct named_worker *worker, const char *
 
 static enum status check_lock(const struct named_worker *worker, struct error *err)
 {
-    char *path = text_format("%s/lock.txt", worker->folder);
+    AUTO_FREE char *path = text_format("%s/lock.txt", worker->folder);
     struct digest digest;
-    enum status status = path ? STATUS_OK : error_no_memory(err);
 
-    if (status == STATUS_OK && access(path, F_OK) != 0)
-        status = not_installed(worker, "is not installed", err);
-    if (status == STATUS_OK)
-        status = digest_file(path, &digest, NULL, err);
-    if (status == STATUS_OK && !digest_equal(&digest, &worker->lock))
-        status = not_installed(worker, "is installed from another lock file", err);
-    free(path);
-    return status;
+    if (!path)
+        return error_no_memory(err);
+    if (access(path, F_OK) != 0)
+        TRY(not_installed(worker, "is not installed", err));
+    TRY(digest_file(path, &digest, NULL, err));
+    if (!digest_equal(&digest, &worker->lock))
+        TRY(not_installed(worker, "is installed from another lock file", err));
+    return STATUS_OK;
 }
 
 /* The file of that name below `site`, or the one whose name goes on after it (.so.1.32.0); heap,
@@ -106,15 +106,14 @@ static enum status find_module(struct named_worker *worker, struct error *err)
 enum status named_worker_check_module(const struct named_worker *worker, struct error *err)
 {
     struct digest now;
-    enum status status = STATUS_OK;
 
     if (!worker->module)
         return STATUS_OK;
-    status = digest_file(worker->module, &now, NULL, err);
-    if (status == STATUS_OK && !digest_equal(&now, &worker->shared))
-        status = error_set(err, STATUS_INVALID, "worker.packages: %s has changed since the plan",
-                           worker->module);
-    return status;
+    TRY(digest_file(worker->module, &now, NULL, err));
+    if (!digest_equal(&now, &worker->shared))
+        return error_set(err, STATUS_INVALID, "worker.packages: %s has changed since the plan",
+                         worker->module);
+    return STATUS_OK;
 }
 
 /* One that is compiled in was written when it was installed; else the file beside worker.yaml. */
@@ -160,15 +159,12 @@ static enum status find_program(struct named_worker *worker, struct error *err)
 static enum status find_installed(struct named_worker *worker, struct error *err)
 {
     const bool own = worker->declared.values->library != NULL;
-    enum status status = check_lock(worker, err);
 
-    if (status == STATUS_OK)
-        status = own ? find_library(worker, err) : find_program(worker, err);
-    if (status == STATUS_OK)
-        status = digest_file(own ? worker->library : worker->program, &worker->source, NULL, err);
-    if (status == STATUS_OK)
-        digest_hex(&worker->source, worker->source_text);
-    return status;
+    TRY(check_lock(worker, err));
+    TRY(own ? find_library(worker, err) : find_program(worker, err));
+    TRY(digest_file(own ? worker->library : worker->program, &worker->source, NULL, err));
+    digest_hex(&worker->source, worker->source_text);
+    return STATUS_OK;
 }
 
 enum status named_worker_find(const char *text, struct named_worker **ret, struct error *err)
@@ -278,16 +274,13 @@ static enum status write_icd(const struct named_worker *stack, struct error *err
 /* The module that programs in Python share. */
 static enum status write_module(const struct named_worker *worker, struct error *err)
 {
-    char *site = find_site(worker);
-    char *path = site ? text_format("%s/" WORKER_MODULE, site) : NULL;
+    AUTO_FREE char *site = find_site(worker);
+    AUTO_FREE char *path = site ? text_format("%s/" WORKER_MODULE, site) : NULL;
     size_t length;
     const char *text = worker_declared_module(&length);
-    enum status status = path ? file_write_atomic(path, text, length, 0666, err)
-                              : not_installed(worker, "lacks its environment of Python", err);
 
-    free(path);
-    free(site);
-    return status;
+    return path ? file_write_atomic(path, text, length, 0666, err)
+                : not_installed(worker, "lacks its environment of Python", err);
 }
 
 bool named_worker_is_installed(const struct named_worker *worker)
@@ -299,16 +292,16 @@ enum status named_worker_install(const struct named_worker *worker, const char *
                                  bool quiet, int wake_fd, struct error *err)
 {
     const struct worker_values *values = worker->declared.values;
-    char *name = text_format("%s@%s", values->name, worker->version), *lock = NULL;
-    char *path = text_format("%s/%s", worker->folder, values->entry ? values->entry : "");
-    char *program = NULL;
+    AUTO_FREE char *name = text_format("%s@%s", values->name, worker->version), *lock = NULL;
+    AUTO_FREE char *path = text_format("%s/%s", worker->folder, values->entry ? values->entry : "");
+    AUTO_FREE char *program = NULL;
     const bool is_stack = worker->declared.form == DECLARED_STACK;
     size_t lock_length, length;
-    enum status status = name && path ? STATUS_OK : error_no_memory(err);
 
-    if (status == STATUS_OK)
-        status = named_worker_read_lock(worker, &lock, &lock_length, err);
-    if (status == STATUS_OK) {
+    if (!(name && path))
+        return error_no_memory(err);
+    TRY(named_worker_read_lock(worker, &lock, &lock_length, err));
+    {
         const struct package_install install = {
             .name = name,
             .lock = lock,
@@ -319,19 +312,15 @@ enum status named_worker_install(const struct named_worker *worker, const char *
             .quiet = quiet,
             .wake_fd = wake_fd};
 
-        status = package_install(&install, worker->folder, err);
+        TRY(package_install(&install, worker->folder, err));
     }
-    if (status == STATUS_OK && is_stack)
-        status = values->library ? write_icd(worker, err) : check_libraries(worker, err);
-    if (status == STATUS_OK && !is_stack && values->interpreter)
-        status = write_module(worker, err);
-    if (status == STATUS_OK && !is_stack && !values->library && worker->declared.built_in)
-        status = worker_declared_read(&worker->declared, values->entry, &program, &length, err);
-    if (status == STATUS_OK && program)
-        status = file_write_atomic(path, program, length, 0777, err);
-    free(program);
-    free(path);
-    free(lock);
-    free(name);
-    return status;
+    if (is_stack)
+        TRY(values->library ? write_icd(worker, err) : check_libraries(worker, err));
+    if (!is_stack && values->interpreter)
+        TRY(write_module(worker, err));
+    if (!is_stack && !values->library && worker->declared.built_in)
+        TRY(worker_declared_read(&worker->declared, values->entry, &program, &length, err));
+    if (program)
+        TRY(file_write_atomic(path, program, length, 0777, err));
+    return STATUS_OK;
 }

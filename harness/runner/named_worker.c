@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "results/store/foreign_worker.h"
@@ -48,16 +49,13 @@ static void append_names(struct text *text, char *const *names, uint32_t count)
 static enum status has_not(const struct named_worker *worker, const char *what, const char *asked,
                            char *const *names, uint32_t count, struct error *err)
 {
-    struct text text;
-    enum status status;
+    CLEANUP(text_finish) struct text text;
 
     text_init(&text);
     append_names(&text, names, count);
-    status = error_set(err, STATUS_INVALID, "the %s %s has no %s \"%s\"; it has %s",
-                       declared_form_name(worker->declared.form), worker->declared.values->name,
-                       what, asked, count && text_ok(&text) ? text.data : "none");
-    text_finish(&text);
-    return status;
+    return error_set(err, STATUS_INVALID, "the %s %s has no %s \"%s\"; it has %s",
+                     declared_form_name(worker->declared.form), worker->declared.values->name, what,
+                     asked, count && text_ok(&text) ? text.data : "none");
 }
 
 /* "mode=compile" or "threads=1" */
@@ -132,12 +130,10 @@ static json_t *packages_of(const char *lock)
 enum status named_worker_read_lock(const struct named_worker *worker, char **ret,
                                    size_t *ret_length, struct error *err)
 {
-    char *name = text_format("%s.lock", worker->version);
-    enum status status = name ? worker_declared_read(&worker->declared, name, ret, ret_length, err)
-                              : error_no_memory(err);
+    AUTO_FREE char *name = text_format("%s.lock", worker->version);
 
-    free(name);
-    return status;
+    return name ? worker_declared_read(&worker->declared, name, ret, ret_length, err)
+                : error_no_memory(err);
 }
 
 static enum status complete(struct named_worker *worker, struct error *err)

@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/file.h"
 #include "harness/core/process.h"
@@ -158,19 +159,16 @@ static void show(struct job *job, const char *what)
 /* Says what pip said; a wrong hash is told apart, since it is no matter of network or versions. */
 static enum status explain(const struct job *job, const char *what, int words, struct error *err)
 {
-    struct text text;
-    enum status status;
+    CLEANUP(text_finish) struct text text;
     bool changed;
 
     text_init(&text);
     words_append(words, &text);
     changed = text_ok(&text) && strstr(text.data, "DO NOT MATCH THE HASHES");
-    status = error_set(err, changed ? STATUS_CORRUPT : STATUS_UNAVAILABLE, "%s: %s failed%s%s",
-                       job->install->name, what,
-                       changed ? ": a wheel is not the one that the lock file names" : "",
-                       text_ok(&text) ? text.data : "");
-    text_finish(&text);
-    return status;
+    return error_set(err, changed ? STATUS_CORRUPT : STATUS_UNAVAILABLE, "%s: %s failed%s%s",
+                     job->install->name, what,
+                     changed ? ": a wheel is not the one that the lock file names" : "",
+                     text_ok(&text) ? text.data : "");
 }
 
 /* Runs one program to its end; `what` is shown. */
@@ -320,17 +318,12 @@ static enum status install_plain(struct job *job, const char *lock, struct error
 static enum status install_environment(struct job *job, const char *lock, struct error *err)
 {
     static const char *const more[] = {NULL};
-    char *path = text_format("%s/venv", job->stage);
-    char *python = text_format("%s/" PACKAGE_INSTALL_PYTHON, job->stage);
-    enum status status = path && python
-                             ? make_environment(job, job->install->interpreter, path, err)
-                             : error_no_memory(err);
+    AUTO_FREE char *path = text_format("%s/venv", job->stage);
+    AUTO_FREE char *python = text_format("%s/" PACKAGE_INSTALL_PYTHON, job->stage);
 
-    if (status == STATUS_OK)
-        status = run_pip(job, python, lock, more, err);
-    free(python);
-    free(path);
-    return status;
+    TRY(path && python ? make_environment(job, job->install->interpreter, path, err)
+                       : error_no_memory(err));
+    return run_pip(job, python, lock, more, err);
 }
 
 /* The stage takes the folder's place. */

@@ -59,7 +59,6 @@ static enum status lay_out_order(struct plan *plan, const struct plan_request *r
                                  struct error *err)
 {
     size_t rounds = (size_t)plan->protocol.trials;
-    enum status status = STATUS_OK;
     struct random random;
 
     if (request->has_order_seed) {
@@ -76,11 +75,10 @@ static enum status lay_out_order(struct plan *plan, const struct plan_request *r
         return error_no_memory(err);
     plan->order_count = rounds * plan->cell_count;
     random_init(&random, plan->order_seed, ORDER_STREAM);
-    for (size_t round = 0; round < rounds && status == STATUS_OK; round++)
-        status = shuffle_round(plan, &random, plan->order + round * plan->cell_count, err);
-    if (status == STATUS_OK)
-        measure_capacity_first(plan);
-    return status;
+    for (size_t round = 0; round < rounds; round++)
+        TRY(shuffle_round(plan, &random, plan->order + round * plan->cell_count, err));
+    measure_capacity_first(plan);
+    return STATUS_OK;
 }
 
 static json_t *cell_json(const struct plan *plan, size_t index)
@@ -104,10 +102,8 @@ static enum status describe(struct plan *plan, const struct plan_request *reques
     char protocol[DIGEST_HEX_SIZE], worker[DIGEST_HEX_SIZE];
     json_t *cells, *order;
     struct digest program;
-    const enum status status = worker_process_program(NULL, &program, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(worker_process_program(NULL, &program, err));
     cells = json_array();
     order = json_array();
     for (size_t i = 0; i < plan->cell_count; i++)
@@ -210,10 +206,8 @@ static enum status add_arm(struct plan *plan, const struct plan_request *request
                            const json_t *probe, const char *arm, struct error *err)
 {
     const size_t before = plan->cell_count;
-    enum status status = plan_add_cells(plan, request, probe, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(plan_add_cells(plan, request, probe, err));
     if (plan->cell_count == before) {
         char what[sizeof("arm a comes to no cell")];
 

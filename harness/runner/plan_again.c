@@ -82,12 +82,11 @@ static enum status recorded_spec(const json_t *record, const json_t *planned, st
     const json_t *spec = json_object_get(planned_cell(record, planned), "spec");
 
     const json_t *worker = json_object_get(planned_cell(record, planned), "worker");
-    enum status status = STATUS_OK;
 
     *ret_any = json_is_object(spec);
     if (*ret_any)
-        status = arm_spec_from_json(spec, ret, err);
-    return status == STATUS_OK ? arm_spec_take_worker(ret, worker, err) : status;
+        TRY(arm_spec_from_json(spec, ret, err));
+    return arm_spec_take_worker(ret, worker, err);
 }
 
 static enum status add_again(struct plan *plan, const json_t *record, const json_t *planned,

@@ -146,27 +146,24 @@ static enum status add_implementations(struct plan *plan, const struct plan_requ
     const enum implementation *implementations =
         request->implementation_count > 0 ? request->implementations : &own;
     const size_t count = request->implementation_count > 0 ? request->implementation_count : 1;
-    enum status status = STATUS_OK;
 
     if (workload->kind->is_endpoint &&
         (request->implementation_count > 0 || (spec && spec->has_implementation)))
         return error_set(err, STATUS_INVALID,
                          "%s is an endpoint: its server chooses the implementation; leave it out",
                          workload->name);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        status = plan_add_cell(plan, workload, precision, batch, device,
-                               plan->arms > 0 ? spec : NULL, spec ? spec->worker : NULL, err);
-        if (status == STATUS_OK) {
-            plan->cells[plan->cell_count - 1].work.implementation = implementations[i];
-            plan->cells[plan->cell_count - 1].work.seed =
-                data_seed(plan->protocol.seed, request->nonce);
-            plan->cells[plan->cell_count - 1].work.emulate =
-                request->emulate || (spec && spec->emulate);
-            plan->cells[plan->cell_count - 1].work.rate = rate;
-            scenario_text(workload->scenario, rate, plan->cells[plan->cell_count - 1].scenario);
-        }
+    for (size_t i = 0; i < count; i++) {
+        TRY(plan_add_cell(plan, workload, precision, batch, device, plan->arms > 0 ? spec : NULL,
+                          spec ? spec->worker : NULL, err));
+        plan->cells[plan->cell_count - 1].work.implementation = implementations[i];
+        plan->cells[plan->cell_count - 1].work.seed =
+            data_seed(plan->protocol.seed, request->nonce);
+        plan->cells[plan->cell_count - 1].work.emulate =
+            request->emulate || (spec && spec->emulate);
+        plan->cells[plan->cell_count - 1].work.rate = rate;
+        scenario_text(workload->scenario, rate, plan->cells[plan->cell_count - 1].scenario);
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* Each rate of a server is a cell; where some are shares, so is the server that is saturated. */
@@ -175,7 +172,6 @@ static enum status add_rates(struct plan *plan, const struct plan_request *reque
                              int64_t batch, const json_t *device, struct error *err)
 {
     const struct serving_declaration *serving = workload->serving;
-    enum status status = STATUS_OK;
     bool shares = false;
 
     if (!serving)
@@ -196,12 +192,11 @@ static enum status add_rates(struct plan *plan, const struct plan_request *reque
                          "comparison must have one rate: write load.capacity",
                          workload->name);
     if (shares)
-        status =
-            add_implementations(plan, request, workload, precision, batch, INFINITY, device, err);
-    for (uint32_t i = 0; i < serving->load.rates_count && status == STATUS_OK; i++)
-        status = add_implementations(plan, request, workload, precision, batch,
-                                     serving->load.rates[i], device, err);
-    return status;
+        TRY(add_implementations(plan, request, workload, precision, batch, INFINITY, device, err));
+    for (uint32_t i = 0; i < serving->load.rates_count; i++)
+        TRY(add_implementations(plan, request, workload, precision, batch, serving->load.rates[i],
+                                device, err));
+    return STATUS_OK;
 }
 
 json_t *plan_endpoint_device(const struct workload *workload)
@@ -291,12 +286,10 @@ static enum status add_suite_cells(struct plan *plan, const struct plan_request 
                                    const struct suite *suite, const json_t *devices,
                                    struct error *err)
 {
-    enum status status = STATUS_OK;
-
-    for (size_t i = 0; i < suite->entry_count && status == STATUS_OK; i++)
-        status = add_workload_cells(plan, request, suite->entries[i].workload, &suite->entries[i],
-                                    devices, err);
-    return status;
+    for (size_t i = 0; i < suite->entry_count; i++)
+        TRY(add_workload_cells(plan, request, suite->entries[i].workload, &suite->entries[i],
+                               devices, err));
+    return STATUS_OK;
 }
 
 static bool is_builtin(const char *name, const struct catalog_entry *entries, size_t count)
@@ -423,16 +416,14 @@ bool plan_needs_no_device(const struct plan_request *request)
 enum status plan_add_cells(struct plan *plan, const struct plan_request *request,
                            const json_t *probe, struct error *err)
 {
-    json_t *devices = NULL;
-    enum status status = STATUS_OK;
+    json_auto_t *devices = NULL;
 
     if (!plan->told)
         plan->told = json_object();
     if (probe)
-        status = select_devices(request, probe, plan->told, &devices, err);
+        TRY(select_devices(request, probe, plan->told, &devices, err));
 
-    for (size_t i = 0; i < request->name_count && status == STATUS_OK; i++)
-        status = add_named(plan, request, request->names[i], devices, err);
-    json_decref(devices);
-    return status;
+    for (size_t i = 0; i < request->name_count; i++)
+        TRY(add_named(plan, request, request->names[i], devices, err));
+    return STATUS_OK;
 }

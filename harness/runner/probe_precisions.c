@@ -79,13 +79,12 @@ int probe_precisions_child_main(const char *spec, const char *wanted)
 static enum status ask_child(const char *spec, const char *precision, json_t **ret,
                              struct error *err)
 {
-    enum status status = probe_child_ask(spec, precision, ret, err);
-
-    if (status == STATUS_OK && !json_is_array(*ret)) {
+    TRY(probe_child_ask(spec, precision, ret, err));
+    if (!json_is_array(*ret)) {
         json_decref(*ret);
-        status = error_set(err, STATUS_PROTOCOL, "the probe gave no list");
+        return error_set(err, STATUS_PROTOCOL, "the probe gave no list");
     }
-    return status;
+    return STATUS_OK;
 }
 
 static void set_unknown(json_t *answers, const char *key, const char *reason)

@@ -69,23 +69,20 @@ static enum status set_trace(struct workload *workload, const struct trace *trac
     const char *named = member_string(arrivals, "sha256");
     struct digest digest;
     char hex[DIGEST_HEX_SIZE];
-    enum status status;
 
     workload->trace = trace_to_json(trace);
     if (!workload->trace)
         return error_no_memory(err);
-    status = canonical_digest(workload->trace, &digest, err);
-    if (status == STATUS_OK && named && strcmp(named, digest_hex(&digest, hex)) != 0)
+    TRY(canonical_digest(workload->trace, &digest, err));
+    if (named && strcmp(named, digest_hex(&digest, hex)) != 0)
         return error_set(err, STATUS_INVALID,
                          "%s: %s has the SHA-256 %s as a trace, and the declaration names another",
                          workload->origin, member_string(arrivals, "path"), hex);
-    if (status == STATUS_OK &&
-        (json_object_set_new(arrivals, "sha256", json_string(digest_hex(&digest, hex))) ||
-         json_object_set_new(arrivals, "requests", json_integer((json_int_t)trace->count))))
-        status = error_no_memory(err);
-    if (status == STATUS_OK)
-        status = set_rates(workload, load, trace, err);
-    return status == STATUS_OK ? canonical_digest(workload->json, &workload->digest, err) : status;
+    if (json_object_set_new(arrivals, "sha256", json_string(digest_hex(&digest, hex))) ||
+        json_object_set_new(arrivals, "requests", json_integer((json_int_t)trace->count)))
+        return error_no_memory(err);
+    TRY(set_rates(workload, load, trace, err));
+    return canonical_digest(workload->json, &workload->digest, err);
 }
 
 enum status serving_trace_find(const char *name_or_path, struct workload *ret, struct error *err)

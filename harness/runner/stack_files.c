@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "harness/core/machine_root.h"
 #include "harness/core/member.h"
@@ -184,27 +185,24 @@ static enum status add_nvidia_firmware(struct stack_files *files, const char *ve
 static enum status add_module(struct stack_files *files, const char *module,
                               const char *dependencies, const char *folder, struct error *err)
 {
-    char *version = module_line(module, "version"), *source = module_line(module, "srcversion");
-    char *file = find_module(dependencies, folder, module);
-    char *words = version || source ? text_format("%s%s%s%s", version ? version : "",
-                                                  version && source ? ", " : "",
-                                                  source ? "srcversion " : "", source ? source : "")
-                                    : NULL;
+    AUTO_FREE char *version = module_line(module, "version"),
+                   *source = module_line(module, "srcversion");
+    AUTO_FREE char *file = find_module(dependencies, folder, module);
+    AUTO_FREE char *words =
+        version || source
+            ? text_format("%s%s%s%s", version ? version : "", version && source ? ", " : "",
+                          source ? "srcversion " : "", source ? source : "")
+            : NULL;
     char build_id[ELF_BUILD_ID_SIZE], full[PATH_MAX], stand_in[PATH_MAX];
-    enum status status;
 
     read_build_id(module, build_id);
     snprintf(stand_in, sizeof(stand_in), "/sys/module/%s", module);
     if (!machine_path(full, file ? file : stand_in))
         full[0] = '\0';
-    status = add(files, "driver", full, words, build_id, err);
-    if (status == STATUS_OK && version && !strcmp(module, "nvidia"))
-        status = add_nvidia_firmware(files, version, err);
-    free(version);
-    free(source);
-    free(file);
-    free(words);
-    return status;
+    TRY(add(files, "driver", full, words, build_id, err));
+    if (version && !strcmp(module, "nvidia"))
+        TRY(add_nvidia_firmware(files, version, err));
+    return STATUS_OK;
 }
 
 enum status stack_files_add_host(struct stack_files *files, struct error *err)
@@ -212,17 +210,17 @@ enum status stack_files_add_host(struct stack_files *files, struct error *err)
     static const char *const modules[] = {"nvidia", "nvidia_uvm", "amdgpu",    "amdkfd",
                                           "i915",   "xe",         "habanalabs"};
     struct utsname system;
-    char folder[PATH_MAX] = "", path[PATH_MAX + 32], full[PATH_MAX], *dependencies = NULL;
+    char folder[PATH_MAX] = "", path[PATH_MAX + 32], full[PATH_MAX];
+    AUTO_FREE char *dependencies = NULL;
     char *release = NULL;
     struct stat info;
-    enum status status = STATUS_OK;
 
     if (machine_read_line("/proc/sys/kernel/osrelease", &release, NULL) == STATUS_OK)
         snprintf(folder, sizeof(folder), "/lib/modules/%.128s", release);
     else if (uname(&system) == 0)
         snprintf(folder, sizeof(folder), "/lib/modules/%s", system.release);
     free(release);
-    for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]) && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
         snprintf(path, sizeof(path), "/sys/module/%s", modules[i]);
         if (!machine_path(full, path) || stat(full, &info) < 0)
             continue;
@@ -231,10 +229,9 @@ enum status stack_files_add_host(struct stack_files *files, struct error *err)
             if (machine_read(path, MODULES_DEP_MAX, &dependencies, NULL) != STATUS_OK)
                 dependencies = strdup("");
         }
-        status = add_module(files, modules[i], dependencies, folder, err);
+        TRY(add_module(files, modules[i], dependencies, folder, err));
     }
-    free(dependencies);
-    return status;
+    return STATUS_OK;
 }
 
 void stack_files_finish(struct stack_files *files)
@@ -253,10 +250,8 @@ void stack_files_finish(struct stack_files *files)
 enum status stack_files_look(const struct stack_files *files, struct maps_list *list,
                              struct error *err)
 {
-    enum status status = STATUS_OK;
-
-    for (size_t i = 0; i < files->count && status == STATUS_OK; i++)
-        status = maps_list_add(list, files->items[i].path, files->items[i].kind,
-                               files->items[i].version, files->items[i].build_id, err);
-    return status;
+    for (size_t i = 0; i < files->count; i++)
+        TRY(maps_list_add(list, files->items[i].path, files->items[i].kind, files->items[i].version,
+                          files->items[i].build_id, err));
+    return STATUS_OK;
 }

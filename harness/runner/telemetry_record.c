@@ -49,7 +49,6 @@ static enum status add_channel(const struct recording *r, size_t channel, struct
     const char *name =
         json_string_value(json_object_get(json_array_get(r->log->channels, channel), "name"));
     size_t count = 0, rows = r->log->row_count - r->first;
-    enum status status;
 
     for (size_t i = 0; i < rows; i++) {
         int64_t value = row_of(r, r->first + i)[TELEMETRY_ROW_HEAD + channel];
@@ -59,10 +58,10 @@ static enum status add_channel(const struct recording *r, size_t channel, struct
         r->values[count] = value;
         r->moments[count++] = (int64_t)i;
     }
-    status = add_series(r, name, "", r->values, count, err);
-    if (status == STATUS_OK && count > 0 && count < rows)
-        status = add_series(r, name, "#", r->moments, count, err);
-    return status;
+    TRY(add_series(r, name, "", r->values, count, err));
+    if (count > 0 && count < rows)
+        TRY(add_series(r, name, "#", r->moments, count, err));
+    return STATUS_OK;
 }
 
 static void measure_cost(const struct recording *r, struct store_telemetry *ret)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/runner/named_worker.h"
 #include "harness/runner/packages.h"
@@ -110,11 +111,11 @@ static enum status check_files(const struct trial_request *request, const struct
 {
     const struct named_worker *named = request->named;
     struct packages *packages = named ? maps_cache_packages(cache) : NULL;
-    char *folder = packages ? realpath(named->folder, NULL) : NULL;
+    AUTO_FREE char *folder = packages ? realpath(named->folder, NULL) : NULL;
     const size_t length = folder ? strlen(folder) : 0;
-    enum status status = named ? named_worker_check_module(named, err) : STATUS_OK;
 
-    for (size_t i = 0; folder && i < list->count && status == STATUS_OK; i++) {
+    TRY(named ? named_worker_check_module(named, err) : STATUS_OK);
+    for (size_t i = 0; folder && i < list->count; i++) {
         const struct maps_file *file = &list->files[i];
         const struct maps_content *content;
         struct package package;
@@ -124,20 +125,17 @@ static enum status check_files(const struct trial_request *request, const struct
         if (maps_cache_content(cache, file, &content, NULL) == STATUS_OK &&
             packages_find(packages, file->path, &content->digest, &package))
             continue;
-        status = error_set(err, STATUS_INVALID,
-                           "worker.packages: %s is not as the package that brought it was "
-                           "installed; `assay worker install %s@%s` puts it right",
-                           file->path, named->from, named->version);
+        return error_set(err, STATUS_INVALID,
+                         "worker.packages: %s is not as the package that brought it was "
+                         "installed; `assay worker install %s@%s` puts it right",
+                         file->path, named->from, named->version);
     }
-    free(folder);
-    return status;
+    return STATUS_OK;
 }
 
 enum status trial_declared_end(const struct trial_request *request,
                                const struct trial_record *record, struct error *err)
 {
-    const enum status status = check_facts(request, record->facts, err);
-
-    return status == STATUS_OK ? check_files(request, &record->at_end.list, record->cache, err)
-                               : status;
+    TRY(check_facts(request, record->facts, err));
+    return check_files(request, &record->at_end.list, record->cache, err);
 }

@@ -60,7 +60,6 @@ static enum status judge_conduct(const struct trial_request *request,
     const int64_t samples = (int64_t)trial_record_samples(record, "wall_ns");
     const int64_t last =
         handover->made > 0 ? handover->entries[handover->made - 1].iteration : INT64_MAX;
-    enum status status;
 
     trial_record_conduct(record);
     record->conduct.planned_worker = request->worker;
@@ -74,12 +73,11 @@ static enum status judge_conduct(const struct trial_request *request,
                          "the worker's last outputs are of iteration %" PRId64
                          ", and its samples have more of them",
                          last);
-    status = conduct_judge(protocol, &record->conduct, err);
-    if (status == STATUS_OK)
-        status = trial_declared_end(request, record, err);
-    if (status == STATUS_OK && request->first)
-        status = trial_record_same_stack(record, request->first, err);
-    return status;
+    TRY(conduct_judge(protocol, &record->conduct, err));
+    TRY(trial_declared_end(request, record, err));
+    if (request->first)
+        TRY(trial_record_same_stack(record, request->first, err));
+    return STATUS_OK;
 }
 
 enum status trial_judge_end(const struct trial_request *request, const struct protocol *protocol,

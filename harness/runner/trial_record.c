@@ -58,7 +58,6 @@ enum status trial_record_begin(struct trial_record *record, const struct trial_r
 {
     const json_t *workload = json_object_get(request->message, "workload");
     struct digest trace;
-    enum status status;
 
     memset(record, 0, sizeof(*record));
     record->store = request->store;
@@ -71,20 +70,14 @@ enum status trial_record_begin(struct trial_record *record, const struct trial_r
     if (serving_trace_digest(workload, &trace))
         record->conduct.traced = record->conduct.scheduled;
     record->started_ns = clock_monotonic_ns();
-    status = store_batch_begin(record->store, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(store_batch_begin(record->store, err));
     record->batch_open = true;
-    status = store_begin_trial(record->store, request->campaign, request->sequence, clock_utc_ns(),
-                               &record->trial, err);
-    if (status == STATUS_OK && request->environment)
-        status =
-            store_add_environment(record->store, record->trial, "host", request->environment, err);
-    if (status == STATUS_OK)
-        status = add_environment(record, "before", request->schedule, request->capacity, err);
-    if (status == STATUS_OK)
-        status = trial_record_commit(record, err);
-    return status;
+    TRY(store_begin_trial(record->store, request->campaign, request->sequence, clock_utc_ns(),
+                          &record->trial, err));
+    if (request->environment)
+        TRY(store_add_environment(record->store, record->trial, "host", request->environment, err));
+    TRY(add_environment(record, "before", request->schedule, request->capacity, err));
+    return trial_record_commit(record, err);
 }
 
 enum status trial_record_commit(struct trial_record *record, struct error *err)
@@ -149,7 +142,6 @@ static enum status add_samples(struct trial_record *record, const struct message
                                struct error *err)
 {
     struct trial_series *series = NULL;
-    enum status status;
 
     for (size_t i = 0; i < record->series_count; i++)
         if (!strcmp(record->series[i].name, message->name))
@@ -183,13 +175,12 @@ static enum status add_samples(struct trial_record *record, const struct message
             __builtin_add_overflow(series->total, message->values[i], &series->total))
             return error_set(err, STATUS_PROTOCOL, "series %s: its sum is beyond 2^63 ns",
                              series->name);
-    status = message->count == 0
-                 ? STATUS_OK
-                 : store_add_samples(record->store, record->trial, series->name, series->count,
-                                     message->values, message->count, err);
-    if (status == STATUS_OK)
-        series->count += message->count;
-    return status;
+    TRY(message->count == 0
+            ? STATUS_OK
+            : store_add_samples(record->store, record->trial, series->name, series->count,
+                                message->values, message->count, err));
+    series->count += message->count;
+    return STATUS_OK;
 }
 
 static enum status add_check(struct trial_record *record, const struct message *message,
@@ -235,10 +226,7 @@ static void note_phase(struct trial_record *record, const struct message *messag
 enum status trial_record_message(struct trial_record *record, const struct message *message,
                                  struct error *err)
 {
-    enum status status = open_batch(record, err);
-
-    if (status != STATUS_OK)
-        return status;
+    TRY(open_batch(record, err));
     switch (message->type) {
     case MESSAGE_DEVICE:
         return add_device(record, message->body, err);
@@ -268,7 +256,6 @@ enum status trial_record_mapped(struct trial_record *record, const char *at, pid
 {
     const struct stack_files *host = maps_cache_host(record->cache);
     struct maps_list *list;
-    enum status status;
 
     if (!strcmp(at, "window_start") && !record->saw_start) {
         record->saw_start = true;
@@ -283,24 +270,20 @@ enum status trial_record_mapped(struct trial_record *record, const char *at, pid
     } else {
         return STATUS_OK; /* a sync of the worker's own: nothing to record */
     }
-    status = maps_read(pid, list, err);
-    if (status == STATUS_OK)
-        status = stack_files_look(&record->reported, list, err);
-    if (status == STATUS_OK && host)
-        status = stack_files_look(host, list, err);
-    if (status == STATUS_OK && list == &record->at_start.list)
+    TRY(maps_read(pid, list, err));
+    TRY(stack_files_look(&record->reported, list, err));
+    if (host)
+        TRY(stack_files_look(host, list, err));
+    if (list == &record->at_start.list)
         maps_list_hold(list, record->cache);
-    return status;
+    return STATUS_OK;
 }
 
 enum status trial_record_telemetry(struct trial_record *record, const char *part,
                                    const struct telemetry_log *log, struct error *err)
 {
-    enum status status = open_batch(record, err);
-
-    return status == STATUS_OK
-               ? telemetry_record(record->store, record->trial, part, record->started_ns, log, err)
-               : status;
+    TRY(open_batch(record, err));
+    return telemetry_record(record->store, record->trial, part, record->started_ns, log, err);
 }
 
 /* The first gap of a window is the wait for go. */
@@ -401,9 +384,8 @@ static enum status describe(struct trial_record *record, struct trial_files *fil
 static enum status add_named(struct trial_record *record, struct trial_files *files, json_t *named,
                              struct error *err)
 {
-    enum status status = describe(record, files, err);
-
-    for (size_t i = 0; i < files->list.count && status == STATUS_OK; i++) {
+    TRY(describe(record, files, err));
+    for (size_t i = 0; i < files->list.count; i++) {
         const struct store_component *file = &files->components[i];
         char hex[DIGEST_HEX_SIZE];
 
@@ -412,9 +394,9 @@ static enum status add_named(struct trial_record *record, struct trial_files *fi
                 json_pack("{s:s, s:s, s:s?, s:s?, s:s?}", "path", file->path, "kind", file->kind,
                           "sha256", file->has_digest ? digest_hex(&file->digest, hex) : NULL,
                           "build_id", file->build_id, "version", file->version)) < 0)
-            status = error_no_memory(err);
+            return error_no_memory(err);
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status trial_record_same_stack(struct trial_record *record, const json_t *first,

@@ -102,19 +102,14 @@ static enum status open_device(struct worker *worker, struct error *err)
                                      .compile_anew = worker->protocol.evidence};
     struct backend *backend;
     uint32_t index;
-    enum status status;
 
     /* Threads that a runtime starts later inherit the mode, so it is set before the device is
      * opened. */
     denormals_flush(worker->protocol.flush_denormals);
-    status = backend_resolve(worker->device_spec, &backend, &index, err);
-    if (status == STATUS_OK)
-        status = backend_device_open(backend, index, &options, &worker->device, err);
-    if (status == STATUS_OK)
-        status = open_framework(worker, err); /* before: a simulated one makes the device so */
-    if (status == STATUS_OK)
-        status = worker_link_send_device(&worker->link, worker->device, index, &worker->work, err);
-    return status;
+    TRY(backend_resolve(worker->device_spec, &backend, &index, err));
+    TRY(backend_device_open(backend, index, &options, &worker->device, err));
+    TRY(open_framework(worker, err)); /* before: a simulated one makes the device so */
+    return worker_link_send_device(&worker->link, worker->device, index, &worker->work, err);
 }
 
 static enum status send_artifacts(struct worker *worker, struct error *err)
@@ -191,20 +186,17 @@ static enum status verify(struct worker *worker, const char *phase, struct error
 {
     int64_t begin_ns = clock_monotonic_ns();
     bool same = false;
-    enum status status;
 
     worker->verify_phase = phase;
-    status = recheck(worker, phase, &same, err);
-    if (status == STATUS_OK && !same)
-        status = worker->workload.kind->verify(worker->instance, report_check, worker, err);
-    if (worker->check_error.code != STATUS_OK && status == STATUS_OK) {
+    TRY(recheck(worker, phase, &same, err));
+    if (!same)
+        TRY(worker->workload.kind->verify(worker->instance, report_check, worker, err));
+    if (worker->check_error.code != STATUS_OK) {
         if (err)
             *err = worker->check_error;
         return worker->check_error.code;
     }
-    if (status == STATUS_OK)
-        status = worker_send_phase(worker, phase, begin_ns, err);
-    return status;
+    return worker_send_phase(worker, phase, begin_ns, err);
 }
 
 static json_t *facts_of(const struct worker *worker)
@@ -248,15 +240,10 @@ static enum status send_choices(struct worker *worker, struct error *err)
 /* Chooses, for the trials to come, and measures nothing that is kept. */
 static enum status run_tuning(struct worker *worker, struct error *err)
 {
-    enum status status = open_device(worker, err);
-
-    if (status == STATUS_OK)
-        status = workload_instance_create(&worker->work, worker->device, &worker->instance, err);
-    if (status == STATUS_OK)
-        status = worker_calibrate(worker, err);
-    if (status == STATUS_OK)
-        status = send_choices(worker, err);
-    return status;
+    TRY(open_device(worker, err));
+    TRY(workload_instance_create(&worker->work, worker->device, &worker->instance, err));
+    TRY(worker_calibrate(worker, err));
+    return send_choices(worker, err);
 }
 
 /*
@@ -277,25 +264,16 @@ static enum status verify_and_tell(struct worker *worker, struct error *err)
 static enum status run_trial(struct worker *worker, struct error *err)
 {
     int64_t begin_ns = clock_monotonic_ns();
-    enum status status = open_device(worker, err);
 
-    if (status == STATUS_OK)
-        status = workload_instance_create(&worker->work, worker->device, &worker->instance, err);
-    if (status == STATUS_OK)
-        status = worker_prepare_series(worker, err);
-    if (status == STATUS_OK)
-        status = worker_send_phase(worker, "setup", begin_ns, err);
-    if (status == STATUS_OK)
-        status = verify_and_tell(worker, err);
-    if (status == STATUS_OK)
-        status = worker_calibrate(worker, err);
-    if (status == STATUS_OK)
-        status = worker->server ? worker_serve(worker, err) : worker_measure(worker, err);
-    if (status == STATUS_OK)
-        status = verify(worker, "verify_after", err);
-    if (status == STATUS_OK)
-        status = send_facts(worker, err);
-    return status;
+    TRY(open_device(worker, err));
+    TRY(workload_instance_create(&worker->work, worker->device, &worker->instance, err));
+    TRY(worker_prepare_series(worker, err));
+    TRY(worker_send_phase(worker, "setup", begin_ns, err));
+    TRY(verify_and_tell(worker, err));
+    TRY(worker_calibrate(worker, err));
+    TRY(worker->server ? worker_serve(worker, err) : worker_measure(worker, err));
+    TRY(verify(worker, "verify_after", err));
+    return send_facts(worker, err);
 }
 
 static void send_end(struct worker *worker, enum status code, const char *message)

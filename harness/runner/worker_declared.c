@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/declaration.h"
 #include "harness/core/embed.h"
 #include "harness/core/file.h"
@@ -92,39 +93,32 @@ static bool is_inside(const char *path)
 static enum status check_stack(const struct declaration *declaration, struct error *err)
 {
     struct worker_values *values = declaration->data;
-    enum status status = check_words(declaration, "stack", &values->name, 1, err);
 
-    if (status == STATUS_OK)
-        status =
-            check_words(declaration, "versions", values->versions, values->versions_count, err);
-    if (status == STATUS_OK && !values->library == !values->libraries_count)
+    TRY(check_words(declaration, "stack", &values->name, 1, err));
+    TRY(check_words(declaration, "versions", values->versions, values->versions_count, err));
+    if (!values->library == !values->libraries_count)
         return declaration_error(declaration, "stack", err,
                                  "a stack has `driver` or `libraries`, and not both");
-    if (status == STATUS_OK && values->library && !is_inside(values->library))
+    if (values->library && !is_inside(values->library))
         return declaration_error(declaration, "driver", err,
                                  "`driver` leads elsewhere: write a path below the folder");
-    for (uint32_t i = 0; status == STATUS_OK && i < values->libraries_count; i++)
+    for (uint32_t i = 0; i < values->libraries_count; i++)
         if (!is_inside(values->libraries[i].path))
             return declaration_error(declaration, "libraries", err,
                                      "`libraries`: \"%s\" leads elsewhere: write a path below "
                                      "site-packages",
                                      values->libraries[i].path);
-    return status;
+    return STATUS_OK;
 }
 
 static enum status check(const struct declaration *declaration, struct error *err)
 {
     struct worker_values *values = declaration->data;
     const bool own = !strcmp(values->entry, WORKER_ENTRY_ASSAY);
-    enum status status = check_words(declaration, "worker", &values->name, 1, err);
 
-    if (status == STATUS_OK)
-        status =
-            check_words(declaration, "versions", values->versions, values->versions_count, err);
-    if (status == STATUS_OK)
-        status = check_words(declaration, "modes", values->modes, values->modes_count, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(check_words(declaration, "worker", &values->name, 1, err));
+    TRY(check_words(declaration, "versions", values->versions, values->versions_count, err));
+    TRY(check_words(declaration, "modes", values->modes, values->modes_count, err));
     if (own ? !values->interface || !values->library || values->interpreter
             : values->interface || values->library)
         return declaration_error(declaration, "entry", err,
@@ -182,18 +176,15 @@ bool worker_declared_name(enum declared_form form, size_t index, char ret[WORKER
 static enum status unknown(enum declared_form form, const char *name, struct error *err)
 {
     char one[WORKER_NAME_SIZE];
-    struct text names;
-    enum status status;
+    CLEANUP(text_finish) struct text names;
 
     text_init(&names);
     for (size_t i = 0; worker_declared_name(form, i, one); i++)
         text_append_format(&names, "%s, ", one);
-    status = error_set(err, STATUS_NOT_FOUND,
-                       "there is no %s \"%s\"; there are %s%sand the path of a %s",
-                       declared_form_name(form), name, form == DECLARED_WORKER ? "assay, " : "",
-                       text_ok(&names) ? names.data : "", file_name(form));
-    text_finish(&names);
-    return status;
+    return error_set(err, STATUS_NOT_FOUND,
+                     "there is no %s \"%s\"; there are %s%sand the path of a %s",
+                     declared_form_name(form), name, form == DECLARED_WORKER ? "assay, " : "",
+                     text_ok(&names) ? names.data : "", file_name(form));
 }
 
 enum status worker_declared_find(enum declared_form form, const char *name,

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/random.h"
 #include "harness/core/reading.h"
 #include "harness/core/text.h"
@@ -86,16 +87,12 @@ static uint64_t draw_seed(void)
 enum status worker_endpoint_prepare(struct worker *worker, const json_t *trial, struct error *err)
 {
     struct worker_endpoint *endpoint = worker->endpoint = calloc(1, sizeof(*endpoint));
-    enum status status;
 
     if (!endpoint)
         return error_no_memory(err);
     endpoint->prompt_seed = draw_seed();
-    status = worker_serve_receive(worker, trial, &endpoint->schedule, err);
-    if (status == STATUS_OK)
-        status = read_declaration(worker, endpoint, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(worker_serve_receive(worker, trial, &endpoint->schedule, err));
+    TRY(read_declaration(worker, endpoint, err));
     endpoint->requests = calloc(endpoint->schedule.count, sizeof(*endpoint->requests));
     return endpoint->requests ? STATUS_OK : error_no_memory(err);
 }
@@ -161,20 +158,17 @@ static enum status no_answer(const struct worker_endpoint *endpoint, enum status
                              struct error *err)
 {
     const struct reason *reason = &stats->reasons.list[0];
-    enum status status;
-    struct text advice;
+    CLEANUP(text_finish) struct text advice;
 
     text_init(&advice);
     if (stats->not_found > 0)
         endpoint_advise_path(&endpoint->options, endpoint->told, &advice);
-    status = error_set(err, code, "%s does not answer %s: %s%s%s%s",
-                       endpoint->server.url ? endpoint->server.url : endpoint->options.url, when,
-                       stats->reasons.count > 0 ? reason->reason : "it refuses, or takes too long",
-                       stats->reasons.count > 0 && reason->example[0] ? ": " : "",
-                       stats->reasons.count > 0 ? reason->example : "",
-                       advice.length > 0 ? advice.data : "");
-    text_finish(&advice);
-    return status;
+    return error_set(err, code, "%s does not answer %s: %s%s%s%s",
+                     endpoint->server.url ? endpoint->server.url : endpoint->options.url, when,
+                     stats->reasons.count > 0 ? reason->reason : "it refuses, or takes too long",
+                     stats->reasons.count > 0 && reason->example[0] ? ": " : "",
+                     stats->reasons.count > 0 ? reason->example : "",
+                     advice.length > 0 ? advice.data : "");
 }
 
 /* ---- the phases ---- */
@@ -189,15 +183,13 @@ static enum status start_server(struct worker *worker, struct error *err)
 {
     struct worker_endpoint *endpoint = worker->endpoint;
     const struct file *file = endpoint->declaration.data;
-    enum status status;
 
     if (file->endpoint.server.command_count == 0)
         return STATUS_OK;
-    status = endpoint_server_start(&file->endpoint.server, &endpoint->options, on_progress, worker,
-                                   &endpoint->server, err);
-    if (status == STATUS_OK)
-        endpoint->options.url = endpoint->server.url;
-    return status;
+    TRY(endpoint_server_start(&file->endpoint.server, &endpoint->options, on_progress, worker,
+                              &endpoint->server, err));
+    endpoint->options.url = endpoint->server.url;
+    return STATUS_OK;
 }
 
 static void add_told(struct reading_list *list, const char *name, const json_t *told,
@@ -284,19 +276,15 @@ static enum status set_up(struct worker *worker, struct error *err)
     const int64_t most = worker->protocol.warmup_iterations + WARMUP_MAX;
     struct endpoint_stats stats = {0};
     struct request request = {0};
-    enum status status = start_server(worker, err);
 
-    if (status == STATUS_OK)
-        status = endpoint_probe(&endpoint->options, &endpoint->told, err);
-    if (status == STATUS_OK)
-        status = ask(worker, 0, false, &request, &stats, err);
-    if (status == STATUS_OK && !is_answered(&request, &stats))
-        status = no_answer(endpoint, STATUS_UNAVAILABLE, "its first request", &stats, err);
-    if (status == STATUS_OK)
-        status = send_device(worker, err);
-    if (status == STATUS_OK)
-        status = sampler_init(&worker->sampler, (size_t)most, err);
-    return status == STATUS_OK ? worker_send_phase(worker, "setup", begin_ns, err) : status;
+    TRY(start_server(worker, err));
+    TRY(endpoint_probe(&endpoint->options, &endpoint->told, err));
+    TRY(ask(worker, 0, false, &request, &stats, err));
+    if (!is_answered(&request, &stats))
+        TRY(no_answer(endpoint, STATUS_UNAVAILABLE, "its first request", &stats, err));
+    TRY(send_device(worker, err));
+    TRY(sampler_init(&worker->sampler, (size_t)most, err));
+    return worker_send_phase(worker, "setup", begin_ns, err);
 }
 
 static enum status check_usage(struct worker *worker, const char *phase,
@@ -408,19 +396,13 @@ static enum status send_facts(struct worker *worker, struct error *err)
 
 static enum status measure(struct worker *worker, struct error *err)
 {
-    enum status status = warm_up(worker, err);
-
-    if (status == STATUS_OK)
-        status = worker_send_samples(worker, err);
-    if (status == STATUS_OK)
-        status = worker_sync(worker, "window_start", err);
-    if (status == STATUS_OK)
-        status = run_window(worker, err);
-    if (status == STATUS_OK)
-        status = worker_send_samples(worker, err);
-    if (status == STATUS_OK)
-        status = worker_endpoint_send(worker, err);
-    return status == STATUS_OK ? worker_sync(worker, "window_end", err) : status;
+    TRY(warm_up(worker, err));
+    TRY(worker_send_samples(worker, err));
+    TRY(worker_sync(worker, "window_start", err));
+    TRY(run_window(worker, err));
+    TRY(worker_send_samples(worker, err));
+    TRY(worker_endpoint_send(worker, err));
+    return worker_sync(worker, "window_end", err);
 }
 
 enum status worker_endpoint_run(struct worker *worker, struct error *err)

@@ -19,9 +19,9 @@ static enum status hear(struct worker_link *link, int64_t deadline_ns, struct me
 {
     char *line;
     size_t length;
-    enum status status = channel_read_line(&link->channel, deadline_ns, -1, &line, &length, err);
 
-    return status == STATUS_OK ? message_parse(line, length, ret, err) : status;
+    TRY(channel_read_line(&link->channel, deadline_ns, -1, &line, &length, err));
+    return message_parse(line, length, ret, err);
 }
 
 static enum status unexpected(struct message *message, const char *expected, struct error *err)

@@ -62,26 +62,19 @@ static enum status prepare_reference(struct worker *worker, struct error *err)
 enum status worker_prepare_series(struct worker *worker, struct error *err)
 {
     size_t capacity = (size_t)worker->protocol.max_samples;
-    enum status status = sampler_init(&worker->sampler, capacity, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(sampler_init(&worker->sampler, capacity, err));
     if (device_has_events(worker->device) && !worker->server) {
-        status = device_event_create(worker->device, &worker->start_event, err);
-        if (status == STATUS_OK)
-            status = device_event_create(worker->device, &worker->end_event, err);
-        if (status == STATUS_OK)
-            status = device_event_create(worker->device, &worker->first_event, err);
-        if (status == STATUS_OK)
-            status = device_event_create(worker->device, &worker->last_event, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(device_event_create(worker->device, &worker->start_event, err));
+        TRY(device_event_create(worker->device, &worker->end_event, err));
+        TRY(device_event_create(worker->device, &worker->first_event, err));
+        TRY(device_event_create(worker->device, &worker->last_event, err));
         worker->device_ns = calloc(capacity, sizeof(int64_t));
         if (!worker->device_ns)
             return error_no_memory(err);
     }
-    status = prepare_reference(worker, err);
-    return status == STATUS_OK ? prepare_flush(worker, err) : status;
+    TRY(prepare_reference(worker, err));
+    return prepare_flush(worker, err);
 }
 
 /*
@@ -91,24 +84,20 @@ enum status worker_prepare_series(struct worker *worker, struct error *err)
 static enum status run_iterations(struct worker *worker, int64_t iterations, struct error *err)
 {
     bool each = worker->work.scenario == SCENARIO_SINGLE_STREAM;
-    enum status status = STATUS_OK;
 
-    for (int64_t i = 0; i < iterations && status == STATUS_OK; i++) {
-        status = worker->workload.kind->iterate(worker->instance, err);
-        if (each && status == STATUS_OK)
-            status = device_synchronize(worker->device, err);
+    for (int64_t i = 0; i < iterations; i++) {
+        TRY(worker->workload.kind->iterate(worker->instance, err));
+        if (each)
+            TRY(device_synchronize(worker->device, err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* The work of one sample, between its two clock readings. */
 static enum status run_block(struct worker *worker, int64_t iterations, struct error *err)
 {
-    enum status status = run_iterations(worker, iterations, err);
-
-    if (status == STATUS_OK)
-        status = device_synchronize(worker->device, err);
-    return status;
+    TRY(run_iterations(worker, iterations, err));
+    return device_synchronize(worker->device, err);
 }
 
 /* The best of a few blocks; one that is long enough by far, such as a step of seconds, is not
@@ -198,13 +187,10 @@ enum status worker_calibrate(struct worker *worker, struct error *err)
 static enum status read_stages(struct worker *worker, size_t index, struct error *err)
 {
     struct workload_stages stages = {0};
-    enum status status;
 
     if (!worker->workload.kind->stages)
         return STATUS_OK;
-    status = worker->workload.kind->stages(worker->instance, &stages, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(worker->workload.kind->stages(worker->instance, &stages, err));
     for (size_t i = 0; i < stages.count && i < WORKLOAD_STAGES_MAX; i++) {
         if (!worker->stage_ns[i]) {
             worker->stage_ns[i] = calloc((size_t)worker->protocol.max_samples, sizeof(int64_t));
@@ -248,35 +234,24 @@ static enum status run_reference(struct worker *worker, size_t index, struct err
 static enum status take_sample(struct worker *worker, struct error *err)
 {
     size_t index = worker->sampler.count;
-    enum status status = run_reference(worker, index, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(run_reference(worker, index, err));
     if (worker->flush_buffer) {
-        status =
-            device_upload(worker->flush_buffer, 0, worker->flush_bytes, worker->flush_size, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(device_upload(worker->flush_buffer, 0, worker->flush_bytes, worker->flush_size, err));
     }
     sampler_begin(&worker->sampler);
     if (worker->device_ns)
-        status = device_event_record(worker->device, worker->start_event, err);
-    if (status == STATUS_OK)
-        status = run_iterations(worker, worker->block, err);
-    if (worker->device_ns && status == STATUS_OK)
-        status = device_event_record(worker->device, worker->end_event, err);
-    if (status == STATUS_OK)
-        status = device_synchronize(worker->device, err);
-    if (status != STATUS_OK)
-        return status;
+        TRY(device_event_record(worker->device, worker->start_event, err));
+    TRY(run_iterations(worker, worker->block, err));
+    if (worker->device_ns)
+        TRY(device_event_record(worker->device, worker->end_event, err));
+    TRY(device_synchronize(worker->device, err));
     sampler_end(&worker->sampler);
     if (worker->device_ns) {
         int64_t elapsed_ns = -1;
 
-        status = device_event_elapsed_ns(worker->device, worker->start_event, worker->end_event,
-                                         &elapsed_ns, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(device_event_elapsed_ns(worker->device, worker->start_event, worker->end_event,
+                                    &elapsed_ns, err));
         worker->device_ns[index] = elapsed_ns;
     }
     return read_stages(worker, index, err);
@@ -330,12 +305,10 @@ static enum status make_spot_checks(struct worker *worker, struct error *err)
 /* Notes the device's time at an end of the window; the queue is empty, so it does so at once. */
 static enum status mark_device(struct worker *worker, struct event *event, struct error *err)
 {
-    enum status status;
-
     if (!event)
         return STATUS_OK;
-    status = device_event_record(worker->device, event, err);
-    return status == STATUS_OK ? device_synchronize(worker->device, err) : status;
+    TRY(device_event_record(worker->device, event, err));
+    return device_synchronize(worker->device, err);
 }
 
 static json_t *count_or_null(int64_t from, int64_t to)
@@ -420,25 +393,19 @@ enum status worker_measure(struct worker *worker, struct error *err)
         protocol->warmup_iterations > 0
             ? (size_t)((protocol->warmup_iterations + worker->block - 1) / worker->block)
             : 0;
-    enum status status = sample_phase(worker, warmup, protocol->warmup_ns, INT64_MAX, err);
 
-    if (status == STATUS_OK)
-        status = worker_send_samples(worker, err);
-    if (status == STATUS_OK && sampler_full(&worker->sampler))
+    TRY(sample_phase(worker, warmup, protocol->warmup_ns, INT64_MAX, err));
+    TRY(worker_send_samples(worker, err));
+    if (sampler_full(&worker->sampler))
         return error_set(err, STATUS_INVALID,
                          "the warmup alone took all %" PRId64 " samples: raise the protocol's "
                          "max_samples or min_sample",
                          protocol->max_samples);
-    if (status == STATUS_OK)
-        status = worker_sync(worker, "window_start", err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(worker_sync(worker, "window_start", err));
     worker->window_first = (int64_t)worker->sampler.count;
-    status = sample_phase(worker, (size_t)protocol->window_min_samples, protocol->window_ns,
-                          protocol->window_max_ns, err);
-    if (status == STATUS_OK)
-        status = worker_send_samples(worker, err);
-    if (status == STATUS_OK)
-        status = worker_sync(worker, "window_end", err);
-    return status == STATUS_OK ? worker_send_spots(worker, err) : status;
+    TRY(sample_phase(worker, (size_t)protocol->window_min_samples, protocol->window_ns,
+                     protocol->window_max_ns, err));
+    TRY(worker_send_samples(worker, err));
+    TRY(worker_sync(worker, "window_end", err));
+    return worker_send_spots(worker, err);
 }

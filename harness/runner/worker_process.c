@@ -111,10 +111,8 @@ static enum status build_environment(const struct worker_process *worker,
 {
     const char *wanted[VARIABLES_MAX];
     size_t count = 0;
-    enum status status = child_environment_build(start->environment_changes, ret, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(child_environment_build(start->environment_changes, ret, err));
     if (!worker->foreign && start->device_spec)
         count = backend_environment(start->device_spec, wanted, VARIABLES_MAX);
     for (size_t i = 0; start->named && named_worker_quiet[i] && count < VARIABLES_MAX; i++)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/runner/generator.h"
 #include "harness/runner/serving_plan.h"
@@ -93,7 +94,6 @@ enum status worker_serve_receive(struct worker *worker, const json_t *trial, str
 {
     const json_t *serving = json_object_get(trial, "serving");
     const json_int_t count = json_integer_value(json_object_get(serving, "requests"));
-    enum status status;
 
     if (!worker->workload.serving || count < 1 || count > SCHEDULE_COUNT_MAX)
         return error_set(err, STATUS_PROTOCOL, "trial message: a server needs `serving`");
@@ -102,8 +102,8 @@ enum status worker_serve_receive(struct worker *worker, const json_t *trial, str
         return error_no_memory(err);
     ret->count = (size_t)count;
     ret->window_ns = json_integer_value(json_object_get(serving, "window_ns"));
-    status = receive(worker, ret, err);
-    return status == STATUS_OK ? check_digest(ret, serving, err) : status;
+    TRY(receive(worker, ret, err));
+    return check_digest(ret, serving, err);
 }
 
 enum status worker_serve_prepare(struct worker *worker, const json_t *trial, struct error *err)
@@ -112,7 +112,6 @@ enum status worker_serve_prepare(struct worker *worker, const json_t *trial, str
     const size_t steps = (size_t)worker->protocol.max_samples;
     const size_t series = worker->workload.kind->admit ? 5 : 3;
     struct worker_server *server;
-    enum status status;
     size_t count;
 
     if (worker->protocol.cache == PROTOCOL_CACHE_COLD)
@@ -122,9 +121,7 @@ enum status worker_serve_prepare(struct worker *worker, const json_t *trial, str
     worker->server = server = calloc(1, sizeof(*server));
     if (!server)
         return error_no_memory(err);
-    status = worker_serve_receive(worker, trial, &server->schedule, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(worker_serve_receive(worker, trial, &server->schedule, err));
     server->seed = serving_schedule_seed(
         (uint64_t)json_integer_value(json_object_get(trial, "seed")),
         json_integer_value(json_object_get(json_object_get(trial, "serving"), "round")));
@@ -171,7 +168,6 @@ static enum status run_step(struct worker *worker, uint32_t batch, bool in_windo
         .at_ns = -1,
         .served = &server->served,
     };
-    enum status status;
 
     if (sampler_full(&worker->sampler))
         return error_set(err, STATUS_INVALID,
@@ -185,9 +181,7 @@ static enum status run_step(struct worker *worker, uint32_t batch, bool in_windo
     server->begin_ns[index] = step.at_ns;
     server->batch[index] = batch;
     server->tokens[index] = worker->workload.kind->serves_tokens ? batch : 0;
-    status = worker->workload.kind->serve(worker->instance, &step, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(worker->workload.kind->serve(worker->instance, &step, err));
     sampler_end(&worker->sampler);
     if (server->prefill) { /* a request in the midst of its prompt has no output in the step */
         server->batch[index] = server->tokens[index] = server->served.put_out_count;
@@ -434,40 +428,34 @@ enum status worker_serve_send(struct worker *worker, struct error *err)
 enum status worker_serve_send_log(struct worker *worker, const struct request *requests,
                                   size_t count, size_t columns, struct error *err)
 {
-    int64_t *values = malloc(count * sizeof(*values));
-    enum status status = STATUS_OK;
+    AUTO_FREE int64_t *values = malloc(count * sizeof(*values));
 
     if (!values)
         return error_no_memory(err);
-    for (size_t c = 0; c < columns && status == STATUS_OK; c++) {
+    for (size_t c = 0; c < columns; c++) {
         for (size_t i = 0; i < count; i++)
             values[i] = request_column(&requests[i], c);
-        status = worker_link_send_samples(&worker->link, request_columns[c], values, 0, count, err);
+        TRY(worker_link_send_samples(&worker->link, request_columns[c], values, 0, count, err));
     }
-    free(values);
-    return status;
+    return STATUS_OK;
 }
 
 enum status worker_serve_send_steps(struct worker *worker, size_t first, size_t count,
                                     struct error *err)
 {
     const struct worker_server *server = worker->server;
-    enum status status = worker_link_send_samples(&worker->link, "step:begin_ns", server->begin_ns,
-                                                  first, count, err);
 
-    if (status == STATUS_OK)
-        status =
-            worker_link_send_samples(&worker->link, "step:batch", server->batch, first, count, err);
-    if (status == STATUS_OK)
-        status = worker_link_send_samples(&worker->link, "step:tokens", server->tokens, first,
-                                          count, err);
-    if (status == STATUS_OK && server->prefill)
-        status = worker_link_send_samples(&worker->link, "step:prefill_tokens", server->prefill,
-                                          first, count, err);
-    if (status == STATUS_OK && server->prefill)
-        status = worker_link_send_samples(&worker->link, "step:kv_used", server->kv_used, first,
-                                          count, err);
-    return status;
+    TRY(worker_link_send_samples(&worker->link, "step:begin_ns", server->begin_ns, first, count,
+                                 err));
+    TRY(worker_link_send_samples(&worker->link, "step:batch", server->batch, first, count, err));
+    TRY(worker_link_send_samples(&worker->link, "step:tokens", server->tokens, first, count, err));
+    if (server->prefill)
+        TRY(worker_link_send_samples(&worker->link, "step:prefill_tokens", server->prefill, first,
+                                     count, err));
+    if (server->prefill)
+        TRY(worker_link_send_samples(&worker->link, "step:kv_used", server->kv_used, first, count,
+                                     err));
+    return STATUS_OK;
 }
 
 json_t *worker_serve_facts(const struct worker *worker)

@@ -97,9 +97,9 @@ static enum status find_percentiles(const struct analysis *a, enum serving_metri
 {
     size_t unknown, count = collect_values(a, metric, &unknown);
     struct exceedance e;
-    enum status status = exceedance_init(a->values, a->ends, a->count, a->trace, &e, err);
 
-    for (size_t q = 0; q < SERVING_PERCENTILES && status == STATUS_OK; q++) {
+    TRY(exceedance_init(a->values, a->ends, a->count, a->trace, &e, err));
+    for (size_t q = 0; q < SERVING_PERCENTILES; q++) {
         struct percentile_result *p = &a->result->percentiles[metric][q];
         double tail = 1 - serving_percentile[q];
 
@@ -119,9 +119,8 @@ static enum status find_percentiles(const struct analysis *a, enum serving_metri
             p->needed_requests = 0;
         }
     }
-    if (status == STATUS_OK)
-        exceedance_finish(&e);
-    return status;
+    exceedance_finish(&e);
+    return STATUS_OK;
 }
 
 /* ---- the limits ---- */
@@ -316,19 +315,16 @@ static void sum_up(struct analysis *a)
 static enum status run(struct analysis *a, struct error *err)
 {
     const struct serving_options *o = a->options;
-    enum status status;
     double tail = o->limits.attain > 0 ? 1 - o->limits.attain : 0.01;
 
     a->result->plan = serving_plan(o->arrivals, o->rate, &o->subject, tail, 0, a->count);
     sum_up(a);
-    status = serving_check_load(a->trials, a->count, o, &a->result->load, err);
-    if (status == STATUS_OK)
-        status = serving_check_queue(a->trials, a->count, o, &a->result->queue, err);
-    if (status == STATUS_OK)
-        status = find_limits(a, err);
-    for (int m = 0; m < SERVING_METRIC_COUNT && status == STATUS_OK; m++)
-        status = find_percentiles(a, (enum serving_metric)m, err);
-    return status;
+    TRY(serving_check_load(a->trials, a->count, o, &a->result->load, err));
+    TRY(serving_check_queue(a->trials, a->count, o, &a->result->queue, err));
+    TRY(find_limits(a, err));
+    for (int m = 0; m < SERVING_METRIC_COUNT; m++)
+        TRY(find_percentiles(a, (enum serving_metric)m, err));
+    return STATUS_OK;
 }
 
 /* Without the memory for values. */

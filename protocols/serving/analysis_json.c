@@ -255,11 +255,10 @@ enum status capacity_result_from_json(const json_t *json, struct capacity_result
                                       struct error *err)
 {
     struct capacity_result result = {0};
-    enum status status = from_json(capacity_members, LENGTH(capacity_members), json, &result, err);
 
-    if (status == STATUS_OK)
-        *ret = result;
-    return status;
+    TRY(from_json(capacity_members, LENGTH(capacity_members), json, &result, err));
+    *ret = result;
+    return STATUS_OK;
 }
 
 /* ---- schema ---- */

@@ -83,14 +83,10 @@ enum status serving_declared_read(const json_t *workload, struct serving_declare
         .by_token = strcmp(member_text(batching, "policy"), "continuous") == 0,
         .limits = {.attain = number_of(slo, "attain"), .failures = number_of(slo, "failures")},
     };
-    enum status status = read_arrivals(json_object_get(load, "arrivals"), &declared.arrivals, err);
 
-    if (status == STATUS_OK)
-        status = read_length(json_object_get(lengths, "prompt"), &declared.lengths.prompt, err);
-    if (status == STATUS_OK)
-        status = read_length(json_object_get(lengths, "output"), &declared.lengths.output, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(read_arrivals(json_object_get(load, "arrivals"), &declared.arrivals, err));
+    TRY(read_length(json_object_get(lengths, "prompt"), &declared.lengths.prompt, err));
+    TRY(read_length(json_object_get(lengths, "output"), &declared.lengths.output, err));
     declared.limits.ns[SERVING_TTFT] = duration_of(slo, "ttft");
     declared.limits.ns[SERVING_TPOT] = duration_of(slo, "tpot");
     declared.limits.ns[SERVING_E2E] = duration_of(slo, "e2e");
@@ -139,12 +135,11 @@ enum status serving_result_of(const json_t *stored, const char *scenario,
                               struct serving_result *ret, struct error *err)
 {
     double rate;
-    enum status status = serving_result_from_json(stored, ret, err);
 
-    if (status == STATUS_OK && !isfinite(ret->rate) && serving_rate_of(scenario, &rate) &&
-        isfinite(rate) && rate > 0)
+    TRY(serving_result_from_json(stored, ret, err));
+    if (!isfinite(ret->rate) && serving_rate_of(scenario, &rate) && isfinite(rate) && rate > 0)
         ret->rate = rate;
-    return status;
+    return STATUS_OK;
 }
 
 uint64_t serving_schedule_seed(uint64_t seed, int64_t round)
@@ -160,10 +155,8 @@ enum status serving_schedule_make(const json_t *workload, const struct protocol 
                                                (size_t)serving_requests_of(workload, protocol)};
     struct serving_declared declared;
     double mean;
-    enum status status = serving_declared_read(workload, &declared, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(serving_declared_read(workload, &declared, err));
     if (protocol->serving_requests == 0)
         return error_set(err, STATUS_INVALID,
                          "the protocol %s does not say how many requests a trial of a server has "

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/csv_reader.h"
 #include "harness/core/text.h"
 #include "protocols/serving/arrivals.h"
@@ -43,15 +44,12 @@ static enum status take_header(void *context, const char *const *columns, size_t
 static enum status refuse(const struct reading *r, uint64_t line, const char *field,
                           const char *what, struct error *err)
 {
-    enum status status;
-    struct text shown;
+    CLEANUP(text_finish) struct text shown;
 
     text_init(&shown);
     text_append_printable(&shown, field, strnlen(field, 40));
-    status = error_set_at(err, STATUS_INVALID, r->origin, line, "'%s' %s",
-                          text_ok(&shown) ? shown.data : "", what);
-    text_finish(&shown);
-    return status;
+    return error_set_at(err, STATUS_INVALID, r->origin, line, "'%s' %s",
+                        text_ok(&shown) ? shown.data : "", what);
 }
 
 static enum status parse_tokens(const struct reading *r, const char *const *fields, size_t column,
@@ -94,7 +92,6 @@ static enum status take_row(void *context, const char *const *fields, uint64_t l
     struct reading *r = context;
     struct scheduled_request request = {0};
     int64_t time = 0;
-    enum status status;
 
     if (r->trace.count == SCHEDULE_COUNT_MAX)
         return error_set_at(err, STATUS_INVALID, r->origin, line, "more than %d requests",
@@ -110,10 +107,9 @@ static enum status take_row(void *context, const char *const *fields, uint64_t l
     r->last_ns = time;
     if (__builtin_sub_overflow(time, r->first_ns, &request.at_ns))
         return error_set_at(err, STATUS_INVALID, r->origin, line, "centuries after the first");
-    status = parse_tokens(r, fields, r->column[1], line, &request.prompt_tokens, err);
-    if (status == STATUS_OK)
-        status = parse_tokens(r, fields, r->column[2], line, &request.output_tokens, err);
-    return status == STATUS_OK ? append(r, request, err) : status;
+    TRY(parse_tokens(r, fields, r->column[1], line, &request.prompt_tokens, err));
+    TRY(parse_tokens(r, fields, r->column[2], line, &request.output_tokens, err));
+    return append(r, request, err);
 }
 
 static void set_digest(struct trace *trace)

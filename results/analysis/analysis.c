@@ -8,6 +8,7 @@
 
 #include <sqlite3.h>
 
+#include "harness/core/cleanup.h"
 #include "protocols/protocol.h"
 #include "protocols/serving/declared.h"
 #include "results/store/foreign_worker.h"
@@ -337,8 +338,7 @@ static enum status estimate_server(struct store *store, struct parts *parts, str
 static enum status estimate_parts(const struct parts *parts, const struct estimate_options *options,
                                   struct estimate **ret, struct error *err)
 {
-    struct estimate_series *series = calloc(parts->count, sizeof(*series));
-    enum status status;
+    AUTO_FREE struct estimate_series *series = calloc(parts->count, sizeof(*series));
 
     if (!series)
         return error_no_memory(err);
@@ -346,21 +346,16 @@ static enum status estimate_parts(const struct parts *parts, const struct estima
         series[i] =
             (struct estimate_series){parts->items[i].samples, parts->items[i].count,
                                      (size_t)parts->items[i].window_first, parts->items[i].number};
-    status = estimate_cell(series, parts->count, options, ret, err);
-    free(series);
-    return status;
+    return estimate_cell(series, parts->count, options, ret, err);
 }
 
 static enum status read_protocol(struct store *store, const struct digest *digest,
                                  struct protocol *ret, struct error *err)
 {
-    json_t *json = NULL;
-    enum status status = store_get_json(store, digest, &json, err);
+    json_auto_t *json = NULL;
 
-    if (status == STATUS_OK)
-        status = protocol_from_json(json, ret, err);
-    json_decref(json);
-    return status;
+    TRY(store_get_json(store, digest, &json, err));
+    return protocol_from_json(json, ret, err);
 }
 
 /* Telemetry of the trials: energy, and events in the windows. */
@@ -368,11 +363,10 @@ static enum status add_window_telemetry(struct store *store, int64_t cell,
                                         const struct parts *parts, const struct work *work,
                                         struct estimate *estimate, struct error *err)
 {
-    struct window_telemetry_trial *trials = calloc(parts->count + 1, sizeof(*trials));
+    AUTO_FREE struct window_telemetry_trial *trials = calloc(parts->count + 1, sizeof(*trials));
     const struct window_telemetry_work counted = {work->ops,      work->bytes,
                                                   work->items,    work->item[0] ? work->item : NULL,
                                                   work->integers, work->good};
-    enum status status;
 
     if (!trials)
         return error_no_memory(err);
@@ -382,18 +376,15 @@ static enum status add_window_telemetry(struct store *store, int64_t cell,
             (double)(parts->items[i].count - (size_t)parts->items[i].window_first) *
                 (double)parts->items[i].iterations,
             parts->items[i].good};
-    status = window_telemetry_add(store, cell, last_of(parts), trials, parts->count, &counted,
-                                  estimate, err);
-    free(trials);
-    return status;
+    return window_telemetry_add(store, cell, last_of(parts), trials, parts->count, &counted,
+                                estimate, err);
 }
 
 static enum status add_reference_ratio(struct store *store, const struct parts *parts,
                                        int64_t iterations, struct estimate *estimate,
                                        struct error *err)
 {
-    struct reference_trial *trials = calloc(parts->count + 1, sizeof(*trials));
-    enum status status;
+    AUTO_FREE struct reference_trial *trials = calloc(parts->count + 1, sizeof(*trials));
 
     if (!trials)
         return error_no_memory(err);
@@ -401,9 +392,7 @@ static enum status add_reference_ratio(struct store *store, const struct parts *
         trials[i] = (struct reference_trial){parts->items[i].trial, parts->items[i].samples,
                                              parts->items[i].count,
                                              (size_t)parts->items[i].window_first, iterations};
-    status = reference_ratio_add(store, trials, parts->count, estimate, err);
-    free(trials);
-    return status;
+    return reference_ratio_add(store, trials, parts->count, estimate, err);
 }
 
 /* Whether another program than assay's own worker measured the trial. */
@@ -450,14 +439,10 @@ static enum status add_foreign_worker(struct store *store, const struct parts *p
 static enum status add_seen(struct store *store, int64_t cell, const struct parts *parts,
                             struct estimate *estimate, struct error *err)
 {
-    enum status status = STATUS_OK;
-
-    for (size_t i = 0; i < parts->count && status == STATUS_OK; i++)
-        status = seen_add_trial(store, parts->items[i].trial, parts->items[i].number,
-                                &estimate->findings, err);
-    return status == STATUS_OK
-               ? seen_add_files(store, cell, last_of(parts), &estimate->findings, err)
-               : status;
+    for (size_t i = 0; i < parts->count; i++)
+        TRY(seen_add_trial(store, parts->items[i].trial, parts->items[i].number,
+                           &estimate->findings, err));
+    return seen_add_files(store, cell, last_of(parts), &estimate->findings, err);
 }
 
 enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_trial,
@@ -515,10 +500,8 @@ enum status analysis_estimate_json(struct store *store, int64_t cell, int64_t la
 {
     struct estimate *estimate = NULL;
     json_t *json = NULL;
-    enum status status = analysis_estimate(store, cell, last_trial, &estimate, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(analysis_estimate(store, cell, last_trial, &estimate, err));
     json = estimate_to_json(estimate);
     estimate_destroy(estimate);
     if (!json)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "protocols/serving/declared.h"
@@ -13,9 +14,9 @@ static enum status rows_of(struct store *store, const char *campaign, json_t **r
                            struct error *err)
 {
     struct store_filter filter = {0};
-    enum status status = store_find_campaign(store, campaign, &filter.campaign, err);
 
-    return status == STATUS_OK ? store_list_results(store, &filter, ret, err) : status;
+    TRY(store_find_campaign(store, campaign, &filter.campaign, err));
+    return store_list_results(store, &filter, ret, err);
 }
 
 bool campaign_comparison_wanted(struct store *store, const char *a, const char *b)
@@ -142,8 +143,7 @@ static bool has_time(const struct stored_comparison *one)
 
 static enum status judge_times(struct campaign_comparison *c, struct error *err)
 {
-    struct comparison *numbers = calloc(c->count + 1, sizeof(*numbers));
-    enum status status;
+    AUTO_FREE struct comparison *numbers = calloc(c->count + 1, sizeof(*numbers));
 
     if (!numbers)
         return error_no_memory(err);
@@ -152,12 +152,11 @@ static enum status judge_times(struct campaign_comparison *c, struct error *err)
             has_time(&c->list[i])
                 ? c->list[i].numbers
                 : (struct comparison){.p_difference = NAN, .p_equivalence = NAN, .p_worse = NAN};
-    status = comparison_family(numbers, c->count, err);
-    for (size_t i = 0; i < c->count && status == STATUS_OK; i++)
+    TRY(comparison_family(numbers, c->count, err));
+    for (size_t i = 0; i < c->count; i++)
         if (has_time(&c->list[i]))
             c->list[i].numbers = numbers[i];
-    free(numbers);
-    return status;
+    return STATUS_OK;
 }
 
 /*
@@ -166,30 +165,25 @@ static enum status judge_times(struct campaign_comparison *c, struct error *err)
  */
 static enum status judge(struct campaign_comparison *c, struct error *err)
 {
-    enum status status;
-
     if (c->options.figure == COMPARE_CAPACITY)
         leave_servers(c);
-    status = judge_times(c, err);
-    if (status == STATUS_OK)
-        status = judge_served(c, err);
-    for (size_t i = 0; i < c->count && status == STATUS_OK; i++) {
+    TRY(judge_times(c, err));
+    TRY(judge_served(c, err));
+    for (size_t i = 0; i < c->count; i++) {
         c->list[i].family_of = family_of(c);
         if (!c->list[i].family_of)
-            status = error_no_memory(err);
+            return error_no_memory(err);
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status add(struct store *store, const json_t *a, const json_t *b,
                        struct campaign_comparison *c, struct error *err)
 {
     struct stored_comparison *made = &c->list[c->count];
-    enum status status = stored_comparison_make(store, member_string(a, "id"),
-                                                member_string(b, "id"), &c->options, made, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(stored_comparison_make(store, member_string(a, "id"), member_string(b, "id"), &c->options,
+                               made, err));
     c->names[c->count++] = name_of(a, c->options.figure);
     return c->names[c->count - 1] ? STATUS_OK : error_no_memory(err);
 }
@@ -199,10 +193,11 @@ static enum status pair_up(struct store *store, const json_t *rows[2],
 {
     const bool device = has_several_devices(rows[0]) || has_several_devices(rows[1]);
     const size_t others = json_array_size(rows[1]);
-    bool *taken = calloc(others + 1, sizeof(*taken));
-    enum status status = taken ? STATUS_OK : error_no_memory(err);
+    AUTO_FREE bool *taken = calloc(others + 1, sizeof(*taken));
 
-    for (size_t i = 0; i < json_array_size(rows[0]) && status == STATUS_OK; i++) {
+    if (!taken)
+        return error_no_memory(err);
+    for (size_t i = 0; i < json_array_size(rows[0]); i++) {
         const json_t *a = json_array_get(rows[0], i);
         size_t k = 0;
 
@@ -215,14 +210,13 @@ static enum status pair_up(struct store *store, const json_t *rows[2],
             continue;
         }
         taken[k] = true;
-        status = add(store, a, json_array_get(rows[1], k), c, err);
+        TRY(add(store, a, json_array_get(rows[1], k), c, err));
     }
-    for (size_t k = 0; k < others && status == STATUS_OK; k++)
+    for (size_t k = 0; k < others; k++)
         if (!taken[k] &&
             (c->options.figure == COMPARE_TIME || is_served(json_array_get(rows[1], k))))
             json_array_append(c->only[1], json_object_get(json_array_get(rows[1], k), "id"));
-    free(taken);
-    return status;
+    return STATUS_OK;
 }
 
 static enum status make_room(size_t count, struct campaign_comparison *c, struct error *err)
@@ -253,33 +247,26 @@ static char *name_of_arms(const json_t *cells, const json_t *planned, const size
 static enum status add_arms(struct store *store, const char *id, struct campaign_comparison *c,
                             struct error *err)
 {
-    json_t *record = NULL;
+    json_auto_t *record = NULL;
     const json_t *cells;
     int64_t campaign;
     size_t count = 0;
-    enum status status = store_find_campaign(store, id, &campaign, err);
 
-    if (status == STATUS_OK)
-        status = pairs_count(store, campaign, &count, err);
-    if (status == STATUS_OK)
-        status = store_campaign_json(store, campaign, &record, err);
-    if (status == STATUS_OK)
-        status = make_room(count, c, err);
-    if (status == STATUS_OK)
-        snprintf(c->a, sizeof(c->a), "%.8s", member_string(record, "id"));
+    TRY(store_find_campaign(store, id, &campaign, err));
+    TRY(pairs_count(store, campaign, &count, err));
+    TRY(store_campaign_json(store, campaign, &record, err));
+    TRY(make_room(count, c, err));
+    snprintf(c->a, sizeof(c->a), "%.8s", member_string(record, "id"));
     cells = json_object_get(record, "cells");
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        status = stored_comparison_of_pairs(store, campaign, i, &c->options, &c->list[i], err);
-        if (status != STATUS_OK)
-            break;
+    for (size_t i = 0; i < count; i++) {
+        TRY(stored_comparison_of_pairs(store, campaign, i, &c->options, &c->list[i], err));
         c->names[c->count++] =
             name_of_arms(cells, json_object_get(json_object_get(record, "plan"), "cells"),
                          c->list[i].pairs.places, c->options.figure);
         if (!c->names[i])
-            status = error_no_memory(err);
+            return error_no_memory(err);
     }
-    json_decref(record);
-    return status;
+    return STATUS_OK;
 }
 
 static enum status add_campaigns(struct store *store, const char *a, const char *b,

@@ -68,10 +68,6 @@ static enum status add_bound(struct store *store, const char *sql, int64_t cell,
 enum status ceiling_add(struct store *store, int64_t cell, int64_t last_trial,
                         struct estimate *estimate, struct error *err)
 {
-    const enum status status =
-        add_bound(store, BYTES, cell, last_trial, METRIC_BYTE_RATE, estimate, err);
-
-    return status == STATUS_OK
-               ? add_bound(store, OPERATIONS, cell, last_trial, METRIC_OP_RATE, estimate, err)
-               : status;
+    TRY(add_bound(store, BYTES, cell, last_trial, METRIC_BYTE_RATE, estimate, err));
+    return add_bound(store, OPERATIONS, cell, last_trial, METRIC_OP_RATE, estimate, err);
 }

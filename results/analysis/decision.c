@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "results/analysis/decision_gather.h"
 #include "results/analysis/peak_share.h"
@@ -275,14 +276,12 @@ static enum status conclude(struct gathered *g, json_t **ret, struct error *err)
 enum status decision_make(struct store *store, const json_t *decision, const json_t *prices,
                           const json_t *peaks, json_t **ret, struct error *err)
 {
+    CLEANUP(decision_gather_finish)
     struct gathered g = {.store = store,
                          .decision = decision,
                          .prices = json_is_object(prices) ? prices : NULL,
                          .peaks = json_is_object(peaks) ? peaks : NULL};
-    enum status status = decision_gather(&g, err);
 
-    if (status == STATUS_OK)
-        status = conclude(&g, ret, err);
-    decision_gather_finish(&g);
-    return status;
+    TRY(decision_gather(&g, err));
+    return conclude(&g, ret, err);
 }

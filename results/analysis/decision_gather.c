@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "protocols/comparability.h"
@@ -159,25 +160,22 @@ static enum status refuse(const struct gathered *g, size_t index, const json_t *
 {
     const char *known = json_string_value(json_array_get(json_object_get(judgement, "reasons"), 0));
     const char *reason = known ? known : "what they share is not known";
-    char *remedy = remedy_for(g, index, reason);
-    const enum status status =
-        fault(err, "options", index, ".result", "%s does not compare with %s: %s%s",
-              member_text(g->options[index].record, "id"), member_text(g->options[0].record, "id"),
-              reason, remedy ? remedy : "");
+    AUTO_FREE char *remedy = remedy_for(g, index, reason);
 
-    free(remedy);
-    return status;
+    return fault(err, "options", index, ".result", "%s does not compare with %s: %s%s",
+                 member_text(g->options[index].record, "id"),
+                 member_text(g->options[0].record, "id"), reason, remedy ? remedy : "");
 }
 
 static enum status compare_option(struct gathered *g, size_t index, struct error *err)
 {
-    json_t *on_purpose = varied(g), *judgement = NULL;
-    enum status status = comparability_judge(g->options[0].fields, g->options[index].fields,
-                                             on_purpose, &judgement, err);
+    json_auto_t *on_purpose = varied(g), *judgement = NULL;
 
-    if (status == STATUS_OK && !strcmp(member_text(judgement, "verdict"), "not_comparable"))
-        status = refuse(g, index, judgement, err);
-    if (status == STATUS_OK && json_array_size(json_object_get(judgement, "except")) > 0) {
+    TRY(comparability_judge(g->options[0].fields, g->options[index].fields, on_purpose, &judgement,
+                            err));
+    if (!strcmp(member_text(judgement, "verdict"), "not_comparable"))
+        TRY(refuse(g, index, judgement, err));
+    if (json_array_size(json_object_get(judgement, "except")) > 0) {
         char text[200];
 
         snprintf(text, sizeof(text),
@@ -187,9 +185,7 @@ static enum status compare_option(struct gathered *g, size_t index, struct error
                  member_text(decision_declared(g, "options", 0), "name"));
         note(g, index, NULL, text);
     }
-    json_decref(on_purpose);
-    json_decref(judgement);
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- prices ---- */
@@ -454,43 +450,40 @@ static enum status judge_contract(struct gathered *g, size_t index, json_t *verd
 static enum status add_requirements(struct gathered *g, struct error *err)
 {
     const json_t *list = json_object_get(g->decision, "requirements");
-    enum status status = STATUS_OK;
 
     if (json_array_size(list) > DECISION_FIGURES_MAX)
         return error_set(err, STATUS_CORRUPT, "the decision has too many requirements");
-    for (size_t i = 0; i < json_array_size(list) && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
         const bool is_contract = json_object_get(json_array_get(list, i), "contract") != NULL;
 
         json_array_append_new(g->contracts, is_contract ? json_array() : json_null());
-        status = is_contract ? judge_contract(g, i, json_array_get(g->contracts, i), err)
-                             : add_limit(g, i, err);
+        TRY(is_contract ? judge_contract(g, i, json_array_get(g->contracts, i), err)
+                        : add_limit(g, i, err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status add_objectives(struct gathered *g, struct error *err)
 {
     const json_t *list = json_object_get(g->decision, "objectives");
     struct decision_problem *problem = g->problem;
-    enum status status = STATUS_OK;
 
     if (json_array_size(list) == 0 || json_array_size(list) > DECISION_FIGURES_MAX)
         return error_set(err, STATUS_CORRUPT, "the decision's objectives are not of their form");
-    for (size_t i = 0; i < json_array_size(list) && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
         const char *name = json_string_value(json_array_get(list, i));
 
-        status = name ? add_figure(g, name, &problem->objectives[problem->objective_count++], err)
-                      : error_set(err, STATUS_CORRUPT, "an objective is no text");
-        for (size_t k = 0; k < problem->option_count && status == STATUS_OK; k++)
-            status = measure(g, k, problem->objectives[i], err);
+        TRY(name ? add_figure(g, name, &problem->objectives[problem->objective_count++], err)
+                 : error_set(err, STATUS_CORRUPT, "an objective is no text"));
+        for (size_t k = 0; k < problem->option_count; k++)
+            TRY(measure(g, k, problem->objectives[i], err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status decision_gather(struct gathered *g, struct error *err)
 {
     const size_t count = json_array_size(json_object_get(g->decision, "options"));
-    enum status status;
 
     g->used_prices = json_array();
     g->used_peaks = json_array();
@@ -502,19 +495,17 @@ enum status decision_gather(struct gathered *g, struct error *err)
     if (count < 2 || count > DECISION_OPTIONS_MAX)
         return error_set(err, STATUS_CORRUPT, "the decision is not of its form");
     g->problem->margin = member_number_or(g->decision, "margin", DECISION_MARGIN);
-    status = read_assumptions(g, err);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+    TRY(read_assumptions(g, err));
+    for (size_t i = 0; i < count; i++) {
         g->problem->option_count = i + 1;
         g->problem->options[i].met = DECISION_MET;
-        status = load_option(g, i, err);
-        if (status == STATUS_OK && i > 0)
-            status = compare_option(g, i, err);
-        if (status == STATUS_OK)
-            status = price_option(g, i, err);
+        TRY(load_option(g, i, err));
+        if (i > 0)
+            TRY(compare_option(g, i, err));
+        TRY(price_option(g, i, err));
     }
-    if (status == STATUS_OK)
-        status = add_objectives(g, err);
-    return status == STATUS_OK ? add_requirements(g, err) : status;
+    TRY(add_objectives(g, err));
+    return add_requirements(g, err);
 }
 
 void decision_gather_finish(struct gathered *g)

@@ -186,14 +186,12 @@ static enum status load_newest(struct store *store, json_t *series, struct error
 {
     json_t *all = json_object_get(series, "fields"), *fields = NULL;
     const json_t *row = json_object_get(series, "newest");
-    enum status status;
 
     if (json_array_size(all) > 0 || !row)
         return STATUS_OK;
-    status = fields_of_cell(store, json_integer_value(json_object_get(row, "cell")), &fields, err);
-    if (status == STATUS_OK)
-        json_array_append_new(all, fields);
-    return status;
+    TRY(fields_of_cell(store, json_integer_value(json_object_get(row, "cell")), &fields, err));
+    json_array_append_new(all, fields);
+    return STATUS_OK;
 }
 
 /* Appends a result, of a `wanted` one with what of the stack differs from the one before it. */
@@ -203,13 +201,9 @@ static enum status add_result(struct store *store, json_t *series, const json_t 
     json_t *results = json_object_get(series, "results"), *all = json_object_get(series, "fields");
     const size_t count = json_array_size(results);
     json_t *fields = NULL;
-    enum status status = STATUS_OK;
 
     if (wanted)
-        status =
-            fields_of_cell(store, json_integer_value(json_object_get(row, "cell")), &fields, err);
-    if (status != STATUS_OK)
-        return status;
+        TRY(fields_of_cell(store, json_integer_value(json_object_get(row, "cell")), &fields, err));
     json_object_set(series, "newest", (json_t *)(uintptr_t)row);
     json_array_append_new(
         results, json_pack("{s:O, s:O, s:O, s:O?, s:O?, s:O?, s:o}", "id",

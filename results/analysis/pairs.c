@@ -185,14 +185,11 @@ static enum status check_paired(const json_t *campaign, size_t *ret, size_t *ret
 
 enum status pairs_count(struct store *store, int64_t campaign, size_t *ret, struct error *err)
 {
-    json_t *record = NULL;
+    json_auto_t *record = NULL;
     size_t arms;
-    enum status status = store_campaign_json(store, campaign, &record, err);
 
-    if (status == STATUS_OK)
-        status = check_paired(record, ret, &arms, err);
-    json_decref(record);
-    return status;
+    TRY(store_campaign_json(store, campaign, &record, err));
+    return check_paired(record, ret, &arms, err);
 }
 
 enum status pairs_of_campaign(struct store *store, int64_t campaign, size_t index,
@@ -265,10 +262,8 @@ enum status pairs_trial_centres(struct store *store, int64_t cell, double **ret,
     struct estimate *estimate;
     double *times;
     size_t count = 0;
-    enum status status = analysis_estimate(store, cell, INT64_MAX, &estimate, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(analysis_estimate(store, cell, INT64_MAX, &estimate, err));
     times = calloc(estimate->trial_count + 1, sizeof(*times));
     for (size_t i = 0; times && i < estimate->trial_count; i++) {
         times[count] = pairs_trial_time(estimate, i);

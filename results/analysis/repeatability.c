@@ -33,11 +33,8 @@ struct search {
 static enum status campaign_of(struct store *store, int64_t cell, int64_t *ret, struct error *err)
 {
     struct statement statement;
-    enum status status =
-        statement_begin(store, "SELECT campaign FROM cell WHERE id = ?1", &statement, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(statement_begin(store, "SELECT campaign FROM cell WHERE id = ?1", &statement, err));
     statement_i64(&statement, cell);
     return statement_single(&statement, ret, err);
 }
@@ -47,10 +44,8 @@ static enum status log_centre(struct store *store, int64_t cell, enum estimate_c
 {
     double *times, sum = 0;
     size_t count;
-    enum status status = pairs_trial_centres(store, cell, &times, &count, ret_centre, NULL, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(pairs_trial_centres(store, cell, &times, &count, ret_centre, NULL, err));
     for (size_t i = 0; i < count; i++)
         sum += log(times[i]);
     free(times);
@@ -146,17 +141,15 @@ static enum status take(struct search *search, int64_t cell, const char *id, boo
 static enum status begin(struct search *search, struct store *store, const int64_t cells[2],
                          struct error *err)
 {
-    enum status status = STATUS_OK;
     double value;
 
     *search = (struct search){.store = store, .found = {.ids = json_array()}};
     if (!search->found.ids)
-        status = error_no_memory(err);
-    for (int i = 0; i < 2 && status == STATUS_OK; i++)
-        status = fields_of_cell(store, cells[i], &search->kinds[i].fields, err);
-    if (status == STATUS_OK)
-        status = campaign_of(store, cells[1], &search->campaigns[0], err);
-    return status == STATUS_OK ? log_centre(store, cells[0], &search->centre, &value, err) : status;
+        return error_no_memory(err);
+    for (int i = 0; i < 2; i++)
+        TRY(fields_of_cell(store, cells[i], &search->kinds[i].fields, err));
+    TRY(campaign_of(store, cells[1], &search->campaigns[0], err));
+    return log_centre(store, cells[0], &search->centre, &value, err);
 }
 
 static enum status end(struct search *search, enum status status, struct repeatability *ret)

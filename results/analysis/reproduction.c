@@ -48,14 +48,11 @@ enum status reproduction_make(struct store *store, const struct stored_compariso
                               struct error *err)
 {
     struct reproduction made = {.comparison = comparison, .margin = margin};
-    enum status status = STATUS_OK;
 
     if (comparison->has_numbers && comparison->figure == COMPARE_TIME) {
         made.numbers = comparison->numbers;
-        status = ids ? repeatability_again(store, comparison->cells, ids, &made.repeatability, err)
-                     : repeatability_find(store, comparison->cells, &made.repeatability, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(ids ? repeatability_again(store, comparison->cells, ids, &made.repeatability, err)
+                : repeatability_find(store, comparison->cells, &made.repeatability, err));
         made.has_spread = made.repeatability.df > 0;
         if (made.has_spread)
             comparison_widen(&made.numbers, made.repeatability.sd_log, made.repeatability.df);

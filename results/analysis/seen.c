@@ -106,12 +106,8 @@ static enum status each_row(struct store *store, const char *sql, int64_t id, in
 enum status seen_add_trial(struct store *store, int64_t trial, int64_t number,
                            struct finding_list *findings, struct error *err)
 {
-    const enum status status =
-        each_row(store, CONDUCT, trial, 0, number, add_clocks, findings, err);
-
-    return status == STATUS_OK
-               ? each_row(store, PRELOADS, trial, 0, number, add_preload, findings, err)
-               : status;
+    TRY(each_row(store, CONDUCT, trial, 0, number, add_clocks, findings, err));
+    return each_row(store, PRELOADS, trial, 0, number, add_preload, findings, err);
 }
 
 enum status seen_add_files(struct store *store, int64_t cell, int64_t last_trial,

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/core/cleanup.h"
 #include "protocols/serving/analysis.h"
 #include "protocols/serving/declared.h"
 #include "protocols/serving/saturation.h"
@@ -60,29 +61,25 @@ static enum status load(struct store *store, const struct served_trial *trials,
                         const struct served_cell *cell, const struct serving_declared *declared,
                         struct served *served, struct error *err)
 {
-    struct trace trace = {0};
-    enum status status = serving_trace_load(store, cell->workload, &trace, err);
+    CLEANUP(trace_finish) struct trace trace = {0};
 
-    for (size_t i = 0; i < served->count && status == STATUS_OK; i++) {
+    TRY(serving_trace_load(store, cell->workload, &trace, err));
+    for (size_t i = 0; i < served->count; i++) {
         const int64_t round = (trials[i].sequence - 1) / (cell->cells > 0 ? cell->cells : 1);
         struct serving_log *log = &served->logs[i];
         struct schedule *schedule = &served->schedules[i];
 
-        status =
-            serving_schedule_make(cell->workload, cell->protocol, trace.count > 0 ? &trace : NULL,
-                                  cell->rate, cell->seed, round, schedule, err);
-        if (status == STATUS_OK)
-            status = serving_log_load(store, trials[i].trial, log, err);
-        if (status == STATUS_OK && (log->steps != NULL) != (declared->max_batch > 0))
-            status =
-                error_set(err, STATUS_CORRUPT, "%s: trial %" PRId64 " %s steps", store_path(store),
-                          trials[i].trial, log->steps ? "is of an endpoint and has" : "has no");
-        if (status == STATUS_OK && log->count != schedule->count)
-            status = error_set(err, STATUS_CORRUPT,
-                               "%s: trial %" PRId64 " has %zu requests, and %zu were scheduled",
-                               store_path(store), trials[i].trial, log->count, schedule->count);
-        if (status != STATUS_OK)
-            break;
+        TRY(serving_schedule_make(cell->workload, cell->protocol, trace.count > 0 ? &trace : NULL,
+                                  cell->rate, cell->seed, round, schedule, err));
+        TRY(serving_log_load(store, trials[i].trial, log, err));
+        if ((log->steps != NULL) != (declared->max_batch > 0))
+            return error_set(err, STATUS_CORRUPT, "%s: trial %" PRId64 " %s steps",
+                             store_path(store), trials[i].trial,
+                             log->steps ? "is of an endpoint and has" : "has no");
+        if (log->count != schedule->count)
+            return error_set(err, STATUS_CORRUPT,
+                             "%s: trial %" PRId64 " has %zu requests, and %zu were scheduled",
+                             store_path(store), trials[i].trial, log->count, schedule->count);
         served->trials[i] = (struct serving_trial){
             .schedule = schedule,
             .seed = serving_schedule_seed(cell->seed, round),
@@ -95,8 +92,7 @@ static enum status load(struct store *store, const struct served_trial *trials,
             served->capacity += (double)declared->max_batch * 1e9 / log->warmup_step_ns /
                                 steps_of(schedule, declared->by_token);
     }
-    trace_finish(&trace);
-    return status;
+    return STATUS_OK;
 }
 
 /* Mean and median time of the requests that ended well. */
@@ -333,16 +329,12 @@ static enum status analyse(const struct served *served, const struct served_cell
         .prompts_told = json_object_get(cell->workload, "endpoint") != NULL,
     };
     struct serving_result result;
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < served->count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < served->count; i++) {
         e->sample_count += served->logs[i].count;
-        status = set_trial_time(&served->logs[i], &e->trials[i], err);
+        TRY(set_trial_time(&served->logs[i], &e->trials[i], err));
     }
-    if (status == STATUS_OK)
-        status = serving_analyze(served->trials, served->count, &options, &result, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(serving_analyze(served->trials, served->count, &options, &result, err));
     for (size_t i = 0; i < served->count && declared->limits.attain > 0; i++) {
         const struct serving_totals totals = serving_trial_totals(&served->trials[i], &options);
 

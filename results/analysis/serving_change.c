@@ -97,14 +97,11 @@ static enum status attainment_of(const json_t *record, struct served_figure *ret
 {
     struct serving_result result;
     const json_t *serving = json_object_get(json_object_get(record, "estimate"), "serving");
-    enum status status;
 
     if (!json_is_object(serving))
         return error_set(err, STATUS_INVALID, "%s is of no server under load, or not measured yet",
                          member_text(record, "id"));
-    status = serving_result_from_json(serving, &result, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(serving_result_from_json(serving, &result, err));
     *ret = (struct served_figure){result.slo.attainment, result.slo.lo, result.slo.hi};
     *dispersion = fmax(*dispersion, result.slo.dispersion);
     if (result.slo.reason == SLO_REASON_GROWING) {

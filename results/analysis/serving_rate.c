@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <sqlite3.h>
 
+#include "harness/core/cleanup.h"
 #include "protocols/serving/declared.h"
 #include "protocols/serving/saturation.h"
 #include "results/analysis/serving_log.h"
@@ -17,23 +18,19 @@
 
 static enum status capacity_of(struct store *store, int64_t trial, double *ret, struct error *err)
 {
-    struct serving_log log = {0};
-    enum status status =
-        trial ? serving_log_load(store, trial, &log, err)
+    CLEANUP(serving_log_finish) struct serving_log log = {0};
+
+    TRY(trial ? serving_log_load(store, trial, &log, err)
               : error_set(err, STATUS_UNAVAILABLE,
                           "its rate is a share of a capacity, and no trial of the saturated server "
-                          "was ok: measure anew, or write load.capacity");
-
-    if (status == STATUS_OK) {
-        *ret = saturation_rate(log.requests, log.count);
-        if (!(*ret > 0))
-            status = error_set(err, STATUS_UNAVAILABLE,
-                               "trial %" PRId64 " shows no capacity: it admitted fewer requests "
-                               "than two batches; raise serving.requests or batching.queue",
-                               trial);
-    }
-    serving_log_finish(&log);
-    return status;
+                          "was ok: measure anew, or write load.capacity"));
+    *ret = saturation_rate(log.requests, log.count);
+    if (!(*ret > 0))
+        return error_set(err, STATUS_UNAVAILABLE,
+                         "trial %" PRId64 " shows no capacity: it admitted fewer requests "
+                         "than two batches; raise serving.requests or batching.queue",
+                         trial);
+    return STATUS_OK;
 }
 
 enum status serving_rate_find(struct store *store, int64_t cell, double *ret, double *ret_capacity,
@@ -43,7 +40,6 @@ enum status serving_rate_find(struct store *store, int64_t cell, double *ret, do
     double rate = 0, capacity = 0;
     int64_t trial = 0;
     bool found = false;
-    enum status status = STATUS_OK;
 
     if (store_prepare(store, SATURATED, &select) != SQLITE_OK)
         return error_set(err, STATUS_IO, "%s: reading a result: %s", store_path(store),
@@ -57,9 +53,7 @@ enum status serving_rate_find(struct store *store, int64_t cell, double *ret, do
     if (!found)
         return error_set(err, STATUS_NOT_FOUND, "cell %" PRId64 " is of no server", cell);
     if (rate < 0)
-        status = capacity_of(store, trial, &capacity, err);
-    if (status != STATUS_OK)
-        return status;
+        TRY(capacity_of(store, trial, &capacity, err));
     *ret = rate < 0 ? saturation_share(-rate, capacity) : rate;
     *ret_capacity = capacity;
     return STATUS_OK;

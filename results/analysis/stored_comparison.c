@@ -181,25 +181,20 @@ static enum status make_paired(struct store *store, const char *id,
                                struct error *err)
 {
     int64_t campaign;
-    enum status status = store_find_campaign(store, id, &campaign, err);
 
-    return status == STATUS_OK ? stored_comparison_of_pairs(store, campaign, 0, options, ret, err)
-                               : status;
+    TRY(store_find_campaign(store, id, &campaign, err));
+    return stored_comparison_of_pairs(store, campaign, 0, options, ret, err);
 }
 
 static enum status make_unpaired(struct store *store, const char *a, const char *b,
                                  const struct compare_options *options,
                                  struct stored_comparison *comparison, struct error *err)
 {
-    enum status status = store_find_cell(store, a, &comparison->cells[0], err);
-
-    if (status == STATUS_OK)
-        status = store_find_cell(store, b, &comparison->cells[1], err);
-    if (status == STATUS_OK)
-        status = judge(store, NULL, comparison, err);
-    if (status == STATUS_OK)
-        compare_numbers(store, options, comparison);
-    return status;
+    TRY(store_find_cell(store, a, &comparison->cells[0], err));
+    TRY(store_find_cell(store, b, &comparison->cells[1], err));
+    TRY(judge(store, NULL, comparison, err));
+    compare_numbers(store, options, comparison);
+    return STATUS_OK;
 }
 
 enum status stored_comparison_make(struct store *store, const char *a, const char *b,

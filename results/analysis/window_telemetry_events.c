@@ -50,18 +50,12 @@ static enum status host_events(const struct events *events)
 {
     double window_ms = (double)(events->view->end_ns - events->view->begin_ns) / 1e6;
     double steal, busy, own, periods, throttled;
-    enum status status = growth(events, "cpu_steal_ms", &steal);
 
-    if (status == STATUS_OK)
-        status = growth(events, "cpu_busy_ms", &busy);
-    if (status == STATUS_OK)
-        status = growth(events, "worker_cpu_ms", &own);
-    if (status == STATUS_OK)
-        status = growth(events, "cgroup_throttled_periods", &periods);
-    if (status == STATUS_OK)
-        status = growth(events, "cgroup_throttled_us", &throttled);
-    if (status != STATUS_OK)
-        return status;
+    TRY(growth(events, "cpu_steal_ms", &steal));
+    TRY(growth(events, "cpu_busy_ms", &busy));
+    TRY(growth(events, "worker_cpu_ms", &own));
+    TRY(growth(events, "cgroup_throttled_periods", &periods));
+    TRY(growth(events, "cgroup_throttled_us", &throttled));
     /* Counters of processor time move in ticks of 10 ms: a few ticks are not significant. */
     if (steal > STEAL_SHARE * window_ms && steal >= 30)
         found(events, FINDING_STEAL, NULL, (double[]){steal / window_ms});

@@ -71,30 +71,23 @@ static enum status open_log(struct importer *importer, const struct bundle_head 
                             struct error *err)
 {
     struct statement statement;
-    enum status status;
 
     if (!note_is_log_name(head->origin))
         return error_set(err, STATUS_CORRUPT, "%s: its origin is not a name that assay gives a log",
                          importer->path);
-    status = statement_begin(importer->store,
-                             "INSERT INTO log (name) VALUES (?1) ON CONFLICT DO NOTHING",
-                             &statement, err);
-    if (status == STATUS_OK) {
-        statement_text(&statement, head->origin);
-        status = statement_run(&statement, NULL, err);
-    }
-    if (status == STATUS_OK)
-        status =
-            statement_begin(importer->store, "SELECT id FROM log WHERE name = ?1", &statement, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(statement_begin(importer->store,
+                        "INSERT INTO log (name) VALUES (?1) ON CONFLICT DO NOTHING", &statement,
+                        err));
     statement_text(&statement, head->origin);
-    status = statement_single(&statement, &importer->log, err);
-    if (status == STATUS_OK && importer->log == 1)
-        status = error_set(err, STATUS_INVALID,
-                           "%s: is of this very database's log, which has not these campaigns",
-                           importer->path);
-    return status;
+    TRY(statement_run(&statement, NULL, err));
+    TRY(statement_begin(importer->store, "SELECT id FROM log WHERE name = ?1", &statement, err));
+    statement_text(&statement, head->origin);
+    TRY(statement_single(&statement, &importer->log, err));
+    if (importer->log == 1)
+        return error_set(err, STATUS_INVALID,
+                         "%s: is of this very database's log, which has not these campaigns",
+                         importer->path);
+    return STATUS_OK;
 }
 
 /* ---- lines ---- */
@@ -324,7 +317,6 @@ static enum status take_record(struct importer *importer, const struct bundle_he
     const int64_t leaf = json_integer_value(number);
     const struct record_span record = {line->record, line->record_length};
     const struct record_type *type;
-    enum status status = STATUS_OK;
 
     if (json_object_size(line->json) != 3 || !json_is_integer(number) ||
         !json_object_get(line->json, "salt"))
@@ -337,8 +329,8 @@ static enum status take_record(struct importer *importer, const struct bundle_he
                         "is a record of a type that this assay does not know; a newer one may");
     importer->last_leaf = leaf;
     if (!strcmp(type->name, "campaign"))
-        status = check_listed(importer, head, line, record_find(record, "uid"), err);
-    return status == STATUS_OK ? enter(importer, line, type, leaf, err) : status;
+        TRY(check_listed(importer, head, line, record_find(record, "uid"), err));
+    return enter(importer, line, type, leaf, err);
 }
 
 static enum status insert_chunk(struct importer *importer, const struct bundle_line *line,
@@ -404,15 +396,12 @@ static enum status take_line(void *context, const struct bundle_head *head,
                              const struct bundle_line *line, struct error *err)
 {
     struct importer *importer = context;
-    enum status status = STATUS_OK;
 
     if (line->number == 2) {
-        status = count_known(importer, head, err);
-        if (status == STATUS_OK && !importer->is_known)
-            status = open_log(importer, head, err);
+        TRY(count_known(importer, head, err));
+        if (!importer->is_known)
+            TRY(open_log(importer, head, err));
     }
-    if (status != STATUS_OK)
-        return status;
     if (line->record)
         return take_record(importer, head, line, err);
     if (importer->is_known)
@@ -508,11 +497,9 @@ static enum status find_first(struct importer *importer, const struct bundle_hea
                               struct error *err)
 {
     struct statement statement;
-    enum status status =
-        statement_begin(importer->store, "SELECT id FROM campaign WHERE uid = ?1", &statement, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(statement_begin(importer->store, "SELECT id FROM campaign WHERE uid = ?1", &statement,
+                        err));
     statement_text(&statement, json_string_value(json_array_get(head->campaigns, 0)));
     return statement_single(&statement, &importer->summary->campaign, err);
 }

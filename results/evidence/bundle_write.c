@@ -112,19 +112,16 @@ static enum status add_reference(void *context, bool is_blob, const struct diges
 {
     struct writer *writer = context;
     struct statement statement;
-    enum status status;
 
     if (is_blob)
-        status = statement_begin(writer->store,
-                                 "INSERT OR IGNORE INTO temp.bundle_blob (digest) VALUES (?1)",
-                                 &statement, err);
+        TRY(statement_begin(writer->store,
+                            "INSERT OR IGNORE INTO temp.bundle_blob (digest) VALUES (?1)",
+                            &statement, err));
     else
-        status = statement_begin(writer->store,
-                                 "INSERT OR IGNORE INTO temp.bundle_record (id) SELECT id FROM"
-                                 " main.record WHERE digest = ?1",
-                                 &statement, err);
-    if (status != STATUS_OK)
-        return status;
+        TRY(statement_begin(writer->store,
+                            "INSERT OR IGNORE INTO temp.bundle_record (id) SELECT id FROM"
+                            " main.record WHERE digest = ?1",
+                            &statement, err));
     statement_digest(&statement, digest);
     return statement_run(&statement, NULL, err);
 }
@@ -292,17 +289,14 @@ static enum status put_record(struct writer *writer, sqlite3_stmt *row, struct e
     struct digest salt;
     json_t *salt_json = NULL, *record;
     char *body = NULL;
-    enum status status;
 
     if (bytes && sqlite3_column_bytes(row, 2) == DIGEST_SIZE)
         memcpy(salt.bytes, bytes, DIGEST_SIZE);
     else
         bytes = NULL;
-    status = bundle_withhold(&writer->secrets, type, (const char *)sqlite3_column_text(row, 3),
-                             (size_t)sqlite3_column_bytes(row, 3), bytes ? &salt : NULL, &body,
-                             &salt_json, &writer->summary.withheld, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(bundle_withhold(&writer->secrets, type, (const char *)sqlite3_column_text(row, 3),
+                        (size_t)sqlite3_column_bytes(row, 3), bytes ? &salt : NULL, &body,
+                        &salt_json, &writer->summary.withheld, err));
     record = json_loads(body, 0, NULL);
     free(body);
     writer->summary.records++;
@@ -346,23 +340,21 @@ static enum status take_chunk(struct writer *writer, sqlite3_stmt *row, struct c
                               struct error *err)
 {
     const char *name = (const char *)sqlite3_column_text(row, 1);
-    enum status status = STATUS_OK;
 
     if (chunks->array &&
         (json_array_size(chunks->array) == CHUNKS_A_LINE ||
          chunks->leaf != sqlite3_column_int64(row, 0) || strcmp(chunks->name, name) != 0))
-        status = put_chunks(writer, chunks, err);
-    if (status == STATUS_OK && !chunks->array) {
+        TRY(put_chunks(writer, chunks, err));
+    if (!chunks->array) {
         chunks->array = json_array();
         chunks->leaf = sqlite3_column_int64(row, 0);
         chunks->first = sqlite3_column_int64(row, 2);
         free(chunks->name);
         chunks->name = strdup(name);
     }
-    if (status == STATUS_OK &&
-        (!chunks->name || json_array_append_new(chunks->array, base64_json(row, 3)) != 0))
-        status = error_no_memory(err);
-    return status;
+    if (!chunks->name || json_array_append_new(chunks->array, base64_json(row, 3)) != 0)
+        return error_no_memory(err);
+    return STATUS_OK;
 }
 
 static enum status put_samples(struct writer *writer, struct error *err)

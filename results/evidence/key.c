@@ -6,6 +6,7 @@
 #include <sodium.h>
 
 #include "harness/core/digest.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "harness/core/text.h"
 #include "results/evidence/key_internal.h"
@@ -43,11 +44,9 @@ static void name_after_itself(struct key_public *key)
 
 enum status key_generate(const char *name, struct key *ret, struct error *err)
 {
-    struct key key = {0};
-    enum status status = name ? key_check_name(name, err) : STATUS_OK;
+    CLEANUP(key_finish) struct key key = {0};
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(name ? key_check_name(name, err) : STATUS_OK);
     if (sodium_init() < 0)
         return error_set(err, STATUS_INTERNAL, "libsodium does not start");
     crypto_sign_keypair(key.public.bytes, key.secret);
@@ -56,7 +55,6 @@ enum status key_generate(const char *name, struct key *ret, struct error *err)
     else
         name_after_itself(&key.public);
     *ret = key;
-    key_finish(&key);
     return STATUS_OK;
 }
 

@@ -10,6 +10,7 @@
 #include <sodium.h>
 
 #include "harness/core/file.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 #include "results/evidence/key_internal.h"
 
@@ -84,10 +85,8 @@ enum status key_write_sealed(const struct key *key, const char *passphrase, cons
                              struct error *err)
 {
     char public_text[KEY_TEXT_MAX], sealed[KEY_SEALED_MAX], text[FILE_MAX];
-    enum status status = key_seal(key, passphrase, sealed, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(key_seal(key, passphrase, sealed, err));
     return write_new(path, text,
                      (size_t)snprintf(text, sizeof(text), SEALED_PREFIX "%s\n%s\n",
                                       key_public_text(&key->public, public_text), sealed),
@@ -264,13 +263,11 @@ enum status key_read(const char *path, struct key *ret, struct error *err)
 enum status key_read_public(const char *path, struct key_public *ret, struct error *err)
 {
     struct key key;
-    enum status status = read_file(path, true, &key, err);
 
-    if (status == STATUS_OK) {
-        *ret = key.public;
-        key_finish(&key);
-    }
-    return status;
+    TRY(read_file(path, true, &key, err));
+    *ret = key.public;
+    key_finish(&key);
+    return STATUS_OK;
 }
 
 char *key_folder(void)
@@ -298,15 +295,13 @@ char *key_path(const char *name)
 enum status key_read_default(struct key *ret, struct error *err)
 {
     const char *asked = getenv("ASSAY_KEY");
-    char *path = key_path(NULL);
-    enum status status;
+    AUTO_FREE char *path = key_path(NULL);
 
     if (!path)
         return STATUS_NOT_FOUND;
     if (!(asked && *asked) && access(path, F_OK) != 0 && errno == ENOENT)
-        status = STATUS_NOT_FOUND;
+        TRY(STATUS_NOT_FOUND);
     else
-        status = key_read(path, ret, err);
-    free(path);
-    return status;
+        TRY(key_read(path, ret, err));
+    return STATUS_OK;
 }

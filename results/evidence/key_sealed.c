@@ -154,9 +154,9 @@ static enum status ask(const char *about, bool is_new, char *ret, struct error *
 enum status key_passphrase(const char *about, bool is_new, char *ret, struct error *err)
 {
     const char *path = getenv("ASSAY_KEY_PASSPHRASE_FILE");
-    enum status status = path && *path ? read_line(path, ret, err) : ask(about, is_new, ret, err);
 
-    if (status == STATUS_OK && !*ret)
+    TRY(path && *path ? read_line(path, ret, err) : ask(about, is_new, ret, err));
+    if (!*ret)
         return error_set(err, STATUS_INVALID, "the passphrase is empty");
-    return status;
+    return STATUS_OK;
 }

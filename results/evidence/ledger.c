@@ -120,10 +120,10 @@ static enum status add_leaves(struct store *store, int64_t size, struct merkle *
 static enum status count_leaves(struct store *store, int64_t *ret, struct error *err)
 {
     struct statement statement;
-    enum status status = statement_begin(
-        store, "SELECT coalesce(max(leaf) + 1, 0) FROM record WHERE log = 1", &statement, err);
 
-    return status == STATUS_OK ? statement_single(&statement, ret, err) : status;
+    TRY(statement_begin(store, "SELECT coalesce(max(leaf) + 1, 0) FROM record WHERE log = 1",
+                        &statement, err));
+    return statement_single(&statement, ret, err);
 }
 
 enum status ledger_root(struct store *store, int64_t size, int64_t *ret_size, struct digest *ret,
@@ -194,11 +194,10 @@ static enum status put_together(struct store *store, const int64_t *campaigns, s
                                 int64_t size, struct record_body *body, struct error *err)
 {
     json_t *manifest = NULL;
-    enum status status = ledger_manifest_together(store, campaigns, count, size, &manifest, err);
 
-    if (status == STATUS_OK)
-        body_json(body, "together", manifest);
-    return status;
+    TRY(ledger_manifest_together(store, campaigns, count, size, &manifest, err));
+    body_json(body, "together", manifest);
+    return STATUS_OK;
 }
 
 /* So that the head is about each of them. */
@@ -318,12 +317,10 @@ static enum status sign(struct store *store, const struct ledger_checkpoint *che
 {
     struct note note = ledger_note_of(checkpoint);
     uint8_t signature[KEY_SIGNATURE_SIZE];
-    enum status status = note_sign(&note, key, signature, err);
 
-    return status == STATUS_OK
-               ? ledger_insert_signature(store, checkpoint->id, &key->public, role, clock_utc_ns(),
-                                         signature, sizeof(signature), err)
-               : status;
+    TRY(note_sign(&note, key, signature, err));
+    return ledger_insert_signature(store, checkpoint->id, &key->public, role, clock_utc_ns(),
+                                   signature, sizeof(signature), err);
 }
 
 enum status ledger_insert_head(struct store *store, const char *kind, const int64_t *campaigns,
@@ -335,23 +332,18 @@ enum status ledger_insert_head(struct store *store, const char *kind, const int6
     int64_t size = 0, id = 0;
     int scripts;
     const struct embed_file *migrations = store_migrations(&scripts);
-    enum status status = schema_model_check(store->db, store->path, migrations, scripts, err);
 
-    if (status == STATUS_OK)
-        status = count_leaves(store, &size, err);
-    if (status == STATUS_OK)
-        status = load_frontier(store, size, &tree, err);
-    if (status == STATUS_OK)
-        status = add_leaves(store, size, &tree, err);
-    if (status == STATUS_OK)
-        status = insert_row(store, kind, campaigns, count, &tree, &id, err);
-    if (status == STATUS_OK)
-        status = ledger_find_checkpoint(store, id, &checkpoint, err);
-    if (status == STATUS_OK && key)
-        status = sign(store, &checkpoint, "author", key, err);
-    if (status == STATUS_OK && ret)
+    TRY(schema_model_check(store->db, store->path, migrations, scripts, err));
+    TRY(count_leaves(store, &size, err));
+    TRY(load_frontier(store, size, &tree, err));
+    TRY(add_leaves(store, size, &tree, err));
+    TRY(insert_row(store, kind, campaigns, count, &tree, &id, err));
+    TRY(ledger_find_checkpoint(store, id, &checkpoint, err));
+    if (key)
+        TRY(sign(store, &checkpoint, "author", key, err));
+    if (ret)
         *ret = checkpoint;
-    return status;
+    return STATUS_OK;
 }
 
 enum status ledger_add_head(struct store *store, const char *kind, const int64_t *campaigns,
@@ -451,14 +443,14 @@ enum status ledger_check_root(struct store *store, const struct ledger_checkpoin
                               const char *consequence, struct error *err)
 {
     struct digest root;
-    enum status status = ledger_root(store, checkpoint->size, NULL, &root, err);
 
-    if (status == STATUS_OK && !digest_equal(&root, &checkpoint->root))
-        status = error_set(err, STATUS_CORRUPT,
-                           "%s: the log does not give the root of checkpoint %" PRId64
-                           ", so %s; run `assay verify %s` for details",
-                           store->path, checkpoint->id, consequence, store_word(store));
-    return status;
+    TRY(ledger_root(store, checkpoint->size, NULL, &root, err));
+    if (!digest_equal(&root, &checkpoint->root))
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: the log does not give the root of checkpoint %" PRId64
+                         ", so %s; run `assay verify %s` for details",
+                         store->path, checkpoint->id, consequence, store_word(store));
+    return STATUS_OK;
 }
 
 enum status ledger_add_signature(struct store *store, int64_t id, const char *role,
@@ -578,14 +570,12 @@ enum status ledger_add_amendment(struct store *store, int64_t cell, const char *
 enum status ledger_amendments(struct store *store, int64_t cell, json_t **ret, struct error *err)
 {
     struct statement statement;
-    enum status status = statement_begin(
+
+    TRY(statement_begin(
         store,
         "SELECT id AS amendment, utc_ns, utc_ns AS \"created:iso\", author, reason FROM amendment"
         " WHERE cell = ?1 ORDER BY id",
-        &statement, err);
-
-    if (status != STATUS_OK)
-        return status;
+        &statement, err));
     statement_i64(&statement, cell);
     return statement_rows_json(&statement, ret, err);
 }

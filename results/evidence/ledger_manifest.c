@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "harness/core/text.h"
+#include "harness/core/cleanup.h"
 #include "results/evidence/ledger.h"
 #include "results/evidence/merkle.h"
 #include "results/store/store_internal.h"
@@ -58,17 +59,15 @@ enum status ledger_manifest(struct store *store, int64_t campaign, int64_t size,
 {
     struct statement statement;
     /* CROSS JOIN: from the campaign on, whose records are few of its log. */
-    enum status status = statement_begin(
+
+    TRY(statement_begin(
         store,
         "SELECT r.type, r.digest FROM campaign g CROSS JOIN about a ON a.campaign ="
         " g.record CROSS JOIN record r ON r.id = a.record WHERE g.id = ?1 AND r.log ="
         " (SELECT log FROM record WHERE id = g.record) AND r.leaf < ?2 AND NOT"
         " EXISTS (SELECT 1 FROM about o WHERE o.record = a.record AND o.campaign <>"
         " a.campaign) ORDER BY r.type, r.leaf",
-        &statement, err);
-
-    if (status != STATUS_OK)
-        return status;
+        &statement, err));
     statement_i64(&statement, campaign);
     statement_i64(&statement, size);
     return read_manifest(&statement, ret, err);
@@ -78,15 +77,13 @@ enum status ledger_manifest_together(struct store *store, const int64_t *campaig
                                      int64_t size, json_t **ret, struct error *err)
 {
     struct statement statement;
-    struct text rows;
-    enum status status;
+    CLEANUP(text_finish) struct text rows;
 
     text_init(&rows);
     for (size_t i = 0; i < count; i++)
         text_append_format(&rows, "%s%lld", i ? "," : "[", (long long)campaigns[i]);
     text_append_char(&rows, ']');
-    status =
-        text_ok(&rows)
+    TRY(text_ok(&rows)
             ? statement_begin(
                   store,
                   "WITH these (record, log) AS MATERIALIZED (SELECT DISTINCT g.record, r.log FROM"
@@ -98,27 +95,22 @@ enum status ledger_manifest_together(struct store *store, const int64_t *campaig
                   " r.leaf < ?2 AND NOT EXISTS (SELECT 1 FROM about o WHERE o.record = r.id"
                   " AND o.campaign NOT IN (SELECT record FROM these)) ORDER BY r.type, r.leaf",
                   &statement, err)
-            : error_no_memory(err);
-    if (status == STATUS_OK) {
-        statement_text(&statement, rows.data);
-        statement_i64(&statement, size);
-        status = read_manifest(&statement, ret, err);
-    }
-    text_finish(&rows);
-    return status;
+            : error_no_memory(err));
+    statement_text(&statement, rows.data);
+    statement_i64(&statement, size);
+    TRY(read_manifest(&statement, ret, err));
+    return STATUS_OK;
 }
 
 enum status ledger_count_campaigns(struct store *store, int64_t size, int64_t *ret,
                                    struct error *err)
 {
     struct statement statement;
-    enum status status = statement_begin(store,
-                                         "SELECT count(*) FROM campaign g JOIN record r ON r.id ="
-                                         " g.record WHERE r.log = 1 AND r.leaf < ?1",
-                                         &statement, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(statement_begin(store,
+                        "SELECT count(*) FROM campaign g JOIN record r ON r.id ="
+                        " g.record WHERE r.log = 1 AND r.leaf < ?1",
+                        &statement, err));
     statement_i64(&statement, size);
     return statement_single(&statement, ret, err);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "results/evidence/cosignature.h"
 #include "results/evidence/merkle_levels.h"
@@ -182,23 +183,21 @@ static enum status take_lines(struct store *store, const struct ledger_checkpoin
                               struct ledger_import *import, struct error *err)
 {
     struct note_line line;
-    struct text body;
+    CLEANUP(text_finish) struct text body;
     bool good = true;
     size_t count = 0;
-    enum status status;
 
     text_init(&body);
     append_body(&body, checkpoint);
-    status = text_ok(&body) ? ledger_check_root(store, checkpoint, "no signature was stored", err)
-                            : error_no_memory(err);
-    for (; status == STATUS_OK && note_next_line(&lines, &line, &good); count++)
-        status = take_line(store, checkpoint, &body, roster, &line, import, err);
-    if (status == STATUS_OK && (!good || count == 0))
-        status = error_set(err, STATUS_INVALID, "%s",
-                           good ? "there is no signature in it"
-                                : "this is neither a signed note nor lines of signatures");
-    text_finish(&body);
-    return status;
+    TRY(text_ok(&body) ? ledger_check_root(store, checkpoint, "no signature was stored", err)
+                       : error_no_memory(err));
+    for (; note_next_line(&lines, &line, &good); count++)
+        TRY(take_line(store, checkpoint, &body, roster, &line, import, err));
+    if (!good || count == 0)
+        return error_set(err, STATUS_INVALID, "%s",
+                         good ? "there is no signature in it"
+                              : "this is neither a signed note nor lines of signatures");
+    return STATUS_OK;
 }
 
 enum status ledger_take_note(struct store *store, int64_t id, const struct roster *roster,
@@ -232,14 +231,11 @@ enum status ledger_cosigned(struct store *store, int64_t checkpoint, int64_t *re
                             struct error *err)
 {
     struct statement statement;
-    enum status status =
-        statement_begin(store,
+
+    TRY(statement_begin(store,
                         "SELECT coalesce(max(utc_ns), 0) / 1000000000 FROM signature WHERE"
                         " checkpoint = ?1 AND length(signature) = 72",
-                        &statement, err);
-
-    if (status != STATUS_OK)
-        return status;
+                        &statement, err));
     statement_i64(&statement, checkpoint);
     return statement_single(&statement, ret, err);
 }
@@ -363,16 +359,14 @@ enum status ledger_plan_checkpoint(struct store *store, int64_t campaign,
 {
     struct statement statement;
     int64_t id = 0;
-    enum status status = statement_begin(store,
-                                         "SELECT coalesce(min(id), 0) FROM checkpoint WHERE"
-                                         " campaign = ?1 AND kind = 'plan'",
-                                         &statement, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(statement_begin(store,
+                        "SELECT coalesce(min(id), 0) FROM checkpoint WHERE"
+                        " campaign = ?1 AND kind = 'plan'",
+                        &statement, err));
     statement_i64(&statement, campaign);
-    status = statement_single(&statement, &id, err);
-    if (status == STATUS_OK && id == 0)
+    TRY(statement_single(&statement, &id, err));
+    if (id == 0)
         return error_set(err, STATUS_NOT_FOUND, "%s: there is no head of that plan", store->path);
-    return status == STATUS_OK ? ledger_find_checkpoint(store, id, ret, err) : status;
+    return ledger_find_checkpoint(store, id, ret, err);
 }

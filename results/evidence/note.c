@@ -1,3 +1,4 @@
+#include "harness/core/cleanup.h"
 #include "results/evidence/note.h"
 
 #include <inttypes.h>
@@ -37,17 +38,15 @@ void note_append_signature(struct text *out, const struct key_public *key,
 enum status note_sign(const struct note *note, const struct key *key,
                       uint8_t ret[KEY_SIGNATURE_SIZE], struct error *err)
 {
-    struct text body;
-    enum status status = STATUS_OK;
+    CLEANUP(text_finish) struct text body;
 
     text_init(&body);
     note_append_body(&body, note);
     if (text_ok(&body))
-        status = key_sign(key, body.data, body.length, ret, err);
+        TRY(key_sign(key, body.data, body.length, ret, err));
     else
-        status = error_no_memory(err);
-    text_finish(&body);
-    return status;
+        return error_no_memory(err);
+    return STATUS_OK;
 }
 
 bool note_verify(const struct note *note, const uint8_t public_key[KEY_PUBLIC_SIZE],

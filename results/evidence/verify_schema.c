@@ -64,16 +64,13 @@ enum status verify_schema(struct verify *verify, struct error *err)
     int count;
     const struct embed_file *scripts = store_migrations(&count);
     const int version = (int)verify->summary->schema_version;
-    enum status status = STATUS_OK;
 
     if (verify->options->just_made) {
         verify->readable = true;
         return sqlite3_open(":memory:", &verify->model) == SQLITE_OK ? STATUS_OK
                                                                      : error_no_memory(err);
     }
-    status = schema_model_create(scripts, version, &verify->model, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(schema_model_create(scripts, version, &verify->model, err));
     compare_schema(verify);
     if (!verify->readable)
         verify_report(verify, VERIFY_NOTE, VERIFY_SCHEMA, NULL, NULL,

@@ -588,13 +588,12 @@ enum status verify_series(struct verify *verify, struct error *err)
     const int64_t ends = verify_ask(verify, "SELECT count(*) FROM trial_end", 0, 0, VERIFY_CONTENT);
     const int64_t chunks = verify_ask(verify, "SELECT count(*) FROM series", 0, 0, VERIFY_CONTENT);
     int64_t done = 0;
-    enum status status = STATUS_OK;
 
     if (most > ends * 1000 + 1000)
         return STATUS_OK; /* verify_tables reports it */
     if (most > 0)
-        status = verify_share(verify, "series", most, SERIES_STEP, check_part, &done, err);
-    if (status == STATUS_OK && !verify_stopped(verify) && done != chunks)
+        TRY(verify_share(verify, "series", most, SERIES_STEP, check_part, &done, err));
+    if (!verify_stopped(verify) && done != chunks)
         report_endless(verify, chunks - done);
-    return status;
+    return STATUS_OK;
 }

@@ -55,8 +55,7 @@ static enum status check_received(struct wanting *wanting, const struct record_r
     const struct digest received = digest_final(&wanting->received);
     char hex[DIGEST_HEX_SIZE];
     const char *told;
-    json_t *body = NULL;
-    enum status status = STATUS_OK;
+    json_auto_t *body = NULL;
 
     digest_init(&wanting->received);
     if (strcmp(record->type->name, "bundle") != 0)
@@ -64,11 +63,10 @@ static enum status check_received(struct wanting *wanting, const struct record_r
     canonical_parse(record->body, record->length, "bundle", &body, NULL);
     told = json_string_value(json_object_get(body, "received"));
     if (!told || strcmp(told, digest_hex(&received, hex)) != 0)
-        status = error_set(err, STATUS_CORRUPT,
-                           "the records that came with it are not what they were then: something "
-                           "was withheld since, or changed");
-    json_decref(body);
-    return status;
+        return error_set(err, STATUS_CORRUPT,
+                         "the records that came with it are not what they were then: something "
+                         "was withheld since, or changed");
+    return STATUS_OK;
 }
 
 /* columns: 0 id, 1 log, 2 leaf, 3 type, 4 digest, 5 body, 6 salt */

@@ -311,10 +311,8 @@ enum status verify_tree(struct verify *verify, struct error *err)
 {
     const int64_t total = verify_ask(verify, "SELECT count(*) FROM record", 0, 0, VERIFY_TREE);
     struct verify_expected expected;
-    enum status status = read_expected(verify->options->expect_head, &expected, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(read_expected(verify->options->expect_head, &expected, err));
     check_name(verify);
     walk_log(verify, &expected, total);
     verify_bundles(verify, &expected, total);

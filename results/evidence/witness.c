@@ -72,12 +72,10 @@ static enum status read_proof(const char **at, struct request *request, struct e
 
 static enum status read_request(const char *text, struct request *ret, struct error *err)
 {
-    enum status status = STATUS_OK;
-
     memset(ret, 0, sizeof(*ret));
     if (!strncmp(text, OLD, strlen(OLD)))
-        status = read_proof(&text, ret, err);
-    return status == STATUS_OK ? note_read(text, &ret->note, err) : status;
+        TRY(read_proof(&text, ret, err));
+    return note_read(text, &ret->note, err);
 }
 
 /* ---- what has been seen ---- */
@@ -248,13 +246,11 @@ enum status witness_kept(const struct witness *witness, const char *text, int64_
 {
     struct request request;
     struct kept kept;
-    enum status status = read_request(text, &request, err);
 
-    if (status == STATUS_OK)
-        status = read_state(witness->state, request.note.note.origin, &kept, NULL, err);
-    if (status == STATUS_OK)
-        *ret = kept.size;
-    return status;
+    TRY(read_request(text, &request, err));
+    TRY(read_state(witness->state, request.note.note.origin, &kept, NULL, err));
+    *ret = kept.size;
+    return STATUS_OK;
 }
 
 enum status witness_cosign(const struct witness *witness, const char *text, const struct key *key,

@@ -95,15 +95,14 @@ static enum status take_result(const json_t *result, const char *name, const cha
                                struct csv_series *ret, struct error *err)
 {
     const json_t *times = json_object_get(result, "times");
-    enum status status;
 
     if (!name)
         return error_set(err, STATUS_INVALID, "%s: command: is missing", where);
     if (json_array_size(times) == 0)
         return error_set(err, STATUS_INVALID, "%s: times: must be a list of the runs' seconds",
                          where);
-    status = hyperfine_check_runs(result, where, err);
-    return status == STATUS_OK ? take_times(times, 1e9, name, where, ret, err) : status;
+    TRY(hyperfine_check_runs(result, where, err));
+    return take_times(times, 1e9, name, where, ret, err);
 }
 
 static void finish_series(struct csv_series *series)

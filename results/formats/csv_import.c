@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 #include "harness/core/csv_reader.h"
 #include "results/formats/csv_unit.h"
@@ -29,15 +30,12 @@ struct import {
 static enum status refuse(const struct import *import, uint64_t line, struct error *err,
                           const char *what, const char *field)
 {
-    struct text shown;
-    enum status status;
+    CLEANUP(text_finish) struct text shown;
 
     text_init(&shown);
     text_append_printable(&shown, field, strlen(field) < 60 ? strlen(field) : 60);
-    status = error_set_at(err, STATUS_INVALID, import->origin, line, "\"%s\": %s",
-                          text_ok(&shown) ? shown.data : "", what);
-    text_finish(&shown);
-    return status;
+    return error_set_at(err, STATUS_INVALID, import->origin, line, "\"%s\": %s",
+                        text_ok(&shown) ? shown.data : "", what);
 }
 
 static enum status check_row(struct import *import, const char *series, const char *member,
@@ -133,17 +131,11 @@ static enum status take_sample(void *context, const char *const *fields, uint64_
     const char *series_name = import->series < 0 ? import->origin : fields[import->series];
     const char *trial_name = import->trial < 0 ? "1" : fields[import->trial];
     int64_t value;
-    enum status status = check_row(import, series_name, trial_name, line, err);
 
-    if (status != STATUS_OK)
-        return status;
-    status = read_value(import, fields[import->value], line, &value, err);
-    if (status == STATUS_OK)
-        status = find_series(import, series_name, line, &series, err);
-    if (status == STATUS_OK)
-        status = find_trial(import, series, trial_name, &trial, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(check_row(import, series_name, trial_name, line, err));
+    TRY(read_value(import, fields[import->value], line, &value, err));
+    TRY(find_series(import, series_name, line, &series, err));
+    TRY(find_trial(import, series, trial_name, &trial, err));
     if (trial->count == trial->capacity) {
         size_t capacity = trial->capacity ? trial->capacity * 2 : 64;
         int64_t *grown = realloc(trial->sample_ns, capacity * sizeof(*grown));
@@ -222,15 +214,14 @@ static bool is_summary_of_hyperfine(const char *const *columns, size_t count)
 static enum status take_only_column(struct import *import, const char *first, struct error *err)
 {
     double number;
-    enum status status;
 
     import->value = 0;
     import->trial = import->series = -1;
     if (!text_parse_double(first, &number))
         return read_unit(import, first, err);
-    status = csv_unit_find(import->columns->unit, "numbers without a header have no unit",
-                           import->origin, &import->unit_ns, err);
-    return status == STATUS_OK ? take_sample(import, &first, 1, err) : status;
+    TRY(csv_unit_find(import->columns->unit, "numbers without a header have no unit",
+                      import->origin, &import->unit_ns, err));
+    return take_sample(import, &first, 1, err);
 }
 
 static enum status take_header(void *context, const char *const *columns, size_t count,
@@ -239,7 +230,6 @@ static enum status take_header(void *context, const char *const *columns, size_t
     struct import *import = context;
     const struct csv_columns *asked = import->columns;
     const char *separator = csv_reader_separator(columns, count);
-    enum status status;
 
     if (is_summary_of_hyperfine(columns, count))
         return error_set(
@@ -251,15 +241,10 @@ static enum status take_header(void *context, const char *const *columns, size_t
         return error_set(err, STATUS_INVALID, "%s:1: %s", import->origin, separator);
     if (count == 1 && !asked->value && !asked->trial && !asked->series)
         return take_only_column(import, columns[0], err);
-    status =
-        find_column(import, columns, count, asked->value, "sample_ns", true, &import->value, err);
-    if (status == STATUS_OK)
-        status =
-            find_column(import, columns, count, asked->trial, "trial", false, &import->trial, err);
-    if (status == STATUS_OK)
-        status = find_column(import, columns, count, asked->series, "series", false,
-                             &import->series, err);
-    return status == STATUS_OK ? read_unit(import, columns[import->value], err) : status;
+    TRY(find_column(import, columns, count, asked->value, "sample_ns", true, &import->value, err));
+    TRY(find_column(import, columns, count, asked->trial, "trial", false, &import->trial, err));
+    TRY(find_column(import, columns, count, asked->series, "series", false, &import->series, err));
+    return read_unit(import, columns[import->value], err);
 }
 
 enum status csv_import_samples(FILE *file, const char *origin, const struct csv_columns *columns,
@@ -371,20 +356,15 @@ static enum status take_arm(void *context, const char *const *fields, uint64_t l
     struct csv_pairs_series *series;
     size_t at, pair;
     double value;
-    enum status status = check_row(import, fields[0], fields[1], line, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(check_row(import, fields[0], fields[1], line, err));
     if (!is_b && strcmp(fields[2], "a"))
         return refuse(import, line, err, "an arm is a or b", fields[2]);
     if (!text_parse_double(fields[3], &value) || !(value > 0) || value > (double)SAMPLE_NS_MAX)
         return refuse(import, line, err,
                       "write a value as a number of nanoseconds above 0 and up to 2^62", fields[3]);
-    status = find_pair_series(import, fields[0], line, &at, err);
-    if (status == STATUS_OK)
-        status = find_pair(import, at, fields[1], &pair, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(find_pair_series(import, fields[0], line, &at, err));
+    TRY(find_pair(import, at, fields[1], &pair, err));
     series = &import->pairs->series[at];
     if (import->seen[at][pair] & bit)
         return refuse(import, line, err, "this pair already has a value for this arm", fields[1]);

@@ -26,12 +26,11 @@ enum status export_format_find(const char *name, const struct export_format **re
                                struct error *err)
 {
     size_t index = 0;
-    const enum status status = format_name_find(name, formats, sizeof(formats) / sizeof(formats[0]),
-                                                sizeof(formats[0]), &index, err);
 
-    if (status == STATUS_OK)
-        *ret = &formats[index];
-    return status;
+    TRY(format_name_find(name, formats, sizeof(formats) / sizeof(formats[0]), sizeof(formats[0]),
+                         &index, err));
+    *ret = &formats[index];
+    return STATUS_OK;
 }
 
 enum status export_check(FILE *file, struct error *err)
@@ -44,17 +43,13 @@ enum status export_check(FILE *file, struct error *err)
 enum status export_write(struct store *store, const struct export_format *format,
                          const struct export_request *request, FILE *file, struct error *err)
 {
-    enum status status;
-
     if (format->single && request->count != 1)
         return error_set(err, STATUS_INVALID,
                          "%s describes one result and %zu are selected; name one, such as "
                          "9f2c41aa/3 (`assay results` lists them)",
                          format->name, request->count);
     errno = 0;
-    status = format->write(store, request, file, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(format->write(store, request, file, err));
     /* A full disk may be reported only now. */
     errno = 0;
     if (fflush(file) != 0)
@@ -176,24 +171,19 @@ json_t *export_printable(const json_t *json)
 enum status export_csv(struct store *store, const struct export_request *request, FILE *file,
                        struct error *err)
 {
-    json_t *rows = NULL;
-    enum status status = export_rows(store, request, &rows, err);
+    json_auto_t *rows = NULL;
 
-    if (status == STATUS_OK)
-        status = csv_export_results(rows, file, err);
-    json_decref(rows);
-    return status;
+    TRY(export_rows(store, request, &rows, err));
+    return csv_export_results(rows, file, err);
 }
 
 enum status export_csv_samples(struct store *store, const struct export_request *request,
                                FILE *file, struct error *err)
 {
-    enum status status = STATUS_OK;
-
     csv_export_series_header(file);
-    for (size_t i = 0; i < request->count && status == STATUS_OK; i++)
-        status = csv_export_series_rows(store, request->cells[i], file, err);
-    return status;
+    for (size_t i = 0; i < request->count; i++)
+        TRY(csv_export_series_rows(store, request->cells[i], file, err));
+    return STATUS_OK;
 }
 
 enum status export_json(struct store *store, const struct export_request *request, FILE *file,
@@ -218,17 +208,13 @@ enum status export_json(struct store *store, const struct export_request *reques
 enum status export_jsonl(struct store *store, const struct export_request *request, FILE *file,
                          struct error *err)
 {
-    enum status status = STATUS_OK;
-
-    for (size_t i = 0; i < request->count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < request->count; i++) {
         char *line = NULL;
 
-        status = export_record_line(store, request->cells[i], &line, NULL, err);
-        if (status != STATUS_OK)
-            break;
+        TRY(export_record_line(store, request->cells[i], &line, NULL, err));
         fprintf(file, "%s\n", line);
         free(line);
-        status = export_check(file, err);
+        TRY(export_check(file, err));
     }
-    return status;
+    return STATUS_OK;
 }

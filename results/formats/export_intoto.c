@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/digest.h"
 #include "harness/core/text.h"
 
@@ -61,27 +62,21 @@ static enum status add_result(struct store *store, int64_t cell, json_t *subject
                               struct error *err)
 {
     struct export_request one = {.cells = &cell, .count = 1};
-    char hex[DIGEST_HEX_SIZE], *line = NULL, *urn = NULL;
-    json_t *record = NULL, *rows = NULL;
+    char hex[DIGEST_HEX_SIZE];
+    AUTO_FREE char *line = NULL, *urn = NULL;
+    json_auto_t *record = NULL, *rows = NULL;
     struct digest digest;
-    enum status status = export_record_line(store, cell, &line, &record, err);
 
-    if (status == STATUS_OK)
-        status = export_rows(store, &one, &rows, err);
-    if (status == STATUS_OK) {
-        urn = export_result_urn(record);
-        digest = digest_bytes(line, strlen(line));
-        if (!urn ||
-            json_array_append_new(subjects, json_pack("{s:s, s:{s:s}}", "name", urn, "digest",
-                                                      "sha256", digest_hex(&digest, hex))) < 0 ||
-            json_array_append_new(results, describe(record, json_array_get(rows, 0), urn)) < 0)
-            status = error_no_memory(err);
-    }
-    free(urn);
-    free(line);
-    json_decref(rows);
-    json_decref(record);
-    return status;
+    TRY(export_record_line(store, cell, &line, &record, err));
+    TRY(export_rows(store, &one, &rows, err));
+    urn = export_result_urn(record);
+    digest = digest_bytes(line, strlen(line));
+    if (!urn ||
+        json_array_append_new(subjects, json_pack("{s:s, s:{s:s}}", "name", urn, "digest", "sha256",
+                                                  digest_hex(&digest, hex))) < 0 ||
+        json_array_append_new(results, describe(record, json_array_get(rows, 0), urn)) < 0)
+        return error_no_memory(err);
+    return STATUS_OK;
 }
 
 enum status export_intoto(struct store *store, const struct export_request *request, FILE *file,

@@ -223,11 +223,9 @@ enum status export_openmetrics(struct store *store, const struct export_request 
                                FILE *file, struct error *err)
 {
     json_t *stored = NULL, *rows;
-    enum status status = export_rows(store, request, &stored, err);
     bool ok;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(export_rows(store, request, &stored, err));
     rows = export_printable(stored);
     json_decref(stored);
     if (!rows)

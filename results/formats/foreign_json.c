@@ -99,19 +99,14 @@ static enum status add_hyperfine(const struct foreign_program *program,
     struct store_claim *claim;
     const char *command;
     double mean;
-    enum status status = need_text(entry, "command", &command, err);
 
-    if (status == STATUS_OK)
-        status = hyperfine_check_runs(entry->fields, entry->where, err);
-    if (status == STATUS_OK)
-        status = claim_get_positive(entry->fields, entry->where, "mean", &mean, err);
-    if (status == STATUS_OK)
-        status = foreign_begin(program, claims, entry, entry->name,
-                               json_pack("{s:s, s:O?, s:O*}", "command", command, "parameters",
-                                         parameters, "parameter", parameter),
-                               &claim, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(need_text(entry, "command", &command, err));
+    TRY(hyperfine_check_runs(entry->fields, entry->where, err));
+    TRY(claim_get_positive(entry->fields, entry->where, "mean", &mean, err));
+    TRY(foreign_begin(program, claims, entry, entry->name,
+                      json_pack("{s:s, s:O?, s:O*}", "command", command, "parameters", parameters,
+                                "parameter", parameter),
+                      &claim, err));
     claim->mean_ns = mean * 1e9;
     if (!json_object_get(entry->fields, "exit_codes"))
         claim_lack(claim, program->name, "import.exit_codes",
@@ -137,16 +132,14 @@ static enum status unit_of(const struct foreign_entry *entry, double *ret_ns, st
         double ns;
     } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
     const char *name;
-    enum status status = need_text(entry, "time_unit", &name, err);
 
-    for (size_t i = 0; status == STATUS_OK && i < sizeof(units) / sizeof(units[0]); i++)
+    TRY(need_text(entry, "time_unit", &name, err));
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
         if (!strcmp(units[i].name, name)) {
             *ret_ns = units[i].ns;
             return STATUS_OK;
         }
-    return status == STATUS_OK ? error_set(err, STATUS_INVALID,
-                                           "%s: time_unit: must be ns, us, ms or s", entry->where)
-                               : status;
+    return error_set(err, STATUS_INVALID, "%s: time_unit: must be ns, us, ms or s", entry->where);
 }
 
 /*
@@ -255,26 +248,18 @@ static enum status add_pytest(const struct foreign_program *program, struct impo
     const char *name, *host, *cpu, *date;
     struct store_claim *claim;
     double mean;
-    enum status status = need_text(entry, "fullname", &name, err);
 
-    if (status == STATUS_OK)
-        status = claim_get_positive(json_object_get(entry->fields, "stats"), entry->where, "mean",
-                                    &mean, err);
-    if (status == STATUS_OK)
-        status = claim_get_text(machine, entry->path, "node", &host, err);
-    if (status == STATUS_OK)
-        status =
-            claim_get_text(json_object_get(machine, "cpu"), entry->path, "brand_raw", &cpu, err);
-    if (status == STATUS_OK)
-        status = claim_get_text(entry->root, entry->path, "datetime", &date, err);
-    if (status == STATUS_OK)
-        status = foreign_begin(program, claims, entry, name,
-                               json_pack("{s:s, s:O?, s:O?}", "fullname", name, "params",
-                                         json_object_get(entry->fields, "params"), "options",
-                                         json_object_get(entry->fields, "options")),
-                               &claim, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(need_text(entry, "fullname", &name, err));
+    TRY(claim_get_positive(json_object_get(entry->fields, "stats"), entry->where, "mean", &mean,
+                           err));
+    TRY(claim_get_text(machine, entry->path, "node", &host, err));
+    TRY(claim_get_text(json_object_get(machine, "cpu"), entry->path, "brand_raw", &cpu, err));
+    TRY(claim_get_text(entry->root, entry->path, "datetime", &date, err));
+    TRY(foreign_begin(program, claims, entry, name,
+                      json_pack("{s:s, s:O?, s:O?}", "fullname", name, "params",
+                                json_object_get(entry->fields, "params"), "options",
+                                json_object_get(entry->fields, "options")),
+                      &claim, err));
     claim->mean_ns = mean * 1e9;
     return foreign_finish(program, claim, host, "machine_info.node", cpu,
                           "machine_info.cpu.brand_raw", date, "datetime", err);

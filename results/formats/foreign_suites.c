@@ -54,18 +54,12 @@ static enum status add_superbench(const struct foreign_program *program,
     const bool is_rate = ends_with(key, "_throughput"), is_time = ends_with(key, "_step_time");
     struct store_claim *claim;
     double value;
-    enum status status;
 
     if (!is_model || (!is_rate && !is_time))
         return STATUS_OK;
-    status = check_return(entry, key, err);
-    if (status == STATUS_OK)
-        status = claim_get_positive(entry->fields, entry->where, key, &value, err);
-    if (status == STATUS_OK)
-        status = foreign_begin(program, claims, entry, key, json_pack("{s:s}", "metric", key),
-                               &claim, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(check_return(entry, key, err));
+    TRY(claim_get_positive(entry->fields, entry->where, key, &value, err));
+    TRY(foreign_begin(program, claims, entry, key, json_pack("{s:s}", "metric", key), &claim, err));
     claim->rate = is_rate ? value : 0;
     claim->mean_ns = is_time ? value * 1e6 : 0;
     claim->item_name = is_rate ? "sample" : NULL;

@@ -322,12 +322,11 @@ enum status import_format_find(const char *name, const struct import_format **re
                                struct error *err)
 {
     size_t index = 0;
-    const enum status status = format_name_find(name, formats, sizeof(formats) / sizeof(formats[0]),
-                                                sizeof(formats[0]), &index, err);
 
-    if (status == STATUS_OK)
-        *ret = &formats[index];
-    return status;
+    TRY(format_name_find(name, formats, sizeof(formats) / sizeof(formats[0]), sizeof(formats[0]),
+                         &index, err));
+    *ret = &formats[index];
+    return STATUS_OK;
 }
 
 static enum status recognise(const char *path, const struct import_format **ret, struct error *err)
@@ -372,7 +371,6 @@ enum status import_file(struct store *store, const struct import_format *format,
                         const struct import_request *request, struct import_outcome *ret,
                         struct error *err)
 {
-    enum status status = format ? STATUS_OK : recognise(request->path, &format, err);
-
-    return status == STATUS_OK ? format->take(store, format, request, ret, err) : status;
+    TRY(format ? STATUS_OK : recognise(request->path, &format, err));
+    return format->take(store, format, request, ret, err);
 }

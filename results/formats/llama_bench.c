@@ -143,11 +143,10 @@ static enum status check_texts(const json_t *fields, const char *where, struct e
     static const char *const names[] = {"gpu_info",   "cpu_info",     "backends", "devices",
                                         "split_mode", "tensor_split", NULL};
     const char *text;
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; names[i] && status == STATUS_OK; i++)
-        status = claim_get_text(fields, where, names[i], &text, err);
-    return status;
+    for (size_t i = 0; names[i]; i++)
+        TRY(claim_get_text(fields, where, names[i], &text, err));
+    return STATUS_OK;
 }
 
 /* What a test is. */
@@ -245,14 +244,12 @@ static enum status add(struct import_claims *claims, const char *path, const cha
 {
     struct extent extent = {0};
     struct store_claim *claim;
-    enum status status = import_claims_add(claims, path, &claim, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(import_claims_add(claims, path, &claim, err));
     if (!json_is_object(fields))
         return error_set(err, STATUS_INVALID, "%s: must be an object", where);
-    status = read_numbers(fields, where, claim, &extent, err);
-    return status == STATUS_OK ? fill(claims, claim, where, fields, &extent, err) : status;
+    TRY(read_numbers(fields, where, claim, &extent, err));
+    return fill(claims, claim, where, fields, &extent, err);
 }
 
 enum status llama_bench_add(struct import_claims *claims, const char *path, const char *where,

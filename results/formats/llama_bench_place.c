@@ -293,7 +293,6 @@ static enum status set_gpus(const json_t *fields, int gpu_backends, struct llama
 {
     struct gpus gpus = {.count = 0};
     const char *info = text_of(fields, "gpu_info");
-    enum status status;
 
     if (!info || !split(info, ", ", &gpus.names)) {
         place->reason = "layers of the model were on a GPU, and gpu_info names none";
@@ -304,10 +303,10 @@ static enum status set_gpus(const json_t *fields, int gpu_backends, struct llama
                         "not follow from devices, split_mode, main_gpu and tensor_split";
         return set(place, "gpu_info", NULL, text_of(fields, "backends"), err);
     }
-    status = set(place, "gpu_info", NULL, text_of(fields, "backends"), err);
-    if (status == STATUS_OK && !(place->device = join(&gpus)))
-        status = error_no_memory(err);
-    return status;
+    TRY(set(place, "gpu_info", NULL, text_of(fields, "backends"), err));
+    if (!(place->device = join(&gpus)))
+        return error_no_memory(err);
+    return STATUS_OK;
 }
 
 enum status llama_bench_place_find(const json_t *fields, struct llama_bench_place *ret,

@@ -164,25 +164,24 @@ static enum status fill_rate(struct summary *summary, struct store_claim *claim,
                  {"Samples per second", "sample"},
                  {"Scheduled samples per second", "sample"}};
     bool found = false;
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]) && status == STATUS_OK && !found; i++) {
-        status = get_number(summary, rates[i].key, &claim->rate, &found, err);
-        if (status == STATUS_OK && found) {
+    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]) && !found; i++) {
+        TRY(get_number(summary, rates[i].key, &claim->rate, &found, err));
+        if (found) {
             claim->item_name = rates[i].item;
             declare(claim, "import.rate", rates[i].key, "the name of its line");
         }
     }
     /* Elsewhere it is the time in a queue, too, and no time of an iteration. */
     found = false;
-    if (status == STATUS_OK && is_stream(claim))
-        status = get_number(summary, "Mean latency (ns)", &claim->mean_ns, &found, err);
-    if (status == STATUS_OK && !claim->item_name && !found)
-        status = error_set(err, STATUS_INVALID,
-                           "%s: result at line %zu: has neither samples per second nor, of a "
-                           "stream, a mean latency",
-                           summary->path, summary->begun);
-    return status;
+    if (is_stream(claim))
+        TRY(get_number(summary, "Mean latency (ns)", &claim->mean_ns, &found, err));
+    if (!claim->item_name && !found)
+        return error_set(err, STATUS_INVALID,
+                         "%s: result at line %zu: has neither samples per second nor, of a "
+                         "stream, a mean latency",
+                         summary->path, summary->begun);
+    return STATUS_OK;
 }
 
 /*
@@ -228,7 +227,6 @@ static enum status add_result(struct summary *summary, struct error *err)
     const char *mode = find(fields, "results", "Mode");
     const char *sut = find(fields, "results", "SUT name");
     struct store_claim *claim;
-    enum status status;
 
     if (!fields)
         return STATUS_OK;
@@ -241,15 +239,10 @@ static enum status add_result(struct summary *summary, struct error *err)
                          "%s: result at line %zu: Scenario: must be SingleStream, MultiStream, "
                          "Server or Offline",
                          summary->path, summary->begun);
-    status = import_claims_add(&summary->claims, summary->path, &claim, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(import_claims_add(&summary->claims, summary->path, &claim, err));
     claim->scenario = scenario_of(find(fields, "results", "Scenario"));
-    status = fill_rate(summary, claim, err);
-    if (status == STATUS_OK)
-        status = fill_batch(summary, claim, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(fill_rate(summary, claim, err));
+    TRY(fill_batch(summary, claim, err));
     claim->workload = name_of(fields, sut);
     claim->fields = summary->fields;
     summary->fields = NULL;
@@ -310,7 +303,6 @@ static enum status read_line(struct summary *summary, const char *line, size_t l
                              struct error *err)
 {
     const char *colon;
-    enum status status;
 
     while (length && strchr(" \t\r", line[length - 1]) && line[length - 1])
         length--;
@@ -319,9 +311,7 @@ static enum status read_line(struct summary *summary, const char *line, size_t l
         length--;
     }
     if (length == strlen(HEADING) && !memcmp(line, HEADING, length)) {
-        status = finish_result(summary, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(finish_result(summary, err));
         json_decref(summary->fields);
         summary->fields = json_object();
         summary->begun = summary->line;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "harness/core/member.h"
 #include "protocols/metric.h"
@@ -52,12 +53,9 @@ enum status peak_sheet_read(const char *path, json_t **ret, struct error *err)
     static const struct sheet_form form = {
         columns, sizeof(columns) / sizeof(columns[0]),
         "item, metric, amount, unit, source and retrieved must be there", "decide", check_row};
-    char *text = NULL;
+    AUTO_FREE char *text = NULL;
     size_t length;
-    enum status status = file_read(path, SHEET_BYTES_MAX, &text, &length, err);
 
-    if (status == STATUS_OK)
-        status = sheet_parse(&form, NULL, path, text, length, ret, err);
-    free(text);
-    return status;
+    TRY(file_read(path, SHEET_BYTES_MAX, &text, &length, err));
+    return sheet_parse(&form, NULL, path, text, length, ret, err);
 }

@@ -80,17 +80,15 @@ static enum status read_test(const char *key, const json_t *about, const char *w
     struct test test = {.results = json_object_get(about, "results")};
     const char **const texts[] = {&test.identifier, &test.description, &test.scale, &test.arguments,
                                   &test.app_version};
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && status == STATUS_OK; i++)
-        status = claim_get_text(about, where, names[i], texts[i], err);
-    if (status == STATUS_OK && !test.identifier)
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        TRY(claim_get_text(about, where, names[i], texts[i], err));
+    if (!test.identifier)
         test.identifier = key;
-    if (status == STATUS_OK && (!test.identifier || strlen(test.identifier) > IMPORT_TEXT_MAX))
-        status = error_set(err, STATUS_INVALID, "%s: must name its test", where);
-    if (status == STATUS_OK)
-        *ret = test;
-    return status;
+    if (!test.identifier || strlen(test.identifier) > IMPORT_TEXT_MAX)
+        return error_set(err, STATUS_INVALID, "%s: must name its test", where);
+    *ret = test;
+    return STATUS_OK;
 }
 
 /* "Processor: X, Graphics: Y"; NULL for none. Heap. */
@@ -159,16 +157,12 @@ static enum status finish(struct store_claim *claim, const struct test *test,
 {
     const json_t *told = json_object_get(json_object_get(entry->root, "systems"), system);
     const char *when = NULL, *processor = NULL;
-    enum status status = claim_get_text(told, entry->where, "timestamp", &when, err);
 
-    if (status == STATUS_OK)
-        status = claim_get_text(json_object_get(told, "hardware"), entry->where, "Processor",
-                                &processor, err);
-    if (status == STATUS_OK)
-        status = foreign_finish(&phoronix, claim, system, "name of the system", NULL, "processor",
-                                when, "time of the measurement", err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(claim_get_text(told, entry->where, "timestamp", &when, err));
+    TRY(claim_get_text(json_object_get(told, "hardware"), entry->where, "Processor", &processor,
+                       err));
+    TRY(foreign_finish(&phoronix, claim, system, "name of the system", NULL, "processor", when,
+                       "time of the measurement", err));
     claim_declare(claim, phoronix.name, "host.cpu.model", processor, "Processor");
     declare_parts(claim, "import.hardware", told, "hardware");
     declare_parts(claim, "import.software", told, "software");

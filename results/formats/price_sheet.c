@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "harness/core/member.h"
 #include "protocols/cost.h"
@@ -95,24 +96,20 @@ enum status price_sheet_parse(const char *origin, const char *text, size_t lengt
                               struct error *err)
 {
     struct currency currency = {NULL, 0};
-    enum status status = sheet_parse(&form, &currency, origin, text, length, ret, err);
 
-    if (status == STATUS_OK &&
-        json_object_set_new(*ret, "currency", json_string(currency.name)) != 0) {
+    TRY(sheet_parse(&form, &currency, origin, text, length, ret, err));
+    if (json_object_set_new(*ret, "currency", json_string(currency.name)) != 0) {
         json_decref(*ret);
-        status = error_no_memory(err);
+        return error_no_memory(err);
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status price_sheet_read(const char *path, json_t **ret, struct error *err)
 {
-    char *text = NULL;
+    AUTO_FREE char *text = NULL;
     size_t length;
-    enum status status = file_read(path, SHEET_BYTES_MAX, &text, &length, err);
 
-    if (status == STATUS_OK)
-        status = price_sheet_parse(path, text, length, ret, err);
-    free(text);
-    return status;
+    TRY(file_read(path, SHEET_BYTES_MAX, &text, &length, err));
+    return price_sheet_parse(path, text, length, ret, err);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/csv_reader.h"
 #include "harness/core/text.h"
 
@@ -18,15 +19,12 @@ struct sheet {
 enum status sheet_refuse(const char *origin, uint64_t line, const char *column, const char *field,
                          const char *what, struct error *err)
 {
-    struct text shown;
-    enum status status;
+    CLEANUP(text_finish) struct text shown;
 
     text_init(&shown);
     text_append_printable(&shown, field, strlen(field) < 60 ? strlen(field) : 60);
-    status = error_set_at(err, STATUS_INVALID, origin, line, "%s \"%s\": %s", column,
-                          text_ok(&shown) ? shown.data : "", what);
-    text_finish(&shown);
-    return status;
+    return error_set_at(err, STATUS_INVALID, origin, line, "%s \"%s\": %s", column,
+                        text_ok(&shown) ? shown.data : "", what);
 }
 
 static enum status take_header(void *context, const char *const *names, size_t count,

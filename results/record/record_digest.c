@@ -88,13 +88,10 @@ enum status record_digest(const struct record_type *type, const char *body, size
     struct digesting digesting = {.salts = salts, .done = body};
     const struct record_visitor visitor = {
         .context = &digesting, .is_exact = ret_count != NULL, .member = digest_member};
-    enum status status;
 
     digest_init(&digesting.state);
     digest_update(&digesting.state, "", 1);
-    status = record_scan(type, body, length, &visitor, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(record_scan(type, body, length, &visitor, err));
     digest_update(&digesting.state, digesting.done, (size_t)(body + length - digesting.done));
     *ret = digest_final(&digesting.state);
     if (ret_count)

@@ -64,20 +64,17 @@ enum status store_install_triggers(sqlite3 *db, struct error *err)
 enum status schema_script_run(sqlite3 *db, const struct embed_file *scripts, int version,
                               struct error *err)
 {
-    enum status status = STATUS_OK;
-
     if (sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
         return error_no_memory(err);
-    for (int i = 0; i < version && status == STATUS_OK; i++) {
+    for (int i = 0; i < version; i++) {
         const int rc = sqlite3_exec(db, scripts[i].text, NULL, NULL, NULL);
 
         if (rc != SQLITE_OK)
-            status = error_set(err, rc == SQLITE_NOMEM ? STATUS_NO_MEMORY : STATUS_INTERNAL,
-                               "schema version %d: %s", i + 1, sqlite3_errmsg(db));
+            return error_set(err, rc == SQLITE_NOMEM ? STATUS_NO_MEMORY : STATUS_INTERNAL,
+                             "schema version %d: %s", i + 1, sqlite3_errmsg(db));
     }
-    if (status == STATUS_OK)
-        status = store_install_triggers(db, err);
-    if (status == STATUS_OK && sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
-        status = error_no_memory(err);
-    return status;
+    TRY(store_install_triggers(db, err));
+    if (sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+        return error_no_memory(err);
+    return STATUS_OK;
 }

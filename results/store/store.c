@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/shell.h"
 #include "results/record/record.h"
@@ -30,8 +31,7 @@ static int on_busy(void *context, int count)
 /* Reports the cause where SQLite would only say "unable to open database file". */
 static enum status check_folder(const char *path, struct error *err)
 {
-    enum status status = STATUS_OK;
-    char *folder = strdup(path);
+    AUTO_FREE char *folder = strdup(path);
     char *slash;
 
     if (!folder)
@@ -42,16 +42,15 @@ static enum status check_folder(const char *path, struct error *err)
     else
         slash[slash == folder ? 1 : 0] = '\0';
     if (access(folder, F_OK) != 0)
-        status =
-            error_set(err, STATUS_NOT_FOUND, "%s: there is no folder %s; make it with mkdir -p %s",
-                      path, folder, folder);
+        return error_set(err, STATUS_NOT_FOUND,
+                         "%s: there is no folder %s; make it with mkdir -p %s", path, folder,
+                         folder);
     else if (access(folder, W_OK | X_OK) != 0)
-        status = error_set(err, STATUS_DENIED,
-                           "%s: the folder %s is not writable (%s), and a database needs files "
-                           "next to it; choose another place with --db",
-                           path, folder, strerror(errno));
-    free(folder);
-    return status;
+        return error_set(err, STATUS_DENIED,
+                         "%s: the folder %s is not writable (%s), and a database needs files "
+                         "next to it; choose another place with --db",
+                         path, folder, strerror(errno));
+    return STATUS_OK;
 }
 
 /* SQLite opens what is next to the file, and would wait for ever on a pipe of such a name. */
@@ -79,7 +78,6 @@ static enum status no_database(const char *path, struct error *err)
 
 static enum status check_path(const char *path, enum store_mode mode, struct error *err)
 {
-    enum status status;
     struct stat st;
 
     if (!*path)
@@ -107,8 +105,8 @@ static enum status check_path(const char *path, enum store_mode mode, struct err
                          "%s: is not writable (%s); give yourself permission, or choose another "
                          "file with --db",
                          path, strerror(errno));
-    status = check_folder(path, err);
-    return status == STATUS_OK ? check_companions(path, err) : status;
+    TRY(check_folder(path, err));
+    return check_companions(path, err);
 }
 
 static bool has_safe_json(sqlite3 *db)
@@ -184,19 +182,17 @@ bool store_has_hot_journal(const char *path)
 
 enum status store_check_pending(const char *path, struct error *err)
 {
-    char *log = text_format("%s-wal", path);
+    AUTO_FREE char *log = text_format("%s-wal", path);
     struct stat st;
-    enum status status = STATUS_OK;
 
     if (!log)
         return error_no_memory(err);
     if (stat(log, &st) == 0 && st.st_size > 0)
-        status = error_set(err, STATUS_DENIED,
-                           "%s: the last changes are still in %s and the folder is not writable; "
-                           "copy both files to a writable folder and read them there",
-                           path, log);
-    free(log);
-    return status;
+        return error_set(err, STATUS_DENIED,
+                         "%s: the last changes are still in %s and the folder is not writable; "
+                         "copy both files to a writable folder and read them there",
+                         path, log);
+    return STATUS_OK;
 }
 
 char *store_uri(const char *path, const char *query)

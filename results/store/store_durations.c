@@ -12,24 +12,20 @@ static enum status bind_like(struct store *store, const json_t *message,
 {
     const json_t *workload = json_object_get(message, "workload");
     struct digest digests[2];
-    enum status status = canonical_digest(workload, &digests[0], err);
 
-    if (status == STATUS_OK)
-        status = canonical_digest(json_object_get(message, "protocol"), &digests[1], err);
-    if (status == STATUS_OK)
-        status = statement_begin(
-            store,
-            "SELECT e.ended_utc_ns - t.started_utc_ns FROM cell c JOIN trial t ON t.cell = c.id"
-            " JOIN trial_end e ON e.trial = t.id WHERE c.workload_name = ?1 AND c.workload = ?2"
-            " AND c.protocol = ?3 AND c.precision = ?4 AND c.scenario = ?5 AND c.implementation = "
-            "?6"
-            " AND c.device_spec = ?7 AND c.batch = ?8 AND e.status = 'ok'"
-            " AND e.ended_utc_ns > t.started_utc_ns"
-            " AND NOT EXISTS (SELECT 1 FROM bundle b WHERE b.campaign = c.campaign)"
-            " ORDER BY t.id DESC LIMIT ?9",
-            statement, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(canonical_digest(workload, &digests[0], err));
+    TRY(canonical_digest(json_object_get(message, "protocol"), &digests[1], err));
+    TRY(statement_begin(
+        store,
+        "SELECT e.ended_utc_ns - t.started_utc_ns FROM cell c JOIN trial t ON t.cell = c.id"
+        " JOIN trial_end e ON e.trial = t.id WHERE c.workload_name = ?1 AND c.workload = ?2"
+        " AND c.protocol = ?3 AND c.precision = ?4 AND c.scenario = ?5 AND c.implementation = "
+        "?6"
+        " AND c.device_spec = ?7 AND c.batch = ?8 AND e.status = 'ok'"
+        " AND e.ended_utc_ns > t.started_utc_ns"
+        " AND NOT EXISTS (SELECT 1 FROM bundle b WHERE b.campaign = c.campaign)"
+        " ORDER BY t.id DESC LIMIT ?9",
+        statement, err));
     statement_text(statement, text_of(workload, "workload"));
     statement_digest(statement, &digests[0]);
     statement_digest(statement, &digests[1]);

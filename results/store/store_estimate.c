@@ -95,14 +95,12 @@ static enum status is_newest(struct store *store, const char *kind, int64_t a, i
                              int64_t version, const char *body, int64_t *ret, struct error *err)
 {
     struct statement statement;
-    enum status status = statement_begin(
+
+    TRY(statement_begin(
         store,
         "SELECT coalesce((SELECT version = ?4 AND body = ?5 FROM comparison WHERE kind = ?1"
         " AND a = ?2 AND b IS nullif(?3, 0) ORDER BY id DESC LIMIT 1), 0)",
-        &statement, err);
-
-    if (status != STATUS_OK)
-        return status;
+        &statement, err));
     bind_comparison(&statement, kind, a, b, version, body);
     return statement_single(&statement, ret, err);
 }

@@ -66,11 +66,8 @@ static enum status has_campaign(struct store *store, int64_t id, struct error *e
 {
     struct statement statement;
     int64_t found;
-    enum status status =
-        statement_begin(store, "SELECT id FROM campaign WHERE id = ?1", &statement, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(statement_begin(store, "SELECT id FROM campaign WHERE id = ?1", &statement, err));
     statement_i64(&statement, id);
     return statement_single(&statement, &found, err);
 }
@@ -185,7 +182,6 @@ enum status store_find_cell(struct store *store, const char *id, int64_t *ret, s
     const char *slash = strchr(id, '/');
     size_t length = slash ? (size_t)(slash - id) : strlen(id);
     int64_t campaign = 0, ordinal = 0;
-    enum status status;
 
     if (id[0] == '@')
         return find_baseline(store, id + 1, ret, err);
@@ -197,9 +193,7 @@ enum status store_find_cell(struct store *store, const char *id, int64_t *ret, s
                          id, store_option(store), store_word(store));
     memcpy(campaign_id, id, length);
     campaign_id[length] = '\0';
-    status = store_find_campaign(store, campaign_id, &campaign, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(store_find_campaign(store, campaign_id, &campaign, err));
     return pick_cell(store, id, campaign, ordinal, ret, err);
 }
 

@@ -32,11 +32,8 @@ enum status store_find_import(struct store *store, const struct digest *digest,
                               int64_t *ret_campaign, struct error *err)
 {
     struct statement statement;
-    enum status status =
-        statement_begin(store, "SELECT campaign FROM import WHERE sha256 = ?1", &statement, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(statement_begin(store, "SELECT campaign FROM import WHERE sha256 = ?1", &statement, err));
     statement_digest(&statement, digest);
     return statement_single(&statement, ret_campaign, err);
 }

@@ -160,24 +160,18 @@ enum status store_list_results(struct store *store, const struct store_filter *f
 {
     struct statement statement;
     int64_t few = 0;
-    enum status status;
 
     if (filter->cell) {
-        status = statement_begin(store, sql_one, &statement, err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(statement_begin(store, sql_one, &statement, err));
         statement_i64(&statement, filter->cell);
         return statement_rows_json(&statement, ret, err);
     }
-    status = filter->campaign || filter->sort ? STATUS_OK : narrowest(store, filter, &few, err);
-    if (status == STATUS_OK)
-        status = statement_begin(store,
-                                 filter->sort ? sql_sorted
-                                 : few        ? sql_few
-                                              : sql_walk,
-                                 &statement, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(filter->campaign || filter->sort ? STATUS_OK : narrowest(store, filter, &few, err));
+    TRY(statement_begin(store,
+                        filter->sort ? sql_sorted
+                        : few        ? sql_few
+                                     : sql_walk,
+                        &statement, err));
     statement_i64(&statement, filter->campaign);
     statement_text(&statement, filter->workload);
     statement_text(&statement, filter->precision);
@@ -200,10 +194,10 @@ enum status store_list_results(struct store *store, const struct store_filter *f
 enum status store_list_baselines(struct store *store, json_t **ret, struct error *err)
 {
     struct statement statement;
-    enum status status = statement_begin(store,
-                                         "SELECT body AS 'body:json' FROM comparison"
-                                         " WHERE kind = 'baseline' ORDER BY id DESC",
-                                         &statement, err);
 
-    return status == STATUS_OK ? statement_rows_json(&statement, ret, err) : status;
+    TRY(statement_begin(store,
+                        "SELECT body AS 'body:json' FROM comparison"
+                        " WHERE kind = 'baseline' ORDER BY id DESC",
+                        &statement, err));
+    return statement_rows_json(&statement, ret, err);
 }

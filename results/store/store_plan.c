@@ -238,13 +238,12 @@ enum status store_add_campaign_event(struct store *store, int64_t campaign, cons
 enum status store_count_archived(struct store *store, int64_t *ret, struct error *err)
 {
     struct statement statement;
-    enum status status =
-        statement_begin(store,
+
+    TRY(statement_begin(store,
                         "SELECT count(DISTINCT e.campaign) FROM campaign_event e"
                         " WHERE e.event = 'archived' AND " CAMPAIGN_ARCHIVED("e.campaign"),
-                        &statement, err);
-
-    return status == STATUS_OK ? statement_single(&statement, ret, err) : status;
+                        &statement, err));
+    return statement_single(&statement, ret, err);
 }
 
 enum status store_archive_campaign(struct store *store, int64_t campaign, bool archive,
@@ -252,19 +251,15 @@ enum status store_archive_campaign(struct store *store, int64_t campaign, bool a
 {
     struct statement statement;
     int64_t archived = 0;
-    enum status status = statement_begin(store, "SELECT " CAMPAIGN_ARCHIVED("?1"), &statement, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(statement_begin(store, "SELECT " CAMPAIGN_ARCHIVED("?1"), &statement, err));
     statement_i64(&statement, campaign);
-    status = statement_single(&statement, &archived, err);
-    if (status == STATUS_OK && archived == archive)
+    TRY(statement_single(&statement, &archived, err));
+    if (archived == archive)
         return error_set(err, STATUS_INVALID, "the campaign is %s archived",
                          archive ? "already" : "not");
-    return status == STATUS_OK
-               ? store_add_campaign_event(store, campaign, archive ? "archived" : "restored",
-                                          reason, err)
-               : status;
+    return store_add_campaign_event(store, campaign, archive ? "archived" : "restored", reason,
+                                    err);
 }
 
 enum status store_add_doctor(struct store *store, int64_t campaign, const json_t *report,

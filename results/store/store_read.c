@@ -7,10 +7,8 @@ static enum status rows_of(struct store *store, const char *sql, int64_t key, js
                            struct error *err)
 {
     struct statement statement;
-    enum status status = statement_begin(store, sql, &statement, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(statement_begin(store, sql, &statement, err));
     statement_i64(&statement, key);
     return statement_rows_json(&statement, ret, err);
 }
@@ -20,13 +18,11 @@ static enum status row_of(struct store *store, const char *sql, int64_t key, jso
                           struct error *err)
 {
     json_t *rows = NULL;
-    enum status status = rows_of(store, sql, key, &rows, err);
 
-    if (status == STATUS_OK) {
-        *ret = json_array_size(rows) ? json_incref(json_array_get(rows, 0)) : json_null();
-        json_decref(rows);
-    }
-    return status;
+    TRY(rows_of(store, sql, key, &rows, err));
+    *ret = json_array_size(rows) ? json_incref(json_array_get(rows, 0)) : json_null();
+    json_decref(rows);
+    return STATUS_OK;
 }
 
 static enum status set_new(json_t *object, const char *key, json_t *value, struct error *err)
@@ -41,18 +37,18 @@ static enum status set_rows(struct store *store, json_t *object, const char *key
                             int64_t id, struct error *err)
 {
     json_t *rows = NULL;
-    enum status status = rows_of(store, sql, id, &rows, err);
 
-    return status == STATUS_OK ? set_new(object, key, rows, err) : status;
+    TRY(rows_of(store, sql, id, &rows, err));
+    return set_new(object, key, rows, err);
 }
 
 static enum status set_row(struct store *store, json_t *object, const char *key, const char *sql,
                            int64_t id, struct error *err)
 {
     json_t *row = NULL;
-    enum status status = row_of(store, sql, id, &row, err);
 
-    return status == STATUS_OK ? set_new(object, key, row, err) : status;
+    TRY(row_of(store, sql, id, &row, err));
+    return set_new(object, key, row, err);
 }
 
 static int64_t take_id(json_t *object, const char *key)
@@ -171,9 +167,9 @@ enum status store_telemetry_json(struct store *store, int64_t id, json_t **ret, 
 static enum status set_telemetry(struct store *store, json_t *trial, int64_t id, struct error *err)
 {
     json_t *rows = NULL;
-    enum status status = store_telemetry_json(store, id, &rows, err);
 
-    return status == STATUS_OK ? set_new(trial, "telemetry", rows, err) : status;
+    TRY(store_telemetry_json(store, id, &rows, err));
+    return set_new(trial, "telemetry", rows, err);
 }
 
 #define DEVICE_COLUMNS                                                                             \
@@ -183,47 +179,37 @@ static enum status set_telemetry(struct store *store, json_t *trial, int64_t id,
 static enum status fill_trial(struct store *store, json_t *trial, struct error *err)
 {
     int64_t id = json_integer_value(json_object_get(trial, "id"));
-    enum status status;
 
-    status = set_row(store, trial, "device",
-                     "SELECT d.id, d.name, d.digest FROM trial_device t JOIN device d"
-                     " ON d.id = t.device WHERE t.trial = ?1",
-                     id, err);
-    if (status == STATUS_OK)
-        status = set_rows(store, trial, "phases",
-                          "SELECT name, begin_ns, end_ns FROM phase WHERE trial = ?1 ORDER BY id",
-                          id, err);
-    if (status == STATUS_OK)
-        status = set_rows(store, trial, "series",
-                          "SELECT name, sum(count) AS samples, min(minimum) AS minimum,"
-                          " max(maximum) AS maximum, count(*) AS chunks"
-                          " FROM series WHERE trial = ?1 GROUP BY name ORDER BY min(rowid)",
-                          id, err);
-    if (status == STATUS_OK)
-        status = set_rows(store, trial, "checks",
-                          "SELECT phase, output, metric, coalesce(error, error_text) AS error,"
-                          " tolerance, compared, passed AS 'passed:bool', reason"
-                          " FROM verification WHERE trial = ?1 ORDER BY id",
-                          id, err);
-    if (status == STATUS_OK)
-        status = set_environment(store, trial, id, err);
-    if (status == STATUS_OK)
-        status = set_rows(store, trial, "components",
-                          "SELECT DISTINCT s.at, c.path, c.kind, c.version, c.build_id, c.size,"
-                          " c.sha256, c.missing_reason, c.package, c.package_version, c.manager"
-                          " FROM trial_stack s JOIN stack_member m"
-                          " ON m.stack = s.stack JOIN component c ON c.id = m.component"
-                          " WHERE s.trial = ?1 ORDER BY s.at = 'window_end', s.at, c.path, c.id",
-                          id, err);
-    if (status == STATUS_OK)
-        status = set_telemetry(store, trial, id, err);
-    if (status == STATUS_OK)
-        status = set_rows(store, trial, "artifacts",
-                          "SELECT a.content AS digest, c.body AS 'artifact:json' FROM artifact a"
-                          " JOIN content c ON c.digest = a.content WHERE a.trial = ?1"
-                          " ORDER BY a.id",
-                          id, err);
-    return status;
+    TRY(set_row(store, trial, "device",
+                "SELECT d.id, d.name, d.digest FROM trial_device t JOIN device d"
+                " ON d.id = t.device WHERE t.trial = ?1",
+                id, err));
+    TRY(set_rows(store, trial, "phases",
+                 "SELECT name, begin_ns, end_ns FROM phase WHERE trial = ?1 ORDER BY id", id, err));
+    TRY(set_rows(store, trial, "series",
+                 "SELECT name, sum(count) AS samples, min(minimum) AS minimum,"
+                 " max(maximum) AS maximum, count(*) AS chunks"
+                 " FROM series WHERE trial = ?1 GROUP BY name ORDER BY min(rowid)",
+                 id, err));
+    TRY(set_rows(store, trial, "checks",
+                 "SELECT phase, output, metric, coalesce(error, error_text) AS error,"
+                 " tolerance, compared, passed AS 'passed:bool', reason"
+                 " FROM verification WHERE trial = ?1 ORDER BY id",
+                 id, err));
+    TRY(set_environment(store, trial, id, err));
+    TRY(set_rows(store, trial, "components",
+                 "SELECT DISTINCT s.at, c.path, c.kind, c.version, c.build_id, c.size,"
+                 " c.sha256, c.missing_reason, c.package, c.package_version, c.manager"
+                 " FROM trial_stack s JOIN stack_member m"
+                 " ON m.stack = s.stack JOIN component c ON c.id = m.component"
+                 " WHERE s.trial = ?1 ORDER BY s.at = 'window_end', s.at, c.path, c.id",
+                 id, err));
+    TRY(set_telemetry(store, trial, id, err));
+    return set_rows(store, trial, "artifacts",
+                    "SELECT a.content AS digest, c.body AS 'artifact:json' FROM artifact a"
+                    " JOIN content c ON c.digest = a.content WHERE a.trial = ?1"
+                    " ORDER BY a.id",
+                    id, err);
 }
 
 static enum status set_trials(struct store *store, json_t *object, int64_t cell, struct error *err)
@@ -317,45 +303,34 @@ static enum status set_imported(struct store *store, json_t *object, int64_t cel
 
 static enum status fill_cell(struct store *store, int64_t cell, json_t *object, struct error *err)
 {
-    enum status status;
-
-    status = set_row(store, object, "campaign",
-                     "SELECT g.id, g.uid, g.created_utc_ns, g.created_utc_ns AS 'created:iso',"
-                     " g.command, g.tool_version, g.tool_digest, g.plan AS plan_digest"
-                     " FROM cell c JOIN campaign g ON g.id = c.campaign WHERE c.id = ?1",
-                     cell, err);
-    if (status == STATUS_OK)
-        status = set_row(store, object, "identity",
-                         "SELECT workload_name AS workload, workload AS workload_digest,"
-                         " protocol_name AS protocol, protocol AS protocol_digest, kind, precision,"
-                         " batch, scenario, implementation, seed FROM cell WHERE id = ?1",
-                         cell, err);
-    if (status == STATUS_OK)
-        status = set_row(store, object, "cost",
-                         "SELECT flops, flops_formula, bytes, bytes_formula, items, item_name,"
-                         " device_memory_bytes, working_set_bytes, headline FROM cell"
-                         " WHERE id = ?1",
-                         cell, err);
-    if (status == STATUS_OK)
-        status = set_device(store, object,
-                            "SELECT " DEVICE_COLUMNS " FROM trial t JOIN trial_device l"
-                            " ON l.trial = t.id JOIN device d ON d.id = l.device"
-                            " WHERE t.cell = ?1 ORDER BY t.id DESC LIMIT 1",
-                            cell, err);
-    if (status == STATUS_OK)
-        status = set_choices(store, object, cell, err);
-    if (status == STATUS_OK)
-        status = set_trials(store, object, cell, err);
-    if (status == STATUS_OK)
-        status = set_estimate(store, object, cell, err);
-    if (status == STATUS_OK)
-        status = set_rows(store, object, "amendments",
-                          "SELECT id AS amendment, utc_ns, utc_ns AS 'created:iso', author, reason"
-                          " FROM amendment WHERE cell = ?1 ORDER BY id",
-                          cell, err);
-    if (status == STATUS_OK)
-        status = set_imported(store, object, cell, err);
-    return status;
+    TRY(set_row(store, object, "campaign",
+                "SELECT g.id, g.uid, g.created_utc_ns, g.created_utc_ns AS 'created:iso',"
+                " g.command, g.tool_version, g.tool_digest, g.plan AS plan_digest"
+                " FROM cell c JOIN campaign g ON g.id = c.campaign WHERE c.id = ?1",
+                cell, err));
+    TRY(set_row(store, object, "identity",
+                "SELECT workload_name AS workload, workload AS workload_digest,"
+                " protocol_name AS protocol, protocol AS protocol_digest, kind, precision,"
+                " batch, scenario, implementation, seed FROM cell WHERE id = ?1",
+                cell, err));
+    TRY(set_row(store, object, "cost",
+                "SELECT flops, flops_formula, bytes, bytes_formula, items, item_name,"
+                " device_memory_bytes, working_set_bytes, headline FROM cell"
+                " WHERE id = ?1",
+                cell, err));
+    TRY(set_device(store, object,
+                   "SELECT " DEVICE_COLUMNS " FROM trial t JOIN trial_device l"
+                   " ON l.trial = t.id JOIN device d ON d.id = l.device"
+                   " WHERE t.cell = ?1 ORDER BY t.id DESC LIMIT 1",
+                   cell, err));
+    TRY(set_choices(store, object, cell, err));
+    TRY(set_trials(store, object, cell, err));
+    TRY(set_estimate(store, object, cell, err));
+    TRY(set_rows(store, object, "amendments",
+                 "SELECT id AS amendment, utc_ns, utc_ns AS 'created:iso', author, reason"
+                 " FROM amendment WHERE cell = ?1 ORDER BY id",
+                 cell, err));
+    return set_imported(store, object, cell, err);
 }
 
 /* Takes `object`, a row of the `kind`, or null where there is none; `fill` adds what is of it. */
@@ -379,81 +354,71 @@ static enum status complete(struct store *store, int64_t row, const char *kind,
 static enum status read_cell(struct store *store, int64_t cell, json_t **ret, struct error *err)
 {
     json_t *object = NULL;
-    enum status status = row_of(store,
-                                "SELECT " RESULT_ID " AS id, c.id AS cell, c.ordinal,"
-                                " c.backend, c.device_spec, c.device_index,"
-                                " c.trials AS trials_planned, " ARM_NAME " AS arm, " ARM_SETTINGS
-                                " AS 'arm_settings:json', " NAMED_WORKER " AS 'worker:json',"
-                                " w.body AS 'workload:json', p.body AS 'protocol:json'"
-                                " FROM cell c JOIN campaign g ON g.id = c.campaign"
-                                " JOIN content w ON w.digest = c.workload"
-                                " JOIN content p ON p.digest = c.protocol WHERE c.id = ?1",
-                                cell, &object, err);
 
-    return status == STATUS_OK ? complete(store, cell, "cell", fill_cell, object, ret, err)
-                               : status;
+    TRY(row_of(store,
+               "SELECT " RESULT_ID " AS id, c.id AS cell, c.ordinal,"
+               " c.backend, c.device_spec, c.device_index,"
+               " c.trials AS trials_planned, " ARM_NAME " AS arm, " ARM_SETTINGS
+               " AS 'arm_settings:json', " NAMED_WORKER " AS 'worker:json',"
+               " w.body AS 'workload:json', p.body AS 'protocol:json'"
+               " FROM cell c JOIN campaign g ON g.id = c.campaign"
+               " JOIN content w ON w.digest = c.workload"
+               " JOIN content p ON p.digest = c.protocol WHERE c.id = ?1",
+               cell, &object, err));
+    return complete(store, cell, "cell", fill_cell, object, ret, err);
 }
 
 static enum status fill_campaign(struct store *store, int64_t campaign, json_t *object,
                                  struct error *err)
 {
-    enum status status;
-
-    status = set_rows(store, object, "events",
-                      "SELECT utc_ns, utc_ns AS 'at:iso', event, detail FROM campaign_event"
-                      " WHERE campaign = ?1 ORDER BY id",
-                      campaign, err);
-    if (status == STATUS_OK)
-        status = set_rows(store, object, "doctor",
-                          "SELECT d.utc_ns, d.utc_ns AS 'at:iso', c.body AS 'report:json'"
-                          " FROM doctor d JOIN content c ON c.digest = d.body"
-                          " WHERE d.campaign = ?1 ORDER BY d.id",
-                          campaign, err);
-    if (status == STATUS_OK)
-        status = set_rows(store, object, "dumps",
-                          "SELECT d.utc_ns, d.utc_ns AS 'at:iso', d.tool, d.command, d.status,"
-                          " d.message, d.exit_code, length(CAST(c.body AS BLOB)) AS bytes,"
-                          " d.output AS sha256"
-                          " FROM dump d LEFT JOIN content c ON c.digest = d.output"
-                          " WHERE d.campaign = ?1 ORDER BY d.id",
-                          campaign, err);
-    if (status == STATUS_OK)
-        status = set_rows(
-            store, object, "cells",
-            "SELECT " RESULT_ID " AS id, c.id AS cell, c.ordinal, c.workload_name AS workload,"
-            " c.precision, c.batch, c.scenario, c.implementation, c.protocol_name AS protocol,"
-            " c.device_spec, c.trials AS trials_planned,"
-            " (SELECT count(DISTINCT t.sequence) FROM trial t JOIN trial_end e ON e.trial = t.id"
-            " WHERE t.cell = c.id AND e.status = 'ok') AS trials_ok,"
-            " (SELECT verdict FROM estimate s WHERE s.cell = c.id ORDER BY s.id DESC LIMIT 1)"
-            " AS verdict"
-            " FROM cell c JOIN campaign g ON g.id = c.campaign WHERE c.campaign = ?1"
-            " ORDER BY c.ordinal",
-            campaign, err);
-    if (status == STATUS_OK)
-        status = set_rows(store, object, "order",
-                          "SELECT p.sequence, c.ordinal FROM planned_trial p JOIN cell c"
-                          " ON c.id = p.cell WHERE p.campaign = ?1 ORDER BY p.sequence",
-                          campaign, err);
-    return status;
+    TRY(set_rows(store, object, "events",
+                 "SELECT utc_ns, utc_ns AS 'at:iso', event, detail FROM campaign_event"
+                 " WHERE campaign = ?1 ORDER BY id",
+                 campaign, err));
+    TRY(set_rows(store, object, "doctor",
+                 "SELECT d.utc_ns, d.utc_ns AS 'at:iso', c.body AS 'report:json'"
+                 " FROM doctor d JOIN content c ON c.digest = d.body"
+                 " WHERE d.campaign = ?1 ORDER BY d.id",
+                 campaign, err));
+    TRY(set_rows(store, object, "dumps",
+                 "SELECT d.utc_ns, d.utc_ns AS 'at:iso', d.tool, d.command, d.status,"
+                 " d.message, d.exit_code, length(CAST(c.body AS BLOB)) AS bytes,"
+                 " d.output AS sha256"
+                 " FROM dump d LEFT JOIN content c ON c.digest = d.output"
+                 " WHERE d.campaign = ?1 ORDER BY d.id",
+                 campaign, err));
+    TRY(set_rows(
+        store, object, "cells",
+        "SELECT " RESULT_ID " AS id, c.id AS cell, c.ordinal, c.workload_name AS workload,"
+        " c.precision, c.batch, c.scenario, c.implementation, c.protocol_name AS protocol,"
+        " c.device_spec, c.trials AS trials_planned,"
+        " (SELECT count(DISTINCT t.sequence) FROM trial t JOIN trial_end e ON e.trial = t.id"
+        " WHERE t.cell = c.id AND e.status = 'ok') AS trials_ok,"
+        " (SELECT verdict FROM estimate s WHERE s.cell = c.id ORDER BY s.id DESC LIMIT 1)"
+        " AS verdict"
+        " FROM cell c JOIN campaign g ON g.id = c.campaign WHERE c.campaign = ?1"
+        " ORDER BY c.ordinal",
+        campaign, err));
+    return set_rows(store, object, "order",
+                    "SELECT p.sequence, c.ordinal FROM planned_trial p JOIN cell c"
+                    " ON c.id = p.cell WHERE p.campaign = ?1 ORDER BY p.sequence",
+                    campaign, err);
 }
 
 static enum status read_campaign(struct store *store, int64_t campaign, json_t **ret,
                                  struct error *err)
 {
     json_t *object = NULL;
-    enum status status = row_of(store,
-                                "SELECT g.id AS campaign, substr(g.uid, 1, 8) AS id, g.uid,"
-                                " g.created_utc_ns, g.created_utc_ns AS 'created:iso', g.command,"
-                                " g.tool_version, g.tool_digest, g.order_seed,"
-                                " g.protocol AS protocol_digest, g.plan AS plan_digest,"
-                                " p.body AS 'plan:json' FROM campaign g"
-                                " JOIN content p ON p.digest = g.plan WHERE g.id = ?1",
-                                campaign, &object, err);
 
-    return status == STATUS_OK
-               ? complete(store, campaign, "campaign", fill_campaign, object, ret, err)
-               : status;
+    TRY(row_of(store,
+               "SELECT g.id AS campaign, substr(g.uid, 1, 8) AS id, g.uid,"
+               " g.created_utc_ns, g.created_utc_ns AS 'created:iso', g.command,"
+               " g.tool_version, g.tool_digest, g.order_seed,"
+               " g.protocol AS protocol_digest, g.plan AS plan_digest,"
+               " p.body AS 'plan:json' FROM campaign g"
+               " JOIN content p ON p.digest = g.plan WHERE g.id = ?1",
+               campaign, &object, err));
+    return complete(store, campaign, "campaign", fill_campaign, object, ret, err);
 }
 
 /* All SELECTs of one record see one state of the database. */

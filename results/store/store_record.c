@@ -8,6 +8,7 @@
 #include <sodium.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 
 /* ---- bodies ---- */
@@ -187,14 +188,12 @@ enum status store_insert_content(struct store *store, const void *bytes, size_t 
 {
     struct digest digest = digest_bytes(bytes, length);
     struct statement statement;
-    enum status status = statement_begin(store,
-                                         "INSERT INTO content (digest, body) VALUES (?1, ?2)"
-                                         " ON CONFLICT (digest) DO UPDATE SET body = excluded.body"
-                                         " WHERE content.body IS NULL",
-                                         &statement, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(statement_begin(store,
+                        "INSERT INTO content (digest, body) VALUES (?1, ?2)"
+                        " ON CONFLICT (digest) DO UPDATE SET body = excluded.body"
+                        " WHERE content.body IS NULL",
+                        &statement, err));
     statement_digest(&statement, &digest);
     if (length > STORE_VALUE_MAX)
         statement.rc = SQLITE_TOOBIG;
@@ -202,22 +201,18 @@ enum status store_insert_content(struct store *store, const void *bytes, size_t 
         statement.rc = sqlite3_bind_text(statement.handle, 2, bytes, (int)length, SQLITE_STATIC);
     else if (statement.rc == SQLITE_OK)
         statement.rc = sqlite3_bind_blob(statement.handle, 2, bytes, (int)length, SQLITE_STATIC);
-    status = statement_run(&statement, NULL, err);
-    if (status == STATUS_OK)
-        *ret = digest;
-    return status;
+    TRY(statement_run(&statement, NULL, err));
+    *ret = digest;
+    return STATUS_OK;
 }
 
 enum status store_insert_json(struct store *store, const json_t *json, struct digest *ret,
                               struct error *err)
 {
-    char *canonical = NULL;
-    enum status status = canonical_dump(json, &canonical, err);
+    AUTO_FREE char *canonical = NULL;
 
-    if (status == STATUS_OK)
-        status = store_insert_content(store, canonical, strlen(canonical), ret, err);
-    free(canonical);
-    return status;
+    TRY(canonical_dump(json, &canonical, err));
+    return store_insert_content(store, canonical, strlen(canonical), ret, err);
 }
 
 enum status store_get_json(struct store *store, const struct digest *digest, json_t **ret,
@@ -262,11 +257,8 @@ static enum status find_record(struct store *store, const struct digest *digest,
                                struct error *err)
 {
     struct statement statement;
-    enum status status =
-        statement_begin(store, "SELECT id FROM record WHERE digest = ?1", &statement, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(statement_begin(store, "SELECT id FROM record WHERE digest = ?1", &statement, err));
     statement_digest(&statement, digest);
     return statement_single(&statement, ret, err);
 }
@@ -275,14 +267,11 @@ static enum status insert_record(struct store *store, const struct record_row *r
                                  struct error *err)
 {
     struct statement statement;
-    enum status status =
-        statement_begin(store,
+
+    TRY(statement_begin(store,
                         "INSERT INTO record (id, log, leaf, type, digest, salt, body)"
                         " VALUES (nullif(?1, 0), ?2, ?3, ?4, ?5, ?6, ?7)",
-                        &statement, err);
-
-    if (status != STATUS_OK)
-        return status;
+                        &statement, err));
     statement_i64(&statement, row->id);
     statement_i64(&statement, row->log);
     statement_i64(&statement, row->leaf);
@@ -339,11 +328,9 @@ static enum status take_top(void *context, struct record_span name, struct recor
 static enum status add_about(struct relating *relating, int64_t campaign, struct error *err)
 {
     struct statement statement;
-    enum status status = statement_begin(
-        relating->store, "INSERT OR IGNORE INTO about VALUES (?1, ?2)", &statement, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(statement_begin(relating->store, "INSERT OR IGNORE INTO about VALUES (?1, ?2)", &statement,
+                        err));
     statement_i64(&statement, campaign);
     statement_i64(&statement, relating->record);
     return statement_run(&statement, NULL, err);
@@ -426,11 +413,9 @@ static int bind_member(sqlite3_stmt *handle, int parameter, const struct relatin
 static enum status run_statement(struct relating *relating, const char *sql, struct error *err)
 {
     struct statement statement;
-    enum status status = statement_begin(relating->store, sql, &statement, err);
     int parameters;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(statement_begin(relating->store, sql, &statement, err));
     parameters = sqlite3_bind_parameter_count(statement.handle);
     for (int i = 1; i <= parameters && statement.rc == SQLITE_OK; i++)
         statement.rc = bind_member(statement.handle, i, relating);
@@ -444,7 +429,6 @@ static enum status run_projection(struct relating *relating, const char *sql, st
     const struct record_span *value;
     struct record_walk walk, parts;
     struct record_span part, of_part;
-    enum status status = STATUS_OK;
 
     if (strncmp(sql, RECORD_EACH, strlen(RECORD_EACH)) != 0)
         return run_statement(relating, sql, err);
@@ -452,17 +436,15 @@ static enum status run_projection(struct relating *relating, const char *sql, st
     value = find_member(&relating->members, name, (size_t)(begin - name));
     walk = value ? record_walk_begin(*value) : (struct record_walk){0};
     for (relating->position = 0;
-         status == STATUS_OK &&
          record_walk_next(&walk, &relating->element.name, &relating->element.value);
          relating->position++) {
         relating->parts.count = 0;
         parts = record_walk_begin(relating->element.value);
-        while (parts.is_object && status == STATUS_OK && record_walk_next(&parts, &part, &of_part))
-            status = take_member(&relating->parts, part, of_part, err);
-        if (status == STATUS_OK)
-            status = run_statement(relating, begin + 1, err);
+        while (parts.is_object && record_walk_next(&parts, &part, &of_part))
+            TRY(take_member(&relating->parts, part, of_part, err));
+        TRY(run_statement(relating, begin + 1, err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status store_enter_record(struct store *store, const struct record_row *row, int64_t *ret,
@@ -528,10 +510,10 @@ static enum status load_secret(struct store *store, struct digest *ret, struct e
 static enum status next_leaf(struct store *store, int64_t *ret, struct error *err)
 {
     struct statement statement;
-    enum status status = statement_begin(
-        store, "SELECT coalesce(max(leaf) + 1, 0) FROM record WHERE log = 1", &statement, err);
 
-    return status == STATUS_OK ? statement_single(&statement, ret, err) : status;
+    TRY(statement_begin(store, "SELECT coalesce(max(leaf) + 1, 0) FROM record WHERE log = 1",
+                        &statement, err));
+    return statement_single(&statement, ret, err);
 }
 
 static enum status append_text(struct store *store, const struct record_type *type,
@@ -571,22 +553,17 @@ enum status store_append(struct store *store, struct record_body *body, struct s
 {
     const struct record_type *type = record_type_find(body->type);
     const bool too_large = body->too_large;
-    json_t *json = body_take(body);
-    char *text = NULL;
-    enum status status;
+    json_auto_t *json = body_take(body);
+    AUTO_FREE char *text = NULL;
 
     if (too_large)
-        status = error_set(err, STATUS_INVALID, "%s: a number of a %s does not fit into 64 bits",
-                           store->path, type->name);
+        return error_set(err, STATUS_INVALID, "%s: a number of a %s does not fit into 64 bits",
+                         store->path, type->name);
     else if (!json)
-        status = error_no_memory(err);
+        return error_no_memory(err);
     else
-        status = canonical_dump(json, &text, err);
-    if (status == STATUS_OK)
-        status = append_text(store, type, text, ret, err);
-    free(text);
-    json_decref(json);
-    return status;
+        TRY(canonical_dump(json, &text, err));
+    return append_text(store, type, text, ret, err);
 }
 
 enum status store_add(struct store *store, struct record_body *body, enum status status,

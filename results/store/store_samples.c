@@ -10,14 +10,11 @@ enum status store_read_chunk(sqlite3_stmt *row, int column, int64_t *ret, size_t
     size_t length = (size_t)sqlite3_column_bytes(row, column + 5);
     struct series_facts facts;
     bool told_total = sqlite3_column_type(row, column + 4) != SQLITE_NULL;
-    enum status status;
 
     if (!bytes)
         length = 0;
-    status = series_decode_digest(bytes ? bytes : (const uint8_t *)"", length, ret, ret_count,
-                                  &facts, ret_digest, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(series_decode_digest(bytes ? bytes : (const uint8_t *)"", length, ret, ret_count, &facts,
+                             ret_digest, err));
     if (sqlite3_column_int64(row, column + 1) != (int64_t)*ret_count ||
         sqlite3_column_int64(row, column + 2) != facts.minimum ||
         sqlite3_column_int64(row, column + 3) != facts.maximum || told_total != facts.has_total ||
@@ -89,14 +86,12 @@ enum status store_insert_chunk(struct store *store, int64_t trial, const char *n
                                const struct store_chunk *chunk, struct error *err)
 {
     struct statement statement;
-    enum status status = statement_begin(
+
+    TRY(statement_begin(
         store,
         "INSERT INTO series (trial, name, first, count, minimum, maximum, total, data)"
         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        &statement, err);
-
-    if (status != STATUS_OK)
-        return status;
+        &statement, err));
     statement_i64(&statement, trial);
     statement_text(&statement, name);
     statement_i64(&statement, chunk->first);

@@ -41,12 +41,9 @@ static enum status check_length(struct store *store, struct error *err)
     struct stat file, log;
     char *log_path;
     bool has_log;
-    enum status status = ask(store, "PRAGMA page_count", &pages, err);
 
-    if (status == STATUS_OK)
-        status = ask(store, "PRAGMA page_size", &page_size, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(ask(store, "PRAGMA page_count", &pages, err));
+    TRY(ask(store, "PRAGMA page_size", &page_size, err));
     log_path = text_format("%s-wal", store->path);
     if (!log_path)
         return error_no_memory(err);
@@ -72,14 +69,10 @@ static enum status identify(struct store *store, int newest, int64_t *ret_versio
                             struct error *err)
 {
     int64_t application = 0, version = 0, objects = 0;
-    enum status status = ask(store, "PRAGMA application_id", &application, err);
 
-    if (status == STATUS_OK)
-        status = ask(store, "PRAGMA user_version", &version, err);
-    if (status == STATUS_OK)
-        status = ask(store, "SELECT count(*) FROM sqlite_schema", &objects, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(ask(store, "PRAGMA application_id", &application, err));
+    TRY(ask(store, "PRAGMA user_version", &version, err));
+    TRY(ask(store, "SELECT count(*) FROM sqlite_schema", &objects, err));
     if (objects == 0 && application == 0 && version == 0) {
         *ret_version = 0;
         return STATUS_OK;
@@ -214,7 +207,6 @@ static enum status read_through_copy(struct store *store, const struct embed_fil
 {
     sqlite3 *file = store->db;
     sqlite3_backup *backup;
-    enum status status;
     int rc;
 
     store->db = NULL;
@@ -230,8 +222,8 @@ static enum status read_through_copy(struct store *store, const struct embed_fil
     if (rc != SQLITE_OK)
         return store_error(store, rc, "reading a file of an older schema through a copy", err);
     store_trust_schema(store->db);
-    status = migrate(store, migrations, count, err);
-    return status == STATUS_OK ? run(store, "PRAGMA query_only=ON", "opening", err) : status;
+    TRY(migrate(store, migrations, count, err));
+    return run(store, "PRAGMA query_only=ON", "opening", err);
 }
 
 enum status store_schema_prepare(struct store *store, const struct embed_file *migrations,

@@ -359,13 +359,9 @@ enum status store_change_end(struct store *store, enum status result, struct err
 
 enum status store_batch_begin(struct store *store, struct error *err)
 {
-    enum status status;
-
     if (store->in_batch)
         return error_set(err, STATUS_INTERNAL, "a batch is open already");
-    status = begin(store, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(begin(store, err));
     store->in_batch = true;
     store->batch_lost = false;
     return STATUS_OK;

@@ -297,12 +297,10 @@ enum status store_add_artifact(struct store *store, int64_t trial, const json_t 
 {
     struct digest digest;
     char *text = NULL;
-    enum status status = canonical_dump(artifact, &text, err);
 
-    if (status == STATUS_OK)
-        status = draft_add_blob(store, trial, text, &digest, err);
-    return status == STATUS_OK ? draft_add(store, trial, "artifacts", record_blob(&digest), err)
-                               : status;
+    TRY(canonical_dump(artifact, &text, err));
+    TRY(draft_add_blob(store, trial, text, &digest, err));
+    return draft_add(store, trial, "artifacts", record_blob(&digest), err);
 }
 
 static enum status put_telemetry(struct store *store, int64_t trial,
@@ -312,18 +310,15 @@ static enum status put_telemetry(struct store *store, int64_t trial,
     struct digest channels, dump;
     struct store_record begin, end;
     char *text = NULL;
-    enum status status = canonical_dump(telemetry->channels, &text, err);
 
-    if (status == STATUS_OK)
-        status = draft_add_blob(store, trial, text, &channels, err);
-    if (status == STATUS_OK && telemetry->dump)
-        status = draft_add_blob(store, trial, strdup(telemetry->dump), &dump, err);
-    if (status == STATUS_OK && telemetry->begin)
-        status = store_append_readings(store, telemetry->begin, &begin, err);
-    if (status == STATUS_OK && telemetry->end)
-        status = store_append_readings(store, telemetry->end, &end, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(canonical_dump(telemetry->channels, &text, err));
+    TRY(draft_add_blob(store, trial, text, &channels, err));
+    if (telemetry->dump)
+        TRY(draft_add_blob(store, trial, strdup(telemetry->dump), &dump, err));
+    if (telemetry->begin)
+        TRY(store_append_readings(store, telemetry->begin, &begin, err));
+    if (telemetry->end)
+        TRY(store_append_readings(store, telemetry->end, &end, err));
     body_text(body, "part", telemetry->part);
     body_text(body, "status", telemetry->status);
     body_text(body, "message", telemetry->message);
@@ -401,14 +396,11 @@ static enum status find_orphan(struct store *store, int64_t campaign, int64_t *r
                                struct error *err)
 {
     struct statement statement;
-    enum status status =
-        statement_begin(store,
+
+    TRY(statement_begin(store,
                         "SELECT coalesce(min(t.id), 0) FROM trial t WHERE t.campaign = ?1"
                         " AND NOT EXISTS (SELECT 1 FROM trial_end e WHERE e.trial = t.id)",
-                        &statement, err);
-
-    if (status != STATUS_OK)
-        return status;
+                        &statement, err));
     statement_i64(&statement, campaign);
     return statement_single(&statement, ret, err);
 }

@@ -130,12 +130,11 @@ static enum status cost(const struct workload_case *work, struct workload_cost *
                         struct error *err)
 {
     const struct gpt2_device_plan plan = inference_plan(work);
-    const enum status status = gpt2_cost(work, &plan, 1, ret, err);
 
-    if (status == STATUS_OK)
-        ret->flops_formula = "sum of 2*m*n*k over the forward pass's GEMMs; causal scores "
-                             "and values count T(T+1)/2 pairs a head; logits of every position";
-    return status;
+    TRY(gpt2_cost(work, &plan, 1, ret, err));
+    ret->flops_formula = "sum of 2*m*n*k over the forward pass's GEMMs; causal scores "
+                         "and values count T(T+1)/2 pairs a head; logits of every position";
+    return STATUS_OK;
 }
 
 static void describe(const struct workload *workload, struct text *ret)
@@ -186,20 +185,17 @@ int32_t *inference_batch(const struct inference_instance *instance, uint64_t ind
 static enum status fill_pool(struct inference_instance *instance, struct error *err)
 {
     const struct gpt2_device_plan *plan = &instance->gpt2.model->plan;
-    enum status status = gpt2_task_open_source(
-        &instance->parameters->task, instance->gpt2.base.work.seed, &instance->source, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(gpt2_task_open_source(&instance->parameters->task, instance->gpt2.base.work.seed,
+                              &instance->source, err));
     instance->pool = calloc(INFERENCE_POOL * OP_TOKENS_LENGTH(plan->sequences * plan->length),
                             sizeof(*instance->pool));
     if (!instance->pool)
-        status = error_no_memory(err);
-    for (uint64_t i = 0; i < INFERENCE_POOL && status == STATUS_OK; i++)
-        status =
-            gpt2_make_batch(instance->source, i * plan->sequences, plan->sequences, plan->length,
-                            inference_batch(instance, i), &instance->unique[i], err);
-    return status;
+        return error_no_memory(err);
+    for (uint64_t i = 0; i < INFERENCE_POOL; i++)
+        TRY(gpt2_make_batch(instance->source, i * plan->sequences, plan->sequences, plan->length,
+                            inference_batch(instance, i), &instance->unique[i], err));
+    return STATUS_OK;
 }
 
 static enum status init(struct workload_instance *base, struct error *err)
@@ -252,14 +248,12 @@ enum status inference_run(struct inference_instance *instance, const int32_t *in
 enum status inference_iterate(struct workload_instance *base, struct error *err)
 {
     struct inference_instance *instance = (struct inference_instance *)base;
-    enum status status;
 
     instance->current = instance->iterations % INFERENCE_POOL;
-    status = inference_run(instance, inference_batch(instance, instance->current),
-                           instance->unique[instance->current], err);
-    if (status == STATUS_OK)
-        instance->iterations++;
-    return status;
+    TRY(inference_run(instance, inference_batch(instance, instance->current),
+                      instance->unique[instance->current], err));
+    instance->iterations++;
+    return STATUS_OK;
 }
 
 /* The shape is fixed: a batch that is not full takes as long as a full one. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "workloads/batched_inference/batched_inference.h"
+#include "harness/core/cleanup.h"
 #include "workloads/gemm/element.h"
 #include "workloads/models/gpt2_handover.h"
 #include "workloads/models/gpt2_reference.h"
@@ -109,29 +110,21 @@ static enum status judge(const struct workload_case *work, const uint64_t *secre
     const uint64_t batch = plan->sequences * plan->length;
     const uint64_t shape[] = {plan->sequences, plan->length, plan->shape.vocabulary};
     struct check_sink sink = {.report = report, .context = context, .err = err};
-    int32_t *pool = malloc(GPT2_HANDOVER_POOL * batch * sizeof(*pool));
-    float *weights = malloc(gpt2_array_length(&plan->shape) * sizeof(*weights));
-    enum status status = pool && weights ? STATUS_OK : error_no_memory(err);
+    AUTO_FREE int32_t *pool = malloc(GPT2_HANDOVER_POOL * batch * sizeof(*pool));
+    AUTO_FREE float *weights = malloc(gpt2_array_length(&plan->shape) * sizeof(*weights));
 
-    if (status == STATUS_OK)
-        status = tensors_find(outputs, "logits", DTYPE_F32, plan->storage, 3, shape, &handed.logits,
-                              err);
-    if (status == STATUS_OK)
-        status = gpt2_handover_tokens(&parameters->task, plan, work->seed, secret, pool, NULL, err);
-    if (status == STATUS_OK) {
-        gpt2_initialise(&plan->shape, work->seed, weights);
-        handed.weights = weights;
-        handed.tokens = pool + ((uint64_t)iteration - 1) % GPT2_HANDOVER_POOL * batch;
-        status = compare(&handed, (uint64_t)iteration + (secret ? *secret % plan->sequences : 0),
-                         whole, err);
-    }
-    if (status == STATUS_OK) {
-        inference_report_handed(work, plan, handed.logits, &handed.findings, &sink);
-        status = sink.status;
-    }
-    free(weights);
-    free(pool);
-    return status;
+    if (!(pool && weights))
+        return error_no_memory(err);
+    TRY(tensors_find(outputs, "logits", DTYPE_F32, plan->storage, 3, shape, &handed.logits, err));
+    TRY(gpt2_handover_tokens(&parameters->task, plan, work->seed, secret, pool, NULL, err));
+    gpt2_initialise(&plan->shape, work->seed, weights);
+    handed.weights = weights;
+    handed.tokens = pool + ((uint64_t)iteration - 1) % GPT2_HANDOVER_POOL * batch;
+    TRY(compare(&handed, (uint64_t)iteration + (secret ? *secret % plan->sequences : 0), whole,
+                err));
+    inference_report_handed(work, plan, handed.logits, &handed.findings, &sink);
+    TRY(sink.status);
+    return STATUS_OK;
 }
 
 const struct workload_handover inference_handover = {write_file, judge};

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/core/cleanup.h"
 #include "workloads/batched_inference/batched_inference.h"
 
 #define FIRST_CALIBRATION_SEQUENCE ((uint64_t)1 << 40) /* far from those that are measured */
@@ -29,19 +30,15 @@ static enum status allocate(struct inference_instance *instance, struct error *e
 static enum status find_weight_noise(struct inference_instance *instance, struct error *err)
 {
     const struct gpt2_shape *shape = shape_of(instance);
-    float *weights = malloc(gpt2_array_length(shape) * sizeof(*weights));
-    float *scales = malloc(gpt2_int8_scale_count(shape) * sizeof(*scales));
-    int8_t *quantised = malloc(gpt2_int8_length(shape));
-    enum status status = weights && scales && quantised ? STATUS_OK : error_no_memory(err);
+    AUTO_FREE float *weights = malloc(gpt2_array_length(shape) * sizeof(*weights));
+    AUTO_FREE float *scales = malloc(gpt2_int8_scale_count(shape) * sizeof(*scales));
+    AUTO_FREE int8_t *quantised = malloc(gpt2_int8_length(shape));
 
-    if (status == STATUS_OK) {
-        gpt2_initialise(shape, instance->gpt2.base.work.seed, weights);
-        gpt2_int8_quantise(shape, weights, quantised, scales, instance->weight_noise);
-    }
-    free(weights);
-    free(scales);
-    free(quantised);
-    return status;
+    if (!(weights && scales && quantised))
+        return error_no_memory(err);
+    gpt2_initialise(shape, instance->gpt2.base.work.seed, weights);
+    gpt2_int8_quantise(shape, weights, quantised, scales, instance->weight_noise);
+    return STATUS_OK;
 }
 
 enum status inference_calibrate(struct inference_instance *instance, struct error *err)
@@ -149,22 +146,17 @@ enum status inference_check_weights(struct inference_instance *instance, const f
         .reason = "each weight is within half a step of its channel's scale, which is the "
                   "largest weight over 127",
     };
-    int8_t *quantised = malloc(count);
-    float *scales = malloc(scale_count * sizeof(*scales));
-    enum status status = quantised && scales ? device_download(model->buffers[GPT2_WEIGHTS8], 0,
-                                                               quantised, count, err)
-                                             : error_no_memory(err);
+    AUTO_FREE int8_t *quantised = malloc(count);
+    AUTO_FREE float *scales = malloc(scale_count * sizeof(*scales));
 
-    if (status == STATUS_OK)
-        status = device_download(model->buffers[GPT2_WEIGHT_SCALES], 0, scales,
-                                 scale_count * sizeof(*scales), err);
-    if (status == STATUS_OK) {
-        compare_weights(shape, weights, quantised, scales, &check);
-        check_sink_report(sink, check, "a quantised weight or a scale is wrong");
-    }
-    free(quantised);
-    free(scales);
-    return status;
+    TRY(quantised && scales
+            ? device_download(model->buffers[GPT2_WEIGHTS8], 0, quantised, count, err)
+            : error_no_memory(err));
+    TRY(device_download(model->buffers[GPT2_WEIGHT_SCALES], 0, scales,
+                        scale_count * sizeof(*scales), err));
+    compare_weights(shape, weights, quantised, scales, &check);
+    check_sink_report(sink, check, "a quantised weight or a scale is wrong");
+    return STATUS_OK;
 }
 
 enum status inference_check_head(struct inference_instance *instance, uint64_t row,

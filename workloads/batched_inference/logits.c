@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "workloads/batched_inference/batched_inference.h"
 
 #define SIGMAS 6.0 /* of an element's error, none of which is to be further off */
@@ -42,20 +43,16 @@ enum status inference_compare(struct inference_instance *instance, uint64_t sequ
     const struct gpt2_device *model = instance->gpt2.model;
     const uint64_t length = model->plan.length, vocabulary = model->plan.shape.vocabulary;
     const uint64_t row = sequence * length + position;
-    float *got = malloc(vocabulary * sizeof(*got));
-    enum status status =
-        got ? gpt2_device_fetch(model, GPT2_LOGITS, row * gpt2_logits_stride(&model->plan),
-                                vocabulary, got, err)
-            : error_no_memory(err);
+    AUTO_FREE float *got = malloc(vocabulary * sizeof(*got));
 
-    if (status == STATUS_OK) {
-        inference_compare_row(got, expected, vocabulary, sequence, position, position + 1 == length,
-                              findings);
-        if (head && model->plan.quantised)
-            status = inference_check_head(instance, row, got, &findings->head, err);
-    }
-    free(got);
-    return status;
+    TRY(got ? gpt2_device_fetch(model, GPT2_LOGITS, row * gpt2_logits_stride(&model->plan),
+                                vocabulary, got, err)
+            : error_no_memory(err));
+    inference_compare_row(got, expected, vocabulary, sequence, position, position + 1 == length,
+                          findings);
+    if (head && model->plan.quantised)
+        TRY(inference_check_head(instance, row, got, &findings->head, err));
+    return STATUS_OK;
 }
 
 enum status inference_take_weights(struct inference_instance *instance, struct error *err)

@@ -40,18 +40,18 @@ static enum status poison(const struct gpt2_device *model, struct random *random
     const uint64_t rows = model->plan.sequences * model->plan.length;
     const uint64_t vocabulary = model->plan.shape.vocabulary;
     const uint64_t count = vocabulary < LIVE_SPAN ? vocabulary : LIVE_SPAN;
-    enum status status = gpt2_poison_all(model, random, err);
 
-    for (int i = 0; i < LIVE_ROWS && status == STATUS_OK; i++) {
+    TRY(gpt2_poison_all(model, random, err));
+    for (int i = 0; i < LIVE_ROWS; i++) {
         /* The last position of the batch among them. */
         const uint64_t row = i == 0 ? rows - 1 : random_next_below(random, rows);
 
         places[i] = (struct place){row * gpt2_logits_stride(&model->plan) +
                                        random_next_below(random, vocabulary - count + 1),
                                    count};
-        status = gpt2_poison(model, GPT2_LOGITS, places[i].offset, count, err);
+        TRY(gpt2_poison(model, GPT2_LOGITS, places[i].offset, count, err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status check_live(const struct gpt2_device *model, const struct place places[LIVE_ROWS],

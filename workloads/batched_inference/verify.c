@@ -33,16 +33,15 @@ static enum status compare_sequence(struct inference_instance *instance,
     const struct gpt2_device_plan *plan = &instance->gpt2.model->plan;
     const uint64_t positions =
         plan->length < INFERENCE_POSITIONS ? plan->length : INFERENCE_POSITIONS;
-    enum status status = STATUS_OK;
 
-    for (uint64_t i = 0; i < positions && status == STATUS_OK; i++) {
+    for (uint64_t i = 0; i < positions; i++) {
         const uint64_t position = checked_position(instance, sequence, i);
 
-        status = inference_compare(instance, sequence, position,
-                                   reference->logits + position * plan->shape.vocabulary, i == 0,
-                                   findings, err);
+        TRY(inference_compare(instance, sequence, position,
+                              reference->logits + position * plan->shape.vocabulary, i == 0,
+                              findings, err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status look(struct inference_instance *instance, struct gpt2_reference *reference,
@@ -51,19 +50,17 @@ static enum status look(struct inference_instance *instance, struct gpt2_referen
     const struct gpt2_device_plan *plan = &instance->gpt2.model->plan;
     const uint64_t wanted = instance->parameters->verify_sequences;
     const uint64_t checked = wanted < plan->sequences ? wanted : plan->sequences;
-    enum status status = STATUS_OK;
 
-    for (uint64_t i = 0; i < checked && status == STATUS_OK; i++) {
+    for (uint64_t i = 0; i < checked; i++) {
         /* Spread over the batch, the last sequence first. */
         const uint64_t sequence = plan->sequences - 1 - i * plan->sequences / checked;
 
-        status = gpt2_reference_forward(
+        TRY(gpt2_reference_forward(
             reference, instance->weights,
-            inference_batch(instance, instance->current) + sequence * plan->length, NULL, err);
-        if (status == STATUS_OK)
-            status = compare_sequence(instance, reference, sequence, findings, err);
+            inference_batch(instance, instance->current) + sequence * plan->length, NULL, err));
+        TRY(compare_sequence(instance, reference, sequence, findings, err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status inference_verify(struct workload_instance *base, workload_check_fn *report_check,
@@ -112,14 +109,11 @@ static enum status fingerprint_logits(const struct gpt2_device *model, char **re
     const uint64_t rows = model->plan.sequences * model->plan.length;
     const uint64_t pieces = stride == row ? 1 : rows;
     struct fingerprint fingerprint;
-    enum status status = STATUS_OK;
 
     fingerprint_init(&fingerprint);
-    for (uint64_t i = 0; i < pieces && status == STATUS_OK; i++)
-        status = fingerprint_add_buffer(&fingerprint, model->buffers[GPT2_LOGITS], i * stride,
-                                        rows / pieces * row, err);
-    if (status != STATUS_OK)
-        return status;
+    for (uint64_t i = 0; i < pieces; i++)
+        TRY(fingerprint_add_buffer(&fingerprint, model->buffers[GPT2_LOGITS], i * stride,
+                                   rows / pieces * row, err));
     *ret = fingerprint_text(&fingerprint);
     return *ret ? STATUS_OK : error_no_memory(err);
 }
@@ -133,19 +127,14 @@ enum status inference_recheck(struct workload_instance *base, const char *expect
 {
     struct inference_instance *instance = (struct inference_instance *)base;
     const struct gpt2_device *model = instance->gpt2.model;
-    enum status status;
 
     if (instance->iterations > 0 && !expected)
         return STATUS_OK; /* `verify` looks at what the window left */
     instance->iterations += INFERENCE_POOL - 1;
     instance->iterations -= instance->iterations % INFERENCE_POOL;
-    status = inference_iterate(base, err);
-    if (status == STATUS_OK)
-        status = device_synchronize(base->device, err);
-    if (status == STATUS_OK)
-        status = fingerprint_logits(model, &ret->text, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(inference_iterate(base, err));
+    TRY(device_synchronize(base->device, err));
+    TRY(fingerprint_logits(model, &ret->text, err));
     ret->compared = model->plan.sequences * model->plan.length * model->plan.shape.vocabulary;
     ret->same = expected && !strcmp(ret->text, expected);
     if (ret->same)

@@ -30,30 +30,26 @@ static enum status prepare_vendor(struct convolution_instance *instance, size_t 
     const struct convolution_layer *layer = &instance->layers[index];
     const struct operation_desc desc = {.kind = OPERATION_CONVOLUTION, .convolution = layer->shape};
     const struct operand weights = {layer->arrays[GEMM_B].buffer, 0};
-    enum status status = gemm_advise(instance->base.device, layer->shape.precision,
-                                     operations_add(instance->operations, &desc, err), err);
 
-    return status == STATUS_OK
-               ? operation_set_weights(instance->operations->items[index].operation, &weights, err)
-               : status;
+    TRY(gemm_advise(instance->base.device, layer->shape.precision,
+                    operations_add(instance->operations, &desc, err), err));
+    return operation_set_weights(instance->operations->items[index].operation, &weights, err);
 }
 
 static enum status run_all(struct convolution_instance *instance, struct error *err)
 {
-    enum status status = STATUS_OK;
-
     if (instance->base.work.framework)
         return framework_run(instance->base.work.framework, 0, err);
-    for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < instance->layer_count; i++) {
         const struct convolution_layer *layer = &instance->layers[i];
         const union operands operands = {
             .convolution = {.input = {layer->arrays[GEMM_A].buffer, 0},
                             .output = {layer->arrays[GEMM_C].buffer, 0}}};
 
-        status = instance->operations ? operations_run(instance->operations, i, &operands, err)
-                                      : convolution_portable_run(instance->portable, layer, err);
+        TRY(instance->operations ? operations_run(instance->operations, i, &operands, err)
+                                 : convolution_portable_run(instance->portable, layer, err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static void shape_layers(struct convolution_instance *instance)
@@ -106,14 +102,11 @@ enum status convolution_lay_out(struct workload_instance *base, struct error *er
 
 static enum status create_operations(struct convolution_instance *instance, struct error *err)
 {
-    json_t *candidates = json_array();
-    enum status status =
-        candidates ? operations_create(instance->base.device, &instance->base.work, "convolution",
-                                       candidates, &instance->operations, err)
-                   : error_no_memory(err);
+    json_auto_t *candidates = json_array();
 
-    json_decref(candidates);
-    return status;
+    return candidates ? operations_create(instance->base.device, &instance->base.work,
+                                          "convolution", candidates, &instance->operations, err)
+                      : error_no_memory(err);
 }
 
 /* Each runs once here, so that no compiler and no library's search runs in a timed window. */
@@ -121,30 +114,25 @@ static enum status prepare(struct convolution_instance *instance, struct error *
 {
     const struct gemm_outputs outputs = convolution_handover.outputs_of(&instance->base);
     const bool own = !instance->base.work.framework;
-    enum status status = STATUS_OK;
 
     shape_layers(instance);
     if (own && instance->base.work.implementation == IMPLEMENTATION_PORTABLE)
-        status = convolution_portable_create(instance->base.device, &instance->base.work,
-                                             instance->operand_type, instance->result_type,
-                                             &instance->portable, err);
+        TRY(convolution_portable_create(instance->base.device, &instance->base.work,
+                                        instance->operand_type, instance->result_type,
+                                        &instance->portable, err));
     else if (own)
-        status = create_operations(instance, err);
-    if (status == STATUS_OK)
-        status = gemm_allocate(&outputs, err);
-    if (status == STATUS_OK && !own)
-        status = gemm_take_framework(&outputs, err);
-    for (size_t i = 0; i < instance->layer_count && status == STATUS_OK && instance->operations;
-         i++)
-        status = prepare_vendor(instance, i, err);
-    if (status == STATUS_OK)
-        status = run_all(instance, err);
-    if (status == STATUS_OK)
-        status = device_synchronize(instance->base.device, err);
-    for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++)
-        status = storage_poison_all(instance->layers[i].arrays[GEMM_C].buffer,
-                                    instance->result_type, err);
-    return status;
+        TRY(create_operations(instance, err));
+    TRY(gemm_allocate(&outputs, err));
+    if (!own)
+        TRY(gemm_take_framework(&outputs, err));
+    for (size_t i = 0; i < instance->layer_count && instance->operations; i++)
+        TRY(prepare_vendor(instance, i, err));
+    TRY(run_all(instance, err));
+    TRY(device_synchronize(instance->base.device, err));
+    for (size_t i = 0; i < instance->layer_count; i++)
+        TRY(storage_poison_all(instance->layers[i].arrays[GEMM_C].buffer, instance->result_type,
+                               err));
+    return STATUS_OK;
 }
 
 /* Where a library keeps no i32, its sums of int8 come as f32, and the facts say so. */
@@ -169,7 +157,6 @@ static enum status init(struct workload_instance *base, struct error *err)
 {
     const struct workload_case *work = &base->work;
     struct convolution_instance *instance = (struct convolution_instance *)base;
-    enum status status;
 
     if (!work->framework && work->implementation == IMPLEMENTATION_VENDOR &&
         !device_has_operation(base->device, OPERATION_CONVOLUTION))
@@ -178,18 +165,17 @@ static enum status init(struct workload_instance *base, struct error *err)
             "%s has no vendor convolution, so no vendor implementation: `assay devices -v` lists "
             "which libraries were tried",
             base->device->info.name);
-    status = convolution_lay_out(base, err);
-    return status == STATUS_OK ? prepare_any(instance, err) : status;
+    TRY(convolution_lay_out(base, err));
+    return prepare_any(instance, err);
 }
 
 enum status convolution_iterate(struct workload_instance *base, struct error *err)
 {
     struct convolution_instance *instance = (struct convolution_instance *)base;
-    const enum status status = run_all(instance, err);
 
-    if (status == STATUS_OK)
-        instance->unchecked++;
-    return status;
+    TRY(run_all(instance, err));
+    instance->unchecked++;
+    return STATUS_OK;
 }
 
 static size_t artifacts(struct workload_instance *base, struct module_artifact *ret,

@@ -202,15 +202,11 @@ static enum status check_declaration(const struct declaration *declaration,
     struct section *section = &data->convolution;
     const size_t shapes_size = section->shapes_count * sizeof(*section->shapes);
     struct convolution_parameters *parameters;
-    enum status status = STATUS_OK;
 
     fill_defaults(section);
-    for (uint32_t i = 0; i < section->shapes_count && status == STATUS_OK; i++)
-        status = check_shape(declaration, i, &section->shapes[i], err);
-    if (status == STATUS_OK)
-        status = check_common(declaration, &data->common, section, err);
-    if (status != STATUS_OK)
-        return status;
+    for (uint32_t i = 0; i < section->shapes_count; i++)
+        TRY(check_shape(declaration, i, &section->shapes[i], err));
+    TRY(check_common(declaration, &data->common, section, err));
     parameters = calloc(1, sizeof(*parameters) + shapes_size);
     if (!parameters)
         return error_no_memory(err);

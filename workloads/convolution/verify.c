@@ -52,19 +52,18 @@ static enum status upload_patch(const struct gemm_check *check, uint64_t row, st
     const int64_t reach = (int64_t)((shape->kernel_width - 1) * shape->dilation_x + 1);
     const int64_t width = (int64_t)shape->width, left = (int64_t)place.x, right = left + reach;
     const int64_t begin = left > 0 ? left : 0, end = right < width ? right : width;
-    enum status status = STATUS_OK;
 
-    for (uint64_t r = 0; r < shape->kernel_height && status == STATUS_OK; r++) {
+    for (uint64_t r = 0; r < shape->kernel_height; r++) {
         const uint64_t y = place.y + r * shape->dilation_y;
 
         if (y < shape->height && begin < end)
-            status = gemm_upload(
-                &check->a, GEMM_A,
-                ((place.image * shape->height + y) * shape->width + (uint64_t)begin) *
-                    shape->channels,
-                (uint64_t)(end - begin) * shape->channels, layer->arrays[GEMM_A].buffer, err);
+            TRY(gemm_upload(&check->a, GEMM_A,
+                            ((place.image * shape->height + y) * shape->width + (uint64_t)begin) *
+                                shape->channels,
+                            (uint64_t)(end - begin) * shape->channels, layer->arrays[GEMM_A].buffer,
+                            err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static void filter(const struct gemm_check *check, uint64_t column, double *ret)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "workloads/gemm/compare.h"
 #include "workloads/storage.h"
 
@@ -69,18 +70,13 @@ static enum status conclude(const struct gemm_comparison *task, const struct gem
 enum status gemm_check_one(const struct gemm_check *check, workload_check_fn *report, void *context,
                            struct error *err)
 {
-    struct gemm_comparison task = {.check = check};
+    CLEANUP(gemm_comparison_finish) struct gemm_comparison task = {.check = check};
     struct gemm_outcome all;
-    enum status status;
 
     choose(&task);
-    status = gemm_comparison_prepare(&task, err);
-    if (status == STATUS_OK)
-        status = gemm_comparison_run(&task, &all, err);
-    if (status == STATUS_OK)
-        status = conclude(&task, &all, report, context, err);
-    gemm_comparison_finish(&task);
-    return status;
+    TRY(gemm_comparison_prepare(&task, err));
+    TRY(gemm_comparison_run(&task, &all, err));
+    return conclude(&task, &all, report, context, err);
 }
 
 /* All, and reports each; when all passed, every C holds NaN (or -1) again. */

@@ -33,6 +33,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/random.h"
 #include "workloads/gemm/element.h"
 
@@ -140,27 +141,24 @@ static enum status fetch(struct gemm_comparison *task, struct error *err)
     const uint64_t count = task->column_count, width = check->groups * check->k;
     const uint64_t bytes = check->n * dtype_bits(type) / 8;
     const double scale = gemm_scale(&check->a), unit = scale * scale;
-    void *row = malloc(bytes);
-    enum status status = STATUS_OK;
+    AUTO_FREE void *row = malloc(bytes);
 
     if (!row)
         return error_no_memory(err);
-    for (uint64_t i = 0; i < task->row_count && status == STATUS_OK; i++) {
+    for (uint64_t i = 0; i < task->row_count; i++) {
         double *exact = task->exact + i * width, *stored = task->stored + i * width;
 
         if (check->c_host)
             memcpy(row, check->c_host + task->rows[i] * bytes, bytes);
         else
-            status = device_download(check->c, task->rows[i] * bytes, row, bytes, err);
-        for (uint64_t j = 0; j < count && status == STATUS_OK; j++)
+            TRY(device_download(check->c, task->rows[i] * bytes, row, bytes, err));
+        for (uint64_t j = 0; j < count; j++)
             task->got[i * count + j] = element_decode(type, row, task->columns[j]) * unit;
-        if (status == STATUS_OK)
-            check->row(check, task->rows[i], exact);
-        for (uint64_t p = 0; p < width && status == STATUS_OK; p++)
+        check->row(check, task->rows[i], exact);
+        for (uint64_t p = 0; p < width; p++)
             stored[p] = gemm_stored(&check->a, exact[p]);
     }
-    free(row);
-    return status;
+    return STATUS_OK;
 }
 
 /* A NaN is the worst of all; the first of equals counts. */
@@ -287,13 +285,10 @@ static struct gemm_outcome fold(const struct gemm_comparison *task)
 enum status gemm_comparison_run(struct gemm_comparison *task, struct gemm_outcome *ret,
                                 struct error *err)
 {
-    enum status status = fetch(task, err);
-
-    if (status == STATUS_OK)
-        status = compare(task, err);
-    if (status == STATUS_OK)
-        *ret = fold(task);
-    return status;
+    TRY(fetch(task, err));
+    TRY(compare(task, err));
+    *ret = fold(task);
+    return STATUS_OK;
 }
 
 double gemm_reportable(double error)

@@ -48,13 +48,11 @@ static enum status run_layer(struct gemm_instance *instance, const struct gemm_l
 
 static enum status run_all(struct gemm_instance *instance, struct error *err)
 {
-    enum status status = STATUS_OK;
-
     if (instance->base.work.framework)
         return framework_run(instance->base.work.framework, 0, err);
-    for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++)
-        status = run_layer(instance, &instance->layers[i], err);
-    return status;
+    for (size_t i = 0; i < instance->layer_count; i++)
+        TRY(run_layer(instance, &instance->layers[i], err));
+    return STATUS_OK;
 }
 
 static void shape_layers(struct gemm_instance *instance)
@@ -87,20 +85,17 @@ static void shape_layers(struct gemm_instance *instance)
 static enum status prepare(struct gemm_instance *instance, struct error *err)
 {
     const struct gemm_outputs outputs = gemm_handover.outputs_of(&instance->base);
-    enum status status;
 
     shape_layers(instance);
-    status = gemm_allocate(&outputs, err);
-    if (status == STATUS_OK && instance->base.work.framework)
-        status = gemm_take_framework(&outputs, err);
-    if (status == STATUS_OK)
-        status = run_all(instance, err);
-    if (status == STATUS_OK)
-        status = device_synchronize(instance->base.device, err);
-    for (size_t i = 0; i < instance->layer_count && status == STATUS_OK; i++)
-        status = storage_poison_all(instance->layers[i].arrays[GEMM_C].buffer,
-                                    instance->result_type, err);
-    return status;
+    TRY(gemm_allocate(&outputs, err));
+    if (instance->base.work.framework)
+        TRY(gemm_take_framework(&outputs, err));
+    TRY(run_all(instance, err));
+    TRY(device_synchronize(instance->base.device, err));
+    for (size_t i = 0; i < instance->layer_count; i++)
+        TRY(storage_poison_all(instance->layers[i].arrays[GEMM_C].buffer, instance->result_type,
+                               err));
+    return STATUS_OK;
 }
 
 /* AMD's fp8 before CDNA 4 is another type of the same precision: where OCP's is refused, it is
@@ -154,28 +149,23 @@ static enum status init(struct workload_instance *base, struct error *err)
 {
     const struct workload_case *work = &base->work;
     struct gemm_instance *instance = (struct gemm_instance *)base;
-    enum status status;
 
-    status = gemm_lay_out(base, err);
-    if (status == STATUS_OK && work->framework)
+    TRY(gemm_lay_out(base, err));
+    if (work->framework)
         return prepare(instance, err);
-    if (status == STATUS_OK)
-        status = gemms_create(base->device, work, &instance->gemms, err);
-    if (status == STATUS_OK)
-        status = prepare_any(instance, err);
-    if (status == STATUS_OK)
-        gemms_seal(instance->gemms);
-    return status;
+    TRY(gemms_create(base->device, work, &instance->gemms, err));
+    TRY(prepare_any(instance, err));
+    gemms_seal(instance->gemms);
+    return STATUS_OK;
 }
 
 enum status gemm_iterate(struct workload_instance *base, struct error *err)
 {
     struct gemm_instance *instance = (struct gemm_instance *)base;
-    const enum status status = run_all(instance, err);
 
-    if (status == STATUS_OK)
-        instance->unchecked++;
-    return status;
+    TRY(run_all(instance, err));
+    instance->unchecked++;
+    return STATUS_OK;
 }
 
 static size_t artifacts(struct workload_instance *base, struct module_artifact *ret,

@@ -33,33 +33,28 @@ static void choose_spots(struct gemm_comparison *task, uint64_t work, uint64_t s
 static enum status disturb(const struct gemm_comparison *task, struct error *err)
 {
     const struct gemm_check *check = task->check;
-    enum status status = STATUS_OK;
 
-    for (uint64_t i = 0; i < task->row_count && status == STATUS_OK; i++) {
-        status = check->upload_row(check, task->rows[i], err);
-        if (status == STATUS_OK)
-            status = storage_poison(check->c, check->result_type, task->rows[i] * check->n,
-                                    check->n, err);
+    for (uint64_t i = 0; i < task->row_count; i++) {
+        TRY(check->upload_row(check, task->rows[i], err));
+        TRY(storage_poison(check->c, check->result_type, task->rows[i] * check->n, check->n, err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status restore(const struct gemm_comparison *task, struct error *err)
 {
     struct gemm_check before = *task->check;
-    enum status status = STATUS_OK;
 
     before.a = before.b; /* the seed of both */
-    for (uint64_t i = 0; i < task->row_count && status == STATUS_OK; i++)
-        status = before.upload_row(&before, task->rows[i], err);
-    return status;
+    for (uint64_t i = 0; i < task->row_count; i++)
+        TRY(before.upload_row(&before, task->rows[i], err));
+    return STATUS_OK;
 }
 
 static enum status iterate(const struct gemm_outputs *outputs, struct error *err)
 {
-    const enum status status = outputs->iterate(outputs->base, err);
-
-    return status == STATUS_OK ? device_synchronize(outputs->base->device, err) : status;
+    TRY(outputs->iterate(outputs->base, err));
+    return device_synchronize(outputs->base->device, err);
 }
 
 /* Of all products; the first failure in `err`, the checks of all reported. */

@@ -136,10 +136,8 @@ static enum status check_lengths(const struct declaration *declaration,
     const int64_t context = data->gpt2.model.context;
     const char *const where[] = {is_server ? "load.lengths.prompt" : "generation.prompt",
                                  is_server ? "load.lengths.output" : "generation.output"};
-    enum status status = is_server ? check_server(declaration, data, err) : STATUS_OK;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(is_server ? check_server(declaration, data, err) : STATUS_OK);
     if (!is_server && declaration_has(declaration, "generation.blocks"))
         return declaration_error(declaration, "generation.blocks", err,
                                  "only a server's requests wait for blocks; remove `blocks`");
@@ -151,16 +149,12 @@ static enum status check_lengths(const struct declaration *declaration,
         data->prompt = section->prompt;
         data->output = section->output;
     }
-    status = workload_declaration_check_count(declaration, where[0], data->prompt, LENGTH_MAX,
-                                              "tokens", err);
-    if (status == STATUS_OK)
-        status = workload_declaration_check_count(declaration, where[1], data->output, LENGTH_MAX,
-                                                  "tokens", err);
-    if (status == STATUS_OK)
-        status = workload_declaration_check_count(declaration, "generation.page", section->page,
-                                                  PAGE_MAX, "positions", err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(workload_declaration_check_count(declaration, where[0], data->prompt, LENGTH_MAX, "tokens",
+                                         err));
+    TRY(workload_declaration_check_count(declaration, where[1], data->output, LENGTH_MAX, "tokens",
+                                         err));
+    TRY(workload_declaration_check_count(declaration, "generation.page", section->page, PAGE_MAX,
+                                         "positions", err));
     if (section->measure == GENERATION_DECODE && data->output < 2)
         return declaration_error(declaration, "generation.output", err,
                                  "the first output comes from the prefill, so `measure: decode` "

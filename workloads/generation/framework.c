@@ -147,7 +147,6 @@ enum status generation_take_framework(struct generation_instance *instance, stru
     const struct gpt2_device *model = generation_model(instance);
     const uint64_t count = 2 * model->plan.shape.layers;
     struct generation_framework *framework;
-    enum status status;
 
     if (count > FRAMEWORK_ARRAYS_MAX - 2)
         return error_set(err, STATUS_UNSUPPORTED,
@@ -162,14 +161,12 @@ enum status generation_take_framework(struct generation_instance *instance, stru
         return error_no_memory(err);
     for (uint64_t i = 0; i < 2 * count; i++)
         gpt2_onnx_cache_name(i >= count, i % 2, i % count / 2, framework->names[i]);
-    status = take_memory(framework, model, err);
-    if (status == STATUS_OK)
-        status = inference_take_weights(&instance->inference, err);
-    if (status == STATUS_OK)
-        status = prepare(instance, PREFILL, err);
-    if (status == STATUS_OK && instance->parameters->measure != GENERATION_PREFILL)
-        status = prepare(instance, STEP, err);
-    return status;
+    TRY(take_memory(framework, model, err));
+    TRY(inference_take_weights(&instance->inference, err));
+    TRY(prepare(instance, PREFILL, err));
+    if (instance->parameters->measure != GENERATION_PREFILL)
+        TRY(prepare(instance, STEP, err));
+    return STATUS_OK;
 }
 
 void generation_framework_set(struct generation_instance *instance, uint64_t first, uint64_t count,
@@ -216,11 +213,8 @@ enum status generation_framework_run(struct generation_instance *instance, struc
     const unsigned char *fresh = framework->memory[FRESH];
     unsigned char *cache = framework->memory[CACHE];
     int32_t *text = framework->memory[TEXT];
-    const enum status status =
-        framework_run(instance->inference.gpt2.base.work.framework, (size_t)framework->model, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(framework_run(instance->inference.gpt2.base.work.framework, (size_t)framework->model, err));
     for (uint64_t s = 0; s < plan->slots; s++)
         text[s * gpt2_token_stride(plan) + position + 1] =
             choose((const float *)framework->memory[LOGITS] + s * vocabulary, vocabulary);
@@ -235,13 +229,11 @@ enum status generation_framework_poison(struct generation_instance *instance, st
     const struct gpt2_device_plan *plan = &generation_model(instance)->plan;
     const uint64_t layer = 2 * plan->slots * plan->shape.width;
     const uint64_t count = layer < SPAN ? layer : SPAN;
-    enum status status = STATUS_OK;
 
-    for (uint64_t i = 0; i < plan->shape.layers && status == STATUS_OK; i++)
-        status =
-            storage_poison(instance->framework->buffers[FRESH], plan->storage,
-                           i * layer + random_next_below(random, layer - count + 1), count, err);
-    return status;
+    for (uint64_t i = 0; i < plan->shape.layers; i++)
+        TRY(storage_poison(instance->framework->buffers[FRESH], plan->storage,
+                           i * layer + random_next_below(random, layer - count + 1), count, err));
+    return STATUS_OK;
 }
 
 enum status generation_framework_live(const struct generation_instance *instance,

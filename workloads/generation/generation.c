@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "workloads/kinds.h"
 
@@ -80,8 +81,7 @@ static enum status fill_tokens(const struct generation_instance *instance, uint6
     const struct gpt2_device *model = generation_model(instance);
     const uint64_t stride = gpt2_token_stride(&model->plan), prompt = instance->parameters->prompt;
     const uint64_t bytes = stride * sizeof(int32_t);
-    int32_t *tokens = malloc(count * bytes);
-    enum status status;
+    AUTO_FREE int32_t *tokens = malloc(count * bytes);
 
     if (!tokens)
         return error_no_memory(err);
@@ -89,9 +89,7 @@ static enum status fill_tokens(const struct generation_instance *instance, uint6
         tokens[i] = (int32_t)model->plan.shape.vocabulary - 1; /* rare, and leads nowhere */
     for (uint64_t s = 0; prompts && s < count; s++)
         memcpy(tokens + s * stride, prompts + s * prompt, prompt * sizeof(*tokens));
-    status = device_upload(model->buffers[GPT2_TOKENS], first * bytes, tokens, count * bytes, err);
-    free(tokens);
-    return status;
+    return device_upload(model->buffers[GPT2_TOKENS], first * bytes, tokens, count * bytes, err);
 }
 
 static enum status init(struct workload_instance *base, struct error *err)
@@ -182,25 +180,20 @@ enum status generation_run(struct generation_instance *instance, struct error *e
 static enum status prefill(struct generation_instance *instance, struct error *err)
 {
     const uint64_t prompt = instance->parameters->prompt;
-    enum status status = STATUS_OK;
 
-    for (uint64_t at = 0; at < prompt && status == STATUS_OK; at += instance->parameters->chunk) {
-        status = generation_set_prefill(instance, at, prompt - 1, err);
-        if (status == STATUS_OK)
-            status = generation_run(instance, err);
+    for (uint64_t at = 0; at < prompt; at += instance->parameters->chunk) {
+        TRY(generation_set_prefill(instance, at, prompt - 1, err));
+        TRY(generation_run(instance, err));
     }
-    if (status == STATUS_OK)
-        instance->outputs = 1;
-    return status;
+    instance->outputs = 1;
+    return STATUS_OK;
 }
 
 static enum status decode(struct generation_instance *instance, struct error *err)
 {
-    enum status status = generation_run(instance, err);
-
-    if (status == STATUS_OK)
-        instance->outputs++;
-    return status;
+    TRY(generation_run(instance, err));
+    instance->outputs++;
+    return STATUS_OK;
 }
 
 static enum status set_next(struct generation_instance *instance, struct error *err)
@@ -212,14 +205,12 @@ static enum status set_next(struct generation_instance *instance, struct error *
 enum status generation_replay(struct generation_instance *instance, uint64_t outputs,
                               struct error *err)
 {
-    enum status status = prefill(instance, err);
-
-    while (status == STATUS_OK && instance->outputs < outputs) {
-        status = set_next(instance, err);
-        if (status == STATUS_OK)
-            status = decode(instance, err);
+    TRY(prefill(instance, err));
+    while (instance->outputs < outputs) {
+        TRY(set_next(instance, err));
+        TRY(decode(instance, err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status iterate_decode(struct generation_instance *instance, struct error *err)
@@ -274,13 +265,11 @@ static enum status iterate_requests(struct generation_instance *instance, struct
 enum status generation_iterate(struct workload_instance *base, struct error *err)
 {
     struct generation_instance *instance = (struct generation_instance *)base;
-    const enum status status = instance->parameters->measure == GENERATION_DECODE
-                                   ? iterate_decode(instance, err)
-                                   : iterate_requests(instance, err);
 
-    if (status == STATUS_OK)
-        instance->inference.iterations++;
-    return status;
+    TRY(instance->parameters->measure == GENERATION_DECODE ? iterate_decode(instance, err)
+                                                           : iterate_requests(instance, err));
+    instance->inference.iterations++;
+    return STATUS_OK;
 }
 
 static json_t *facts(struct workload_instance *base)

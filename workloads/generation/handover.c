@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "workloads/gemm/element.h"
+#include "harness/core/cleanup.h"
 #include "workloads/generation/generation.h"
 #include "workloads/models/gpt2_handover.h"
 #include "workloads/models/gpt2_reference.h"
@@ -79,15 +80,12 @@ static enum status compare_sequence(struct handed *handed, struct gpt2_reference
 {
     const uint64_t vocabulary = handed->plan.shape.vocabulary, prompt = handed->parameters->prompt;
     const uint64_t position = reference->length - 1;
-    enum status status;
 
     memcpy(text, handed->prompts + sequence * prompt, prompt * sizeof(*text));
     memcpy(text + prompt,
            (const int32_t *)handed->tokens->data + sequence * handed->tokens->shape[1],
            handed->made * sizeof(*text));
-    status = gpt2_reference_forward(reference, handed->weights, text, NULL, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(gpt2_reference_forward(reference, handed->weights, text, NULL, err));
     for (uint64_t v = 0; v < vocabulary; v++)
         row[v] = (float)element_decode(handed->logits->type, handed->logits->data,
                                        sequence * vocabulary + v);
@@ -144,36 +142,24 @@ static enum status judge(const struct workload_case *work, const uint64_t *secre
     const uint64_t tokens[] = {sequences, generation_outputs(handed.parameters)};
     const uint64_t logits[] = {sequences, plan->shape.vocabulary};
     struct check_sink sink = {.report = report, .context = context, .err = err};
-    int32_t *pool = malloc(GPT2_HANDOVER_POOL * sequences * plan->length * sizeof(*pool));
-    float *weights = malloc(gpt2_array_length(&plan->shape) * sizeof(*weights));
-    enum status status = pool && weights ? STATUS_OK : error_no_memory(err);
+    AUTO_FREE int32_t *pool = malloc(GPT2_HANDOVER_POOL * sequences * plan->length * sizeof(*pool));
+    AUTO_FREE float *weights = malloc(gpt2_array_length(&plan->shape) * sizeof(*weights));
 
-    if (status == STATUS_OK)
-        status =
-            tensors_find(outputs, "tokens", DTYPE_I32, DTYPE_I32, 2, tokens, &handed.tokens, err);
-    if (status == STATUS_OK)
-        status = tensors_find(outputs, "logits", DTYPE_F32, plan->storage, 2, logits,
-                              &handed.logits, err);
-    if (status == STATUS_OK)
-        status = gpt2_handover_tokens(&handed.parameters->inference.task, plan, work->seed, secret,
-                                      pool, NULL, err);
-    if (status == STATUS_OK) {
-        gpt2_initialise(&plan->shape, work->seed, weights);
-        handed.weights = weights;
-        place(&handed, iteration, pool);
-        status = check_range(&handed, err);
-    }
-    if (status == STATUS_OK)
-        status =
-            compare(&handed, (uint64_t)iteration + (secret ? *secret % sequences : 0), whole, err);
-    if (status == STATUS_OK) {
-        inference_report_handed(work, plan, handed.logits, &handed.findings, &sink);
-        check_greedy(&handed, &sink);
-        status = sink.status;
-    }
-    free(weights);
-    free(pool);
-    return status;
+    if (!(pool && weights))
+        return error_no_memory(err);
+    TRY(tensors_find(outputs, "tokens", DTYPE_I32, DTYPE_I32, 2, tokens, &handed.tokens, err));
+    TRY(tensors_find(outputs, "logits", DTYPE_F32, plan->storage, 2, logits, &handed.logits, err));
+    TRY(gpt2_handover_tokens(&handed.parameters->inference.task, plan, work->seed, secret, pool,
+                             NULL, err));
+    gpt2_initialise(&plan->shape, work->seed, weights);
+    handed.weights = weights;
+    place(&handed, iteration, pool);
+    TRY(check_range(&handed, err));
+    TRY(compare(&handed, (uint64_t)iteration + (secret ? *secret % sequences : 0), whole, err));
+    inference_report_handed(work, plan, handed.logits, &handed.findings, &sink);
+    check_greedy(&handed, &sink);
+    TRY(sink.status);
+    return STATUS_OK;
 }
 
 const struct workload_handover generation_handover = {write_file, judge};

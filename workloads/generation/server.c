@@ -200,15 +200,11 @@ enum status generation_serve(struct workload_instance *base, const struct worklo
     struct generation_instance *instance = (struct generation_instance *)base;
     const bool warm = step->at_ns < 0;
     const uint64_t parts = warm ? plan_warm_step(instance, step->number) : plan_step(instance);
-    enum status status = gpt2_device_set_step(generation_model(instance), instance->parts, parts,
-                                              instance->blocks, err);
 
-    if (status == STATUS_OK)
-        status = generation_run(instance, err);
-    if (status == STATUS_OK)
-        status = device_synchronize(base->device, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(gpt2_device_set_step(generation_model(instance), instance->parts, parts, instance->blocks,
+                             err));
+    TRY(generation_run(instance, err));
+    TRY(device_synchronize(base->device, err));
     instance->served = warm ? 0 : parts;
     if (warm)
         *step->served = (struct workload_served){0};

@@ -47,24 +47,23 @@ static enum status poison_cache(struct spot *spot, uint64_t first, uint64_t end,
     const struct gpt2_device *model = generation_model(spot->instance);
     const struct gpt2_device_plan *plan = &model->plan;
     const uint64_t row = 2 * plan->shape.width, count = row < SPAN ? row : SPAN;
-    enum status status = STATUS_OK;
 
     if (spot->instance->framework && first > 0)
         return generation_framework_poison(spot->instance, &spot->random, err);
-    for (uint64_t i = 0; i < PLACES * plan->shape.layers && status == STATUS_OK; i++) {
+    for (uint64_t i = 0; i < PLACES * plan->shape.layers; i++) {
         const uint64_t slot =
             spot->instance->first + random_next_below(&spot->random, spot->instance->count);
         const uint64_t position = first + random_next_below(&spot->random, end - first);
         const uint64_t block =
             (uint64_t)spot->instance->blocks[slot * plan->pages + position / plan->page];
 
-        status = gpt2_poison(
-            model, GPT2_CACHE,
-            ((i / PLACES * plan->blocks + block) * plan->page + position % plan->page) * row +
-                random_next_below(&spot->random, row - count + 1),
-            count, err);
+        TRY(gpt2_poison(model, GPT2_CACHE,
+                        ((i / PLACES * plan->blocks + block) * plan->page + position % plan->page) *
+                                row +
+                            random_next_below(&spot->random, row - count + 1),
+                        count, err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* The step that is set, over NaN; then a drawn span of the logits of every sequence. */

@@ -91,15 +91,13 @@ static bool is_drawn(const struct generation_instance *instance, uint64_t output
 static enum status fetch_all(const struct generation_instance *instance, struct passage *texts,
                              uint64_t checked, bool tokens, struct error *err)
 {
-    enum status status = STATUS_OK;
-
-    for (uint64_t i = 0; i < checked && status == STATUS_OK; i++) {
+    for (uint64_t i = 0; i < checked; i++) {
         texts[i].slot = slot_of(instance, i, checked);
-        status = fetch_row(instance, &texts[i], err);
-        if (status == STATUS_OK && tokens)
-            status = fetch_tokens(instance, &texts[i], err);
+        TRY(fetch_row(instance, &texts[i], err));
+        if (tokens)
+            TRY(fetch_tokens(instance, &texts[i], err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* The same prompts from the beginning, with the logits of drawn steps. */
@@ -385,17 +383,14 @@ static enum status take_fingerprint(const struct generation_instance *instance, 
     const uint64_t size = dtype_bits(gpt2_device_type(&model->plan, GPT2_LOGITS)) / 8;
     const uint64_t tokens = gpt2_token_stride(&model->plan) * sizeof(int32_t);
     struct fingerprint fingerprint;
-    enum status status;
 
     fingerprint_init(&fingerprint);
-    status = fingerprint_add_buffer(&fingerprint, model->buffers[GPT2_TOKENS],
-                                    instance->first * tokens, instance->count * tokens, err);
-    for (uint64_t s = 0; s < instance->count && status == STATUS_OK; s++)
-        status = fingerprint_add_buffer(&fingerprint, model->buffers[GPT2_LOGITS],
-                                        s * gpt2_logits_stride(&model->plan) * size,
-                                        model->plan.shape.vocabulary * size, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(fingerprint_add_buffer(&fingerprint, model->buffers[GPT2_TOKENS], instance->first * tokens,
+                               instance->count * tokens, err));
+    for (uint64_t s = 0; s < instance->count; s++)
+        TRY(fingerprint_add_buffer(&fingerprint, model->buffers[GPT2_LOGITS],
+                                   s * gpt2_logits_stride(&model->plan) * size,
+                                   model->plan.shape.vocabulary * size, err));
     *ret = fingerprint_text(&fingerprint);
     return *ret ? STATUS_OK : error_no_memory(err);
 }
@@ -405,21 +400,14 @@ enum status generation_recheck(struct workload_instance *base, const char *expec
 {
     struct generation_instance *instance = (struct generation_instance *)base;
     const struct gpt2_device_plan *plan = &generation_model(instance)->plan;
-    enum status status;
 
     if (instance->inference.iterations > 0 && !expected)
         return STATUS_OK; /* `verify` looks at what the window left */
-    status = prepare_shapes(instance, err);
-    if (status == STATUS_OK)
-        status = generation_begin(instance, generation_prompts(instance, 0), err);
-    if (status == STATUS_OK)
-        status = generation_replay(instance, generation_outputs(instance->parameters), err);
-    if (status == STATUS_OK)
-        status = device_synchronize(base->device, err);
-    if (status == STATUS_OK)
-        status = take_fingerprint(instance, &ret->text, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(prepare_shapes(instance, err));
+    TRY(generation_begin(instance, generation_prompts(instance, 0), err));
+    TRY(generation_replay(instance, generation_outputs(instance->parameters), err));
+    TRY(device_synchronize(base->device, err));
+    TRY(take_fingerprint(instance, &ret->text, err));
     ret->compared = instance->count * (plan->shape.vocabulary + gpt2_token_stride(plan));
     ret->same = expected && !strcmp(ret->text, expected);
     if (ret->same)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/random.h"
 #include "workloads/storage.h"
 
@@ -106,20 +107,18 @@ enum status memory_upload(struct memory_instance *instance, const struct memory_
     const uint64_t element_bytes = memory_element_bytes(what, instance->data.storage);
     const uint64_t end = begin + count;
     const uint64_t tile = count < TILE_ELEMENTS ? count : TILE_ELEMENTS;
-    void *bytes = malloc(tile * element_bytes);
-    enum status status = STATUS_OK;
+    AUTO_FREE void *bytes = malloc(tile * element_bytes);
 
     if (bytes == NULL)
         return error_no_memory(err);
-    for (; begin < end && status == STATUS_OK; begin += tile) {
+    for (; begin < end; begin += tile) {
         const uint64_t part = end - begin < tile ? end - begin : tile;
 
         fill(data, array, begin, part, bytes);
-        status = device_upload(instance->arrays[array], begin * element_bytes, bytes,
-                               part * element_bytes, err);
+        TRY(device_upload(instance->arrays[array], begin * element_bytes, bytes,
+                          part * element_bytes, err));
     }
-    free(bytes);
-    return status;
+    return STATUS_OK;
 }
 
 static uint64_t count_of(const struct memory_instance *instance, size_t array)
@@ -148,12 +147,10 @@ enum status memory_poison(struct memory_instance *instance, size_t array, uint64
 enum status memory_poison_outputs(struct memory_instance *instance, struct error *err)
 {
     const struct memory_kernel *kernel = instance->data.kernel;
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < kernel->array_count && status == STATUS_OK; ++i)
+    for (size_t i = 0; i < kernel->array_count; ++i)
         if (kernel->arrays[i].role == MEMORY_OUTPUT)
-            status = memory_poison(instance, i, 0, count_of(instance, i), err);
-    if (status == STATUS_OK)
-        instance->unchecked = 0;
-    return status;
+            TRY(memory_poison(instance, i, 0, count_of(instance, i), err));
+    instance->unchecked = 0;
+    return STATUS_OK;
 }

@@ -184,21 +184,15 @@ static enum status check_declaration(const struct declaration *declaration,
     const struct memory_kernel *kernel = memory_kernel_at((size_t)section->kernel);
     struct memory_parameters *parameters;
     uint32_t lanes = 0;
-    enum status status;
 
     if (section->lanes == NULL)
         section->lanes = strdup("auto"); /* declaration_finish() frees it */
     if (section->lanes == NULL)
         return error_no_memory(err);
-    status = check_common(declaration, &data->common, kernel, err);
-    if (status == STATUS_OK)
-        status = check_shape_keys(declaration, kernel, err);
-    if (status == STATUS_OK)
-        status = check_counts(declaration, section, kernel, err);
-    if (status == STATUS_OK)
-        status = check_lanes(declaration, section->lanes, &lanes, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(check_common(declaration, &data->common, kernel, err));
+    TRY(check_shape_keys(declaration, kernel, err));
+    TRY(check_counts(declaration, section, kernel, err));
+    TRY(check_lanes(declaration, section->lanes, &lanes, err));
     parameters = malloc(sizeof(*parameters));
     if (parameters == NULL)
         return error_no_memory(err);

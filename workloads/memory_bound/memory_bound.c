@@ -78,24 +78,20 @@ static enum status init(struct workload_instance *base, struct error *err)
     const struct memory_parameters *parameters = work->workload->parameters;
     const struct memory_kernel *kernel = memory_kernel_at((size_t)parameters->kernel);
     struct memory_instance *instance = (struct memory_instance *)base;
-    enum status status = check_support(work, kernel, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(check_support(work, kernel, err));
     instance->data = (struct memory_data){
         .kernel = kernel,
         .sizes = memory_sizes_of(parameters),
         .storage = precision_dtype(work->precision),
         .seed = work->seed,
     };
-    status = kernel_text_join(kernel->files, file_count(kernel), &instance->text, err);
-    if (status == STATUS_OK)
-        status = allocate(instance, err);
-    if (status == STATUS_OK)
-        status = memory_tune(instance, err);
-    if (status == STATUS_OK && work->choices == NULL)
-        status = restore(instance, err);
-    return status;
+    TRY(kernel_text_join(kernel->files, file_count(kernel), &instance->text, err));
+    TRY(allocate(instance, err));
+    TRY(memory_tune(instance, err));
+    if (work->choices == NULL)
+        TRY(restore(instance, err));
+    return STATUS_OK;
 }
 
 enum status memory_launch(struct memory_instance *instance, struct error *err)
@@ -122,13 +118,11 @@ enum status memory_launch(struct memory_instance *instance, struct error *err)
 enum status memory_iterate(struct workload_instance *base, struct error *err)
 {
     struct memory_instance *instance = (struct memory_instance *)base;
-    enum status status = memory_launch(instance, err);
 
-    if (status == STATUS_OK) {
-        ++instance->step;
-        ++instance->unchecked;
-    }
-    return status;
+    TRY(memory_launch(instance, err));
+    ++instance->step;
+    ++instance->unchecked;
+    return STATUS_OK;
 }
 
 static size_t artifacts(struct workload_instance *base, struct module_artifact *ret,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "harness/core/random.h"
+#include "harness/core/cleanup.h"
 #include "workloads/memory_bound/memory_bound.h"
 
 #define PIECES 16
@@ -51,49 +52,43 @@ static enum status upload_inputs(const struct spot *spot, const struct memory_da
                                  uint64_t begin, struct error *err)
 {
     const struct memory_sizes *sizes = &data->sizes;
-    enum status status = STATUS_OK;
 
-    for (size_t a = 0; a < data->kernel->array_count && status == STATUS_OK; ++a) {
+    for (size_t a = 0; a < data->kernel->array_count; ++a) {
         if (!(spot->changed.changed_arrays >> a & 1))
             continue;
         if (data->kernel->arrays[a].extent == MEMORY_EXTENT_ROWS)
-            status = memory_upload(spot->instance, data, a, begin / sizes->columns, 1, err);
+            TRY(memory_upload(spot->instance, data, a, begin / sizes->columns, 1, err));
         else if (!is_transposed(spot))
-            status = memory_upload(spot->instance, data, a, begin, spot->length, err);
+            TRY(memory_upload(spot->instance, data, a, begin, spot->length, err));
         else
-            for (uint64_t i = begin; i < begin + spot->length && status == STATUS_OK; ++i)
-                status = memory_upload(spot->instance, data, a,
-                                       i % sizes->rows * sizes->columns + i / sizes->rows, 1, err);
+            for (uint64_t i = begin; i < begin + spot->length; ++i)
+                TRY(memory_upload(spot->instance, data, a,
+                                  i % sizes->rows * sizes->columns + i / sizes->rows, 1, err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status run(struct spot *spot, struct memory_worst *worst, struct error *err)
 {
     struct memory_instance *instance = spot->instance;
-    struct memory_expected *expected = malloc(spot->length * sizeof(*expected));
-    enum status status = STATUS_OK;
+    AUTO_FREE struct memory_expected *expected = malloc(spot->length * sizeof(*expected));
 
     if (expected == NULL)
         return error_no_memory(err);
-    for (size_t i = 0; i < PIECES && status == STATUS_OK; ++i) {
-        status = memory_poison(instance, spot->output, spot->begins[i], spot->length, err);
-        if (status == STATUS_OK)
-            status = upload_inputs(spot, &spot->changed, spot->begins[i], err);
+    for (size_t i = 0; i < PIECES; ++i) {
+        TRY(memory_poison(instance, spot->output, spot->begins[i], spot->length, err));
+        TRY(upload_inputs(spot, &spot->changed, spot->begins[i], err));
     }
-    if (status == STATUS_OK)
-        status = memory_iterate(&instance->base, err);
-    if (status == STATUS_OK)
-        status = device_synchronize(instance->base.device, err);
-    for (size_t i = 0; i < PIECES && status == STATUS_OK; ++i) {
+    TRY(memory_iterate(&instance->base, err));
+    TRY(device_synchronize(instance->base.device, err));
+    for (size_t i = 0; i < PIECES; ++i) {
         spot->changed.kernel->reference(&spot->changed, spot->begins[i], spot->length, expected);
-        status = memory_compare_part(instance, spot->output, spot->begins[i], spot->length,
-                                     expected, worst, err);
+        TRY(memory_compare_part(instance, spot->output, spot->begins[i], spot->length, expected,
+                                worst, err));
     }
-    for (size_t i = 0; i < PIECES && status == STATUS_OK; ++i)
-        status = upload_inputs(spot, &instance->data, spot->begins[i], err);
-    free(expected);
-    return status;
+    for (size_t i = 0; i < PIECES; ++i)
+        TRY(upload_inputs(spot, &instance->data, spot->begins[i], err));
+    return STATUS_OK;
 }
 
 /* The first input is zero from `begin` on. */
@@ -142,7 +137,6 @@ enum status memory_spot_check(struct workload_instance *base, uint64_t secret,
     const struct memory_kernel *kernel = instance->data.kernel;
     struct spot spot = {.instance = instance, .changed = instance->data};
     struct memory_worst worst = {0};
-    enum status status;
 
     if (kernel->reference == NULL)
         return memory_spot_check_adamw(instance, secret, report, context, err);
@@ -154,14 +148,12 @@ enum status memory_spot_check(struct workload_instance *base, uint64_t secret,
              kernel->arrays[a].extent == MEMORY_EXTENT_ROWS))
             spot.changed.changed_arrays |= UINT32_C(1) << a;
     draw(&spot, secret);
-    status = kernel->arrays[spot.output].extent == MEMORY_EXTENT_ONE
-                 ? run_sum(&spot, secret, &worst, err)
-                 : run(&spot, &worst, err);
-    if (status == STATUS_OK)
-        status = memory_conclude(instance, kernel->arrays[spot.output].name, &worst,
-                                 memory_tolerance_of(instance, spot.output), kernel->reason, report,
-                                 context, err);
-    if (status == STATUS_OK)
-        status = memory_iterate(base, err); /* of the inputs as they were */
-    return status == STATUS_OK ? device_synchronize(base->device, err) : status;
+    TRY(kernel->arrays[spot.output].extent == MEMORY_EXTENT_ONE
+            ? run_sum(&spot, secret, &worst, err)
+            : run(&spot, &worst, err));
+    TRY(memory_conclude(instance, kernel->arrays[spot.output].name, &worst,
+                        memory_tolerance_of(instance, spot.output), kernel->reason, report, context,
+                        err));
+    TRY(memory_iterate(base, err)); /* of the inputs as they were */
+    return device_synchronize(base->device, err);
 }

@@ -270,13 +270,11 @@ static enum status take_choices(struct memory_instance *instance, const json_t *
 
 enum status memory_tune(struct memory_instance *instance, struct error *err)
 {
-    enum status status;
-
     instance->candidates = json_array();
     if (instance->candidates == NULL)
         return error_no_memory(err);
     if (instance->base.work.choices != NULL)
         return take_choices(instance, instance->base.work.choices, err);
-    status = choose_lanes(instance, err);
-    return status == STATUS_OK ? choose_groups(instance, err) : status;
+    TRY(choose_lanes(instance, err));
+    return choose_groups(instance, err);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "workloads/fingerprint.h"
 
 #define TILE_ELEMENTS ((uint64_t)1 << 20)
@@ -147,21 +148,17 @@ enum status memory_compare_part(struct memory_instance *instance, size_t output,
     const struct memory_data *data = &instance->data;
     const struct memory_array *what = &data->kernel->arrays[output];
     const uint64_t element_bytes = memory_element_bytes(what, data->storage);
-    double *got = malloc(count * sizeof(*got));
-    void *bytes = malloc(count * element_bytes);
-    enum status status = got != NULL && bytes != NULL
-                             ? device_download(instance->arrays[output], begin * element_bytes,
-                                               bytes, count * element_bytes, err)
-                             : error_no_memory(err);
+    AUTO_FREE double *got = malloc(count * sizeof(*got));
+    AUTO_FREE void *bytes = malloc(count * element_bytes);
 
-    if (status == STATUS_OK) {
-        memory_decode(what->type, data->storage, bytes, count, got);
-        raise_magnitudes(what->type == MEMORY_STORAGE ? data->storage : DTYPE_F32, expected, count);
-        memory_compare(worst, begin, count, got, expected);
-    }
-    free(bytes);
-    free(got);
-    return status;
+    TRY(got != NULL && bytes != NULL
+            ? device_download(instance->arrays[output], begin * element_bytes, bytes,
+                              count * element_bytes, err)
+            : error_no_memory(err));
+    memory_decode(what->type, data->storage, bytes, count, got);
+    raise_magnitudes(what->type == MEMORY_STORAGE ? data->storage : DTYPE_F32, expected, count);
+    memory_compare(worst, begin, count, got, expected);
+    return STATUS_OK;
 }
 
 static enum status compare_output(struct memory_instance *instance, size_t output,
@@ -197,10 +194,8 @@ static enum status compare_output(struct memory_instance *instance, size_t outpu
 /* The latest iteration's outputs are complete; one runs where none has since the last check. */
 static enum status finish_iteration(struct memory_instance *instance, struct error *err)
 {
-    enum status status =
-        instance->unchecked == 0 ? memory_iterate(&instance->base, err) : STATUS_OK;
-
-    return status == STATUS_OK ? device_synchronize(instance->base.device, err) : status;
+    TRY(instance->unchecked == 0 ? memory_iterate(&instance->base, err) : STATUS_OK);
+    return device_synchronize(instance->base.device, err);
 }
 
 /*
@@ -214,21 +209,16 @@ enum status memory_verify(struct workload_instance *base, workload_check_fn *rep
     const struct memory_kernel *kernel = instance->data.kernel;
     struct memory_worst worst = {0};
     size_t output;
-    enum status status = finish_iteration(instance, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(finish_iteration(instance, err));
     if (kernel->reference == NULL)
         return memory_verify_adamw(instance, report, context, err);
     output = memory_output_of(kernel);
-    status = compare_output(instance, output, &worst, err);
-    if (status == STATUS_OK)
-        status = memory_conclude(instance, kernel->arrays[output].name, &worst,
-                                 memory_tolerance_of(instance, output), kernel->reason, report,
-                                 context, err);
-    if (status == STATUS_OK)
-        status = memory_poison_outputs(instance, err);
-    return status;
+    TRY(compare_output(instance, output, &worst, err));
+    TRY(memory_conclude(instance, kernel->arrays[output].name, &worst,
+                        memory_tolerance_of(instance, output), kernel->reason, report, context,
+                        err));
+    return memory_poison_outputs(instance, err);
 }
 
 /* Every iteration writes the same, except for AdamW, whose state changes. */
@@ -240,7 +230,6 @@ enum status memory_recheck(struct workload_instance *base, const char *expected,
     struct fingerprint fingerprint;
     const struct memory_array *what;
     size_t output;
-    enum status status;
 
     if (kernel->reference == NULL)
         return STATUS_OK;
@@ -248,13 +237,10 @@ enum status memory_recheck(struct workload_instance *base, const char *expected,
     what = &kernel->arrays[output];
     ret->compared = memory_array_elements(what, &instance->data.sizes, 1);
     fingerprint_init(&fingerprint);
-    status = finish_iteration(instance, err);
-    if (status == STATUS_OK)
-        status = fingerprint_add_buffer(
-            &fingerprint, instance->arrays[output], 0,
-            ret->compared * memory_element_bytes(what, instance->data.storage), err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(finish_iteration(instance, err));
+    TRY(fingerprint_add_buffer(&fingerprint, instance->arrays[output], 0,
+                               ret->compared * memory_element_bytes(what, instance->data.storage),
+                               err));
     ret->text = fingerprint_text(&fingerprint);
     if (ret->text == NULL)
         return error_no_memory(err);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 #include "workloads/models/gpt2_int8.h"
 #include "workloads/storage.h"
@@ -179,15 +180,13 @@ static enum status check_memory(const struct gpt2_device_plan *plan, const struc
 static enum status upload_zeros(struct buffer *buffer, uint64_t bytes, struct error *err)
 {
     uint64_t chunk = bytes < ZERO_CHUNK ? bytes : ZERO_CHUNK;
-    void *zeros = calloc(1, chunk);
-    enum status status = STATUS_OK;
+    AUTO_FREE void *zeros = calloc(1, chunk);
 
     if (!zeros)
         return error_no_memory(err);
-    for (uint64_t at = 0; at < bytes && status == STATUS_OK; at += chunk)
-        status = device_upload(buffer, at, zeros, bytes - at < chunk ? bytes - at : chunk, err);
-    free(zeros);
-    return status;
+    for (uint64_t at = 0; at < bytes; at += chunk)
+        TRY(device_upload(buffer, at, zeros, bytes - at < chunk ? bytes - at : chunk, err));
+    return STATUS_OK;
 }
 
 static enum status upload_quantised(struct gpt2_device *model, const float *weights,
@@ -195,22 +194,18 @@ static enum status upload_quantised(struct gpt2_device *model, const float *weig
 {
     const struct gpt2_shape *shape = &model->plan.shape;
     const uint64_t count = gpt2_int8_length(shape), scales = gpt2_int8_scale_count(shape);
-    int8_t *quantised = malloc(count);
-    float *scale = malloc(scales * sizeof(*scale));
-    enum status status = STATUS_OK;
+    AUTO_FREE int8_t *quantised = malloc(count);
+    AUTO_FREE float *scale = malloc(scales * sizeof(*scale));
 
     if (quantised && scale) {
         gpt2_int8_quantise(shape, weights, quantised, scale, NULL);
-        status = device_upload(model->buffers[GPT2_WEIGHTS8], 0, quantised, count, err);
-        if (status == STATUS_OK)
-            status = device_upload(model->buffers[GPT2_WEIGHT_SCALES], 0, scale,
-                                   scales * sizeof(*scale), err);
+        TRY(device_upload(model->buffers[GPT2_WEIGHTS8], 0, quantised, count, err));
+        TRY(device_upload(model->buffers[GPT2_WEIGHT_SCALES], 0, scale, scales * sizeof(*scale),
+                          err));
     } else {
-        status = error_no_memory(err);
+        return error_no_memory(err);
     }
-    free(quantised);
-    free(scale);
-    return status;
+    return STATUS_OK;
 }
 
 enum status gpt2_device_set_weights(struct gpt2_device *model, const float *weights,
@@ -348,14 +343,11 @@ enum status gpt2_device_gradients_finite(const struct gpt2_device *model, bool *
 {
     float partial[OP_SCALING_PARTIALS];
     uint64_t count = 0;
-    enum status status = op_gradients_check(model->ops, model->buffers[GPT2_SCALING_PARTIALS],
-                                            model->buffers[GPT2_GRADIENTS],
-                                            gpt2_array_length(&model->plan.shape), &count, err);
 
-    if (status == STATUS_OK)
-        status = gpt2_device_fetch(model, GPT2_SCALING_PARTIALS, 0, count, partial, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(op_gradients_check(model->ops, model->buffers[GPT2_SCALING_PARTIALS],
+                           model->buffers[GPT2_GRADIENTS], gpt2_array_length(&model->plan.shape),
+                           &count, err));
+    TRY(gpt2_device_fetch(model, GPT2_SCALING_PARTIALS, 0, count, partial, err));
     *ret = true;
     for (uint64_t i = 0; i < count; i++)
         *ret = *ret && partial[i] == 0.0f; /* false for a NaN */
@@ -389,16 +381,12 @@ enum status gpt2_device_update(struct gpt2_device *model, const struct adamw *ad
         .copy = model->buffers[GPT2_MASTER] ? model->buffers[GPT2_PARAMETERS] : NULL,
         .scaling = model->buffers[GPT2_SCALING],
     };
-    enum status status = STATUS_OK;
 
     if (op.scaling)
-        status = op_scaling_step(model->ops, op.scaling, model->buffers[GPT2_SCALING_PARTIALS],
-                                 op.gradients, length, adamw->beta1, adamw->beta2,
-                                 model->plan.scale_interval, err);
-    if (status == STATUS_OK)
-        status = op_adamw(model->ops, &op, err);
-    if (status != STATUS_OK)
-        return status;
+        TRY(op_scaling_step(model->ops, op.scaling, model->buffers[GPT2_SCALING_PARTIALS],
+                            op.gradients, length, adamw->beta1, adamw->beta2,
+                            model->plan.scale_interval, err));
+    TRY(op_adamw(model->ops, &op, err));
     op.decay = 0.0;
     op.offset = decayed;
     op.count = length - decayed;

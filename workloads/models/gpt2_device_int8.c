@@ -67,25 +67,17 @@ static enum status attention(struct gpt2_device *model, uint64_t layer, struct e
     const struct op_int8_sums qkv = sums_of(model, GPT2_ATTN_W, GPT2_ATTN_B, layer, 3 * d);
     const struct op_int8_sums out = sums_of(model, GPT2_ATTN_PROJ_W, GPT2_ATTN_PROJ_B, layer, d);
     const struct operand residual = gpt2_half(model, GPT2_RESIDUAL, 0, d), none = {0};
-    enum status status = norm(model, 2 * layer, qkv.scale, err);
 
-    if (status == STATUS_OK)
-        status = gemm(model, GPT2_ATTN_W, layer, d, 3 * d, err);
-    if (status == STATUS_OK)
-        status = op_int8_dequantise(model->ops, &qkv, none,
-                                    gpt2_layer_at(model, GPT2_QKV, layer, 3 * d), err);
-    if (status == STATUS_OK)
-        status = gpt2_attention_forward(model, layer, err);
-    if (status == STATUS_OK)
-        status = op_int8_quantise(model->ops, gpt2_layer_at(model, GPT2_VALUES, layer, d),
-                                  model->buffers[GPT2_INPUT8], rows * d, out.scale, err);
-    if (status == STATUS_OK)
-        status = gpt2_retire(model, GPT2_VALUES, err);
-    if (status == STATUS_OK)
-        status = gemm(model, GPT2_ATTN_PROJ_W, layer, d, d, err);
-    if (status == STATUS_OK)
-        status = op_int8_dequantise(model->ops, &out, residual, residual, err);
-    return status;
+    TRY(norm(model, 2 * layer, qkv.scale, err));
+    TRY(gemm(model, GPT2_ATTN_W, layer, d, 3 * d, err));
+    TRY(op_int8_dequantise(model->ops, &qkv, none, gpt2_layer_at(model, GPT2_QKV, layer, 3 * d),
+                           err));
+    TRY(gpt2_attention_forward(model, layer, err));
+    TRY(op_int8_quantise(model->ops, gpt2_layer_at(model, GPT2_VALUES, layer, d),
+                         model->buffers[GPT2_INPUT8], rows * d, out.scale, err));
+    TRY(gpt2_retire(model, GPT2_VALUES, err));
+    TRY(gemm(model, GPT2_ATTN_PROJ_W, layer, d, d, err));
+    return op_int8_dequantise(model->ops, &out, residual, residual, err);
 }
 
 static enum status mlp(struct gpt2_device *model, uint64_t layer, struct error *err)
@@ -94,17 +86,12 @@ static enum status mlp(struct gpt2_device *model, uint64_t layer, struct error *
     const struct op_int8_sums fc = sums_of(model, GPT2_FC_W, GPT2_FC_B, layer, m);
     const struct op_int8_sums out = sums_of(model, GPT2_FC_PROJ_W, GPT2_FC_PROJ_B, layer, d);
     const struct operand residual = gpt2_half(model, GPT2_RESIDUAL, 0, d);
-    enum status status = norm(model, 2 * layer + 1, fc.scale, err);
 
-    if (status == STATUS_OK)
-        status = gemm(model, GPT2_FC_W, layer, d, m, err);
-    if (status == STATUS_OK)
-        status = op_int8_gelu(model->ops, &fc, model->buffers[GPT2_INPUT8], out.scale, err);
-    if (status == STATUS_OK)
-        status = gemm(model, GPT2_FC_PROJ_W, layer, m, d, err);
-    if (status == STATUS_OK)
-        status = op_int8_dequantise(model->ops, &out, residual, residual, err);
-    return status;
+    TRY(norm(model, 2 * layer + 1, fc.scale, err));
+    TRY(gemm(model, GPT2_FC_W, layer, d, m, err));
+    TRY(op_int8_gelu(model->ops, &fc, model->buffers[GPT2_INPUT8], out.scale, err));
+    TRY(gemm(model, GPT2_FC_PROJ_W, layer, m, d, err));
+    return op_int8_dequantise(model->ops, &out, residual, residual, err);
 }
 
 enum status gpt2_forward_int8(struct gpt2_device *model, struct error *err)

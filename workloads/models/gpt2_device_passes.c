@@ -84,11 +84,11 @@ static enum status norm_backward(struct gpt2_device *model, uint64_t index, bool
                                  struct error *err)
 {
     const struct op_norm norm = gpt2_norm_of(model, index, GPT2_PARAMETERS);
-    enum status status =
-        op_norm_backward(model->ops, &norm, model->buffers[GPT2_D_NARROW],
-                         model->buffers[GPT2_D_RESIDUAL], add, model->buffers[GPT2_GRADIENTS], err);
 
-    return status == STATUS_OK ? gpt2_retire(model, GPT2_D_NARROW, err) : status;
+    TRY(op_norm_backward(model->ops, &norm, model->buffers[GPT2_D_NARROW],
+                         model->buffers[GPT2_D_RESIDUAL], add, model->buffers[GPT2_GRADIENTS],
+                         err));
+    return gpt2_retire(model, GPT2_D_NARROW, err);
 }
 
 static enum status gpt2_observe(struct gpt2_device *model, uint64_t site, struct operand x,
@@ -121,10 +121,10 @@ static enum status linear_forward(struct gpt2_device *model, const struct linear
         .d = d,
         .constant_b = !model->plan.training,
     };
-    enum status status =
-        gpt2_observe(model, gpt2_int8_site(linear->weight, linear->layer), x, gemm.m * gemm.k, err);
 
-    return status == STATUS_OK ? op_gemm(model->ops, &gemm, err) : status;
+    TRY(gpt2_observe(model, gpt2_int8_site(linear->weight, linear->layer), x, gemm.m * gemm.k,
+                     err));
+    return op_gemm(model->ops, &gemm, err);
 }
 
 /* dx = dy W^T; dW = x^T dy; db = sum of dy over rows. */
@@ -154,15 +154,12 @@ static enum status linear_backward(struct gpt2_device *model, const struct linea
               .type = model->plan.storage,
               .stride = out},
     };
-    enum status status = op_gemm(model->ops, &input, err);
 
-    if (status == STATUS_OK)
-        status = op_gemm(model->ops, &weight, err);
-    if (status == STATUS_OK)
-        status = op_column_sum(model->ops, dy,
-                               gpt2_operand(model, GPT2_GRADIENTS, linear->bias, linear->layer),
-                               rows, out, err);
-    return status;
+    TRY(op_gemm(model->ops, &input, err));
+    TRY(op_gemm(model->ops, &weight, err));
+    return op_column_sum(model->ops, dy,
+                         gpt2_operand(model, GPT2_GRADIENTS, linear->bias, linear->layer), rows,
+                         out, err);
 }
 
 static struct linear linear_of(const struct gpt2_device *model, enum gpt2_tensor_id weight,
@@ -281,33 +278,27 @@ static enum status gemms_forward(struct gpt2_device *model, uint64_t layer, stru
     const struct head_operands at_ =
         attention_of(model, gpt2_layer_at(model, GPT2_QKV, layer, 3 * d),
                      gpt2_layer_at(model, GPT2_VALUES, layer, d), scores_of(model, layer));
-    enum status status = head_gemm(model, at_.q, transposed(at_.k), at_.scores, t, size,
-                                   score_scale(model), OP_TRIANGLE_C, err);
 
-    if (status == STATUS_OK)
-        status = op_causal_softmax(model->ops, at_.scores.at, matrices(model), t, err);
-    if (status == STATUS_OK)
-        status = head_gemm(model, at_.scores, at_.v, at_.values, size, t, 1.0f, OP_TRIANGLE_A, err);
-    return status;
+    TRY(head_gemm(model, at_.q, transposed(at_.k), at_.scores, t, size, score_scale(model),
+                  OP_TRIANGLE_C, err));
+    TRY(op_causal_softmax(model->ops, at_.scores.at, matrices(model), t, err));
+    return head_gemm(model, at_.scores, at_.v, at_.values, size, t, 1.0f, OP_TRIANGLE_A, err);
 }
 
 enum status gpt2_attention_forward(struct gpt2_device *model, uint64_t layer, struct error *err)
 {
-    enum status status;
-
     if (model->plan.page) {
-        status = gpt2_step_attention(model, layer, err);
+        TRY(gpt2_step_attention(model, layer, err));
     } else if (model->plan.fused) {
         const struct op_attention fused = fused_of(model, layer);
 
-        status = op_attention_forward(model->ops, &fused, err);
+        TRY(op_attention_forward(model->ops, &fused, err));
     } else {
-        status = gemms_forward(model, layer, err);
+        TRY(gemms_forward(model, layer, err));
     }
 
-    if (status == STATUS_OK)
-        status = retire_shared(model, GPT2_QKV, err);
-    return status == STATUS_OK ? retire_shared(model, GPT2_SCORES, err) : status;
+    TRY(retire_shared(model, GPT2_QKV, err));
+    return retire_shared(model, GPT2_SCORES, err);
 }
 
 static enum status gemms_backward(struct gpt2_device *model, uint64_t layer, struct error *err)
@@ -321,21 +312,15 @@ static enum status gemms_backward(struct gpt2_device *model, uint64_t layer, str
     const struct head_operands up =
         attention_of(model, gpt2_at(model, GPT2_D_QKV, 0), gpt2_at(model, GPT2_D_NARROW, 0),
                      gpt2_at(model, GPT2_D_SCORES, 0));
-    enum status status =
-        head_gemm(model, up.values, transposed(in.v), up.scores, t, size, 1.0f, OP_TRIANGLE_C, err);
 
-    if (status == STATUS_OK)
-        status = head_gemm(model, transposed(in.scores), up.values, up.v, size, t, 1.0f,
-                           OP_TRIANGLE_AT, err);
-    if (status == STATUS_OK)
-        status = op_causal_softmax_backward(model->ops, in.scores.at, model->buffers[GPT2_D_SCORES],
-                                            matrices(model), t, err);
-    if (status == STATUS_OK)
-        status = head_gemm(model, up.scores, in.k, up.q, size, t, scale, OP_TRIANGLE_A, err);
-    if (status == STATUS_OK)
-        status = head_gemm(model, transposed(up.scores), in.q, up.k, size, t, scale, OP_TRIANGLE_AT,
-                           err);
-    return status;
+    TRY(head_gemm(model, up.values, transposed(in.v), up.scores, t, size, 1.0f, OP_TRIANGLE_C,
+                  err));
+    TRY(head_gemm(model, transposed(in.scores), up.values, up.v, size, t, 1.0f, OP_TRIANGLE_AT,
+                  err));
+    TRY(op_causal_softmax_backward(model->ops, in.scores.at, model->buffers[GPT2_D_SCORES],
+                                   matrices(model), t, err));
+    TRY(head_gemm(model, up.scores, in.k, up.q, size, t, scale, OP_TRIANGLE_A, err));
+    return head_gemm(model, transposed(up.scores), in.q, up.k, size, t, scale, OP_TRIANGLE_AT, err);
 }
 
 static enum status attention_backward(struct gpt2_device *model, uint64_t layer, struct error *err)
@@ -355,37 +340,25 @@ static enum status layer_forward(struct gpt2_device *model, uint64_t layer, stru
     const struct linear fc = linear_of(model, GPT2_FC_W, layer);
     const struct linear fc_projection = linear_of(model, GPT2_FC_PROJ_W, layer);
     const struct operand none = {0}, wide = gpt2_layer_at(model, GPT2_FC, layer, m);
-    enum status status = norm_forward(model, first, err);
 
-    if (status == STATUS_OK)
-        status = linear_forward(model, &qkv, gpt2_half(model, GPT2_NORM, first, d),
-                                gpt2_layer_at(model, GPT2_QKV, layer, 3 * d), none, err);
-    if (status == STATUS_OK)
-        status = retire_shared(model, GPT2_NORM, err);
-    if (status == STATUS_OK)
-        status = gpt2_attention_forward(model, layer, err);
-    if (status == STATUS_OK)
-        status = linear_forward(model, &projection, gpt2_layer_at(model, GPT2_VALUES, layer, d),
-                                gpt2_half(model, GPT2_RESIDUAL, second, d),
-                                gpt2_half(model, GPT2_RESIDUAL, first, d), err);
-    if (status == STATUS_OK)
-        status = retire_shared(model, GPT2_VALUES, err);
-    if (status == STATUS_OK)
-        status = norm_forward(model, second, err);
-    if (status == STATUS_OK)
-        status =
-            linear_forward(model, &fc, gpt2_half(model, GPT2_NORM, second, d), wide, none, err);
-    if (status == STATUS_OK)
-        status = retire_shared(model, GPT2_NORM, err);
-    if (status == STATUS_OK)
-        status = op_gelu(model->ops, wide, model->buffers[GPT2_GELU], model->tokens.rows * m, err);
-    if (status == STATUS_OK)
-        status = retire_shared(model, GPT2_FC, err);
-    if (status == STATUS_OK)
-        status = linear_forward(model, &fc_projection, gpt2_layer_at(model, GPT2_GELU, layer, m),
-                                gpt2_half(model, GPT2_RESIDUAL, second + 1, d),
-                                gpt2_half(model, GPT2_RESIDUAL, second, d), err);
-    return status == STATUS_OK ? retire_shared(model, GPT2_GELU, err) : status;
+    TRY(norm_forward(model, first, err));
+    TRY(linear_forward(model, &qkv, gpt2_half(model, GPT2_NORM, first, d),
+                       gpt2_layer_at(model, GPT2_QKV, layer, 3 * d), none, err));
+    TRY(retire_shared(model, GPT2_NORM, err));
+    TRY(gpt2_attention_forward(model, layer, err));
+    TRY(linear_forward(model, &projection, gpt2_layer_at(model, GPT2_VALUES, layer, d),
+                       gpt2_half(model, GPT2_RESIDUAL, second, d),
+                       gpt2_half(model, GPT2_RESIDUAL, first, d), err));
+    TRY(retire_shared(model, GPT2_VALUES, err));
+    TRY(norm_forward(model, second, err));
+    TRY(linear_forward(model, &fc, gpt2_half(model, GPT2_NORM, second, d), wide, none, err));
+    TRY(retire_shared(model, GPT2_NORM, err));
+    TRY(op_gelu(model->ops, wide, model->buffers[GPT2_GELU], model->tokens.rows * m, err));
+    TRY(retire_shared(model, GPT2_FC, err));
+    TRY(linear_forward(model, &fc_projection, gpt2_layer_at(model, GPT2_GELU, layer, m),
+                       gpt2_half(model, GPT2_RESIDUAL, second + 1, d),
+                       gpt2_half(model, GPT2_RESIDUAL, second, d), err));
+    return retire_shared(model, GPT2_GELU, err);
 }
 
 static enum status layer_backward(struct gpt2_device *model, uint64_t layer, struct error *err)
@@ -399,36 +372,23 @@ static enum status layer_backward(struct gpt2_device *model, uint64_t layer, str
     const struct operand up = gpt2_at(model, GPT2_D_RESIDUAL, 0),
                          wide = gpt2_at(model, GPT2_D_FC, 0);
     const struct operand narrow = gpt2_at(model, GPT2_D_NARROW, 0);
-    enum status status = linear_backward(model, &fc_projection,
-                                         gpt2_layer_at(model, GPT2_GELU, layer, m), up, wide, err);
 
-    if (status == STATUS_OK)
-        status = op_gelu_backward(model->ops, gpt2_layer_at(model, GPT2_FC, layer, m), wide.buffer,
-                                  model->tokens.rows * m, err);
-    if (status == STATUS_OK)
-        status =
-            linear_backward(model, &fc, gpt2_half(model, GPT2_NORM, second, d), wide, narrow, err);
-    if (status == STATUS_OK)
-        status = gpt2_retire(model, GPT2_D_FC, err);
-    if (status == STATUS_OK)
-        status = norm_backward(model, second, true, err);
-    if (status == STATUS_OK)
-        status = linear_backward(model, &projection, gpt2_layer_at(model, GPT2_VALUES, layer, d),
-                                 up, narrow, err);
-    if (status == STATUS_OK)
-        status = attention_backward(model, layer, err);
-    if (status == STATUS_OK)
-        status = gpt2_retire(model, GPT2_D_NARROW, err);
-    if (status == STATUS_OK)
-        status = gpt2_retire(model, GPT2_D_SCORES, err);
-    if (status == STATUS_OK)
-        status = linear_backward(model, &qkv, gpt2_half(model, GPT2_NORM, first, d),
-                                 gpt2_at(model, GPT2_D_QKV, 0), narrow, err);
-    if (status == STATUS_OK)
-        status = gpt2_retire(model, GPT2_D_QKV, err);
-    if (status == STATUS_OK)
-        status = norm_backward(model, first, true, err);
-    return status;
+    TRY(linear_backward(model, &fc_projection, gpt2_layer_at(model, GPT2_GELU, layer, m), up, wide,
+                        err));
+    TRY(op_gelu_backward(model->ops, gpt2_layer_at(model, GPT2_FC, layer, m), wide.buffer,
+                         model->tokens.rows * m, err));
+    TRY(linear_backward(model, &fc, gpt2_half(model, GPT2_NORM, second, d), wide, narrow, err));
+    TRY(gpt2_retire(model, GPT2_D_FC, err));
+    TRY(norm_backward(model, second, true, err));
+    TRY(linear_backward(model, &projection, gpt2_layer_at(model, GPT2_VALUES, layer, d), up, narrow,
+                        err));
+    TRY(attention_backward(model, layer, err));
+    TRY(gpt2_retire(model, GPT2_D_NARROW, err));
+    TRY(gpt2_retire(model, GPT2_D_SCORES, err));
+    TRY(linear_backward(model, &qkv, gpt2_half(model, GPT2_NORM, first, d),
+                        gpt2_at(model, GPT2_D_QKV, 0), narrow, err));
+    TRY(gpt2_retire(model, GPT2_D_QKV, err));
+    return norm_backward(model, first, true, err);
 }
 
 static struct op_logits logits_of(const struct gpt2_device *model)
@@ -520,21 +480,15 @@ enum status gpt2_device_backward(struct gpt2_device *model, struct error *err)
               .stride = d},
         .c = {.at = gpt2_at(model, GPT2_D_NARROW, 0), .type = model->plan.storage, .stride = d},
     };
-    enum status status =
-        op_cross_entropy_backward(model->ops, &model->tokens, &logits, model->buffers[GPT2_TOTAL],
-                                  model->buffers[GPT2_SCALING], err);
 
-    if (status == STATUS_OK)
-        status = op_gemm(model->ops, &weight, err);
-    if (status == STATUS_OK)
-        status = op_gemm(model->ops, &input, err);
-    if (status == STATUS_OK)
-        status = norm_backward(model, end, false, err);
-    for (uint64_t layer = shape->layers; layer-- > 0 && status == STATUS_OK;)
-        status = layer_backward(model, layer, err);
-    if (status == STATUS_OK)
-        status = op_embedding_backward(model->ops, &model->tokens, model->buffers[GPT2_D_RESIDUAL],
-                                       gpt2_operand(model, GPT2_GRADIENTS, GPT2_WTE, 0),
-                                       gpt2_operand(model, GPT2_GRADIENTS, GPT2_WPE, 0), d, err);
-    return status;
+    TRY(op_cross_entropy_backward(model->ops, &model->tokens, &logits, model->buffers[GPT2_TOTAL],
+                                  model->buffers[GPT2_SCALING], err));
+    TRY(op_gemm(model->ops, &weight, err));
+    TRY(op_gemm(model->ops, &input, err));
+    TRY(norm_backward(model, end, false, err));
+    for (uint64_t layer = shape->layers; layer-- > 0;)
+        TRY(layer_backward(model, layer, err));
+    return op_embedding_backward(model->ops, &model->tokens, model->buffers[GPT2_D_RESIDUAL],
+                                 gpt2_operand(model, GPT2_GRADIENTS, GPT2_WTE, 0),
+                                 gpt2_operand(model, GPT2_GRADIENTS, GPT2_WPE, 0), d, err);
 }

@@ -12,13 +12,12 @@ void gpt2_instance_init(struct gpt2_instance *instance, const struct gpt2_stages
 enum status gpt2_instance_add_events(struct gpt2_instance *instance, struct error *err)
 {
     const size_t marks = instance->stages->count - instance->stages->host_count + 1;
-    enum status status = STATUS_OK;
 
     if (!device_has_events(instance->base.device))
         return STATUS_OK;
-    for (size_t i = 0; i < marks && status == STATUS_OK; i++)
-        status = device_event_create(instance->base.device, &instance->events[i], err);
-    return status;
+    for (size_t i = 0; i < marks; i++)
+        TRY(device_event_create(instance->base.device, &instance->events[i], err));
+    return STATUS_OK;
 }
 
 void gpt2_instance_finish(struct gpt2_instance *instance)

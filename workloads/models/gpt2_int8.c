@@ -170,11 +170,9 @@ static enum status observe(void *context, uint64_t site, struct operand x, uint6
     float *values = observer->values;
     double squares = 0.0;
     float found;
-    enum status status =
-        device_download(x.buffer, x.offset * sizeof(*values), values, count * sizeof(*values), err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(device_download(x.buffer, x.offset * sizeof(*values), values, count * sizeof(*values),
+                        err));
     found = gpt2_int8_percentile(values, count, observer->percentile);
     if (!isfinite(found))
         return error_set(err, STATUS_CHECK_FAILED,
@@ -193,19 +191,15 @@ static enum status observe(void *context, uint64_t site, struct operand x, uint6
 static enum status run(const struct gpt2_calibration *calibration, struct gpt2_device *model,
                        int32_t *indices, struct error *err)
 {
-    enum status status = STATUS_OK;
-
-    for (uint64_t s = 0; s < calibration->sequences && status == STATUS_OK; s++) {
+    for (uint64_t s = 0; s < calibration->sequences; s++) {
         uint64_t unique = 0;
 
-        status = gpt2_make_batch(calibration->source, calibration->first + s, 1,
-                                 calibration->length, indices, &unique, err);
-        if (status == STATUS_OK)
-            status = gpt2_device_set_batch(model, indices, 1, unique, err);
-        if (status == STATUS_OK)
-            status = gpt2_device_forward(model, 0, err);
+        TRY(gpt2_make_batch(calibration->source, calibration->first + s, 1, calibration->length,
+                            indices, &unique, err));
+        TRY(gpt2_device_set_batch(model, indices, 1, unique, err));
+        TRY(gpt2_device_forward(model, 0, err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status calibrate(const struct gpt2_calibration *calibration, struct ops *ops,

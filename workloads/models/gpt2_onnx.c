@@ -283,10 +283,8 @@ enum status gpt2_onnx_write(const struct gpt2_onnx *model, struct text *ret, str
                                                               : shape->context;
     struct text graph;
     struct layer layer = {.model = model, .graph = &graph, .x = "stream"};
-    const enum status status = onnx_write_check(gpt2_array_length(shape) * sizeof(float), err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(onnx_write_check(gpt2_array_length(shape) * sizeof(float), err));
     text_init(&graph);
     onnx_put_node(&graph, "Gather", "wte " GPT2_ONNX_TOKENS, "words", NULL);
     if (step) {

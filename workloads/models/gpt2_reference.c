@@ -145,11 +145,10 @@ static enum status linear(const struct gpt2_reference *ref, const double *x, con
     uint64_t rows = ref->sequences * ref->length;
     struct reference_matrix xm = {.f64 = x, .stride = inputs};
     struct reference_matrix wm = {.f32 = w, .stride = outputs};
-    enum status status = reference_gemm(y, outputs, xm, wm, rows, outputs, inputs, false, err);
 
-    if (status == STATUS_OK)
-        reference_bias_add(y, b, rows, outputs);
-    return status;
+    TRY(reference_gemm(y, outputs, xm, wm, rows, outputs, inputs, false, err));
+    reference_bias_add(y, b, rows, outputs);
+    return STATUS_OK;
 }
 
 static enum status linear_backward(const struct gpt2_reference *ref, const double *x,
@@ -160,13 +159,11 @@ static enum status linear_backward(const struct gpt2_reference *ref, const doubl
     struct reference_matrix xt = {.f64 = x, .stride = inputs, .transpose = true};
     struct reference_matrix dym = {.f64 = dy, .stride = outputs};
     struct reference_matrix wt = {.f32 = w, .stride = outputs, .transpose = true};
-    enum status status = reference_gemm(dx, inputs, dym, wt, rows, inputs, outputs, false, err);
 
-    if (status == STATUS_OK)
-        status = reference_gemm(dw, outputs, xt, dym, inputs, outputs, rows, false, err);
-    if (status == STATUS_OK)
-        reference_column_sum(dy, db, rows, outputs);
-    return status;
+    TRY(reference_gemm(dx, inputs, dym, wt, rows, inputs, outputs, false, err));
+    TRY(reference_gemm(dw, outputs, xt, dym, inputs, outputs, rows, false, err));
+    reference_column_sum(dy, db, rows, outputs);
+    return STATUS_OK;
 }
 
 static struct reference_head head_of(const struct gpt2_reference *ref,

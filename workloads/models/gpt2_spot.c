@@ -113,28 +113,23 @@ enum status gpt2_poison_drawn(const struct gpt2_device *model, enum gpt2_buffer 
 {
     const struct layout layout = layout_of(model, buffer);
     const uint64_t count = layout.columns < SPAN ? layout.columns : SPAN;
-    enum status status = STATUS_OK;
 
     for (uint64_t i = 0; model->buffers[buffer] && i < PLACES * layout.parts; i++) {
         const uint64_t at = i / PLACES * layout.distance +
                             random_next_below(random, layout.rows) * layout.stride +
                             random_next_below(random, layout.columns - count + 1);
 
-        status = gpt2_poison(model, buffer, at, count, err);
-        if (status != STATUS_OK)
-            break;
+        TRY(gpt2_poison(model, buffer, at, count, err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status gpt2_poison_all(const struct gpt2_device *model, struct random *random,
                             struct error *err)
 {
-    enum status status = STATUS_OK;
-
-    for (int i = 0; i < GPT2_BUFFERS && status == STATUS_OK; i++)
-        status = gpt2_poison_drawn(model, (enum gpt2_buffer)i, random, err);
-    return status;
+    for (int i = 0; i < GPT2_BUFFERS; i++)
+        TRY(gpt2_poison_drawn(model, (enum gpt2_buffer)i, random, err));
+    return STATUS_OK;
 }
 
 /* ---- layer norms ---- */

@@ -101,10 +101,8 @@ enum status reference_head_forward(struct reference_head head, double *p, double
     struct reference_matrix kt = {.f64 = head.k, .stride = stride, .transpose = true};
     struct reference_matrix v = {.f64 = head.v, .stride = stride};
     struct reference_matrix pm = {.f64 = p, .stride = n};
-    enum status status = reference_gemm(p, n, q, kt, n, n, head.size, false, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(reference_gemm(p, n, q, kt, n, n, head.size, false, err));
     for (uint64_t r = 0; r < n; r++) {
         double *row = p + r * n, top = -INFINITY, sum = 0.0;
 
@@ -147,15 +145,10 @@ enum status reference_head_backward(struct reference_head head, const double *p,
     struct reference_matrix q = {.f64 = head.q, .stride = stride};
     struct reference_matrix ds = {.f64 = dp, .stride = n};
     struct reference_matrix dst = {.f64 = dp, .stride = n, .transpose = true};
-    enum status status = reference_gemm(dv, stride, pt, up, n, head.size, n, false, err);
 
-    if (status == STATUS_OK)
-        status = reference_gemm(dp, n, up, vt, n, n, head.size, false, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(reference_gemm(dv, stride, pt, up, n, head.size, n, false, err));
+    TRY(reference_gemm(dp, n, up, vt, n, n, head.size, false, err));
     softmax_backward(p, dp, n, 1.0 / sqrt((double)head.size));
-    status = reference_gemm(dq, stride, ds, k, n, head.size, n, false, err);
-    if (status == STATUS_OK)
-        status = reference_gemm(dk, stride, dst, q, n, head.size, n, false, err);
-    return status;
+    TRY(reference_gemm(dq, stride, ds, k, n, head.size, n, false, err));
+    return reference_gemm(dk, stride, dst, q, n, head.size, n, false, err);
 }

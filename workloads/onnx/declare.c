@@ -154,7 +154,6 @@ static enum status check_values(const struct declaration *declaration, const cha
 {
     const bool whole = section->type != DTYPE_F32;
     char path[64];
-    enum status status = STATUS_OK;
 
     snprintf(path, sizeof(path), "%s.values", place);
     if (!declaration_has(declaration, path))
@@ -162,9 +161,7 @@ static enum status check_values(const struct declaration *declaration, const cha
     snprintf(path, sizeof(path), "%s.file", place);
     declared->has_file = declaration_has(declaration, path);
     if (declared->has_file)
-        status = take_digest(declaration, path, section->file.sha256, &declared->file, err);
-    if (status != STATUS_OK)
-        return status;
+        TRY(take_digest(declaration, path, section->file.sha256, &declared->file, err));
     if (whole && section->values != ONNX_RANGE)
         return declaration_error(declaration, place, err,
                                  "values of %s are a `range` from `min` to `max`",

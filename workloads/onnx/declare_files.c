@@ -248,23 +248,22 @@ static enum status check_arrays(const struct declaration *declaration,
                                 const struct onnx_model *model, struct error *err)
 {
     char place[40];
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < parameters->input_count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < parameters->input_count; i++) {
         snprintf(place, sizeof(place), "inputs[%zu]", i);
-        status = match(declaration, place, &parameters->inputs[i], model->inputs,
-                       model->input_count, "input", err);
+        TRY(match(declaration, place, &parameters->inputs[i], model->inputs, model->input_count,
+                  "input", err));
     }
-    for (size_t i = 0; i < parameters->output_count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < parameters->output_count; i++) {
         snprintf(place, sizeof(place), "outputs[%zu]", i);
-        status = match(declaration, place, &parameters->outputs[i], model->outputs,
-                       model->output_count, "output", err);
+        TRY(match(declaration, place, &parameters->outputs[i], model->outputs, model->output_count,
+                  "output", err));
     }
-    if (status == STATUS_OK && model->input_count != parameters->input_count)
-        status = declaration_error(declaration, "inputs", err,
-                                   "the model has %zu inputs, and %zu are declared",
-                                   model->input_count, parameters->input_count);
-    return status;
+    if (model->input_count != parameters->input_count)
+        TRY(declaration_error(declaration, "inputs", err,
+                              "the model has %zu inputs, and %zu are declared", model->input_count,
+                              parameters->input_count));
+    return STATUS_OK;
 }
 
 static enum status read_model(const struct declaration *declaration, const char *path,

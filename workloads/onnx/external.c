@@ -1,3 +1,4 @@
+#include "harness/core/cleanup.h"
 #include "workloads/onnx/external.h"
 
 #include <errno.h>
@@ -170,8 +171,7 @@ static enum status put_tensor(struct text *out, struct onnx_bytes bytes,
                               struct error *err)
 {
     struct protobuf_field field;
-    struct text kept, head;
-    enum status status;
+    CLEANUP(text_finish) struct text kept, head;
     bool broken = false;
 
     text_init(&kept);
@@ -185,10 +185,7 @@ static enum status put_tensor(struct text *out, struct onnx_bytes bytes,
     text_append_bytes(out, kept.data, kept.length);
     text_append_bytes(out, head.data, head.length);
     out->failed = out->failed || kept.failed || head.failed;
-    status = read_into(out, tensor, file, err);
-    text_finish(&kept);
-    text_finish(&head);
-    return status;
+    return read_into(out, tensor, file, err);
 }
 
 /* The graph's fields; its tensors come in the order in which the model has them. */
@@ -198,19 +195,18 @@ static enum status put_graph(struct text *out, const struct onnx_model *model,
 {
     struct protobuf_field field;
     size_t number = 0;
-    enum status status = STATUS_OK;
     bool broken = false;
 
-    while (status == STATUS_OK && protobuf_next(&bytes, &field, &broken)) {
+    while (protobuf_next(&bytes, &field, &broken)) {
         const struct onnx_tensor *tensor =
             field.number == GRAPH_TENSOR ? &model->tensors[number++] : NULL;
 
         if (tensor && tensor->unread)
-            status = put_tensor(out, field.bytes, tensor, find_file(tensor, files, count), err);
+            TRY(put_tensor(out, field.bytes, tensor, find_file(tensor, files, count), err));
         else
             text_append_bytes(out, field.whole.at, field.whole.length);
     }
-    return status;
+    return STATUS_OK;
 }
 
 enum status onnx_external_join(const struct onnx_model *model, struct onnx_bytes bytes,

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "harness/core/file.h"
+#include "harness/core/cleanup.h"
 #include "workloads/onnx/onnx.h"
 
 char *onnx_file_noted(const struct digest *digest)
@@ -65,11 +66,9 @@ enum status onnx_file_find(const struct digest *digest, const char *what, char *
 
 static enum status is_there(const struct digest *digest, const char *what, struct error *err)
 {
-    char *path = NULL;
-    const enum status status = onnx_file_find(digest, what, &path, err);
+    AUTO_FREE char *path = NULL;
 
-    free(path);
-    return status;
+    return onnx_file_find(digest, what, &path, err);
 }
 
 enum status onnx_files_ready(const struct workload *workload, struct error *err)
@@ -90,26 +89,21 @@ enum status onnx_files_ready(const struct workload *workload, struct error *err)
 enum status onnx_file_read(const struct digest *digest, const char *what, struct text *ret,
                            struct error *err)
 {
-    char *path = NULL, *bytes = NULL;
+    AUTO_FREE char *path = NULL;
+    char *bytes = NULL;
     size_t length = 0;
-    enum status status = onnx_file_find(digest, what, &path, err);
 
-    if (status == STATUS_OK)
-        status = file_read(path, ONNX_FILE_MAX, &bytes, &length, err);
-    if (status == STATUS_OK)
-        *ret = (struct text){.data = bytes, .length = length, .capacity = length + 1};
-    free(path);
-    return status;
+    TRY(onnx_file_find(digest, what, &path, err));
+    TRY(file_read(path, ONNX_FILE_MAX, &bytes, &length, err));
+    *ret = (struct text){.data = bytes, .length = length, .capacity = length + 1};
+    return STATUS_OK;
 }
 
 enum status onnx_file_tensors(const struct digest *digest, const char *what, struct tensors *ret,
                               struct error *err)
 {
-    char *path = NULL;
-    enum status status = onnx_file_find(digest, what, &path, err);
+    AUTO_FREE char *path = NULL;
 
-    if (status == STATUS_OK)
-        status = tensors_open(path, ret, err);
-    free(path);
-    return status;
+    TRY(onnx_file_find(digest, what, &path, err));
+    return tensors_open(path, ret, err);
 }

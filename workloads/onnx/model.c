@@ -497,9 +497,9 @@ enum status onnx_tensor_values(const struct onnx_tensor *tensor, double *ret, st
     const struct onnx_bytes from = tensor->raw.length > 0 ? tensor->raw : tensor->floats;
     const bool varints = tensor->raw.length == 0 && tensor->type != ONNX_FLOAT;
     struct onnx_bytes ints = tensor->ints;
-    enum status status = onnx_tensor_check(tensor, err);
 
-    for (uint64_t i = 0; i < tensor->elements && status == STATUS_OK; i++) {
+    TRY(onnx_tensor_check(tensor, err));
+    for (uint64_t i = 0; i < tensor->elements; i++) {
         uint64_t value = 0;
 
         if (varints && protobuf_take_varint(&ints, &value))
@@ -507,5 +507,5 @@ enum status onnx_tensor_values(const struct onnx_tensor *tensor, double *ret, st
         else
             ret[i] = raw_value(tensor->type, from.at + i * onnx_type_size(tensor->type));
     }
-    return status;
+    return STATUS_OK;
 }

@@ -28,16 +28,14 @@ static void strides_of(const struct onnx_array *array, int64_t *ret)
 static enum status copy_as(struct onnx_step *step, size_t rank, const uint64_t *shape)
 {
     uint64_t elements = 1;
-    enum status status;
 
     for (size_t i = 0; i < rank; i++)
         elements *= shape[i];
     if (elements != step->in[0]->elements)
         return onnx_step_fail(step, "its shape has another number of elements");
-    status = onnx_step_shape(step, rank, shape);
-    if (status == STATUS_OK)
-        memcpy(step->out->data, step->in[0]->data, step->out->elements * sizeof(double));
-    return status;
+    TRY(onnx_step_shape(step, rank, shape));
+    memcpy(step->out->data, step->in[0]->data, step->out->elements * sizeof(double));
+    return STATUS_OK;
 }
 
 static enum status reshape(struct onnx_step *step)
@@ -47,9 +45,9 @@ static enum status reshape(struct onnx_step *step)
     double wanted[ONNX_RANK_MAX];
     uint64_t shape[ONNX_RANK_MAX], known = 1;
     size_t open = ONNX_RANK_MAX, count = 0;
-    enum status status = onnx_step_numbers(step, 1, wanted, ONNX_RANK_MAX, &count);
 
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+    TRY(onnx_step_numbers(step, 1, wanted, ONNX_RANK_MAX, &count));
+    for (size_t i = 0; i < count; i++) {
         const double side = wanted[i];
         const bool copied = side == 0.0 && !zeros;
 
@@ -62,9 +60,9 @@ static enum status reshape(struct onnx_step *step)
             return onnx_step_fail(step, "its shape is none");
         known *= shape[i];
     }
-    if (status == STATUS_OK && open < ONNX_RANK_MAX)
+    if (open < ONNX_RANK_MAX)
         shape[open] = known ? in->elements / known : 0;
-    return status == STATUS_OK ? copy_as(step, count, shape) : status;
+    return copy_as(step, count, shape);
 }
 
 static enum status flatten(struct onnx_step *step)
@@ -87,10 +85,8 @@ static enum status take_axes(const struct onnx_step *step, size_t rank, unsigned
 {
     int64_t axes[ONNX_RANK_MAX];
     size_t count, axis;
-    const enum status status = onnx_step_list(step, "axes", 1, axes, ONNX_RANK_MAX, &count);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(onnx_step_list(step, "axes", 1, axes, ONNX_RANK_MAX, &count));
     *ret = 0;
     *ret_given = count != ONNX_ABSENT;
     for (size_t i = 0; i < count && *ret_given; i++) {
@@ -108,9 +104,9 @@ static enum status squeeze(struct onnx_step *step)
     unsigned axes = 0;
     size_t rank = 0;
     bool given = false;
-    enum status status = take_axes(step, in->rank, &axes, &given);
 
-    for (size_t i = 0; i < in->rank && status == STATUS_OK; i++) {
+    TRY(take_axes(step, in->rank, &axes, &given));
+    for (size_t i = 0; i < in->rank; i++) {
         const bool goes = given ? axes & 1u << i : in->shape[i] == 1;
 
         if (goes && in->shape[i] != 1)
@@ -118,7 +114,7 @@ static enum status squeeze(struct onnx_step *step)
         if (!goes)
             shape[rank++] = in->shape[i];
     }
-    return status == STATUS_OK ? copy_as(step, rank, shape) : status;
+    return copy_as(step, rank, shape);
 }
 
 /* Axes count in the output. */
@@ -130,17 +126,16 @@ static enum status unsqueeze(struct onnx_step *step)
     unsigned axes = 0;
     size_t count = 0, from = 0;
     bool given = false;
-    enum status status = onnx_step_list(step, "axes", 1, list, ONNX_RANK_MAX, &count);
 
-    if (status == STATUS_OK && count == ONNX_ABSENT)
+    TRY(onnx_step_list(step, "axes", 1, list, ONNX_RANK_MAX, &count));
+    if (count == ONNX_ABSENT)
         return onnx_step_fail(step, "its axes are missing");
-    if (status == STATUS_OK && in->rank + count > ONNX_RANK_MAX)
+    if (in->rank + count > ONNX_RANK_MAX)
         return onnx_step_fail(step, "its result has more than 8 dimensions");
-    if (status == STATUS_OK)
-        status = take_axes(step, in->rank + count, &axes, &given);
-    for (size_t i = 0; i < in->rank + count && status == STATUS_OK; i++)
+    TRY(take_axes(step, in->rank + count, &axes, &given));
+    for (size_t i = 0; i < in->rank + count; i++)
         shape[i] = axes & 1u << i ? 1 : in->shape[from++];
-    return status == STATUS_OK ? copy_as(step, in->rank + count, shape) : status;
+    return copy_as(step, in->rank + count, shape);
 }
 
 static enum status transpose(struct onnx_step *step)
@@ -150,7 +145,6 @@ static enum status transpose(struct onnx_step *step)
     int64_t own[ONNX_RANK_MAX], strides[ONNX_RANK_MAX];
     uint64_t shape[ONNX_RANK_MAX];
     unsigned seen = 0;
-    enum status status;
 
     if (order && order->count != in->rank)
         return onnx_step_fail(step, "its order has another number of dimensions");
@@ -164,10 +158,9 @@ static enum status transpose(struct onnx_step *step)
         shape[i] = in->shape[from];
         strides[i] = own[from];
     }
-    status = onnx_step_shape(step, in->rank, shape);
-    if (status == STATUS_OK)
-        copy_strided(in, 0, strides, step->out);
-    return status;
+    TRY(onnx_step_shape(step, in->rank, shape));
+    copy_strided(in, 0, strides, step->out);
+    return STATUS_OK;
 }
 
 static enum status expand(struct onnx_step *step)
@@ -175,20 +168,19 @@ static enum status expand(struct onnx_step *step)
     const struct onnx_array *in = step->in[0];
     struct onnx_array wanted = {0}, all = {0};
     double sides[ONNX_RANK_MAX];
-    enum status status = onnx_step_numbers(step, 1, sides, ONNX_RANK_MAX, &wanted.rank);
 
-    for (size_t i = 0; i < wanted.rank && status == STATUS_OK; i++) {
+    TRY(onnx_step_numbers(step, 1, sides, ONNX_RANK_MAX, &wanted.rank));
+    for (size_t i = 0; i < wanted.rank; i++) {
         if (!(sides[i] >= 0.0 && sides[i] <= 0x1p31))
             return onnx_step_fail(step, "its shape is none");
         wanted.shape[i] = (uint64_t)sides[i];
     }
-    if (status == STATUS_OK && !onnx_broadcast(in, &wanted, &all.rank, all.shape))
+    if (!onnx_broadcast(in, &wanted, &all.rank, all.shape))
         return onnx_step_fail(step, "its input does not fit the shape");
-    if (status == STATUS_OK)
-        status = onnx_step_shape(step, all.rank, all.shape);
-    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++)
+    TRY(onnx_step_shape(step, all.rank, all.shape));
+    for (uint64_t i = 0; i < step->out->elements; i++)
         step->out->data[i] = in->data[onnx_place(in, in->rank, all.shape, all.rank, i)];
-    return status;
+    return STATUS_OK;
 }
 
 static enum status tile(struct onnx_step *step)
@@ -197,27 +189,26 @@ static enum status tile(struct onnx_step *step)
     double times[ONNX_RANK_MAX];
     uint64_t shape[ONNX_RANK_MAX];
     size_t count = 0;
-    enum status status = onnx_step_numbers(step, 1, times, ONNX_RANK_MAX, &count);
 
-    if (status == STATUS_OK && count != in->rank)
+    TRY(onnx_step_numbers(step, 1, times, ONNX_RANK_MAX, &count));
+    if (count != in->rank)
         return onnx_step_fail(step, "it repeats another number of dimensions than its input has");
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (!(times[i] >= 0.0 && times[i] <= 0x1p31))
             return onnx_step_fail(step, "it repeats a dimension less than no times, or too often");
         if (in->shape[i] > 0 && times[i] > 0x1p31 / (double)in->shape[i])
             return onnx_step_fail(step, "its result is too large");
         shape[i] = in->shape[i] * (uint64_t)times[i];
     }
-    if (status == STATUS_OK)
-        status = onnx_step_shape(step, in->rank, shape);
-    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++) {
+    TRY(onnx_step_shape(step, in->rank, shape));
+    for (uint64_t i = 0; i < step->out->elements; i++) {
         uint64_t rest = i, at = 0, by = 1;
 
         for (size_t d = in->rank; d-- > 0; rest /= shape[d], by *= in->shape[d])
             at += rest % shape[d] % in->shape[d] * by;
         step->out->data[i] = in->data[at];
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- parts ---- */
@@ -238,7 +229,6 @@ static enum status gather(struct onnx_step *step)
     const struct onnx_array *in = step->in[0], *indices = step->in[1];
     uint64_t shape[2 * ONNX_RANK_MAX], outer, side, inner;
     size_t axis, rank = 0;
-    enum status status;
 
     if (!onnx_step_axis(step, 0, &axis))
         return onnx_step_fail(step, "its axis is beyond its input's dimensions");
@@ -251,8 +241,8 @@ static enum status gather(struct onnx_step *step)
     onnx_span(in, axis, &outer, &side, &inner);
     if (!indices_fit(indices, (int64_t)side))
         return onnx_step_fail(step, "an index, or the declared range of them, is beyond the axis");
-    status = onnx_step_shape(step, rank, shape);
-    for (uint64_t o = 0; o < outer && status == STATUS_OK; o++)
+    TRY(onnx_step_shape(step, rank, shape));
+    for (uint64_t o = 0; o < outer; o++)
         for (uint64_t i = 0; i < indices->elements; i++) {
             const double given = indices->data[i];
             const uint64_t index = (uint64_t)(given < 0.0 ? given + (double)side : given);
@@ -260,14 +250,13 @@ static enum status gather(struct onnx_step *step)
             memcpy(step->out->data + (o * indices->elements + i) * inner,
                    in->data + (o * side + index) * inner, inner * sizeof(double));
         }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status concat(struct onnx_step *step)
 {
     uint64_t shape[ONNX_RANK_MAX], outer, side, inner, at = 0;
     size_t axis;
-    enum status status;
 
     if (!onnx_step_axis(step, 0, &axis))
         return onnx_step_fail(step, "its axis is beyond its input's dimensions");
@@ -283,8 +272,8 @@ static enum status concat(struct onnx_step *step)
                 return onnx_step_fail(step, "its inputs differ beside the axis");
         shape[axis] += in->shape[axis];
     }
-    status = onnx_step_shape(step, step->in[0]->rank, shape);
-    for (size_t k = 0; k < step->count && status == STATUS_OK; k++) {
+    TRY(onnx_step_shape(step, step->in[0]->rank, shape));
+    for (size_t k = 0; k < step->count; k++) {
         const struct onnx_array *in = step->in[k];
 
         onnx_span(in, axis, &outer, &side, &inner);
@@ -293,7 +282,7 @@ static enum status concat(struct onnx_step *step)
                    side * inner * sizeof(double));
         at += side * inner;
     }
-    return status;
+    return STATUS_OK;
 }
 
 /*
@@ -307,10 +296,8 @@ static enum status part_sizes(const struct onnx_step *step, uint64_t side, uint6
     int64_t given[ONNX_OUTPUTS_MAX];
     uint64_t sum = 0;
     size_t count;
-    const enum status status = onnx_step_list(step, "split", 1, given, ONNX_OUTPUTS_MAX, &count);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(onnx_step_list(step, "split", 1, given, ONNX_OUTPUTS_MAX, &count));
     if (count != ONNX_ABSENT && count != step->out_count)
         return onnx_step_fail(step, "it has another number of outputs than of sizes");
     if (onnx_step_whole(step, "num_outputs", (int64_t)parts) != (int64_t)parts)
@@ -384,12 +371,9 @@ static enum status slice(struct onnx_step *step)
     uint64_t shape[ONNX_RANK_MAX];
     size_t counts[4] = {0}, axis;
     unsigned seen = 0;
-    enum status status = STATUS_OK;
 
-    for (size_t k = 0; k < 4 && status == STATUS_OK; k++)
-        status = onnx_step_list(step, names[k], 1 + k, lists[k], ONNX_RANK_MAX, &counts[k]);
-    if (status != STATUS_OK)
-        return status;
+    for (size_t k = 0; k < 4; k++)
+        TRY(onnx_step_list(step, names[k], 1 + k, lists[k], ONNX_RANK_MAX, &counts[k]));
     if (counts[0] == ONNX_ABSENT || counts[1] != counts[0] ||
         (counts[2] != ONNX_ABSENT && counts[2] != counts[0]) ||
         (counts[3] != ONNX_ABSENT && counts[3] != counts[0]))
@@ -411,10 +395,9 @@ static enum status slice(struct onnx_step *step)
         strides[axis] *= cut.count > 1 ? by : 0;
         shape[axis] = cut.count;
     }
-    status = onnx_step_shape(step, in->rank, shape);
-    if (status == STATUS_OK)
-        copy_strided(in, first, strides, step->out);
-    return status;
+    TRY(onnx_step_shape(step, in->rank, shape));
+    copy_strided(in, first, strides, step->out);
+    return STATUS_OK;
 }
 
 /* ---- shapes and constants ---- */
@@ -426,24 +409,20 @@ static enum status shape_of(struct onnx_step *step)
     const int64_t rank = (int64_t)in->rank;
     const struct cut cut =
         cut_axis(rank, onnx_step_whole(step, "start", 0), onnx_step_whole(step, "end", rank), 1);
-    enum status status;
 
     step->out->whole = true;
-    status = onnx_step_shape(step, 1, &cut.count);
-    for (uint64_t i = 0; i < cut.count && status == STATUS_OK; i++)
+    TRY(onnx_step_shape(step, 1, &cut.count));
+    for (uint64_t i = 0; i < cut.count; i++)
         step->out->data[i] = (double)in->shape[(uint64_t)cut.first + i];
-    return status;
+    return STATUS_OK;
 }
 
 static enum status size_of(struct onnx_step *step)
 {
-    enum status status;
-
     step->out->whole = true;
-    status = onnx_step_shape(step, 0, NULL);
-    if (status == STATUS_OK)
-        step->out->data[0] = (double)step->in[0]->elements;
-    return status;
+    TRY(onnx_step_shape(step, 0, NULL));
+    step->out->data[0] = (double)step->in[0]->elements;
+    return STATUS_OK;
 }
 
 static enum status constant_of_shape(struct onnx_step *step)
@@ -489,7 +468,6 @@ static enum status constant(struct onnx_step *step)
     const bool real = value && !strncmp(value->name, "value_float", 11);
     const bool list = value && value->name[strlen(value->name) - 1] == 's';
     const uint64_t count = !value ? 0 : real ? value->number_count : value->count;
-    enum status status;
 
     if (!value)
         return onnx_step_fail(step, "it has no value, or several");
@@ -497,12 +475,12 @@ static enum status constant(struct onnx_step *step)
         return value->tensor ? constant_tensor(step, value->tensor)
                              : onnx_step_fail(step, "its value is no tensor");
     step->out->whole = !real;
-    status = onnx_step_shape(step, list, &count);
-    if (status == STATUS_OK && !list)
+    TRY(onnx_step_shape(step, list, &count));
+    if (!list)
         step->out->data[0] = real ? (double)value->number : (double)value->whole;
-    for (uint64_t i = 0; i < count && list && status == STATUS_OK; i++)
+    for (uint64_t i = 0; i < count && list; i++)
         step->out->data[i] = real ? (double)value->numbers[i] : (double)value->list[i];
-    return status;
+    return STATUS_OK;
 }
 
 #define RUN(name, least, most, function, attributes)                                               \

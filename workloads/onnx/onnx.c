@@ -67,16 +67,13 @@ static enum status join_weights(struct onnx_instance *instance, struct error *er
 
 static enum status read_model(struct onnx_instance *instance, struct error *err)
 {
-    enum status status =
-        onnx_file_read(&instance->parameters->model, "the model", &instance->file, err);
-
-    if (status == STATUS_OK)
-        status = read_file(instance, err);
-    if (status == STATUS_OK && instance->parameters->data_count > 0)
-        status = join_weights(instance, err);
-    if (status == STATUS_OK && !instance->parameters->has_reference)
-        status = onnx_reference_create(&instance->model, &instance->reference, err);
-    return status;
+    TRY(onnx_file_read(&instance->parameters->model, "the model", &instance->file, err));
+    TRY(read_file(instance, err));
+    if (instance->parameters->data_count > 0)
+        TRY(join_weights(instance, err));
+    if (!instance->parameters->has_reference)
+        TRY(onnx_reference_create(&instance->model, &instance->reference, err));
+    return STATUS_OK;
 }
 
 static enum status bind(struct onnx_instance *instance, const struct onnx_declared *declared,

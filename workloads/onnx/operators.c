@@ -137,20 +137,19 @@ static enum status where(struct onnx_step *step)
 {
     const struct onnx_array *which = step->in[0], *x = step->in[1], *y = step->in[2];
     struct onnx_array all = *x;
-    enum status status;
 
     if (!onnx_broadcast(x, y, &all.rank, all.shape) ||
         !onnx_broadcast(&all, which, &all.rank, all.shape))
         return onnx_step_fail(step, "the shapes of its inputs do not fit");
     step->out->whole = x->whole;
-    status = onnx_step_shape(step, all.rank, all.shape);
-    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++) {
+    TRY(onnx_step_shape(step, all.rank, all.shape));
+    for (uint64_t i = 0; i < step->out->elements; i++) {
         const uint64_t at = onnx_place(which, which->rank, all.shape, all.rank, i);
         const struct onnx_array *from = which->data[at] != 0.0 ? x : y;
 
         step->out->data[i] = from->data[onnx_place(from, from->rank, all.shape, all.rank, i)];
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- with attributes ---- */
@@ -162,14 +161,11 @@ static enum status clip(struct onnx_step *step)
     const struct onnx_array *bounds[2] = {onnx_step_input(step, 1), onnx_step_input(step, 2)};
     double least = onnx_step_number(step, "min", -INFINITY);
     double most = onnx_step_number(step, "max", INFINITY);
-    enum status status;
 
     for (int i = 0; i < 2; i++)
         if (bounds[i] && bounds[i]->elements != 1)
             return onnx_step_fail(step, "a bound of it is not one number");
-    status = onnx_step_shape(step, in->rank, in->shape);
-    if (status != STATUS_OK)
-        return status;
+    TRY(onnx_step_shape(step, in->rank, in->shape));
     least = bounds[0] ? bounds[0]->data[0] : least;
     most = bounds[1] ? bounds[1]->data[0] : most;
     for (uint64_t i = 0; i < in->elements; i++) {
@@ -184,24 +180,24 @@ static enum status hard_sigmoid(struct onnx_step *step)
 {
     const double alpha = onnx_step_number(step, "alpha", (double)0.2f);
     const double beta = onnx_step_number(step, "beta", 0.5);
-    enum status status = onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape);
 
-    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++)
+    TRY(onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape));
+    for (uint64_t i = 0; i < step->out->elements; i++)
         step->out->data[i] = fmax(0.0, fmin(1.0, alpha * step->in[0]->data[i] + beta));
-    return status;
+    return STATUS_OK;
 }
 
 static enum status leaky_relu(struct onnx_step *step)
 {
     const double alpha = onnx_step_number(step, "alpha", (double)0.01f);
-    enum status status = onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape);
 
-    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++) {
+    TRY(onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape));
+    for (uint64_t i = 0; i < step->out->elements; i++) {
         const double x = step->in[0]->data[i];
 
         step->out->data[i] = x < 0.0 ? alpha * x : x;
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* In inference it copies; its mask, all true, is what nobody asks for then. */
@@ -210,47 +206,45 @@ static enum status dropout(struct onnx_step *step)
     const struct onnx_array *training = onnx_step_input(step, 2);
     double value[1] = {0.0};
     size_t count;
-    enum status status = training ? onnx_step_numbers(step, 2, value, 1, &count) : STATUS_OK;
 
-    if (status == STATUS_OK && value[0] != 0.0)
+    TRY(training ? onnx_step_numbers(step, 2, value, 1, &count) : STATUS_OK);
+    if (value[0] != 0.0)
         return onnx_step_fail(step, "it drops values at random, as in training");
-    if (status == STATUS_OK)
-        status = onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape);
-    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++)
+    TRY(onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape));
+    for (uint64_t i = 0; i < step->out->elements; i++)
         step->out->data[i] = step->in[0]->data[i];
-    return status;
+    return STATUS_OK;
 }
 
 static enum status cast(struct onnx_step *step)
 {
     const int64_t to = onnx_step_whole(step, "to", 0);
     const bool real = to == ONNX_FLOAT || to == ONNX_DOUBLE;
-    enum status status = STATUS_OK;
 
     if (!real && to != ONNX_INT32 && to != ONNX_INT64 && to != ONNX_BOOL)
         return onnx_step_fail(step, "the reference in fp64 casts to f32, f64, i32, i64 and bool");
     step->out->whole = !real;
-    status = onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape);
-    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++) {
+    TRY(onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape));
+    for (uint64_t i = 0; i < step->out->elements; i++) {
         const double x = step->in[0]->data[i];
 
         step->out->data[i] = real ? x : to == ONNX_BOOL ? x != 0.0 : trunc(x);
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status gelu(struct onnx_step *step)
 {
     const struct onnx_attribute *form = onnx_node_attribute(step->node, "approximate");
     const bool tanh_form = form && !strcmp(form->word, "tanh");
-    enum status status = onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape);
 
-    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++) {
+    TRY(onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape));
+    for (uint64_t i = 0; i < step->out->elements; i++) {
         const double x = step->in[0]->data[i];
 
         step->out->data[i] = tanh_form ? reference_gelu(x) : 0.5 * x * (1.0 + erf(x / sqrt(2.0)));
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- along an axis ---- */
@@ -293,7 +287,6 @@ static enum status layer_norm(struct onnx_step *step)
     const double epsilon = onnx_step_number(step, "epsilon", (double)1e-5f);
     uint64_t width = 1;
     size_t axis;
-    enum status status;
 
     if (!onnx_step_axis(step, -1, &axis))
         return onnx_step_fail(step, "its axis is beyond its input's dimensions");
@@ -301,8 +294,8 @@ static enum status layer_norm(struct onnx_step *step)
         width *= in->shape[i];
     if (gain->elements != width || (bias && bias->elements != width))
         return onnx_step_fail(step, "its gain or bias has another length than a row");
-    status = onnx_step_shape(step, in->rank, in->shape);
-    for (uint64_t r = 0; width && r < in->elements / width && status == STATUS_OK; r++) {
+    TRY(onnx_step_shape(step, in->rank, in->shape));
+    for (uint64_t r = 0; width && r < in->elements / width; r++) {
         const double *x = in->data + r * width;
         double mean = 0.0, variance = 0.0;
 
@@ -315,7 +308,7 @@ static enum status layer_norm(struct onnx_step *step)
                 (x[i] - mean) / sqrt(variance + epsilon) * gain->data[i] +
                 (bias ? bias->data[i] : 0.0);
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* Bits of the axes to be reduced: of an attribute or an input; all where none are given. */
@@ -323,10 +316,8 @@ static enum status reduced_axes(const struct onnx_step *step, unsigned *ret)
 {
     int64_t axes[ONNX_RANK_MAX];
     size_t count, axis;
-    const enum status status = onnx_step_list(step, "axes", 1, axes, ONNX_RANK_MAX, &count);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(onnx_step_list(step, "axes", 1, axes, ONNX_RANK_MAX, &count));
     *ret = 0;
     if (count == ONNX_ABSENT || count == 0) {
         *ret = onnx_step_whole(step, "noop_with_empty_axes", 0) ? 0 : UINT_MAX;
@@ -399,7 +390,6 @@ static enum status matrix_product(struct onnx_step *step)
     const struct onnx_array *a = step->in[0], *b = step->in[1];
     uint64_t shape[ONNX_RANK_MAX + 2], m, n, k, products = 1;
     size_t rank = 0;
-    enum status status;
 
     if (a->rank < 2 || b->rank < 2 || a->shape[a->rank - 1] != b->shape[b->rank - 2])
         return onnx_step_fail(step, "the shapes of its inputs do not fit");
@@ -419,16 +409,16 @@ static enum status matrix_product(struct onnx_step *step)
         products *= shape[i];
     shape[rank] = m;
     shape[rank + 1] = n;
-    status = onnx_step_shape(step, rank + 2, shape);
-    for (uint64_t p = 0; p < products && status == STATUS_OK; p++) {
+    TRY(onnx_step_shape(step, rank + 2, shape));
+    for (uint64_t p = 0; p < products; p++) {
         const double *left = a->data + onnx_place(a, a->rank - 2, shape, rank, p) * m * k;
         const double *right = b->data + onnx_place(b, b->rank - 2, shape, rank, p) * k * n;
 
-        status = reference_gemm(
+        TRY(reference_gemm(
             step->out->data + p * m * n, n, (struct reference_matrix){.f64 = left, .stride = k},
-            (struct reference_matrix){.f64 = right, .stride = n}, m, n, k, false, step->err);
+            (struct reference_matrix){.f64 = right, .stride = n}, m, n, k, false, step->err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status gemm(struct onnx_step *step)
@@ -442,7 +432,6 @@ static enum status gemm(struct onnx_step *step)
     struct onnx_array product = {.rank = 2};
     uint64_t shape[2], together[ONNX_RANK_MAX], k;
     size_t rank = 0;
-    enum status status;
 
     if (a->rank != 2 || b->rank != 2 || a->shape[ta ? 0 : 1] != b->shape[tb ? 1 : 0])
         return onnx_step_fail(step, "the shapes of its inputs do not fit");
@@ -454,17 +443,16 @@ static enum status gemm(struct onnx_step *step)
     if (c && (!onnx_broadcast(&product, c, &rank, together) || rank != 2 ||
               together[0] != shape[0] || together[1] != shape[1]))
         return onnx_step_fail(step, "the shape of its third input does not fit");
-    status = onnx_step_shape(step, 2, shape);
-    if (status == STATUS_OK)
-        status = reference_gemm(
-            step->out->data, shape[1],
-            (struct reference_matrix){.f64 = a->data, .stride = a->shape[1], .transpose = ta},
-            (struct reference_matrix){.f64 = b->data, .stride = b->shape[1], .transpose = tb},
-            shape[0], shape[1], k, false, step->err);
-    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++)
+    TRY(onnx_step_shape(step, 2, shape));
+    TRY(reference_gemm(
+        step->out->data, shape[1],
+        (struct reference_matrix){.f64 = a->data, .stride = a->shape[1], .transpose = ta},
+        (struct reference_matrix){.f64 = b->data, .stride = b->shape[1], .transpose = tb}, shape[0],
+        shape[1], k, false, step->err));
+    for (uint64_t i = 0; i < step->out->elements; i++)
         step->out->data[i] = alpha * step->out->data[i] +
                              (c ? beta * c->data[onnx_place(c, c->rank, shape, 2, i)] : 0.0);
-    return status;
+    return STATUS_OK;
 }
 
 #define MAP(name, function)                                                                        \

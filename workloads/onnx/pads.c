@@ -38,12 +38,9 @@ static enum status read_pads(const struct onnx_step *step, int64_t before[ONNX_R
     const struct onnx_array *in = step->in[0];
     int64_t pads[2 * ONNX_RANK_MAX], axes[ONNX_RANK_MAX];
     size_t count = 0, axis_count = 0, axis;
-    enum status status = onnx_step_list(step, "pads", 1, pads, 2 * ONNX_RANK_MAX, &count);
 
-    if (status == STATUS_OK)
-        status = onnx_step_list(step, "axes", 3, axes, ONNX_RANK_MAX, &axis_count);
-    if (status != STATUS_OK)
-        return status;
+    TRY(onnx_step_list(step, "pads", 1, pads, 2 * ONNX_RANK_MAX, &count));
+    TRY(onnx_step_list(step, "axes", 3, axes, ONNX_RANK_MAX, &axis_count));
     if (axis_count == ONNX_ABSENT)
         for (axis_count = 0; axis_count < in->rank; axis_count++)
             axes[axis_count] = (int64_t)axis_count;
@@ -72,18 +69,14 @@ static enum status pad(struct onnx_step *step)
     uint64_t shape[ONNX_RANK_MAX] = {0};
     enum border border = CONSTANT;
     double value = onnx_step_number(step, "value", 0.0);
-    enum status status;
 
     if (!read_border(step, &border))
         return onnx_step_fail(step,
                               "the reference in fp64 pads by constant, reflect, edge and wrap");
     if (given && given->elements != 1)
         return onnx_step_fail(step, "the value that it pads with is not one number");
-    status = read_pads(step, before, shape);
-    if (status == STATUS_OK)
-        status = onnx_step_shape(step, in->rank, shape);
-    if (status != STATUS_OK)
-        return status;
+    TRY(read_pads(step, before, shape));
+    TRY(onnx_step_shape(step, in->rank, shape));
     value = given ? given->data[0] : value;
     for (uint64_t i = 0; i < step->out->elements; i++) {
         uint64_t rest = i;

@@ -77,16 +77,14 @@ static enum status check_node(const struct onnx_node *node, struct error *err)
 
 static enum status check_nodes(const struct onnx_model *model, struct error *err)
 {
-    enum status status = STATUS_OK;
-
     if (model->operators < OPERATORS_LEAST)
         return error_set(err, STATUS_UNSUPPORTED,
                          "its operators are of version %lld, the reference in fp64 has those from "
                          "%d on",
                          (long long)model->operators, OPERATORS_LEAST);
-    for (size_t i = 0; i < model->node_count && status == STATUS_OK; i++)
-        status = check_node(&model->nodes[i], err);
-    return status;
+    for (size_t i = 0; i < model->node_count; i++)
+        TRY(check_node(&model->nodes[i], err));
+    return STATUS_OK;
 }
 
 static struct slot *find_slot(const struct onnx_reference *reference, const char *name)
@@ -224,11 +222,10 @@ static enum status take_inputs(const struct onnx_reference *reference, size_t le
 
 static enum status map_elements(struct onnx_step *step, double (*map)(double x))
 {
-    enum status status = onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape);
-
-    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++)
+    TRY(onnx_step_shape(step, step->in[0]->rank, step->in[0]->shape));
+    for (uint64_t i = 0; i < step->out->elements; i++)
         step->out->data[i] = map(step->in[0]->data[i]);
-    return status;
+    return STATUS_OK;
 }
 
 static enum status run_operator(struct onnx_step *step, const struct onnx_operator *operator)
@@ -317,17 +314,14 @@ enum status onnx_reference_run(struct onnx_reference *reference, const struct on
                                size_t input_count, struct onnx_array *outputs, size_t output_count,
                                struct error *err)
 {
-    enum status status = STATUS_OK;
-
     forget(reference);
-    for (size_t i = 0; i < input_count && i < reference->model->input_count && status == STATUS_OK;
-         i++)
-        status = take_input(reference, &inputs[i], err);
-    for (size_t i = 0; i < reference->model->node_count && status == STATUS_OK; i++)
-        status = run_node(reference, i, err);
-    for (size_t i = 0; i < output_count && status == STATUS_OK; i++)
-        status = give_output(reference, &outputs[i], err);
-    return status;
+    for (size_t i = 0; i < input_count && i < reference->model->input_count; i++)
+        TRY(take_input(reference, &inputs[i], err));
+    for (size_t i = 0; i < reference->model->node_count; i++)
+        TRY(run_node(reference, i, err));
+    for (size_t i = 0; i < output_count; i++)
+        TRY(give_output(reference, &outputs[i], err));
+    return STATUS_OK;
 }
 
 enum status onnx_reference_check(const struct onnx_model *model, const struct onnx_array *inputs,

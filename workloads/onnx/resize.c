@@ -238,17 +238,15 @@ static enum status resize(struct onnx_step *step)
     struct axis axes[ONNX_RANK_MAX];
     struct sampling sampling;
     uint64_t shape[ONNX_RANK_MAX];
-    enum status status;
 
     if (!read_sampling(step, &sampling))
         return onnx_step_fail(step, "the reference in fp64 resizes by nearest and linear, without "
                                     "antialias, exclude_outside and tf_crop_and_resize");
-    status = read_axes(step, axes);
-    for (size_t i = 0; i < step->in[0]->rank && status == STATUS_OK; i++)
+    TRY(read_axes(step, axes));
+    for (size_t i = 0; i < step->in[0]->rank; i++)
         shape[i] = (uint64_t)axes[i].out;
-    if (status == STATUS_OK)
-        status = onnx_step_shape(step, step->in[0]->rank, shape);
-    return status == STATUS_OK ? resize_all(step, &sampling, axes) : status;
+    TRY(onnx_step_shape(step, step->in[0]->rank, shape));
+    return resize_all(step, &sampling, axes);
 }
 
 const struct onnx_operator onnx_resize_operators[] = {

@@ -53,9 +53,8 @@ enum status onnx_step_ready(const struct onnx_step *step)
 
 enum status onnx_step_shape(struct onnx_step *step, size_t rank, const uint64_t *shape)
 {
-    const enum status status = onnx_step_shape_of(step, 0, rank, shape);
-
-    return status == STATUS_OK ? onnx_step_ready(step) : status;
+    TRY(onnx_step_shape_of(step, 0, rank, shape));
+    return onnx_step_ready(step);
 }
 
 int64_t onnx_step_whole(const struct onnx_step *step, const char *attribute, int64_t otherwise)
@@ -107,12 +106,11 @@ enum status onnx_step_list(const struct onnx_step *step, const char *attribute, 
     const struct onnx_attribute *list = onnx_node_attribute(step->node, attribute);
     double numbers[ONNX_INPUTS_MAX];
     size_t count = ONNX_ABSENT;
-    enum status status = STATUS_OK;
 
     capacity = capacity < ONNX_INPUTS_MAX ? capacity : ONNX_INPUTS_MAX;
     if (onnx_step_input(step, input)) {
-        status = onnx_step_numbers(step, input, numbers, capacity, &count);
-        for (size_t i = 0; status == STATUS_OK && i < count; i++)
+        TRY(onnx_step_numbers(step, input, numbers, capacity, &count));
+        for (size_t i = 0; i < count; i++)
             ret[i] = (int64_t)numbers[i];
     } else if (list) {
         count = list->count;
@@ -121,9 +119,8 @@ enum status onnx_step_list(const struct onnx_step *step, const char *attribute, 
         for (size_t i = 0; i < count; i++)
             ret[i] = list->list[i];
     }
-    if (status == STATUS_OK)
-        *ret_count = count;
-    return status;
+    *ret_count = count;
+    return STATUS_OK;
 }
 
 bool onnx_axis(int64_t axis, size_t rank, size_t *ret)
@@ -191,7 +188,6 @@ enum status onnx_step_fold(struct onnx_step *step, double (*pair)(double x, doub
     struct onnx_array all = *step->in[0];
     size_t rank;
     uint64_t shape[ONNX_RANK_MAX];
-    enum status status;
 
     for (size_t k = 1; k < step->count; k++) {
         if (!step->in[k] || !onnx_broadcast(&all, step->in[k], &rank, shape))
@@ -199,8 +195,8 @@ enum status onnx_step_fold(struct onnx_step *step, double (*pair)(double x, doub
         all.rank = rank;
         memcpy(all.shape, shape, sizeof(shape));
     }
-    status = onnx_step_shape(step, all.rank, all.shape);
-    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++)
+    TRY(onnx_step_shape(step, all.rank, all.shape));
+    for (uint64_t i = 0; i < step->out->elements; i++)
         for (size_t k = 0; k < step->count; k++) {
             const struct onnx_array *in = step->in[k];
             const double x = in->data[in->elements == step->out->elements
@@ -209,5 +205,5 @@ enum status onnx_step_fold(struct onnx_step *step, double (*pair)(double x, doub
 
             step->out->data[i] = k == 0 ? x : pair(step->out->data[i], x);
         }
-    return status;
+    return STATUS_OK;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "workloads/fingerprint.h"
+#include "harness/core/cleanup.h"
 #include "workloads/models/compare.h"
 #include "workloads/onnx/onnx.h"
 
@@ -71,10 +72,8 @@ static enum status as_array(const struct onnx_instance *instance, size_t number,
                                .elements = input->elements,
                                .whole = input->type != DTYPE_F32};
     void *values = NULL;
-    enum status status = onnx_input(instance, number, secret, &values, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(onnx_input(instance, number, secret, &values, err));
     memcpy(array.shape, input->shape, sizeof(input->shape));
     array.data = malloc(input->elements * sizeof(double));
     for (uint64_t i = 0; array.data && i < input->elements; i++)
@@ -162,7 +161,7 @@ static enum status compare_output(struct onnx_instance *instance, size_t number,
 {
     const struct onnx_declared *output = &instance->parameters->outputs[number];
     const double tolerance = onnx_tolerance(&instance->base.work, output->name, "normalised_rms");
-    float *got = malloc(output->elements * sizeof(*got));
+    AUTO_FREE float *got = malloc(output->elements * sizeof(*got));
     char name[TENSOR_NAME_MAX + sizeof(".blocks")];
     struct comparison comparison = {0};
     struct block_finding blocks = {0};
@@ -172,37 +171,32 @@ static enum status compare_output(struct onnx_instance *instance, size_t number,
         .reason = "an iteration writes every element, and each is a finite number",
         .compared = output->elements,
     };
-    enum status status = got ? device_download(instance->outputs[number], 0, got,
-                                               output->elements * sizeof(*got), err)
-                             : error_no_memory(err);
 
-    for (uint64_t i = 0; i < output->elements && status == STATUS_OK; i++)
+    TRY(got ? device_download(instance->outputs[number], 0, got, output->elements * sizeof(*got),
+                              err)
+            : error_no_memory(err));
+    for (uint64_t i = 0; i < output->elements; i++)
         live.error += !isfinite(got[i]);
-    if (status == STATUS_OK) {
-        comparison_add(&comparison, got, expected, output->elements);
-        block_finding_add(&blocks, output->name, got, expected, output->elements);
-        snprintf(name, sizeof(name), "%s.live", output->name);
-        check_sink_report(sink, live, "elements that are no finite numbers");
-        check_sink_compare(sink, output->name, &comparison, tolerance,
-                           output->tolerance > 0.0
-                               ? "as declared"
-                               : "fp32: 2048 roundings of 2^-24 that add up; narrower: 256 "
-                                 "independent ones of the type");
-        snprintf(name, sizeof(name), "%s.blocks", output->name);
-        check_sink_blocks(sink, name, &blocks, tolerance);
-    }
-    free(got);
-    return status;
+    comparison_add(&comparison, got, expected, output->elements);
+    block_finding_add(&blocks, output->name, got, expected, output->elements);
+    snprintf(name, sizeof(name), "%s.live", output->name);
+    check_sink_report(sink, live, "elements that are no finite numbers");
+    check_sink_compare(sink, output->name, &comparison, tolerance,
+                       output->tolerance > 0.0
+                           ? "as declared"
+                           : "fp32: 2048 roundings of 2^-24 that add up; narrower: 256 "
+                             "independent ones of the type");
+    snprintf(name, sizeof(name), "%s.blocks", output->name);
+    check_sink_blocks(sink, name, &blocks, tolerance);
+    return STATUS_OK;
 }
 
 static enum status compare(struct onnx_instance *instance, double *const *expected,
                            struct check_sink *sink, struct error *err)
 {
-    enum status status = STATUS_OK;
-
-    for (size_t i = 0; i < instance->parameters->output_count && status == STATUS_OK; i++)
-        status = compare_output(instance, i, expected[i], sink, err);
-    return status == STATUS_OK ? sink->status : status;
+    for (size_t i = 0; i < instance->parameters->output_count; i++)
+        TRY(compare_output(instance, i, expected[i], sink, err));
+    return sink->status;
 }
 
 enum status onnx_verify(struct workload_instance *base, workload_check_fn *report, void *context,
@@ -210,11 +204,11 @@ enum status onnx_verify(struct workload_instance *base, workload_check_fn *repor
 {
     struct onnx_instance *instance = (struct onnx_instance *)base;
     struct check_sink sink = {.report = report, .context = context, .err = err};
-    enum status status = take_expected(instance, err);
 
-    if (status == STATUS_OK && instance->iterations == 0)
-        status = run_anew(instance, err);
-    return status == STATUS_OK ? compare(instance, instance->expected, &sink, err) : status;
+    TRY(take_expected(instance, err));
+    if (instance->iterations == 0)
+        TRY(run_anew(instance, err));
+    return compare(instance, instance->expected, &sink, err);
 }
 
 enum status onnx_spot_check(struct workload_instance *base, uint64_t secret,
@@ -224,22 +218,18 @@ enum status onnx_spot_check(struct workload_instance *base, uint64_t secret,
     struct check_sink sink = {.report = report, .context = context, .err = err};
     struct onnx_array outputs[ONNX_ARRAYS_MAX];
     double *expected[ONNX_ARRAYS_MAX];
-    enum status status = instance->reference ? onnx_fill(instance, &secret, err) : STATUS_OK;
 
-    if (status == STATUS_OK)
-        status = run_anew(instance, err);
-    if (status == STATUS_OK)
-        status = instance->reference ? compute(instance, &secret, outputs, err)
-                                     : take_expected(instance, err);
-    for (size_t i = 0; i < instance->parameters->output_count && status == STATUS_OK; i++)
+    TRY(instance->reference ? onnx_fill(instance, &secret, err) : STATUS_OK);
+    TRY(run_anew(instance, err));
+    TRY(instance->reference ? compute(instance, &secret, outputs, err)
+                            : take_expected(instance, err));
+    for (size_t i = 0; i < instance->parameters->output_count; i++)
         expected[i] = instance->reference ? outputs[i].data : instance->expected[i];
-    if (status == STATUS_OK)
-        status = compare(instance, expected, &sink, err);
-    if (status == STATUS_OK && instance->reference)
-        status = onnx_fill(instance, NULL, err);
-    if (status == STATUS_OK)
-        status = onnx_iterate(base, err);
-    return status == STATUS_OK ? device_synchronize(base->device, err) : status;
+    TRY(compare(instance, expected, &sink, err));
+    if (instance->reference)
+        TRY(onnx_fill(instance, NULL, err));
+    TRY(onnx_iterate(base, err));
+    return device_synchronize(base->device, err);
 }
 
 enum status onnx_recheck(struct workload_instance *base, const char *expected,

@@ -170,17 +170,15 @@ static enum status pool(struct onnx_step *step, bool mean)
     const bool padded = onnx_step_whole(step, "count_include_pad", 0) != 0;
     struct window window;
     uint64_t shape[4];
-    enum status status = read_window(step, 0, 0, &window);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(read_window(step, 0, 0, &window));
     if (padded && onnx_step_whole(step, "ceil_mode", 0))
         return onnx_step_fail(step, "the reference in fp64 has no mean that counts the padding of "
                                     "windows beyond it (ceil_mode)");
     memcpy(shape, (uint64_t[]){in->shape[0], in->shape[1], window.out[0], window.out[1]},
            sizeof(shape));
-    status = onnx_step_shape(step, 4, shape);
-    for (uint64_t i = 0; i < step->out->elements && status == STATUS_OK; i++) {
+    TRY(onnx_step_shape(step, 4, shape));
+    for (uint64_t i = 0; i < step->out->elements; i++) {
         const uint64_t x = i % shape[3], y = i / shape[3] % shape[2];
         const double *image = in->data + i / (shape[2] * shape[3]) * in->shape[2] * in->shape[3];
         double sum = 0.0, most = -INFINITY;
@@ -196,7 +194,7 @@ static enum status pool(struct onnx_step *step, bool mean)
             }
         step->out->data[i] = mean ? sum / (double)count : most;
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status max_pool(struct onnx_step *step)
@@ -214,7 +212,6 @@ static enum status pool_all(struct onnx_step *step, bool mean)
 {
     const struct onnx_array *in = step->in[0];
     uint64_t shape[ONNX_RANK_MAX], area = 1;
-    enum status status;
 
     if (in->rank < 3 || in->elements == 0)
         return onnx_step_fail(step, "its input is no image");
@@ -222,8 +219,8 @@ static enum status pool_all(struct onnx_step *step, bool mean)
         shape[i] = i < 2 ? in->shape[i] : 1;
         area *= i < 2 ? 1 : in->shape[i];
     }
-    status = onnx_step_shape(step, in->rank, shape);
-    for (uint64_t i = 0; i < in->elements && status == STATUS_OK; i++) {
+    TRY(onnx_step_shape(step, in->rank, shape));
+    for (uint64_t i = 0; i < in->elements; i++) {
         double *value = &step->out->data[i / area];
 
         if (mean)
@@ -231,7 +228,7 @@ static enum status pool_all(struct onnx_step *step, bool mean)
         else
             *value = i % area == 0 ? in->data[i] : fmax(*value, in->data[i]);
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status global_average(struct onnx_step *step)
@@ -249,7 +246,6 @@ static enum status batch_norm(struct onnx_step *step)
     const struct onnx_array *in = step->in[0];
     const double epsilon = onnx_step_number(step, "epsilon", (double)1e-5f);
     uint64_t area = 1;
-    enum status status;
 
     if (in->rank < 2)
         return onnx_step_fail(step, "its input has no channels");
@@ -261,15 +257,15 @@ static enum status batch_norm(struct onnx_step *step)
             return onnx_step_fail(step, "one of its statistics has another number of channels");
     for (size_t i = 2; i < in->rank; i++)
         area *= in->shape[i];
-    status = onnx_step_shape(step, in->rank, in->shape);
-    for (uint64_t i = 0; i < in->elements && status == STATUS_OK; i++) {
+    TRY(onnx_step_shape(step, in->rank, in->shape));
+    for (uint64_t i = 0; i < in->elements; i++) {
         const uint64_t c = i / area % in->shape[1];
 
         step->out->data[i] = (in->data[i] - step->in[3]->data[c]) /
                                  sqrt(step->in[4]->data[c] + epsilon) * step->in[1]->data[c] +
                              step->in[2]->data[c];
     }
-    return status;
+    return STATUS_OK;
 }
 
 #define WINDOW "auto_pad ceil_mode dilations kernel_shape pads strides"

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "harness/core/clock.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/random.h"
 #include "workloads/ops/gemm_internal.h"
 
@@ -174,19 +175,16 @@ static enum status take_choices(struct gemms *gemms, const struct task *task, co
     const json_t *gemm = json_object_get(choices, "gemm");
     uint32_t lanes, register_rows;
     struct module *module = NULL;
-    enum status status;
 
     if (!workload_choice(gemm, "lanes", UINT16_MAX, &lanes) ||
         !workload_choice(gemm, "register_rows", UINT16_MAX, &register_rows) ||
         !tile_of(lanes, register_rows, &gemms->tile))
         return error_set(err, STATUS_INVALID,
                          "GEMM: the choices given are not a tile and lanes of its kernel");
-    status = gemm_compile(gemms->device, &gemms->tile, &task->types, &module, err);
-    if (status == STATUS_OK) {
-        gemms->variants[0] = (struct gemm_variant){task->types, module};
-        gemms->variant_count = 1;
-    }
-    return status;
+    TRY(gemm_compile(gemms->device, &gemms->tile, &task->types, &module, err));
+    gemms->variants[0] = (struct gemm_variant){task->types, module};
+    gemms->variant_count = 1;
+    return STATUS_OK;
 }
 
 /* The bytes are numbers of any type that the GEMM takes, and neither zeros nor denormals. */
@@ -194,8 +192,7 @@ static enum status make_task(struct gemms *gemms, struct task *task, struct erro
 {
     const size_t width = dtype_bits(task->types.a) / 8, bytes = (size_t)SIZE * SIZE * 8;
     struct buffer **buffers[] = {&task->a, &task->b, &task->c};
-    unsigned char *numbers = malloc(bytes);
-    enum status status = STATUS_OK;
+    AUTO_FREE unsigned char *numbers = malloc(bytes);
 
     if (!numbers)
         return error_no_memory(err);
@@ -204,13 +201,11 @@ static enum status make_task(struct gemms *gemms, struct task *task, struct erro
     /* Floating point: a byte 0x3c..0x3f on top is a magnitude from 2^-7 to 2 in every type. */
     for (size_t i = width - 1; i < bytes && task->types.a != DTYPE_I8; i += width)
         numbers[i] = (unsigned char)((numbers[i] & 0x83) | 0x3c);
-    for (size_t i = 0; i < 3 && status == STATUS_OK; i++) {
-        status = device_buffer_alloc(gemms->device, bytes, BUFFER_READ_WRITE, buffers[i], err);
-        if (status == STATUS_OK)
-            status = device_upload(*buffers[i], 0, numbers, bytes, err);
+    for (size_t i = 0; i < 3; i++) {
+        TRY(device_buffer_alloc(gemms->device, bytes, BUFFER_READ_WRITE, buffers[i], err));
+        TRY(device_upload(*buffers[i], 0, numbers, bytes, err));
     }
-    free(numbers);
-    return status;
+    return STATUS_OK;
 }
 
 enum status gemm_choose(struct gemms *gemms, const json_t *choices, struct error *err)

@@ -194,7 +194,6 @@ static enum status find_variant(struct gemms *gemms, const struct op_gemm *gemm,
     const struct gemm_types types = {gemm->a.type, gemm->b.type, gemm->c.type,
                                      gemm_bias_type(gemm)};
     struct gemm_variant *grown;
-    enum status status;
 
     for (size_t i = 0; i < gemms->variant_count; i++) {
         const struct gemm_types *known = &gemms->variants[i].types;
@@ -209,17 +208,14 @@ static enum status find_variant(struct gemms *gemms, const struct op_gemm *gemm,
         return error_set(err, STATUS_INTERNAL,
                          "a GEMM of %s x %s to %s was first asked for while measuring",
                          dtype_name(types.a), dtype_name(types.b), dtype_name(types.c));
-    status = gemm_portable_check(gemms, gemm_precision(gemms, gemm), &types, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(gemm_portable_check(gemms, gemm_precision(gemms, gemm), &types, err));
     grown = realloc(gemms->variants, (gemms->variant_count + 1) * sizeof(*grown));
     if (!grown)
         return error_no_memory(err);
     gemms->variants = grown;
-    status = gemm_compile(gemms->device, &gemms->tile, &types, ret, err);
-    if (status == STATUS_OK)
-        grown[gemms->variant_count++] = (struct gemm_variant){types, *ret};
-    return status;
+    TRY(gemm_compile(gemms->device, &gemms->tile, &types, ret, err));
+    grown[gemms->variant_count++] = (struct gemm_variant){types, *ret};
+    return STATUS_OK;
 }
 
 static struct kernel_arg arg_buffer(struct buffer *buffer)

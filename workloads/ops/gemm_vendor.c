@@ -51,7 +51,6 @@ static enum status find_entry(struct gemms *gemms, const struct gemm_shape *shap
 {
     const struct operation_desc desc = {.kind = OPERATION_GEMM, .gemm = *shape};
     const struct operations *operations = gemms->operations;
-    enum status status;
 
     for (size_t i = 0; i < operations->count; i++) {
         const size_t at = (gemms->latest + i) % operations->count;
@@ -61,11 +60,10 @@ static enum status find_entry(struct gemms *gemms, const struct gemm_shape *shap
             return STATUS_OK;
         }
     }
-    status = gemm_advise(gemms->device, shape->precision,
-                         operations_add(gemms->operations, &desc, err), err);
-    if (status == STATUS_OK)
-        gemms->latest = operations->count - 1;
-    return status;
+    TRY(gemm_advise(gemms->device, shape->precision, operations_add(gemms->operations, &desc, err),
+                    err));
+    gemms->latest = operations->count - 1;
+    return STATUS_OK;
 }
 
 enum status gemm_vendor_run(struct gemms *gemms, const struct op_gemm *gemm, struct error *err)
@@ -74,8 +72,7 @@ enum status gemm_vendor_run(struct gemms *gemms, const struct op_gemm *gemm, str
     const union operands operands = {
         .gemm = {
             .a = gemm->a.at, .b = gemm->b.at, .c = gemm->c.at, .bias = gemm->bias, .d = gemm->d}};
-    enum status status = find_entry(gemms, &shape, err);
 
-    return status == STATUS_OK ? operations_run(gemms->operations, gemms->latest, &operands, err)
-                               : status;
+    TRY(find_entry(gemms, &shape, err));
+    return operations_run(gemms->operations, gemms->latest, &operands, err);
 }

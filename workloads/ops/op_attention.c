@@ -210,14 +210,12 @@ static enum status run(struct ops *ops, const struct op_attention *op, enum oper
     const union operands operands = {.attention = operands_of(op)};
     const struct attention_shape shape = shape_of(ops, &op->shape);
     size_t index = 0;
-    enum status status;
 
     if (ops->attention->text)
         return attention_text_run(ops->attention->text, &shape, &operands.attention, err);
-    status = find(ops, &op->shape, kind, &index, err);
+    TRY(find(ops, &op->shape, kind, &index, err));
 
-    return status == STATUS_OK ? operations_run(ops->attention->operations, index, &operands, err)
-                               : status;
+    return operations_run(ops->attention->operations, index, &operands, err);
 }
 
 enum status op_attention_forward(struct ops *ops, const struct op_attention *op, struct error *err)

@@ -83,11 +83,10 @@ enum status op_norm_backward(struct ops *ops, const struct op_norm *norm, struct
         arg_u32(add ? 1 : 0),
     };
     uint64_t slices = 1;
-    enum status status = OPS_LAUNCH(ops, OPS_ROWS, "norm_backward", norm->rows, rows, err);
 
-    if (status == STATUS_OK)
-        status = cut_rows(ops, norm->rows, 2 * norm->width, &slices, err);
-    if (status == STATUS_OK) {
+    TRY(OPS_LAUNCH(ops, OPS_ROWS, "norm_backward", norm->rows, rows, err));
+    TRY(cut_rows(ops, norm->rows, 2 * norm->width, &slices, err));
+    {
         const struct kernel_arg columns[] = {
             arg_buffer(norm->x.buffer),    arg_buffer(norm->mean.buffer),
             arg_buffer(norm->rstd.buffer), arg_buffer(dy),
@@ -98,22 +97,20 @@ enum status op_norm_backward(struct ops *ops, const struct op_norm *norm, struct
             arg_u64(norm->width),          arg_u64(slices),
         };
 
-        status = OPS_LAUNCH(ops, OPS_ROWS, "norm_backward_parameters",
-                            column_groups(ops, norm->width) * slices, columns, err);
+        TRY(OPS_LAUNCH(ops, OPS_ROWS, "norm_backward_parameters",
+                       column_groups(ops, norm->width) * slices, columns, err));
     }
-    if (status == STATUS_OK)
-        status = add_slices(ops, gradients, norm->gain.offset, norm->bias.offset, slices, 2,
-                            norm->width, err);
-    return status;
+    return add_slices(ops, gradients, norm->gain.offset, norm->bias.offset, slices, 2, norm->width,
+                      err);
 }
 
 enum status op_column_sum(struct ops *ops, struct operand dy, struct operand out, uint64_t rows,
                           uint64_t width, struct error *err)
 {
     uint64_t slices = 1;
-    enum status status = cut_rows(ops, rows, width, &slices, err);
 
-    if (status == STATUS_OK) {
+    TRY(cut_rows(ops, rows, width, &slices, err));
+    {
         const struct kernel_arg args[] = {
             arg_buffer(dy.buffer),
             arg_buffer(out.buffer),
@@ -125,10 +122,7 @@ enum status op_column_sum(struct ops *ops, struct operand dy, struct operand out
             arg_u64(slices),
         };
 
-        status =
-            OPS_LAUNCH(ops, OPS_ROWS, "column_sum", column_groups(ops, width) * slices, args, err);
+        TRY(OPS_LAUNCH(ops, OPS_ROWS, "column_sum", column_groups(ops, width) * slices, args, err));
     }
-    if (status == STATUS_OK)
-        status = add_slices(ops, out.buffer, out.offset, 0, slices, 1, width, err);
-    return status;
+    return add_slices(ops, out.buffer, out.offset, 0, slices, 1, width, err);
 }

@@ -77,13 +77,10 @@ enum status op_embedding_backward(struct ops *ops, const struct op_tokens *token
         arg_buffer(dx),        arg_buffer(dwpe.buffer), arg_u64(dwpe.offset),
         arg_u64(tokens->rows), arg_u64(tokens->length), arg_u64(width),
     };
-    enum status status =
-        OPS_LAUNCH(ops, OPS_ROWS, "embedding_backward_tokens", tokens->unique, by_token, err);
 
-    if (status == STATUS_OK)
-        status = OPS_LAUNCH(ops, OPS_ROWS, "embedding_backward_positions", tokens->length,
-                            by_position, err);
-    return status;
+    TRY(OPS_LAUNCH(ops, OPS_ROWS, "embedding_backward_tokens", tokens->unique, by_token, err));
+    return OPS_LAUNCH(ops, OPS_ROWS, "embedding_backward_positions", tokens->length, by_position,
+                      err);
 }
 
 enum status op_cross_entropy(struct ops *ops, const struct op_tokens *tokens,

@@ -157,11 +157,9 @@ static enum status take(struct tuning *tuning, const char *wanted, uint32_t trie
 
 static enum status launch(struct tuning *tuning, uint32_t launches, struct error *err)
 {
-    enum status status = STATUS_OK;
-
-    for (uint32_t i = 0; i < launches && status == STATUS_OK; i++)
-        status = operation_run(tuning->item->operation, &tuning->operands, err);
-    return status;
+    for (uint32_t i = 0; i < launches; i++)
+        TRY(operation_run(tuning->item->operation, &tuning->operands, err));
+    return STATUS_OK;
 }
 
 /* What `launches` take one after the other, from the device's own clock where it has one. */
@@ -385,9 +383,9 @@ enum status operations_run(struct operations *self, size_t index, const union op
                            struct error *err)
 {
     struct prepared_operation *item = &self->items[index];
-    enum status status = item->tuned ? STATUS_OK : tune(self, item, operands, err);
 
-    return status == STATUS_OK ? operation_run(item->operation, operands, err) : status;
+    TRY(item->tuned ? STATUS_OK : tune(self, item, operands, err));
+    return operation_run(item->operation, operands, err);
 }
 
 json_t *operations_choices(const struct operations *self)

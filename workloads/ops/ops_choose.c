@@ -104,14 +104,13 @@ static enum status choose_rows(struct ops *ops, const struct task *task, const u
     int64_t best = INT64_MAX;
     bool hopeless = false;
     struct error kept = ERROR_INIT;
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < count && !hopeless && status == STATUS_OK; i++)
-        status = try_candidate(ops, task, lanes[i], &best, &hopeless, &kept, err);
-    if (status == STATUS_OK && !ops->modules[OPS_ROWS])
-        status = error_set(err, kept.code != STATUS_OK ? kept.code : STATUS_COMPILE,
-                           "transformer: no number of lanes runs: %s", kept.message);
-    return status;
+    for (size_t i = 0; i < count && !hopeless; i++)
+        TRY(try_candidate(ops, task, lanes[i], &best, &hopeless, &kept, err));
+    if (!ops->modules[OPS_ROWS])
+        return error_set(err, kept.code != STATUS_OK ? kept.code : STATUS_COMPILE,
+                         "transformer: no number of lanes runs: %s", kept.message);
+    return STATUS_OK;
 }
 
 static enum status take_choices(struct ops *ops, const json_t *choices, struct error *err)

@@ -110,22 +110,16 @@ static enum status check_declaration(const struct declaration *declaration,
 {
     struct synthetic_declaration *data = declaration->data;
     struct synthetic_parameters *parameters;
-    enum status status;
 
     if (!declaration_has(declaration, "synthetic.launches"))
         data->synthetic.launches = 1;
     if (!declaration_has(declaration, "synthetic.elements"))
         data->synthetic.elements = 4096;
-    status = workload_declaration_check_count(
-        declaration, "synthetic.launches", data->synthetic.launches, LAUNCHES_MAX, "launches", err);
-    if (status == STATUS_OK)
-        status = workload_declaration_check_count(declaration, "synthetic.elements",
-                                                  data->synthetic.elements, ELEMENTS_MAX,
-                                                  "elements", err);
-    if (status == STATUS_OK)
-        status = check_service(declaration, data, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(workload_declaration_check_count(declaration, "synthetic.launches",
+                                         data->synthetic.launches, LAUNCHES_MAX, "launches", err));
+    TRY(workload_declaration_check_count(declaration, "synthetic.elements",
+                                         data->synthetic.elements, ELEMENTS_MAX, "elements", err));
+    TRY(check_service(declaration, data, err));
     parameters = malloc(sizeof(*parameters));
     if (parameters == NULL)
         return error_no_memory(err);
@@ -181,7 +175,6 @@ static void finish(struct workload_instance *base)
 static enum status allocate(struct synthetic_instance *instance, struct error *err)
 {
     uint64_t bytes = instance->elements * sizeof(float);
-    enum status status;
 
     instance->pattern = malloc(bytes);
     instance->received = malloc(bytes);
@@ -190,14 +183,11 @@ static enum status allocate(struct synthetic_instance *instance, struct error *e
     for (uint64_t i = 0; i < instance->elements; ++i)
         instance->pattern[i] =
             (float)(2 * random_unit(random_at(instance->base.work.seed, 0, i)) - 1);
-    status = device_buffer_alloc(instance->base.device, bytes, BUFFER_READ_WRITE, &instance->source,
-                                 err);
-    if (status == STATUS_OK)
-        status = device_buffer_alloc(instance->base.device, bytes, BUFFER_READ_WRITE,
-                                     &instance->target, err);
-    if (status == STATUS_OK)
-        status = device_upload(instance->source, 0, instance->pattern, bytes, err);
-    return status;
+    TRY(device_buffer_alloc(instance->base.device, bytes, BUFFER_READ_WRITE, &instance->source,
+                            err));
+    TRY(device_buffer_alloc(instance->base.device, bytes, BUFFER_READ_WRITE, &instance->target,
+                            err));
+    return device_upload(instance->source, 0, instance->pattern, bytes, err);
 }
 
 static enum status compile(struct synthetic_instance *instance, struct error *err)
@@ -221,7 +211,6 @@ static enum status init(struct workload_instance *base, struct error *err)
     const struct workload_case *work = &base->work;
     const struct synthetic_parameters *parameters = work->workload->parameters;
     struct synthetic_instance *instance = (struct synthetic_instance *)base;
-    enum status status;
 
     if (work->implementation != IMPLEMENTATION_PORTABLE)
         return error_set(err, STATUS_UNSUPPORTED, "synthetic has no %s implementation",
@@ -231,8 +220,8 @@ static enum status init(struct workload_instance *base, struct error *err)
                          precision_name(work->precision));
     instance->launches = parameters->launches;
     instance->elements = (uint64_t)parameters->elements;
-    status = allocate(instance, err);
-    return status == STATUS_OK ? compile(instance, err) : status;
+    TRY(allocate(instance, err));
+    return compile(instance, err);
 }
 
 static enum status iterate(struct workload_instance *base, struct error *err)
@@ -321,14 +310,12 @@ static enum status verify(struct workload_instance *base, workload_check_fn *rep
 {
     struct synthetic_instance *instance = (struct synthetic_instance *)base;
     /* A launch triggers the device's launch faults here too. */
-    enum status status = iterate(base, err);
 
-    if (status == STATUS_OK)
-        status = device_synchronize(base->device, err);
-    if (status == STATUS_OK)
-        status = device_download(instance->source, 0, instance->received,
-                                 instance->elements * sizeof(float), err);
-    return status == STATUS_OK ? compare_pattern(instance, report, context, err) : status;
+    TRY(iterate(base, err));
+    TRY(device_synchronize(base->device, err));
+    TRY(device_download(instance->source, 0, instance->received, instance->elements * sizeof(float),
+                        err));
+    return compare_pattern(instance, report, context, err);
 }
 
 /* The device computes nothing, so a launch and what memory holds is all that can be looked at. */

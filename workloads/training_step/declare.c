@@ -108,7 +108,6 @@ static enum status check_counts(const struct declaration *declaration,
                                 struct training_declaration *data, struct error *err)
 {
     int exponent;
-    enum status status;
 
     if (!declaration_has(declaration, "verify.sequences"))
         data->verify.sequences = 1;
@@ -131,16 +130,13 @@ static enum status check_counts(const struct declaration *declaration,
         return declaration_error(declaration, "optimizer.warmup_steps", err,
                                  "`warmup_steps` is %lld; write 0 (none) to %d",
                                  (long long)data->optimizer.warmup_steps, STEPS_MAX);
-    status = workload_declaration_check_count(declaration, "verify.sequences",
-                                              data->verify.sequences, STEPS_MAX, "sequences", err);
-    if (status == STATUS_OK)
-        status = workload_declaration_check_count(declaration, "verify.loss_steps",
-                                                  data->verify.loss_steps, STEPS_MAX, "steps", err);
-    if (status == STATUS_OK)
-        status = workload_declaration_check_count(declaration, "loss_scaling.growth_interval",
-                                                  data->loss_scaling.growth_interval, STEPS_MAX,
-                                                  "steps", err);
-    return status;
+    TRY(workload_declaration_check_count(declaration, "verify.sequences", data->verify.sequences,
+                                         STEPS_MAX, "sequences", err));
+    TRY(workload_declaration_check_count(declaration, "verify.loss_steps", data->verify.loss_steps,
+                                         STEPS_MAX, "steps", err));
+    return workload_declaration_check_count(declaration, "loss_scaling.growth_interval",
+                                            data->loss_scaling.growth_interval, STEPS_MAX, "steps",
+                                            err);
 }
 
 static const enum precision precisions[] = {PRECISION_FP32, PRECISION_TF32, PRECISION_BF16,

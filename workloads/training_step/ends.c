@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "workloads/storage.h"
+#include "harness/core/cleanup.h"
 #include "workloads/training_step/training_step.h"
 
 #define COLUMNS 16
@@ -90,21 +91,20 @@ static enum status add_rows(struct sums *sums, struct error *err)
 {
     const uint64_t stride = gpt2_logits_stride(&sums->model->plan), rows = sums->model->tokens.rows;
     const uint64_t step = stride < CHUNK ? CHUNK / stride : 1;
-    float *logits = malloc(step * stride * sizeof(*logits));
-    enum status status = logits ? STATUS_OK : error_no_memory(err);
+    AUTO_FREE float *logits = malloc(step * stride * sizeof(*logits));
 
-    for (uint64_t r = 0; r < rows && status == STATUS_OK; r += step) {
+    if (!logits)
+        return error_no_memory(err);
+    for (uint64_t r = 0; r < rows; r += step) {
         const uint64_t count = rows - r < step ? rows - r : step;
 
-        status =
-            gpt2_device_fetch(sums->model, GPT2_LOGITS, r * stride, count * stride, logits, err);
-        for (uint64_t i = 0; i < count && status == STATUS_OK; i++) {
+        TRY(gpt2_device_fetch(sums->model, GPT2_LOGITS, r * stride, count * stride, logits, err));
+        for (uint64_t i = 0; i < count; i++) {
             check_row(sums, logits + i * stride);
             add_row(sums, r + i, logits + i * stride);
         }
     }
-    free(logits);
-    return status;
+    return STATUS_OK;
 }
 
 /*
@@ -154,12 +154,10 @@ static enum status fetch(struct sums *sums, struct error *err)
 {
     const struct gpt2_shape *shape = &sums->model->plan.shape;
     const uint64_t count = sums->model->tokens.rows * shape->width;
-    enum status status = gpt2_device_fetch(sums->model, GPT2_NORM, 2 * shape->layers * count, count,
-                                           sums->hidden, err);
 
-    return status == STATUS_OK
-               ? gpt2_device_fetch(sums->model, GPT2_D_RESIDUAL, 0, count, sums->up, err)
-               : status;
+    TRY(gpt2_device_fetch(sums->model, GPT2_NORM, 2 * shape->layers * count, count, sums->hidden,
+                          err));
+    return gpt2_device_fetch(sums->model, GPT2_D_RESIDUAL, 0, count, sums->up, err);
 }
 
 enum status training_check_ends(struct training_instance *instance, const int32_t *indices,

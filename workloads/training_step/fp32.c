@@ -19,30 +19,21 @@ static struct training_batch batch_of(const struct training_instance *instance, 
 static enum status train(struct training_instance *instance, struct gpt2_device *model,
                          struct error *err)
 {
-    enum status status = STATUS_OK;
-
-    for (uint64_t step = 0; step < instance->fp32_steps && status == STATUS_OK; step++) {
+    for (uint64_t step = 0; step < instance->fp32_steps; step++) {
         const struct training_batch batch = batch_of(instance, step);
         const struct adamw adamw = training_adamw(instance->parameters, step + 1);
         uint64_t unique = 0;
 
         instance->fp32_history[step] = batch;
-        status =
-            gpt2_make_batch(instance->source, batch.first_sequence, batch.sequences,
-                            instance->parameters->task.length, instance->indices, &unique, err);
-        if (status == STATUS_OK)
-            status = gpt2_device_set_batch(model, instance->indices, batch.sequences, unique, err);
-        if (status == STATUS_OK)
-            status = gpt2_device_forward(model, step, err);
-        if (status == STATUS_OK)
-            status = gpt2_device_backward(model, err);
-        if (status == STATUS_OK)
-            status = gpt2_device_update(model, &adamw, step + 1, err);
+        TRY(gpt2_make_batch(instance->source, batch.first_sequence, batch.sequences,
+                            instance->parameters->task.length, instance->indices, &unique, err));
+        TRY(gpt2_device_set_batch(model, instance->indices, batch.sequences, unique, err));
+        TRY(gpt2_device_forward(model, step, err));
+        TRY(gpt2_device_backward(model, err));
+        TRY(gpt2_device_update(model, &adamw, step + 1, err));
     }
-    if (status == STATUS_OK)
-        status = gpt2_device_fetch(model, GPT2_LOSSES, 0, instance->fp32_steps,
-                                   instance->fp32_losses, err);
-    return status;
+    return gpt2_device_fetch(model, GPT2_LOSSES, 0, instance->fp32_steps, instance->fp32_losses,
+                             err);
 }
 
 /* Group sizes and tiles are those chosen for the precision measured: nothing here is timed. */

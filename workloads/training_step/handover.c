@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "workloads/models/gpt2_handover.h"
+#include "harness/core/cleanup.h"
 #include "workloads/models/gpt2_reference.h"
 #include "workloads/training_step/training_step.h"
 
@@ -50,12 +51,10 @@ static enum status take_arrays(const struct tensors *outputs, const struct gpt2_
                                const char *const prefixes[TRAINING_ARRAYS], uint64_t room,
                                float *ret, struct error *err)
 {
-    enum status status = STATUS_OK;
-
-    for (size_t i = 0; i < TRAINING_ARRAYS && status == STATUS_OK; i++)
+    for (size_t i = 0; i < TRAINING_ARRAYS; i++)
         if (prefixes[i])
-            status = take(outputs, shape, prefixes[i], ret + i * room, err);
-    return status;
+            TRY(take(outputs, shape, prefixes[i], ret + i * room, err));
+    return STATUS_OK;
 }
 
 struct step {
@@ -167,9 +166,8 @@ static enum status judge(const struct workload_case *work, const uint64_t *secre
     const uint64_t batch = step.plan.sequences * step.plan.length;
     const uint64_t at = ((uint64_t)iteration - 1) % GPT2_HANDOVER_POOL * batch;
     struct check_sink sink = {.report = report, .context = context, .err = err};
-    int32_t *tokens = malloc(2 * GPT2_HANDOVER_POOL * batch * sizeof(*tokens));
-    float *arrays = NULL;
-    enum status status;
+    AUTO_FREE int32_t *tokens = malloc(2 * GPT2_HANDOVER_POOL * batch * sizeof(*tokens));
+    AUTO_FREE float *arrays = NULL;
 
     (void)whole;
     for (size_t i = 0; i < gpt2_tensor_count(shape); i++)
@@ -179,21 +177,14 @@ static enum status judge(const struct workload_case *work, const uint64_t *secre
     step.tokens = tokens + at;
     step.targets = tokens + GPT2_HANDOVER_POOL * batch + at;
     step.tolerance = gpt2_tolerance_of(work->precision, step.plan.storage, shape, batch);
-    status = tokens && arrays ? take_arrays(outputs, shape, before, step.room, arrays, err)
-                              : error_no_memory(err);
-    if (status == STATUS_OK)
-        status = take_arrays(outputs, shape, after, step.room, arrays + TRAINING_ARRAYS * step.room,
-                             err);
-    if (status == STATUS_OK)
-        status = gpt2_handover_tokens(&parameters->task, &step.plan, work->seed, secret, tokens,
-                                      tokens + GPT2_HANDOVER_POOL * batch, err);
-    if (status == STATUS_OK)
-        status = compare_passes(&step, &sink, err);
-    if (status == STATUS_OK)
-        status = compare_update(&step, iteration, arrays + TRAINING_ARRAYS * step.room, &sink, err);
-    free(arrays);
-    free(tokens);
-    return status == STATUS_OK ? sink.status : status;
+    TRY(tokens && arrays ? take_arrays(outputs, shape, before, step.room, arrays, err)
+                         : error_no_memory(err));
+    TRY(take_arrays(outputs, shape, after, step.room, arrays + TRAINING_ARRAYS * step.room, err));
+    TRY(gpt2_handover_tokens(&parameters->task, &step.plan, work->seed, secret, tokens,
+                             tokens + GPT2_HANDOVER_POOL * batch, err));
+    TRY(compare_passes(&step, &sink, err));
+    TRY(compare_update(&step, iteration, arrays + TRAINING_ARRAYS * step.room, &sink, err));
+    return sink.status;
 }
 
 const struct workload_handover training_handover = {write_file, judge};

@@ -1,3 +1,4 @@
+#include "harness/core/cleanup.h"
 #include "workloads/training_step/training_step.h"
 
 #include <math.h>
@@ -43,13 +44,11 @@ static void ends(const float *losses, uint64_t steps, double *ret_first, double 
 enum status training_loss_ends(struct training_instance *instance, double *ret_first,
                                double *ret_last, struct error *err)
 {
-    float *losses = NULL;
-    enum status status = download(instance, &losses, err);
+    AUTO_FREE float *losses = NULL;
 
-    if (status == STATUS_OK)
-        ends(losses, instance->steps, ret_first, ret_last);
-    free(losses);
-    return status;
+    TRY(download(instance, &losses, err));
+    ends(losses, instance->steps, ret_first, ret_last);
+    return STATUS_OK;
 }
 
 enum status training_loss_head(struct training_instance *instance, float ret[LOSS_HEAD],

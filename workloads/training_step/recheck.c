@@ -57,10 +57,8 @@ static enum status recheck_losses(struct training_instance *instance, const char
 {
     float losses[LOSS_HEAD];
     size_t count = 0, common;
-    enum status status = training_loss_head(instance, losses, &count, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(training_loss_head(instance, losses, &count, err));
     ret->text = malloc(count * LOSS_DIGITS + 1);
     if (!ret->text)
         return error_no_memory(err);

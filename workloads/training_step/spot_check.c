@@ -95,16 +95,15 @@ static enum status poison(struct spot *spot, struct error *err)
 {
     struct training_instance *instance = spot->instance;
     struct gpt2_device *model = instance->gpt2.model;
-    enum status status = gpt2_poison_all(model, &spot->random, err);
 
-    if (status == STATUS_OK)
-        status = gpt2_poison(model, GPT2_LOSSES, training_loss_slot(instance->steps), 1, err);
-    if (status == STATUS_OK && model->buffers[GPT2_SCALING])
-        status = gpt2_poison(model, GPT2_SCALING_PARTIALS, 0, 1, err);
-    for (size_t i = 0; i < spot->update.count && status == STATUS_OK; i++)
-        status = gpt2_poison(model, GPT2_GRADIENTS, spot->windows[i].offset, spot->windows[i].count,
-                             err);
-    return status;
+    TRY(gpt2_poison_all(model, &spot->random, err));
+    TRY(gpt2_poison(model, GPT2_LOSSES, training_loss_slot(instance->steps), 1, err));
+    if (model->buffers[GPT2_SCALING])
+        TRY(gpt2_poison(model, GPT2_SCALING_PARTIALS, 0, 1, err));
+    for (size_t i = 0; i < spot->update.count; i++)
+        TRY(gpt2_poison(model, GPT2_GRADIENTS, spot->windows[i].offset, spot->windows[i].count,
+                        err));
+    return STATUS_OK;
 }
 
 /* ---- what is checked ---- */
@@ -235,16 +234,14 @@ static enum status check_step(struct spot *spot, struct check_sink *sink, struct
     const uint64_t rows = plan->sequences * plan->length;
     const bool whole =
         gpt2_parameter_count(&plan->shape) * 3 <= GPT2_SPOT_WORK / rows; /* three products each */
-    enum status status = training_update_check(instance, &spot->update, sink, err);
 
-    if (status == STATUS_OK)
-        status = whole ? check_whole(spot, sink, err) : check_prefix(spot, sink, err);
-    if (status == STATUS_OK)
-        status = gpt2_check_norms(instance->gpt2.model, &spot->random, sink, err);
-    if (status == STATUS_OK && rows <= LOGITS_MAX / plan->shape.vocabulary)
-        status = training_check_ends(instance, instance->indices, spot->update.inverse,
-                                     &spot->random, sink, err);
-    return status;
+    TRY(training_update_check(instance, &spot->update, sink, err));
+    TRY(whole ? check_whole(spot, sink, err) : check_prefix(spot, sink, err));
+    TRY(gpt2_check_norms(instance->gpt2.model, &spot->random, sink, err));
+    if (rows <= LOGITS_MAX / plan->shape.vocabulary)
+        TRY(training_check_ends(instance, instance->indices, spot->update.inverse, &spot->random,
+                                sink, err));
+    return STATUS_OK;
 }
 
 /* ---- the step ---- */
@@ -322,19 +319,15 @@ static enum status run(struct spot *spot, struct check_sink *sink, struct error 
 {
     struct workload_check loss = {0};
     bool taken = false, again = true;
-    enum status status = STATUS_OK;
 
-    for (int i = 0; i <= TRAINING_BACKOFFS_MAX && again && status == STATUS_OK; i++) {
+    for (int i = 0; i <= TRAINING_BACKOFFS_MAX && again; i++) {
         training_update_finish(&spot->update);
-        status = run_step(spot, &taken, err);
-        if (status == STATUS_OK)
-            status = check_floor(spot->instance, &loss, err);
+        TRY(run_step(spot, &taken, err));
+        TRY(check_floor(spot->instance, &loss, err));
         again = !taken && loss.error <= loss.tolerance;
-        if (status == STATUS_OK && again)
-            status = overflows(spot, &again, err);
+        if (again)
+            TRY(overflows(spot, &again, err));
     }
-    if (status != STATUS_OK)
-        return status;
     check_sink_report(sink, loss, "the loss of the step");
     report_live(spot, taken, sink);
     return check_step(spot, sink, err);

@@ -44,10 +44,8 @@ static enum status cost(const struct workload_case *work, struct workload_cost *
                         struct error *err)
 {
     const struct gpt2_device_plan plan = training_plan(work);
-    const enum status status = gpt2_cost(work, &plan, 3, ret, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(gpt2_cost(work, &plan, 3, ret, err));
     ret->flops_formula = "3 * (sum of 2*m*n*k over the forward pass's GEMMs; causal "
                          "scores and values count T(T+1)/2 pairs a head); the backward pass has "
                          "two GEMMs for each (Chowdhery et al. 2022, appendix B, without "
@@ -118,7 +116,6 @@ static enum status init(struct workload_instance *base, struct error *err)
     struct training_instance *instance = (struct training_instance *)base;
     struct gpt2_device_plan plan = training_plan(work);
     struct device *device = base->device;
-    enum status status;
 
     gpt2_instance_init(&instance->gpt2, &stages);
     instance->parameters = work->workload->parameters;
@@ -127,19 +124,15 @@ static enum status init(struct workload_instance *base, struct error *err)
         calloc(OP_TOKENS_LENGTH(plan.sequences * plan.length), sizeof(*instance->indices));
     if (!instance->indices)
         return error_no_memory(err);
-    status = gpt2_task_open_source(&instance->parameters->task, work->seed, &instance->source, err);
-    if (status == STATUS_OK)
-        status = ops_create(device, work, plan.storage, &instance->gpt2.ops, err);
-    if (status == STATUS_OK && work->precision != PRECISION_FP32)
-        status = training_run_fp32(instance, err);
-    if (status == STATUS_OK)
-        status = gpt2_device_fuse(&plan, instance->gpt2.ops, err);
-    if (status == STATUS_OK)
-        status = gpt2_device_create(&plan, instance->gpt2.ops, device, work->seed,
-                                    &instance->gpt2.model, err);
-    if (status == STATUS_OK)
-        status = prepare_gemm(instance, err);
-    return status == STATUS_OK ? gpt2_instance_add_events(&instance->gpt2, err) : status;
+    TRY(gpt2_task_open_source(&instance->parameters->task, work->seed, &instance->source, err));
+    TRY(ops_create(device, work, plan.storage, &instance->gpt2.ops, err));
+    if (work->precision != PRECISION_FP32)
+        TRY(training_run_fp32(instance, err));
+    TRY(gpt2_device_fuse(&plan, instance->gpt2.ops, err));
+    TRY(gpt2_device_create(&plan, instance->gpt2.ops, device, work->seed, &instance->gpt2.model,
+                           err));
+    TRY(prepare_gemm(instance, err));
+    return gpt2_instance_add_events(&instance->gpt2, err);
 }
 
 enum status training_next_batch(struct training_instance *instance, struct error *err)
@@ -174,26 +167,18 @@ enum status training_iterate(struct workload_instance *base, struct error *err)
     struct training_instance *instance = (struct training_instance *)base;
     struct gpt2_instance *gpt2 = &instance->gpt2;
     const struct adamw adamw = training_adamw(instance->parameters, instance->steps + 1);
-    enum status status = training_next_batch(instance, err);
 
-    if (status == STATUS_OK)
-        status = gpt2_instance_mark(gpt2, STAGE_UPLOAD, err);
-    if (status == STATUS_OK)
-        status = gpt2_device_forward(gpt2->model, training_loss_slot(instance->steps), err);
-    if (status == STATUS_OK)
-        status = gpt2_instance_mark(gpt2, STAGE_FORWARD, err);
-    if (status == STATUS_OK)
-        status = gpt2_device_backward(gpt2->model, err);
-    if (status == STATUS_OK)
-        status = gpt2_instance_mark(gpt2, STAGE_BACKWARD, err);
-    if (status == STATUS_OK)
-        status = gpt2_device_update(gpt2->model, &adamw, instance->steps + 1, err);
-    if (status == STATUS_OK)
-        status = gpt2_instance_mark(gpt2, STAGE_OPTIMIZER, err);
-    if (status == STATUS_OK)
-        training_count_step(instance, instance->next_sequence - instance->sequences,
-                            instance->sequences);
-    return status;
+    TRY(training_next_batch(instance, err));
+    TRY(gpt2_instance_mark(gpt2, STAGE_UPLOAD, err));
+    TRY(gpt2_device_forward(gpt2->model, training_loss_slot(instance->steps), err));
+    TRY(gpt2_instance_mark(gpt2, STAGE_FORWARD, err));
+    TRY(gpt2_device_backward(gpt2->model, err));
+    TRY(gpt2_instance_mark(gpt2, STAGE_BACKWARD, err));
+    TRY(gpt2_device_update(gpt2->model, &adamw, instance->steps + 1, err));
+    TRY(gpt2_instance_mark(gpt2, STAGE_OPTIMIZER, err));
+    training_count_step(instance, instance->next_sequence - instance->sequences,
+                        instance->sequences);
+    return STATUS_OK;
 }
 
 /* What became of the loss scale; null where the device does not report. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "workloads/storage.h"
+#include "harness/core/cleanup.h"
 #include "workloads/training_step/training_step.h"
 
 #define UPDATE_TOLERANCE 2e-6
@@ -44,14 +45,11 @@ static enum status fetch_arrays(struct training_instance *instance,
                                 const struct training_update *update, float *ret, struct error *err)
 {
     const uint64_t room = update->room;
-    enum status status = fetch(instance, update, gpt2_device_weights(instance->gpt2.model),
-                               ret + WEIGHT * room, err);
 
-    if (status == STATUS_OK)
-        status = fetch(instance, update, GPT2_MOMENT1, ret + MOMENT1 * room, err);
-    if (status == STATUS_OK)
-        status = fetch(instance, update, GPT2_MOMENT2, ret + MOMENT2 * room, err);
-    return status;
+    TRY(fetch(instance, update, gpt2_device_weights(instance->gpt2.model), ret + WEIGHT * room,
+              err));
+    TRY(fetch(instance, update, GPT2_MOMENT1, ret + MOMENT1 * room, err));
+    return fetch(instance, update, GPT2_MOMENT2, ret + MOMENT2 * room, err);
 }
 
 enum status training_update_begin(struct training_instance *instance,
@@ -234,13 +232,11 @@ enum status training_update_check(struct training_instance *instance,
                                   struct error *err)
 {
     const struct gpt2_device *model = instance->gpt2.model;
-    float *after = malloc(ARRAYS * update->room * sizeof(*after));
-    enum status status = after ? fetch_arrays(instance, update, after, err) : error_no_memory(err);
+    AUTO_FREE float *after = malloc(ARRAYS * update->room * sizeof(*after));
 
-    if (status == STATUS_OK)
-        training_update_compare(update, after, model->plan.scale > 0.0, sink);
-    if (status == STATUS_OK && model->buffers[GPT2_MASTER])
-        status = check_copy(instance, update, after + WEIGHT * update->room, sink, err);
-    free(after);
-    return status;
+    TRY(after ? fetch_arrays(instance, update, after, err) : error_no_memory(err));
+    training_update_compare(update, after, model->plan.scale > 0.0, sink);
+    if (model->buffers[GPT2_MASTER])
+        TRY(check_copy(instance, update, after + WEIGHT * update->room, sink, err));
+    return STATUS_OK;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "workloads/models/gpt2_reference.h"
+#include "harness/core/cleanup.h"
 #include "workloads/models/gpt2_spot.h"
 #include "workloads/training_step/training_step.h"
 
@@ -89,12 +90,9 @@ enum status training_check_loss(struct training_instance *instance, uint64_t ste
     const struct gpt2_tolerance tolerance = tolerance_of(instance);
     struct comparison comparison = {0};
     float loss;
-    enum status status =
-        device_download(instance->gpt2.model->buffers[GPT2_LOSSES],
-                        training_loss_slot(step) * sizeof(loss), &loss, sizeof(loss), err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(device_download(instance->gpt2.model->buffers[GPT2_LOSSES],
+                        training_loss_slot(step) * sizeof(loss), &loss, sizeof(loss), err));
     comparison_add(&comparison, &loss, &expected, 1);
     check_sink_compare(sink, "loss", &comparison, tolerance.loss, tolerance.loss_reason);
     return STATUS_OK;
@@ -164,14 +162,12 @@ static enum status loss_scale_inverse(struct training_instance *instance, float 
                                       struct error *err)
 {
     struct op_scaling_state state;
-    enum status status;
 
     if (instance->gpt2.model->plan.scale == 0.0)
         return STATUS_OK;
-    status = gpt2_device_scaling(instance->gpt2.model, &state, err);
-    if (status == STATUS_OK)
-        *ret = 1.0f / state.scale;
-    return status;
+    TRY(gpt2_device_scaling(instance->gpt2.model, &state, err));
+    *ret = 1.0f / state.scale;
+    return STATUS_OK;
 }
 
 /* Forward and backward on the device and in the reference, at the same (master) weights. */
@@ -237,10 +233,9 @@ static enum status check_update(struct training_instance *instance, uint64_t seq
 {
     const struct gpt2_shape *shape = &instance->parameters->task.shape;
     const size_t tensors = gpt2_tensor_count(shape);
-    struct training_window *windows = calloc(tensors * UPDATE_PIECES, sizeof(*windows));
-    struct training_update update = {0};
+    AUTO_FREE struct training_window *windows = calloc(tensors * UPDATE_PIECES, sizeof(*windows));
+    CLEANUP(training_update_finish) struct training_update update = {0};
     uint64_t count = 0;
-    enum status status;
 
     if (!windows)
         return error_no_memory(err);
@@ -249,18 +244,12 @@ static enum status check_update(struct training_instance *instance, uint64_t seq
 
         count += windows_of(&tensor, windows + count);
     }
-    status = training_update_begin(instance, windows, count, &update, err);
-    if (status == STATUS_OK)
-        status = training_update_gradients(instance, &update, err);
-    if (status == STATUS_OK)
-        status = gpt2_device_update(instance->gpt2.model, &update.adamw, instance->steps + 1, err);
-    if (status == STATUS_OK) {
-        training_count_step(instance, instance->next_sequence - instance->sequences, sequences);
-        status = training_update_check(instance, &update, sink, err);
-    }
-    training_update_finish(&update);
-    free(windows);
-    return status;
+    TRY(training_update_begin(instance, windows, count, &update, err));
+    TRY(training_update_gradients(instance, &update, err));
+    TRY(gpt2_device_update(instance->gpt2.model, &update.adamw, instance->steps + 1, err));
+    training_count_step(instance, instance->next_sequence - instance->sequences, sequences);
+    TRY(training_update_check(instance, &update, sink, err));
+    return STATUS_OK;
 }
 
 static enum status check_fall(struct training_instance *instance, struct check_sink *sink,
@@ -274,13 +263,10 @@ static enum status check_fall(struct training_instance *instance, struct check_s
         .compared = instance->steps,
     };
     double first, last;
-    enum status status;
 
     if (instance->steps < instance->parameters->loss_steps)
         return STATUS_OK; /* facts say that it was not judged */
-    status = training_loss_ends(instance, &first, &last, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(training_loss_ends(instance, &first, &last, err));
     check.error = last / first;
     check_sink_report(sink, check, "means over the first and the last steps");
     return STATUS_OK;
