@@ -27,13 +27,13 @@ without apt-get the names are printed, and the work goes on if the tools are the
 environment:
   ASSAY_RESULTS   folder for first-look.db and first-look.html (default: assay-results, here)
   ASSAY_JOBS      parallel compile jobs (default: one a processor)
-  ASSAY_TEST_JOBS parallel tests (default: twice as many, since half of their time is waiting)
+  ASSAY_TEST_JOBS parallel tests (default: three times as many, since most of their time is waiting)
 USAGE
 }
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 jobs=${ASSAY_JOBS:-$(nproc)}
-test_jobs=${ASSAY_TEST_JOBS:-$((2 * jobs))}
+test_jobs=${ASSAY_TEST_JOBS:-$((3 * jobs))}
 results=${ASSAY_RESULTS:-$here/assay-results}
 
 # OpenCL's loader and PoCL are not linked: they are the device that every machine has.

@@ -254,7 +254,7 @@ class Plans(WitnessTest):
                          ["planned", "started", "finished"])
         call = self.run_plan()
         self.assertEqual(call.status, 4)
-        self.assertRegex(call.err, "was started already; `assay run --resume [0-9a-f]{8}` goes on with it")
+        self.assertRegex(call.err, "was started already; `assay run --resume [0-9a-f]{8} --db \S+` goes on with it")
 
     def test_refuses_another_program(self):
         self.plan()

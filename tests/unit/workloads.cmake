@@ -16,7 +16,7 @@ assay_add_test(NAME test_workload_element SOURCES unit/test_workload_element.c
 assay_add_test(NAME test_workload_gemm SOURCES unit/test_workload_gemm.c
     LIBS assay_workload_fixture LABELS unit COST 72 LONG)
 assay_add_test(NAME test_gemm_portable SOURCES unit/test_gemm_portable.c
-    LIBS assay_workload_fixture LABELS unit COST 10)
+    LIBS assay_workload_fixture LABELS unit COST 10 LONG)
 assay_add_test(NAME test_gemm_spot_check SOURCES unit/test_gemm_spot_check.c
     LIBS assay_workload_fixture LABELS unit COST 30 LONG)
 assay_add_test(NAME test_workload_storage SOURCES unit/test_workload_storage.c

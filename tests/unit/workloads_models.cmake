@@ -1,7 +1,7 @@
 assay_add_test(NAME test_model_gpt2 SOURCES unit/test_model_gpt2.c LIBS assay_workloads
     LABELS unit)
 assay_add_test(NAME test_model_device SOURCES unit/test_model_device.c
-    LIBS assay_workload_fixture LABELS unit COST 10)
+    LIBS assay_workload_fixture LABELS unit COST 10 LONG)
 assay_add_test(NAME test_data_tokens SOURCES unit/test_data_tokens.c LIBS assay_workloads
     LABELS unit)
 assay_add_test(NAME test_model_workloads SOURCES unit/test_model_workloads.c
@@ -11,7 +11,7 @@ assay_add_test(NAME test_model_golden SOURCES unit/test_model_golden.c LIBS assa
 assay_add_test(NAME test_model_precision SOURCES unit/test_model_precision.c
     LIBS assay_workload_fixture LABELS unit COST 33 LONG)
 assay_add_test(NAME test_model_int8 SOURCES unit/test_model_int8.c
-    LIBS assay_workload_fixture LABELS unit COST 10)
+    LIBS assay_workload_fixture LABELS unit COST 10 LONG)
 assay_add_test(NAME test_model_generation SOURCES unit/test_model_generation.c
     LIBS assay_workload_fixture LABELS unit COST 15 LONG)
 assay_add_test(NAME test_model_spot SOURCES unit/test_model_spot.c
