@@ -1,7 +1,5 @@
 /* How device_check handles PyTorch's answer, no answer, and a missing interpreter. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/device/torch_rate.h"
+#include "tests/support/unit.h"
 
 static char folder[] = "/tmp/device-torch-XXXXXX", script[64];
 static char words[160];
@@ -29,16 +26,15 @@ static double ask(const char *text)
     return torch_rate(script, "ignored.py", "cuda:3", words, sizeof(words));
 }
 
-static void test_an_answer(void **state)
+TEST(an_answer)
 {
-    (void)state;
     assert_true(ask("echo '{\"flops_per_s\": 7.1e14, \"torch\": \"2.9.0\"}'") == 7.1e14);
     assert_string_equal(words, "PyTorch 2.9.0");
     /* The device's number is passed on. */
     assert_true(ask("echo \"{\\\"flops_per_s\\\": $2}\"") == 3.0);
 }
 
-static void test_no_answer(void **state)
+TEST(no_answer)
 {
     static const struct {
         const char *text, *word;
@@ -50,7 +46,6 @@ static void test_no_answer(void **state)
         {"kill -9 $$", "could not be run"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         assert_true(isnan(ask(rows[i].text)));
         if (strstr(words, rows[i].word) == NULL)
@@ -61,11 +56,10 @@ static void test_no_answer(void **state)
 }
 
 /* It searches libraries with the user's path, not in the packed folder. */
-static void test_library_path(void **state)
+TEST(library_path)
 {
     static const char answer[] = "echo \"{\\\"absent\\\": \\\"path=$LD_LIBRARY_PATH.\\\"}\"";
 
-    (void)state;
     assert_int_equal(setenv("LD_LIBRARY_PATH", "/of/the/pack", 1), 0);
     ask(answer);
     assert_non_null(strstr(words, "path=/of/the/pack."));
@@ -81,11 +75,10 @@ static void test_library_path(void **state)
 }
 
 /* The script itself, under this machine's Python: with PyTorch and a device, or the reason. */
-static void test_the_script(void **state)
+TEST(the_script)
 {
     double rate;
 
-    (void)state;
     if (system("python3 -c '' 2>/dev/null") != 0)
         skip();
     rate = torch_rate("python3", SCRIPT, "cuda:0", words, sizeof(words));
@@ -95,18 +88,12 @@ static void test_the_script(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_answer),
-        cmocka_unit_test(test_no_answer),
-        cmocka_unit_test(test_library_path),
-        cmocka_unit_test(test_the_script),
-    };
     int failed;
 
     if (mkdtemp(folder) == NULL)
         return 1;
     snprintf(script, sizeof(script), "%s/python", folder);
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    failed = unit_run(NULL, NULL);
     unlink(script);
     rmdir(folder);
     return failed;

@@ -10,6 +10,7 @@
 #include "harness/core/random.h"
 #include "results/formats/csv_export.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/unit.h"
 
 #define ROUNDS 2000
 #define SAMPLES 1500
@@ -93,7 +94,7 @@ static void build(struct fixture *fixture, char **ret, size_t *ret_length)
     assert_ok(file_read(fixture->path, 64 << 20, ret, ret_length, &err), err);
 }
 
-static void test_changed_bytes(void **state)
+TEST_WITH(changed_bytes, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     char *bytes, *changed;
@@ -128,13 +129,4 @@ static void test_changed_bytes(void **state)
     assert_true(opened > ROUNDS / 4);
     free(bytes);
     free(changed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_changed_bytes, fixture_open, fixture_remove),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

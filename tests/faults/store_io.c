@@ -15,6 +15,7 @@
 #include "tests/faults/store_scenario.h"
 #include "tests/support/fault_walk.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/unit.h"
 
 enum fault { FAULT_NONE, FAULT_FULL, FAULT_TORN };
 
@@ -259,32 +260,28 @@ static void walk(enum fault kind, bool lasting, long tries)
                getenv("ASSAY_TEST_ALL_CALLS") ? LONG_MAX : tries);
 }
 
-static void test_full_disk_for_a_moment(void **state)
+TEST(full_disk_for_a_moment)
 {
-    (void)state;
     walk(FAULT_FULL, false, LONG_MAX);
 }
 
-static void test_full_disk_for_good(void **state)
+TEST(full_disk_for_good)
 {
-    (void)state;
     walk(FAULT_FULL, true, 110);
 }
 
-static void test_torn_write(void **state)
+TEST(torn_write)
 {
-    (void)state;
     walk(FAULT_TORN, false, LONG_MAX);
 }
 
-static void test_broken_disk(void **state)
+TEST(broken_disk)
 {
-    (void)state;
     walk(FAULT_TORN, true, 110);
 }
 
 /* A file system without shared memory: no write-ahead log, and still a store. */
-static void test_no_shared_memory(void **state)
+TEST_WITH(no_shared_memory, fixture_make, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct scenario_progress progress = {0};
@@ -304,15 +301,7 @@ static void test_no_shared_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full_disk_for_a_moment),
-        cmocka_unit_test(test_full_disk_for_good),
-        cmocka_unit_test(test_torn_write),
-        cmocka_unit_test(test_broken_disk),
-        cmocka_unit_test_setup_teardown(test_no_shared_memory, fixture_make, fixture_remove),
-    };
-
     disk.shared_memory = true;
     install();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

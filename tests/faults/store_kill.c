@@ -15,6 +15,7 @@
 #include "harness/core/random.h"
 #include "tests/faults/store_scenario.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/unit.h"
 
 #define KILLS 50
 #define SECOND INT64_C(1000000000)
@@ -118,7 +119,7 @@ static void resume_all(const char *path)
     store_close(store);
 }
 
-static void test_killed_writers(void **state)
+TEST_WITH(killed_writers, fixture_make, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct scenario_progress progress = {0};
@@ -151,13 +152,4 @@ static void test_killed_writers(void **state)
                   progress.campaigns, progress.trials, progress.samples, orphans);
     assert_true(progress.samples > 0);
     resume_all(fixture->path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_killed_writers, fixture_make, fixture_remove),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 #include "tests/faults/store_scenario.h"
 #include "tests/support/fault_walk.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/unit.h"
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -168,17 +169,15 @@ static void arm(void)
 }
 
 /* Most allocations are made while SQLite reads the schema; a sample of them will do. */
-static void test_while_opening(void **state)
+TEST(while_opening)
 {
-    (void)state;
     scenario_opened = NULL;
     walk(false, 115, 350);
     walk(true, 67, 160);
 }
 
-static void test_while_writing(void **state)
+TEST(while_writing)
 {
-    (void)state;
     scenario_opened = arm;
     walk(false, 1100, 2700);
     walk(true, 226, 510);
@@ -186,11 +185,6 @@ static void test_while_writing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_while_opening),
-        cmocka_unit_test(test_while_writing),
-    };
-
     install();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/support/store_fixture.h"
+#include "tests/support/unit.h"
 
 #define CAMPAIGNS 200
 #define WRITERS 2
@@ -69,7 +70,7 @@ static int reader(const char *path)
     return 0;
 }
 
-static void test_writers_take_turns(void **state)
+TEST_WITH(writers_take_turns, fixture_make, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -100,13 +101,4 @@ static void test_writers_take_turns(void **state)
         fixture_ask(fixture->store, "SELECT count(*) FROM samples WHERE series = 'wall_ns'"),
         WRITERS * CAMPAIGNS / 10 * 100);
     assert_int_equal(fixture_ask(fixture->store, "SELECT count(*) FROM declaration"), 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_writers_take_turns, fixture_make, fixture_remove),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

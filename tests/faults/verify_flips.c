@@ -17,6 +17,7 @@
 #include "results/evidence/ledger.h"
 #include "results/evidence/verify.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/unit.h"
 
 static void add_value(struct digest_state *state, sqlite3_stmt *row, int column)
 {
@@ -112,7 +113,7 @@ static void count_wrong(void *context, const struct verify_finding *finding)
     *(int64_t *)context += finding->level == VERIFY_WRONG && !fixture_explains(finding);
 }
 
-static void test_flips(void **state)
+TEST_WITH(flips, fixture_open, fixture_remove)
 {
     const char *asked = getenv("ASSAY_TEST_FLIPS"), *seeded = getenv("ASSAY_TEST_SEED");
     struct fixture *fixture = *state;
@@ -158,13 +159,4 @@ static void test_flips(void **state)
     assert_int_equal(found + outside, flips);
     assert_true(found > flips / 8);
     free(bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_flips, fixture_open, fixture_remove),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@
 #include "tests/support/fault_walk.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/timestamp_fixture.h"
+#include "tests/support/unit.h"
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -174,26 +175,19 @@ static void walk(bool lasting, long tries, long thorough)
     fixture_remove(&state);
 }
 
-static void test_each_fails(void **state)
+TEST(each_fails)
 {
-    (void)state;
     walk(false, 100, 800);
 }
 
-static void test_all_fail_from_one_on(void **state)
+TEST(all_fail_from_one_on)
 {
-    (void)state;
     walk(true, 80, 380);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_fails),
-        cmocka_unit_test(test_all_fail_from_one_on),
-    };
-
     install();
     verify_watch_memory();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

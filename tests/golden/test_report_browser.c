@@ -13,6 +13,7 @@
 #include "harness/core/file.h"
 #include "harness/core/process.h"
 #include "tests/golden/html_scan.h"
+#include "tests/support/unit.h"
 
 #define BROWSER_NS ((int64_t)250 * 1000000000)
 
@@ -81,7 +82,7 @@ static void as_serialised(char *escaped)
 }
 
 /* The instrument first: a bad page must be detected, or the tests below prove nothing. */
-static void a_bad_page_is_seen(void **state)
+TEST(a_bad_page_is_seen)
 {
     static const char html[] = "<!DOCTYPE html><title>x</title><p>a<script>console.error('owned')"
                                "</script><img src=x onerror=\"console.error('again')\">";
@@ -89,7 +90,6 @@ static void a_bad_page_is_seen(void **state)
     struct html_scan scan;
     struct report_page page;
 
-    (void)state;
     report_page_open(&page);
     look_at(page.folder, html, strlen(html), &seen);
     html_scan(seen.dom, &scan);
@@ -99,14 +99,13 @@ static void a_bad_page_is_seen(void **state)
     report_page_close(&page);
 }
 
-static void hostile_names_stay_text(void **state)
+TEST(hostile_names_stay_text)
 {
     struct report_page page;
     struct seen seen = {0};
     struct html_scan source, scan;
     struct text html;
 
-    (void)state;
     report_page_open(&page);
     report_page_add_hostile(&page);
     text_init(&html);
@@ -138,7 +137,7 @@ static void hostile_names_stay_text(void **state)
     report_page_close(&page);
 }
 
-static void an_ordinary_page_is_whole(void **state)
+TEST(an_ordinary_page_is_whole)
 {
     struct synthetic_options options = synthetic_options_default();
     struct report_page page;
@@ -146,7 +145,6 @@ static void an_ordinary_page_is_whole(void **state)
     struct html_scan source, scan;
     struct text html;
 
-    (void)state;
     options.samples = 3000; /* both dots and envelopes */
     report_page_open(&page);
     report_page_add(&page, &options);
@@ -188,12 +186,6 @@ static bool has_browser(void)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bad_page_is_seen),
-        cmocka_unit_test(hostile_names_stay_text),
-        cmocka_unit_test(an_ordinary_page_is_whole),
-    };
-
     if (argc < 2) {
         fprintf(stderr, "usage: %s chromium_page.sh\n", argv[0]);
         return 2;
@@ -202,5 +194,5 @@ int main(int argc, char **argv)
     setlocale(LC_CTYPE, "C.UTF-8");
     if (!has_browser())
         return 77;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

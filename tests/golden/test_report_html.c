@@ -12,6 +12,7 @@
 #include "reports/html_internal.h"
 #include "tests/golden/html_scan.h"
 #include "tests/support/json_shapes.h"
+#include "tests/support/unit.h"
 
 static void assert_harmless(const char *html)
 {
@@ -40,7 +41,7 @@ static void assert_links_resolve(const char *html)
     assert_true(links > 10);
 }
 
-static void the_page_says_everything(void **state)
+TEST(the_page_says_everything)
 {
     static const char *const parts[] = {
         "<!DOCTYPE html>",
@@ -79,7 +80,6 @@ static void the_page_says_everything(void **state)
     struct html_scan scan;
     struct text html;
 
-    (void)state;
     options.estimates = SYNTHETIC_DECLARED;
     report_page_open(&page);
     report_page_add(&page, &options);
@@ -116,7 +116,7 @@ static void text_before(const char *html, const char *end, struct text *ret)
 }
 
 /* Who reads one screen learns what was asked, what came out, how sure it is; and sees no digest. */
-static void the_first_screen_answers(void **state)
+TEST(the_first_screen_answers)
 {
     struct synthetic_options options = synthetic_options_default();
     struct report_page page;
@@ -124,7 +124,6 @@ static void the_first_screen_answers(void **state)
     const char *picture;
     size_t digits = 0;
 
-    (void)state;
     options.estimates = SYNTHETIC_DECLARED;
     report_page_open(&page);
     report_page_add(&page, &options);
@@ -150,12 +149,11 @@ static void the_first_screen_answers(void **state)
     report_page_close(&page);
 }
 
-static void hostile_names_stay_text(void **state)
+TEST(hostile_names_stay_text)
 {
     struct report_page page;
     struct text html;
 
-    (void)state;
     report_page_open(&page);
     report_page_add_hostile(&page);
     text_init(&html);
@@ -178,7 +176,7 @@ static void hostile_names_stay_text(void **state)
 }
 
 /* The scanner itself must find what it is meant to find. */
-static void the_scanner_sees(void **state)
+TEST(the_scanner_sees)
 {
     static const char *const bad[] = {
         "<p><script>x</script></p>",    "<p><img src=\"x\"></p>",
@@ -188,7 +186,6 @@ static void the_scanner_sees(void **state)
     };
     struct html_scan scan;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i) {
         html_scan(bad[i], &scan);
         if (!scan.problem[0])
@@ -201,13 +198,12 @@ static void the_scanner_sees(void **state)
     assert_true(scan.balanced);
 }
 
-static void many_trials_stay_small(void **state)
+TEST(many_trials_stay_small)
 {
     struct synthetic_options options = synthetic_options_default();
     struct report_page page;
     struct text html;
 
-    (void)state;
     options.estimates = SYNTHETIC_DECLARED;
     options.cells = 50;
     options.trials = 10;
@@ -222,7 +218,7 @@ static void many_trials_stay_small(void **state)
     report_page_close(&page);
 }
 
-static void failures_are_reported(void **state)
+TEST(failures_are_reported)
 {
     struct synthetic_options options = synthetic_options_default();
     const int64_t unknown = 4711;
@@ -230,7 +226,6 @@ static void failures_are_reported(void **state)
     struct report_page page;
     FILE *full;
 
-    (void)state;
     options.samples = 60;
     options.trials = 1;
     options.estimates = SYNTHETIC_NONE;
@@ -249,13 +244,12 @@ static void failures_are_reported(void **state)
 }
 
 /* A page also shows a damaged database: it says what cannot be read, and continues. */
-static void damaged_samples_are_reported(void **state)
+TEST(damaged_samples_are_reported)
 {
     struct synthetic_options options = synthetic_options_default();
     struct report_page page;
     struct text html;
 
-    (void)state;
     options.samples = 60;
     options.cells = 2;
     options.trials = 2;
@@ -302,13 +296,12 @@ static void render_parts(void *context, json_t *root)
     view_cell_finish(&cell);
 }
 
-static void no_shape_of_a_record_breaks_the_page(void **state)
+TEST(no_shape_of_a_record_breaks_the_page)
 {
     struct synthetic_options options = synthetic_options_default();
     struct report_page page;
     json_t *root = NULL;
 
-    (void)state;
     options.samples = 20;
     options.trials = 1;
     options.cells = 1;
@@ -321,13 +314,12 @@ static void no_shape_of_a_record_breaks_the_page(void **state)
     report_page_close(&page);
 }
 
-static void the_same_store_gives_the_same_page(void **state)
+TEST(the_same_store_gives_the_same_page)
 {
     struct synthetic_options options = synthetic_options_default();
     struct report_page page;
     struct text first, second;
 
-    (void)state;
     options.samples = 200;
     report_page_open(&page);
     report_page_add(&page, &options);
@@ -343,18 +335,6 @@ static void the_same_store_gives_the_same_page(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_scanner_sees),
-        cmocka_unit_test(the_page_says_everything),
-        cmocka_unit_test(the_first_screen_answers),
-        cmocka_unit_test(hostile_names_stay_text),
-        cmocka_unit_test(many_trials_stay_small),
-        cmocka_unit_test(failures_are_reported),
-        cmocka_unit_test(damaged_samples_are_reported),
-        cmocka_unit_test(no_shape_of_a_record_breaks_the_page),
-        cmocka_unit_test(the_same_store_gives_the_same_page),
-    };
-
     setlocale(LC_CTYPE, "C.UTF-8");
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -2,8 +2,6 @@
  * The terminal's tables, compared with kept ones at 80 and 120 columns. ASSAY_UPDATE_GOLDEN=1
  * rewrites them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <locale.h>
 #include <stdio.h>
@@ -11,11 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/core/file.h"
 #include "reports/terminal.h"
 #include "tests/support/synthetic_campaign.h"
+#include "tests/support/unit.h"
 
 static const char *golden_folder;
 
@@ -115,31 +112,27 @@ static void check_table(const char *protocol, size_t columns, const char *golden
     unload(&loaded);
 }
 
-static void table_at_80_columns(void **state)
+TEST(table_at_80_columns)
 {
-    (void)state;
     check_table("standard", 80, "report_table_80.txt");
 }
 
-static void table_at_120_columns(void **state)
+TEST(table_at_120_columns)
 {
-    (void)state;
     check_table("standard", 120, "report_table_120.txt");
 }
 
-static void quick_says_what_it_is(void **state)
+TEST(quick_says_what_it_is)
 {
-    (void)state;
     check_table("quick", 80, "report_table_quick_80.txt");
 }
 
-static void one_result_in_full(void **state)
+TEST(one_result_in_full)
 {
     struct synthetic_options options = options_of("standard");
     struct loaded loaded = {0};
     struct text out;
 
-    (void)state;
     load(&loaded, &options);
     text_init(&out);
     report_terminal_cell(&out, &loaded.view.campaigns[0], &loaded.view.cells[0], 80, false);
@@ -154,13 +147,12 @@ static void one_result_in_full(void **state)
 }
 
 /* Their numbers are below the row where it has no room for them. */
-static void many_remarks_leave_the_verdict_whole(void **state)
+TEST(many_remarks_leave_the_verdict_whole)
 {
     struct synthetic_options options = options_of("standard");
     struct loaded loaded = {0};
     struct text out;
 
-    (void)state;
     options.simulated = true;
     load(&loaded, &options);
     for (size_t i = 0; i < loaded.view.cell_count; ++i) {
@@ -185,12 +177,11 @@ static void many_remarks_leave_the_verdict_whole(void **state)
 }
 
 /* Several campaigns have long ids, which are moved before a figure or its unit is cut. */
-static void long_ids_leave_the_figures_whole(void **state)
+TEST(long_ids_leave_the_figures_whole)
 {
     struct synthetic_options options = options_of("standard");
     struct loaded loaded = {0};
 
-    (void)state;
     load(&loaded, &options);
     loaded.view.campaign_count = 2; /* of which the second says nothing new */
     for (size_t columns = 68; columns <= 80; columns += 4) {
@@ -208,12 +199,11 @@ static void long_ids_leave_the_figures_whole(void **state)
     unload(&loaded);
 }
 
-static void every_width_holds_its_lines(void **state)
+TEST(every_width_holds_its_lines)
 {
     struct synthetic_options options = options_of("standard");
     struct loaded loaded = {0};
 
-    (void)state;
     options.device_name = "A device with a name that goes on and on (漢字漢字) beyond any column";
     options.workload = "a-workload-with-a-rather-long-name-0123456789";
     options.simulated = true;
@@ -233,13 +223,12 @@ static void every_width_holds_its_lines(void **state)
     unload(&loaded);
 }
 
-static void hostile_names_stay_text(void **state)
+TEST(hostile_names_stay_text)
 {
     struct synthetic_options options = options_of("standard");
     struct loaded loaded = {0};
     struct text out;
 
-    (void)state;
     options.device_name = "\x1b]0;owned\x07\x1b[2Jdevice\r\n\xe2\x80\xae"
                           "evil\xff";
     options.message = "\x1b[31mred\nnew line";
@@ -260,14 +249,13 @@ static void hostile_names_stay_text(void **state)
     unload(&loaded);
 }
 
-static void colours_are_closed(void **state)
+TEST(colours_are_closed)
 {
     struct synthetic_options options = options_of("standard");
     struct loaded loaded = {0};
     struct text out;
     size_t opened = 0, closed = 0;
 
-    (void)state;
     load(&loaded, &options);
     text_init(&out);
     report_terminal_table(&out, &loaded.view, 80, true);
@@ -281,18 +269,6 @@ static void colours_are_closed(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_remarks_leave_the_verdict_whole),
-        cmocka_unit_test(long_ids_leave_the_figures_whole),
-        cmocka_unit_test(table_at_80_columns),
-        cmocka_unit_test(table_at_120_columns),
-        cmocka_unit_test(quick_says_what_it_is),
-        cmocka_unit_test(one_result_in_full),
-        cmocka_unit_test(every_width_holds_its_lines),
-        cmocka_unit_test(hostile_names_stay_text),
-        cmocka_unit_test(colours_are_closed),
-    };
-
     if (argc < 2) {
         fprintf(stderr, "usage: %s FOLDER-OF-GOLDEN-FILES\n", argv[0]);
         return 2;
@@ -300,5 +276,5 @@ int main(int argc, char **argv)
     golden_folder = argv[1];
     if (!setlocale(LC_CTYPE, "C.UTF-8"))
         return 77;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "gemm_fixture.h"
-#include "workloads/gemm/element.h"
+#include "workloads/data/element.h"
 
 struct stand_in stand_in;
 

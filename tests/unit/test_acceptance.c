@@ -1,20 +1,16 @@
 #include "protocols/acceptance.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
-
-#include <cmocka.h>
 
 #include "harness/core/random.h"
 #include "protocols/stats/distribution.h"
+#include "tests/support/unit.h"
 
-static void test_units(void **state)
+TEST(units)
 {
     struct acceptance_fleet fleet = {.declared = 0.99, .share = 0.9, .alpha = 0.05, .beta = 0.05};
 
-    (void)state;
     assert_int_equal(acceptance_units(&fleet, 0), 29); /* 0.9^29 = 0.047 */
     assert_int_equal(acceptance_judge_units(&fleet, 29, 0), ACCEPTANCE_ACCEPTED);
     assert_int_equal(acceptance_judge_units(&fleet, 28, 0), ACCEPTANCE_INCONCLUSIVE);
@@ -30,12 +26,11 @@ static void test_units(void **state)
 
 /* The chances of a fleet's verdicts are those of the numbers of failures that they are given for.
  */
-static void test_fleet_chances(void **state)
+TEST(fleet_chances)
 {
     static const struct acceptance_fleet fleets[] = {
         {0.99, 0.9, 0.05, 0.05}, {0.8, 0.8, 0.1, 0.2}, {1, 0.5, 0.01, 0.05}};
 
-    (void)state;
     for (int f = 0; f < 3; f++)
         for (uint64_t units = 1; units <= 90; units += 7)
             for (double truth = 0.7; truth < 1; truth += 0.1) {
@@ -69,13 +64,12 @@ static struct acceptance_measured draw(struct random *random, double truth, doub
 }
 
 /* Both parties' risks and the operating characteristic, within one point over 10^4 series. */
-static void test_risks(void **state)
+TEST(risks)
 {
     static const struct acceptance_rule rules[] = {{100, 97, 0.05, 0.1, false},
                                                    {20, 21, 0.01, 0.05, true}};
     struct random random;
 
-    (void)state;
     random_init(&random, 20261124, 1);
     for (int r = 0; r < 2; r++)
         for (int trials = 5; trials <= 20; trials += 15)
@@ -103,11 +97,10 @@ static void test_risks(void **state)
                 }
 }
 
-static void test_trials(void **state)
+TEST(trials)
 {
     const struct acceptance_rule rule = {100, 97, 0.05, 0.1, false};
 
-    (void)state;
     for (double sd = 0.002; sd < 0.1; sd *= 2) {
         const uint64_t trials = acceptance_trials(&rule, sd);
 
@@ -116,13 +109,4 @@ static void test_trials(void **state)
         assert_true(acceptance_chances(&rule, sd, trials, 100).accepted >= 1 - 2 * rule.alpha);
     }
     assert_int_equal(acceptance_trials(&rule, 1000), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_units), cmocka_unit_test(test_risks),
-                                       cmocka_unit_test(test_trials),
-                                       cmocka_unit_test(test_fleet_chances)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include "protocols/estimate.h"
 #include "protocols/protocol.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/unit.h"
 
 #define SAMPLES 400
 #define TRIALS 3
@@ -138,7 +139,7 @@ static double number(const json_t *json, const char *metric, const char *key)
     return json_number_value(value);
 }
 
-static void test_it_is_the_engines_estimate(void **state)
+TEST_WITH(it_is_the_engines_estimate, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -184,7 +185,7 @@ static void test_it_is_the_engines_estimate(void **state)
     protocol_finish(&protocol);
 }
 
-static void test_same_rows_same_bytes(void **state)
+TEST(same_rows_same_bytes)
 {
     struct error err = ERROR_INIT;
     char *dumps[3] = {NULL};
@@ -214,7 +215,7 @@ static void test_same_rows_same_bytes(void **state)
         free(dumps[i]);
 }
 
-static void test_blocks_of_different_length(void **state)
+TEST_WITH(blocks_of_different_length, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -232,7 +233,7 @@ static void test_blocks_of_different_length(void **state)
 
 /* The median of two states is one or the other, so it is not compared; their mean is work / time.
  */
-static void test_medians_of_two_states(void **state)
+TEST_WITH(medians_of_two_states, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -256,7 +257,7 @@ static void test_medians_of_two_states(void **state)
     json_decref(json);
 }
 
-static void test_last_good_attempts_count(void **state)
+TEST_WITH(last_good_attempts_count, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -314,7 +315,7 @@ static void foreign_trials(struct store *store, int64_t cell, char ret[32])
     estimate_destroy(estimate);
 }
 
-static void test_a_foreign_worker(void **state)
+TEST_WITH(a_foreign_worker, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     int64_t cell = cell_of(fixture->store);
@@ -335,7 +336,7 @@ static void test_a_foreign_worker(void **state)
 }
 
 /* A time whose interval reaches down to 0 gives a rate without an upper bound, not no estimate. */
-static void test_a_time_that_may_be_nothing(void **state)
+TEST_WITH(a_time_that_may_be_nothing, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -355,7 +356,7 @@ static void test_a_time_that_may_be_nothing(void **state)
     json_decref(json);
 }
 
-static void test_damage_is_refused(void **state)
+TEST_WITH(damage_is_refused, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -386,7 +387,7 @@ static void test_damage_is_refused(void **state)
 }
 
 /* The loop's time over the iteration's, of each trial; not where a trial has none. */
-static void test_reference_ratio(void **state)
+TEST_WITH(reference_ratio, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -421,7 +422,7 @@ static void test_reference_ratio(void **state)
 }
 
 /* Two windows of a second: 1.6 and 0.4 cores went to others, 0.1 to the hypervisor. */
-static void test_contention(void **state)
+TEST_WITH(contention, fixture_open, fixture_remove)
 {
     static const char *const names[] = {"time_ns", "cpu_busy_ms", "worker_cpu_ms", "cpu_steal_ms"};
     struct fixture *fixture = *state;
@@ -472,26 +473,4 @@ static void test_contention(void **state)
     assert_true(fabs(contention.worker_cores - 0.4) < 1e-9);
     assert_true(fabs(contention.steal_cores - 0.1) < 1e-9);
     assert_int_equal(contention.cores, 0); /* unknown for this trial */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_it_is_the_engines_estimate, fixture_open,
-                                        fixture_remove),
-        cmocka_unit_test_setup_teardown(test_a_foreign_worker, fixture_open, fixture_remove),
-        cmocka_unit_test(test_same_rows_same_bytes),
-        cmocka_unit_test_setup_teardown(test_blocks_of_different_length, fixture_open,
-                                        fixture_remove),
-        cmocka_unit_test_setup_teardown(test_medians_of_two_states, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_last_good_attempts_count, fixture_open,
-                                        fixture_remove),
-        cmocka_unit_test_setup_teardown(test_a_time_that_may_be_nothing, fixture_open,
-                                        fixture_remove),
-        cmocka_unit_test_setup_teardown(test_reference_ratio, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_contention, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_damage_is_refused, fixture_open, fixture_remove),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

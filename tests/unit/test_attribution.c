@@ -1,16 +1,13 @@
 /* What tells people which worker, driver, library or setting a difference is of. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <string.h>
 
 #include "harness/core/member.h"
 #include "protocols/comparability.h"
+#include "tests/support/unit.h"
 
 /* A result's fields; the caller changes what is to be told. */
 static json_t *fields(void)
@@ -77,13 +74,12 @@ static void set_library(json_t *fields, const char *name, const char *digest, co
 }
 
 /* A worker is known by its product, whatever packages come before it in the order of names. */
-static void test_a_worker_is_its_product(void **state)
+TEST(a_worker_is_its_product)
 {
     json_t *a = fields(), *b = fields(), *judgement;
     json_t *varied = json_pack("{s:s, s:s, s:s}", "worker.*", "worker", "library.*", "worker",
                                "gemm.*", "worker");
 
-    (void)state;
     set_library(a, "libnss_mdns4_minimal", "11", "libnss-mdns:amd64 0.15.1-3");
     set_library(b, "libc", "22", "libc6:amd64 2.36-9");
     set_library(b, "libopenvino", "33", "openvino 2026.4.1");
@@ -122,7 +118,7 @@ static void test_a_worker_is_its_product(void **state)
 }
 
 /* Every other factor, too, is known by fields and packages of its own. */
-static void test_what_factors_are_known_by(void **state)
+TEST(what_factors_are_known_by)
 {
     static const struct {
         const char *fields[3][3]; /* field, in a, in b; NULL: absent */
@@ -164,7 +160,6 @@ static void test_what_factors_are_known_by(void **state)
          "GPU-1 -> GPU-2"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         json_t *sides[2] = {fields(), fields()}, *judgement;
 
@@ -182,13 +177,12 @@ static void test_what_factors_are_known_by(void **state)
 }
 
 /* What an experiment set is known by its value, and nothing that followed from it. */
-static void test_what_settings_are_known_by(void **state)
+TEST(what_settings_are_known_by)
 {
     json_t *a = fields(), *b = fields(), *judgement;
     json_t *varied = json_pack("{s:s, s:s}", "variable.OMP_NUM_THREADS", "variable OMP_NUM_THREADS",
                                "library.*", "variable OMP_NUM_THREADS");
 
-    (void)state;
     set_library(b, "libaaa", "1", "libaaa:amd64 1.0-1");
     json_object_set_new(a, "variable.OMP_NUM_THREADS", json_string("1"));
     json_object_set_new(b, "variable.OMP_NUM_THREADS", json_string("2"));
@@ -208,15 +202,4 @@ static void test_what_settings_are_known_by(void **state)
     json_decref(varied);
     json_decref(a);
     json_decref(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_worker_is_its_product),
-        cmocka_unit_test(test_what_factors_are_known_by),
-        cmocka_unit_test(test_what_settings_are_known_by),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

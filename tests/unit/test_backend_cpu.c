@@ -2,8 +2,6 @@
  * Faults of compiling in the CPU backend: compilers that are absent, crash, hang or give false
  * output, a cache that is damaged or unusable, texts that are wrong.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,10 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/core/file.h"
 #include "harness/core/text.h"
+#include "tests/support/unit.h"
 #include "tests/unit/cpu_fixture.h"
 
 static char compiler[256], calls[256];
@@ -89,7 +86,7 @@ static void expect_refused(const char *words)
     device_close(device);
 }
 
-static void test_missing_compiler(void **state)
+TEST(missing_compiler)
 {
     struct error err = ERROR_INIT;
     const char *path = getenv("PATH");
@@ -97,7 +94,6 @@ static void test_missing_compiler(void **state)
     struct backend_library libraries[4];
     struct backend *backend = cpu_fixture_backend();
 
-    (void)state;
     setenv("ASSAY_CC", "/nowhere/cc", 1);
     assert_int_equal(backend_probe(backend, &err), STATUS_UNAVAILABLE);
     assert_non_null(strstr(err.message, "/nowhere/cc"));
@@ -115,13 +111,12 @@ static void test_missing_compiler(void **state)
 }
 
 /* The third candidate compiler works too. */
-static void test_clang(void **state)
+TEST(clang)
 {
     struct error err = ERROR_INIT;
     struct device *device;
     uint32_t got = 0;
 
-    (void)state;
     if (system("clang --version > /dev/null 2>&1") != 0)
         skip();
     cpu_fixture_set_cache("clang");
@@ -134,9 +129,8 @@ static void test_clang(void **state)
     unsetenv("ASSAY_CC");
 }
 
-static void test_compilers_that_fail(void **state)
+TEST(compilers_that_fail)
 {
-    (void)state;
     cpu_fixture_set_cache("failing");
     write_compiler("echo no such luck >&2; exit 3");
     expect_refused("no such luck");
@@ -163,7 +157,7 @@ static void damage(const char *what)
     free(command);
 }
 
-static void test_cache(void **state)
+TEST(cache)
 {
     static const char *const damages[] = {
         "printf x | dd of=$f bs=1 seek=5000 conv=notrunc 2>/dev/null",
@@ -177,7 +171,6 @@ static void test_cache(void **state)
     uint32_t got = 0;
     size_t before;
 
-    (void)state;
     cpu_fixture_set_cache("good");
     write_compiler("exec cc \"$@\"");
     device = cpu_fixture_open();
@@ -221,11 +214,10 @@ static void expect_uncached(void)
     device_close(device);
 }
 
-static void test_no_cache(void **state)
+TEST(no_cache)
 {
     char path[300];
 
-    (void)state;
     write_compiler("exec cc \"$@\"");
     snprintf(path, sizeof(path), "%s/file", cpu_fixture_folder);
     assert_int_equal(file_write_atomic(path, "x", 1, 0600, NULL), STATUS_OK);
@@ -240,7 +232,7 @@ static void test_no_cache(void **state)
 }
 
 /* Wrong types and heads are found, wherever they are. */
-static void test_heads(void **state)
+TEST(heads)
 {
     static const struct {
         const char *text, *words;
@@ -252,7 +244,6 @@ static void test_heads(void **state)
     };
     struct device *device;
 
-    (void)state;
     cpu_fixture_set_cache("good");
     write_compiler("exec cc \"$@\"");
     device = cpu_fixture_open();
@@ -279,16 +270,7 @@ static int setup(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_missing_compiler),
-        cmocka_unit_test(test_clang),
-        cmocka_unit_test(test_compilers_that_fail),
-        cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_no_cache),
-        cmocka_unit_test(test_heads),
-    };
-
     if (!cpu_fixture_has_compiler())
         return 77;
-    return cmocka_run_group_tests(tests, setup, cpu_fixture_teardown);
+    return unit_run(setup, cpu_fixture_teardown);
 }

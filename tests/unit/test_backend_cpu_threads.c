@@ -2,20 +2,17 @@
  * The CPU backend's threads, and the oneDNN that runs in them: bound, flushing where a GEMM
  * does, and a library that is absent or not what it claims.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
 #include "backends/cpu/dnnl_api.h"
 #include "backends/cpu/threads.h"
 #include "harness/core/denormals.h"
 #include "harness/core/text.h"
+#include "tests/support/unit.h"
 #include "tests/unit/cpu_fixture.h"
 #include "tests/support/operations.h"
 
@@ -33,13 +30,12 @@ static void expect_no_dnnl(const char *mode, const char *words)
     dynlib_finish(&dnnl.lib);
 }
 
-static void test_other_dnnl(void **state)
+TEST(other_dnnl)
 {
     struct backend_library libraries[4];
     struct operation_info info;
     struct device *device;
 
-    (void)state;
     setenv("ASSAY_LIB_DNNL", FAKE_DNNL_PATH, 1);
     expect_no_dnnl("null", "dnnl_version gives nothing");
     expect_no_dnnl("nine", "9.0.1");
@@ -79,7 +75,7 @@ static int bound_child(void)
     return code;
 }
 
-static void test_bound(void **state)
+TEST(bound)
 {
     const char *variables[8];
     size_t count = backend_environment("cpu:0", variables, 8);
@@ -87,7 +83,6 @@ static void test_bound(void **state)
     struct text command;
     int code;
 
-    (void)state;
     assert_true(count > 0);
     assert_int_equal(backend_environment("null:0", variables + count, 1), 0);
     assert_int_equal(backend_environment("nothing", variables + count, 1), 0);
@@ -136,7 +131,7 @@ static void run_flushed(struct operation *gemm, const struct gemm_operands *oper
 }
 
 /* A GEMM flushes in every thread; the host's own threads do not, unless the caller does. */
-static void test_gemm_flush(void **state)
+TEST(gemm_flush)
 {
     const struct device_options options = {.flush_denormals = true};
     const struct gemm_matrix plain = {.type = DTYPE_F32, .stride = 64};
@@ -148,7 +143,6 @@ static void test_gemm_flush(void **state)
     struct device *device = NULL;
     float ones[64 * 64];
 
-    (void)state;
     setenv("OMP_NUM_THREADS", "3", 1);
     assert_int_equal(backend_probe(backend, NULL), STATUS_OK);
     assert_int_equal(backend_device_open(backend, 0, &options, &device, NULL), STATUS_OK);
@@ -200,16 +194,10 @@ static int setup(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_other_dnnl),
-        cmocka_unit_test(test_gemm_flush),
-        cmocka_unit_test(test_bound),
-    };
-
     if (argc == 2 && strcmp(argv[1], "--bound") == 0)
         return bound_child();
     program = argv[0];
     if (!cpu_fixture_has_compiler())
         return 77;
-    return cmocka_run_group_tests(tests, setup, cpu_fixture_teardown);
+    return unit_run(setup, cpu_fixture_teardown);
 }

@@ -1,17 +1,14 @@
 /* Shared parts of CUDA and HIP without a device: programs, messages, hostile binaries, targets. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <elf.h>
 
 #include "backends/compile.h"
 #include "backends/cuda/internal.h"
 #include "harness/core/random.h"
+#include "tests/support/unit.h"
 
 static void check_log(const char *log, const char *expected)
 {
@@ -22,9 +19,8 @@ static void check_log(const char *log, const char *expected)
     free(rewritten);
 }
 
-static void test_log(void **state)
+TEST(log)
 {
-    (void)state;
     check_log(NULL, "");
     check_log("", "");
     check_log("\n\r\n", "");
@@ -35,7 +31,7 @@ static void test_log(void **state)
     check_log("bell\a(1)", "bell\\x07(1)");
 }
 
-static void test_program(void **state)
+TEST(program)
 {
     const struct module_define defines[] = {{"STORAGE", "BF16"}, {"N", "(1 + 2)"}};
     const struct module_source source = {.file = "kernels/x.h",
@@ -46,7 +42,6 @@ static void test_program(void **state)
     char *program = gpu_program(&source), *options = compile_options("-O3", &source);
     const char *end;
 
-    (void)state;
     assert_non_null(program);
     assert_ptr_equal(strstr(program, "#define LANES 33\n#define STORAGE BF16\n#define N (1 + 2)\n"
                                      "#line 1 \"" GPU_PRELUDE_FILE "\"\n"),
@@ -61,13 +56,12 @@ static void test_program(void **state)
 }
 
 /* The first error leads, however long the warnings before it are. */
-static void test_refusal(void **state)
+TEST(refusal)
 {
     struct error err = ERROR_INIT;
     char *log = malloc(9000);
     size_t length = 0;
 
-    (void)state;
     assert_non_null(log);
     while (length < 8000)
         length += (size_t)sprintf(log + length, "x.h(1): warning: again\n");
@@ -80,11 +74,10 @@ static void test_refusal(void **state)
     free(log);
 }
 
-static void test_targets(void **state)
+TEST(targets)
 {
     const struct nvrtc nvrtc = {.archs = {75, 80, 90, 100}, .arch_count = 4};
 
-    (void)state;
     assert_int_equal(nvrtc_target(&nvrtc, 90), 90);
     assert_int_equal(nvrtc_target(&nvrtc, 89), -80);
     assert_int_equal(nvrtc_target(&nvrtc, 121), -100);
@@ -118,7 +111,7 @@ static size_t make_cubin(unsigned char *bytes)
 }
 
 /* A CUBIN that is truncated or has changed bytes gives names or none, and no crash. */
-static void test_cubin(void **state)
+TEST(cubin)
 {
     unsigned char whole[1024];
     char names[8][64];
@@ -126,7 +119,6 @@ static void test_cubin(void **state)
     struct gpu_binary binary = {.bytes = whole, .size = size};
     struct random random;
 
-    (void)state;
     assert_int_equal(cuda_cubin_kernels(&binary, names, 8), 2);
     assert_string_equal(names[0], "one");
     assert_string_equal(names[1], "two");
@@ -149,15 +141,4 @@ static void test_cubin(void **state)
         assert_true(cuda_cubin_kernels(&binary, names, 8) <= 8);
         free(binary.bytes);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_log),     cmocka_unit_test(test_program),
-        cmocka_unit_test(test_refusal), cmocka_unit_test(test_targets),
-        cmocka_unit_test(test_cubin),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

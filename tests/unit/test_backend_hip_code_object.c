@@ -2,15 +2,12 @@
  * The metadata of code objects: of two real ones (corpus of the fuzz target, made by HIPRTC 5.2),
  * in a bundle, and of those bytes cut short or changed, which must end in an error or in bounds.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "backends/hip/code_object.h"
+#include "tests/support/unit.h"
 
 static unsigned char file[1 << 16];
 static size_t file_size;
@@ -54,9 +51,8 @@ static void expect_axpy(const void *bytes, size_t size, const char *target, int6
     code_object_finish(&object);
 }
 
-static void test_real(void **state)
+TEST(real)
 {
-    (void)state;
     load("gfx90a");
     expect_axpy(file, file_size, "amdgcn-amd-amdhsa--gfx90a", 11, 19, 64);
     load("gfx1030");
@@ -69,14 +65,13 @@ static void put(unsigned char *at, uint64_t value)
         at[i] = (unsigned char)(value >> 8 * i);
 }
 
-static void test_bundle(void **state)
+TEST(bundle)
 {
     static unsigned char bundle[sizeof(file) + 256];
     static const char host[] = "host-x86_64-unknown-linux--";
     static const char device[] = "hipv4-amdgcn-amd-amdhsa--gfx1030";
     unsigned char *at = bundle + 32;
 
-    (void)state;
     load("gfx1030");
     memcpy(bundle, "__CLANG_OFFLOAD_BUNDLE__", 24);
     put(bundle + 24, 2);
@@ -108,9 +103,8 @@ static void refuse(const void *bytes, size_t size, const char *part)
     assert_null(object.kernels);
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
-    (void)state;
     load("gfx90a");
     refuse("", 0, "no 64-bit little-endian ELF");
     refuse("\177ELF", 4, "no 64-bit little-endian ELF");
@@ -121,11 +115,10 @@ static void test_refused(void **state)
 }
 
 /* Cut at each byte, and each byte changed: in exact memory, so that a sanitizer sees any reach. */
-static void test_damaged(void **state)
+TEST(damaged)
 {
     size_t good = 0;
 
-    (void)state;
     load("gfx1030");
     for (size_t size = 0; size < file_size; size += size < 1024 ? 1 : 7) {
         unsigned char *copy = malloc(size + 1);
@@ -148,16 +141,4 @@ static void test_damaged(void **state)
         code_object_finish(&object);
         file[i] = kept;
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_real),
-        cmocka_unit_test(test_bundle),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_damaged),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

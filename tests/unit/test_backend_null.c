@@ -2,9 +2,7 @@
 
 #include <fcntl.h>
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,16 +10,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "backends/null/plan.h"
 #include "harness/core/clock.h"
+#include "tests/support/unit.h"
 
-static void test_defaults(void **state)
+TEST(defaults)
 {
     struct null_plan plan;
 
-    (void)state;
     assert_int_equal(null_plan_parse(NULL, &plan, NULL), STATUS_OK);
     assert_int_equal(plan.launch_ns, 100000);
     assert_true(plan.cv == 0 && plan.delay == 0 && plan.once[0] == '\0');
@@ -29,12 +25,11 @@ static void test_defaults(void **state)
     assert_int_equal(null_plan_parse("", &plan, NULL), STATUS_OK);
 }
 
-static void test_parse(void **state)
+TEST(parse)
 {
     struct null_plan plan;
     struct error err = ERROR_INIT;
 
-    (void)state;
     if (null_plan_parse("launch_ns=250us,cv=0.01,phi=-0.3,warmup_ns=2ms,warmup_launches=5,"
                         "drift=0.05,delay=-0.02,step_at=7,step=0.5,process_cv=0.1,seed=0,"
                         "fault=crash@3,fault=oom,once=/tmp/x y",
@@ -51,7 +46,7 @@ static void test_parse(void **state)
     assert_string_equal(plan.once, "/tmp/x y");
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
     static const char *const bad[][2] = {
         {"launch_ns", "key=value"},
@@ -77,7 +72,6 @@ static void test_refused(void **state)
     };
     size_t i;
 
-    (void)state;
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct null_plan plan = {.launch_ns = 42};
         struct error err = ERROR_INIT;
@@ -91,7 +85,7 @@ static void test_refused(void **state)
 }
 
 /* Mean, spread and autocorrelation of the noise are the declared ones. */
-static void test_noise(void **state)
+TEST(noise)
 {
     enum { N = 200000 };
     static double x[N];
@@ -100,7 +94,6 @@ static void test_noise(void **state)
     double mean = 0, variance = 0, covariance = 0;
     int i;
 
-    (void)state;
     assert_int_equal(null_plan_parse("launch_ns=1000000,cv=0.02,phi=0.6,seed=7", &plan, NULL),
                      STATUS_OK);
     null_course_init(&course, &plan);
@@ -131,9 +124,8 @@ static int64_t nth(const char *text, int n)
     return ns;
 }
 
-static void test_shape(void **state)
+TEST(shape)
 {
-    (void)state;
     assert_int_equal(nth("launch_ns=1000", 1), 1000);
     assert_int_equal(nth("launch_ns=1000,delay=0.02", 5), 1020);
     assert_int_equal(nth("launch_ns=1000,drift=0.5", 1), 1000);
@@ -209,7 +201,7 @@ static enum status scenario(const char *plan_text, struct error *err)
     return status;
 }
 
-static void test_faults(void **state)
+TEST(faults)
 {
     static const struct {
         const char *plan;
@@ -231,7 +223,6 @@ static void test_faults(void **state)
     };
     size_t i;
 
-    (void)state;
     for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct error err = ERROR_INIT;
 
@@ -260,11 +251,10 @@ static int child_end(const char *plan, bool kill_it)
     return status;
 }
 
-static void test_deaths(void **state)
+TEST(deaths)
 {
     int status;
 
-    (void)state;
     status = child_end("launch_ns=1000,fault=crash@2", false);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
     status = child_end("launch_ns=1000,fault=abort@1", false);
@@ -278,13 +268,12 @@ static void test_deaths(void **state)
 }
 
 /* A fault with `once` happens in the process that removes the file, and in no other. */
-static void test_once(void **state)
+TEST(once)
 {
     char path[] = "/tmp/assay_null_XXXXXX", plan[128];
     struct error err = ERROR_INIT;
     int fd = mkstemp(path);
 
-    (void)state;
     assert_true(fd >= 0);
     close(fd);
     snprintf(plan, sizeof(plan), "launch_ns=1000,fault=lost@2,once=%s", path);
@@ -294,14 +283,13 @@ static void test_once(void **state)
 }
 
 /* Memory is counted and freed; null:1 has 1 MiB. */
-static void test_memory(void **state)
+TEST(memory)
 {
     struct backend backend = {.ops = &null_backend_ops};
     struct device *device = NULL;
     struct buffer *half = NULL, *rest = NULL, *more = NULL;
     struct error err = ERROR_INIT;
 
-    (void)state;
     unsetenv("ASSAY_NULL");
     assert_int_equal(backend_device_open(&backend, 1, NULL, &device, &err), STATUS_OK);
     assert_int_equal(device->info.memory_bytes, 1 << 20);
@@ -333,7 +321,7 @@ static int64_t processor_ns(void)
 }
 
 /* What takes long leaves the processor to others, who would take it from it otherwise. */
-static void test_long_launches_sleep(void **state)
+TEST(long_launches_sleep)
 {
     struct backend backend = {.ops = &null_backend_ops};
     const struct module_source source = {.file = "w.h", .text = text, .lanes = 1};
@@ -342,7 +330,6 @@ static void test_long_launches_sleep(void **state)
     struct error err = ERROR_INIT;
     int64_t begin_ns, used_ns;
 
-    (void)state;
     setenv("ASSAY_NULL", "launch_ns=20ms", 1);
     assert_int_equal(backend_device_open(&backend, 0, NULL, &device, &err), STATUS_OK);
     assert_int_equal(device_module_load(device, &source, &launch.module, &err), STATUS_OK);
@@ -360,7 +347,7 @@ static void test_long_launches_sleep(void **state)
 }
 
 /* Never shorter than declared, and names are whole words. */
-static void test_launch(void **state)
+TEST(launch)
 {
     struct backend backend = {.ops = &null_backend_ops};
     const struct module_source source = {.file = "w.h", .text = text, .lanes = 1};
@@ -369,7 +356,6 @@ static void test_launch(void **state)
     struct error err = ERROR_INIT;
     int64_t begin_ns;
 
-    (void)state;
     setenv("ASSAY_NULL", "launch_ns=300000", 1);
     assert_int_equal(backend_device_open(&backend, 0, NULL, &device, &err), STATUS_OK);
     assert_int_equal(device_module_load(device, &source, &launch.module, &err), STATUS_OK);
@@ -389,34 +375,13 @@ static void test_launch(void **state)
     free(backend.state);
 }
 
-static void test_bad_variable(void **state)
+TEST(bad_variable)
 {
     struct backend backend = {.ops = &null_backend_ops};
     struct error err = ERROR_INIT;
 
-    (void)state;
     setenv("ASSAY_NULL", "lanch_ns=5", 1);
     assert_int_equal(backend_probe(&backend, &err), STATUS_INVALID);
     assert_non_null(strstr(err.message, "lanch_ns"));
     assert_null(backend.state);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_noise),
-        cmocka_unit_test(test_shape),
-        cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_deaths),
-        cmocka_unit_test(test_once),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_launch),
-        cmocka_unit_test(test_long_launches_sleep),
-        cmocka_unit_test(test_bad_variable),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,15 @@
 /* The parts of the OpenCL backend that need no driver. */
 #include "backends/opencl/log.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
-static void test_error_names(void **state)
+TEST(error_names)
 {
     struct error err = ERROR_INIT;
 
-    (void)state;
     assert_string_equal(opencl_error_name(0), "CL_SUCCESS");
     assert_string_equal(opencl_error_name(-54), "CL_INVALID_WORK_GROUP_SIZE");
     assert_string_equal(opencl_error_name(-1001), "CL_PLATFORM_NOT_FOUND_KHR");
@@ -43,9 +40,8 @@ static void check(const char *log, const char *expected)
     free(got);
 }
 
-static void test_log(void **state)
+TEST(log)
 {
-    (void)state;
     check("", "");
     check("\n\n", "");
     check("no place here\n", "no place here");
@@ -69,14 +65,4 @@ static void test_log(void **state)
     check("a:b:c 1:2:3 :4: x", "a:b:c 1:2:3 :4: x");
     check("input.cl:170", "input.cl:170");
     check("bell \a and \x1b[31m\r\n", "bell \\x07 and \\x1B[31m");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_error_names),
-        cmocka_unit_test(test_log),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

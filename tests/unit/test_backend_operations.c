@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/support/operations.h"
+#include "tests/support/unit.h"
 
 static struct operation the_operation;
 static uint32_t listed; /* algorithms that the operation reports */
@@ -126,7 +127,7 @@ static int set_up(void **state)
 #define CREATE() create_gemm(&device, &shape, &gemm, &err)
 #define RUN() run_gemm(gemm, &operands, &err)
 
-static void test_gemm(void **state)
+TEST_WITH(gemm, set_up, NULL)
 {
     struct buffer a = {.device = &device, .bytes = 2 * 3 * 4};
     struct buffer b = {.device = &device, .bytes = 3 * 5 * 4};
@@ -145,7 +146,6 @@ static void test_gemm(void **state)
     struct operation *gemm = NULL;
     struct operation_info info;
 
-    (void)state;
     PASSES(CREATE());
     assert_int_equal(gemm->desc.gemm.outer, 1);
     assert_int_equal(gemm->desc.gemm.inner, 1);
@@ -236,14 +236,13 @@ static void test_gemm(void **state)
 #undef RUN
 
 /* Refusals give a clear answer; a failure is reported, whatever the others answer. */
-static void test_support_answers(void **state)
+TEST(support_answers)
 {
     const struct error plain_no = {STATUS_UNSUPPORTED, "no f32"}, no = {STATUS_UNSUPPORTED, "no"};
     const struct error failed = {STATUS_DEVICE, "call: internal error"};
     struct support_answers answers = {0};
     struct operation_info info = {.support = SUPPORT_NATIVE, .method = "asked"};
 
-    (void)state;
     support_answers_add(&answers, STATUS_UNSUPPORTED, &plain_no);
     support_answers_add(&answers, STATUS_UNSUPPORTED, &no);
     support_answers_add(&answers, STATUS_OK, &failed); /* an older call's message */
@@ -284,12 +283,11 @@ static const struct convolution_shape plain = {.precision = PRECISION_FP32,
 #define RUN() run_convolution(convolution, &input, &output, &err)
 #define WEIGH() operation_set_weights(convolution, &weights, &err)
 
-static void test_convolution_shapes(void **state)
+TEST_WITH(convolution_shapes, set_up, NULL)
 {
     struct convolution_shape shape = plain;
     struct operation *convolution = NULL;
 
-    (void)state;
     PASSES(CREATE());
     assert_int_equal(convolution->desc.convolution.stride_y, 1);
     assert_int_equal(convolution->desc.convolution.dilation_x, 1);
@@ -327,7 +325,7 @@ static void test_convolution_shapes(void **state)
     PASSES(CREATE());
 }
 
-static void test_convolution_operands(void **state)
+TEST_WITH(convolution_operands, set_up, NULL)
 {
     struct buffer in = {.device = &device, .bytes = 2 * 5 * 4 * 4 * 4};
     struct buffer filters = {.device = &device, .bytes = 6 * 9 * 4 * 4};
@@ -338,7 +336,6 @@ static void test_convolution_operands(void **state)
     struct operation *convolution = NULL;
     struct operation_info info;
 
-    (void)state;
     PASSES(CREATE());
     REFUSED(STATUS_INTERNAL, RUN()); /* no weights yet */
     weights.offset = 1;
@@ -364,13 +361,12 @@ static void test_convolution_operands(void **state)
     operation_destroy(NULL);
 }
 
-static void test_convolution_select(void **state)
+TEST_WITH(convolution_select, set_up, NULL)
 {
     const struct convolution_shape shape = plain;
     struct operation *convolution = NULL;
     struct error error = ERROR_INIT;
 
-    (void)state;
     listed = 0;
     PASSES(CREATE());
     assert_int_equal(operation_select(convolution, 0, &error), STATUS_UNSUPPORTED);
@@ -384,13 +380,12 @@ static void test_convolution_select(void **state)
     assert_int_equal(operation_select(convolution, 2, NULL), STATUS_UNSUPPORTED);
 }
 
-static void test_no_convolutions(void **state)
+TEST_WITH(no_convolutions, set_up, NULL)
 {
     const struct convolution_shape shape = plain;
     struct operation *convolution = NULL;
     struct operation_info info;
 
-    (void)state;
     device.ops = &least_ops;
     REFUSED(STATUS_UNSUPPORTED, CREATE());
     operation_support(&device, OPERATION_CONVOLUTION, PRECISION_BF16, &info);
@@ -399,7 +394,7 @@ static void test_no_convolutions(void **state)
 }
 
 /* The next of a kind is asked after a refusal alone; what all refuse has all their answers. */
-static void test_libraries(void **state)
+TEST_WITH(libraries, set_up, NULL)
 {
     const struct gemm_shape shape = {.precision = PRECISION_FP32,
                                      .m = 1,
@@ -411,7 +406,6 @@ static void test_libraries(void **state)
     struct operation *gemm = NULL;
     struct error error = ERROR_INIT;
 
-    (void)state;
     device.ops = &both_ops;
     assert_true(device_has_operation(&device, OPERATION_GEMM));
     assert_false(device_has_operation(&device, OPERATION_ATTENTION));
@@ -427,19 +421,4 @@ static void test_libraries(void **state)
     assert_null(gemm);
     assert_int_equal(operation_set_weights(&the_operation, &(struct operand){NULL, 0}, &error),
                      STATUS_INTERNAL); /* a GEMM has none */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_gemm, set_up),
-        cmocka_unit_test(test_support_answers),
-        cmocka_unit_test_setup(test_convolution_shapes, set_up),
-        cmocka_unit_test_setup(test_convolution_operands, set_up),
-        cmocka_unit_test_setup(test_convolution_select, set_up),
-        cmocka_unit_test_setup(test_no_convolutions, set_up),
-        cmocka_unit_test_setup(test_libraries, set_up),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,10 @@
 #include "backends/registry.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 static int probes;
 
@@ -61,7 +59,7 @@ static enum status no_open(struct backend *backend, uint32_t index,
         .device_open = no_open                                                                     \
     }
 
-static void test_compiled_in(void **state)
+TEST(compiled_in)
 {
     /* The order of `assay devices`: accelerators first; cpu before opencl, which a plain run then
      * leaves out. */
@@ -70,7 +68,6 @@ static void test_compiled_in(void **state)
     };
     const size_t count = sizeof(names) / sizeof(names[0]);
 
-    (void)state;
     assert_int_equal(backend_count(), count);
     for (size_t i = 0; i < count; i++) {
         assert_string_equal(backend_at(i)->ops->name, names[i]);
@@ -85,13 +82,12 @@ static void test_compiled_in(void **state)
         assert_int_equal(backend_ops_check(backend_at(i)->ops, NULL), STATUS_OK);
 }
 
-static void test_ops_check(void **state)
+TEST(ops_check)
 {
     const struct backend_ops good = GOOD("x_1", probe_two);
     struct backend_ops ops = good;
     struct error err = ERROR_INIT;
 
-    (void)state;
     assert_int_equal(backend_ops_check(NULL, &err), STATUS_INTERNAL);
     assert_int_equal(backend_ops_check(&ops, &err), STATUS_OK);
     ops.name = "Open CL";
@@ -113,12 +109,11 @@ static void test_ops_check(void **state)
 }
 
 /* A table of any non-NULL pointers: the check only looks at which are there. */
-static void test_device_ops_check(void **state)
+TEST(device_ops_check)
 {
     struct device_ops full, ops;
     struct error err = ERROR_INIT;
 
-    (void)state;
     memset(&full, 0x5a, sizeof(full));
     assert_int_equal(device_ops_check(NULL, &err), STATUS_INTERNAL);
     assert_int_equal(device_ops_check(&full, &err), STATUS_OK);
@@ -153,7 +148,7 @@ static void test_device_ops_check(void **state)
 }
 
 /* Probed once; the answer is kept with its message; count is 0 unless it is available. */
-static void test_probe(void **state)
+TEST(probe)
 {
     static const struct backend_ops two = GOOD("two", probe_two),
                                     absent = GOOD("absent", probe_absent),
@@ -161,7 +156,6 @@ static void test_probe(void **state)
     struct backend backends[] = {{.ops = &two}, {.ops = &absent}, {.ops = &none}};
     struct error err = ERROR_INIT;
 
-    (void)state;
     backend_registry_replace(backends, 3);
     assert_int_equal(backend_count(), 3);
     probes = 0;
@@ -183,12 +177,11 @@ static void test_probe(void **state)
 
 /* Every library that a backend lists can be chosen, except those chosen by another variable, or by
  * none. */
-static void test_library_names(void **state)
+TEST(library_names)
 {
     struct error err = ERROR_INIT;
     size_t checked = 0;
 
-    (void)state;
     for (size_t i = 0; i < backend_count(); i++) {
         struct backend_library libraries[16];
         const size_t count = backend_libraries(backend_at(i), libraries, 16);
@@ -215,14 +208,13 @@ static void test_library_names(void **state)
 }
 
 /* A defective table is listed, with the reason, and is never called. */
-static void test_defective(void **state)
+TEST(defective)
 {
     static const struct backend_ops good = GOOD("same", probe_two), twin = GOOD("same", probe_two),
                                     broken = {.name = "broken", .description = "d"};
     struct backend backends[] = {{.ops = &good}, {.ops = &broken}, {.ops = &twin}, {.ops = NULL}};
     struct error err = ERROR_INIT;
 
-    (void)state;
     backend_registry_replace(backends, 4);
     assert_int_equal(backend_count(), 4);
     assert_int_equal(backend_probe(backend_at(0), &err), STATUS_OK);
@@ -238,12 +230,6 @@ static void test_defective(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compiled_in),      cmocka_unit_test(test_ops_check),
-        cmocka_unit_test(test_device_ops_check), cmocka_unit_test(test_probe),
-        cmocka_unit_test(test_library_names),    cmocka_unit_test(test_defective),
-    };
-
     setenv("OCL_ICD_VENDORS", ICD_DIRECTORY, 0);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

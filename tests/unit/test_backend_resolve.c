@@ -1,11 +1,9 @@
 #include "backends/registry.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 static const char *const uuids[] = {"aabbccdd-0011-2233", "aabbccdd-0011-4455", NULL};
 
@@ -114,9 +112,8 @@ static void bad(const char *spec, enum status expected, const char *part)
     assert_int_equal(index, 77);
 }
 
-static void test_names(void **state)
+TEST_WITH(names, set_up, tear_down)
 {
-    (void)state;
     good("here", 0);
     good("here:0", 0);
     good("here:2", 2);
@@ -133,14 +130,13 @@ static void test_names(void **state)
     bad("gone:5", STATUS_UNAVAILABLE, "libgone.so.1: not found");
 }
 
-static void test_choices_are_safe(void **state)
+TEST_WITH(choices_are_safe, set_up, tear_down)
 {
     struct backend *backend = NULL;
     struct error err = ERROR_INIT;
     uint32_t index;
     char *name = malloc(5000);
 
-    (void)state;
     assert_non_null(name);
     bad("nowhere", STATUS_NOT_FOUND, "Dev\\x1B[31mice");
     assert_int_equal(backend_resolve("nowhere", &backend, &index, &err), STATUS_NOT_FOUND);
@@ -152,9 +148,8 @@ static void test_choices_are_safe(void **state)
     free(name);
 }
 
-static void test_uuids(void **state)
+TEST_WITH(uuids, set_up, tear_down)
 {
-    (void)state;
     good("aabbccdd-0011-22", 0);
     good("AABBCCDD-0011-4", 1);
     good("aabbccdd-0011-4455", 1);
@@ -162,15 +157,4 @@ static void test_uuids(void **state)
     bad("aab", STATUS_NOT_FOUND, "here:0");
     bad("aabbccdd0011", STATUS_NOT_FOUND, "here:0");
     bad("aabbccdd-0011-2233-9", STATUS_NOT_FOUND, "here:0");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_choices_are_safe, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_uuids, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

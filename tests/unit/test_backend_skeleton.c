@@ -1,14 +1,11 @@
 #include "backends/skeleton/skeleton.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "backends/registry.h"
+#include "tests/support/unit.h"
 
-static void test_skeleton(void **state)
+TEST(skeleton)
 {
     struct backend backend = {.ops = &skeleton_backend_ops};
     const struct module_source source = {.file = "x.h", .text = "KERNEL(a)\n{\n}\n", .lanes = 1};
@@ -22,7 +19,6 @@ static void test_skeleton(void **state)
     uint32_t index = 9, lanes[4];
     char out[3];
 
-    (void)state;
     backend_registry_replace(&backend, 1);
     assert_int_equal(backend_resolve("skeleton", &found, &index, &err), STATUS_OK);
     assert_ptr_equal(found, &backend);
@@ -52,11 +48,4 @@ static void test_skeleton(void **state)
     device_buffer_free(buffer);
     device_close(device);
     backend_registry_replace(NULL, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_skeleton)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/unit.h"
+
 static int64_t elapsed_ns;    /* what event_elapsed_ns gives */
 static bool describe_is_torn; /* module_describe leaves a string out, as when memory is short */
 
@@ -166,13 +168,12 @@ static int set_up(void **state)
     return 0;
 }
 
-static void test_buffers(void **state)
+TEST_WITH(buffers, set_up, NULL)
 {
     struct buffer *buffer = NULL;
     struct error error = ERROR_INIT;
     char bytes[100];
 
-    (void)state;
     REFUSED(STATUS_INVALID, device_buffer_alloc(&device, 0, BUFFER_READ_WRITE, &buffer, &err));
     PASSES(device_buffer_alloc(&device, 100, BUFFER_READ_ONLY, &buffer, &err));
     assert_ptr_equal(buffer->device, &device);
@@ -203,7 +204,7 @@ static void test_buffers(void **state)
     assert_string_equal(error.message, "asked to fail");
 }
 
-static void test_modules(void **state)
+TEST_WITH(modules, set_up, NULL)
 {
     const struct module_define fine[] = {{"_A1", "x + 1"}, {"B", ""}};
     const struct module_define broken[] = {{"A-B", "1"},  {"9", "1"},    {NULL, "1"},   {"A", NULL},
@@ -213,7 +214,6 @@ static void test_modules(void **state)
     struct module *module = NULL;
     struct error error;
 
-    (void)state;
     source.defines = fine;
     source.define_count = 2;
     PASSES(device_module_load(&device, &source, &module, &err));
@@ -249,7 +249,7 @@ static void test_modules(void **state)
     assert_null(module);
 }
 
-static void test_launches(void **state)
+TEST_WITH(launches, set_up, NULL)
 {
     struct module module = {.device = &device, .lanes = 1}, foreign = {.device = &other};
     struct buffer mine = {.device = &device, .bytes = 4}, theirs = {.device = &other, .bytes = 4};
@@ -258,7 +258,6 @@ static void test_launches(void **state)
     struct kernel_launch launch = {
         .module = &module, .kernel = "k", .groups = {1, 2, 3}, .args = args, .arg_count = 2};
 
-    (void)state;
     PASSES(device_kernel_launch(&device, &launch, &err));
     for (int d = 0; d < 3; d++) {
         launch.groups[d] = 0;
@@ -282,13 +281,12 @@ static void test_launches(void **state)
     PASSES(device_kernel_launch(&device, &launch, &err));
 }
 
-static void test_events(void **state)
+TEST_WITH(events, set_up, NULL)
 {
     struct event *event = NULL;
     struct error error = ERROR_INIT;
     int64_t ns = 42;
 
-    (void)state;
     PASSES(device_event_create(&device, &event, &err));
     assert_ptr_equal(event->device, &device);
     PASSES(device_event_record(&device, event, &err));
@@ -310,12 +308,11 @@ static void test_events(void **state)
     PASSES(device_synchronize(&device, &err));
 }
 
-static void test_the_rest(void **state)
+TEST_WITH(the_rest, set_up, NULL)
 {
     uint32_t lanes[2] = {7, 7};
     struct device_info info = {0};
 
-    (void)state;
     assert_int_equal(device_lane_candidates(&device, lanes, 0), 0);
     assert_int_equal(lanes[0], 7);
     assert_int_equal(device_lane_candidates(&device, lanes, 2), 1);
@@ -329,15 +326,4 @@ static void test_the_rest(void **state)
     assert_string_equal(device_type_name(DEVICE_CPU), "cpu");
     assert_string_equal(device_type_name(DEVICE_GPU), "gpu");
     assert_string_equal(device_type_name((enum device_type)77), "unknown");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_buffers, set_up),  cmocka_unit_test_setup(test_modules, set_up),
-        cmocka_unit_test_setup(test_launches, set_up), cmocka_unit_test_setup(test_events, set_up),
-        cmocka_unit_test_setup(test_the_rest, set_up),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include "results/evidence/bundle.h"
 #include "results/evidence/ledger.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/unit.h"
 
 struct tally {
     int wrong, notes;
@@ -111,7 +112,7 @@ static struct store *open_other(struct fixture *fixture, const char *name)
 }
 
 /* All rows of one of two campaigns, none of the other's own, unchanged in another file. */
-static void test_round_trip(void **state)
+TEST_WITH(round_trip, fixture_open, fixture_remove)
 {
     static const char *const counts[] = {
         "SELECT count(*) FROM trial WHERE campaign = (SELECT id FROM campaign WHERE uid = '%s')",
@@ -187,7 +188,7 @@ static void test_round_trip(void **state)
 }
 
 /* Two of one log, made at different times, in either order. */
-static void test_two_of_one_log(void **state)
+TEST_WITH(two_of_one_log, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -230,7 +231,7 @@ static void test_two_of_one_log(void **state)
 }
 
 /* What one bundle withheld may come from elsewhere: a text of our own has the same digest. */
-static void test_withheld_and_stored(void **state)
+TEST_WITH(withheld_and_stored, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -256,7 +257,7 @@ static void test_withheld_and_stored(void **state)
     assert_good(check(fixture_path(fixture, "other.db"), false, NULL));
 }
 
-static void test_withheld(void **state)
+TEST_WITH(withheld, fixture_open, fixture_remove)
 {
     static const char secret[] = "the fan was loud";
     struct fixture *fixture = *state;
@@ -306,7 +307,7 @@ static void test_withheld(void **state)
 }
 
 /* Nobody withholds from their own log: the digest is the same, and that is found. */
-static void test_withheld_from_own_log(void **state)
+TEST_WITH(withheld_from_own_log, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -348,7 +349,7 @@ static int64_t fill_without_readings(struct store *store, unsigned number)
     return campaign;
 }
 
-static void test_empty_in_two_logs(void **state)
+TEST_WITH(empty_in_two_logs, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -378,7 +379,7 @@ static void write_file(const char *path, const char *bytes, size_t length)
 }
 
 /* Any byte of the file, changed or cut off, is found; what is signed is found with the key. */
-static void test_tampering(void **state)
+TEST_WITH(tampering, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -499,7 +500,7 @@ static const char *type_of(const json_t *line)
 
 /* A record that is left out, and whose hash the proof has, is missed: it is counted, or referred
  * to. Its samples go with it. */
-static void test_left_out(void **state)
+TEST_WITH(left_out, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     char bundle[600], seen[400] = "";
@@ -548,20 +549,4 @@ static void test_left_out(void **state)
     write_lines(bundle, lines);
     assert_good(read_bundle(bundle, NULL));
     json_decref(lines);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_round_trip, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_two_of_one_log, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_withheld_and_stored, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_withheld, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_withheld_from_own_log, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_empty_in_two_logs, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_left_out, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_tampering, fixture_open, fixture_remove),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,10 @@
 /* A comparison of servers has no ratio of times unless both arms have latencies. */
 #include "results/analysis/calibration.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 static json_t *row_of(const struct stored_comparison *comparison, size_t *ret_without)
 {
@@ -21,13 +19,12 @@ static json_t *row_of(const struct stored_comparison *comparison, size_t *ret_wi
     return row;
 }
 
-static void test_no_latencies(void **state)
+TEST(no_latencies)
 {
     const struct stored_comparison served = {.figure = COMPARE_ATTAINMENT, .has_numbers = true};
     size_t without;
     json_t *row = row_of(&served, &without);
 
-    (void)state;
     assert_null(json_object_get(row, "ratio"));
     assert_string_equal(json_string_value(json_object_get(row, "reason")),
                         "no pair has latencies of both arms");
@@ -35,24 +32,15 @@ static void test_no_latencies(void **state)
     json_decref(row);
 }
 
-static void test_latencies(void **state)
+TEST(latencies)
 {
     struct stored_comparison served = {.figure = COMPARE_ATTAINMENT, .has_latency = true};
     size_t without;
     json_t *row;
 
-    (void)state;
     served.numbers.ratio.value = 1.01;
     row = row_of(&served, &without);
     assert_true(json_real_value(json_object_get(row, "ratio")) == 1.01);
     assert_int_equal(without, 0);
     json_decref(row);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_latencies),
-                                       cmocka_unit_test(test_latencies)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

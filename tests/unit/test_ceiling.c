@@ -5,6 +5,7 @@
 #include "protocols/protocol.h"
 #include "results/analysis/analysis.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/unit.h"
 
 #define SAMPLES 50
 
@@ -103,7 +104,7 @@ static double ratio_of(struct store *store, const struct side *cell, const struc
     return ratio;
 }
 
-static void test_bounds(void **state)
+TEST(bounds)
 {
     struct side above = copy, slow = copy, small = copy, other = copy, half = copy, model = gemm,
                 large = gemm, portable = gemm, brief = gemm;
@@ -145,11 +146,4 @@ static void test_bounds(void **state)
             fail_msg("case %zu: %g times the bound, expected %g", i, ratio, cases[i].ratio);
         assert_int_equal(fixture_remove(state), 0);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {cmocka_unit_test(test_bounds)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <string.h>
 
 #include "harness/core/member.h"
 #include "protocols/comparability.h"
+#include "tests/support/unit.h"
 
 /* A result's fields with one of each class; the caller changes what is to be judged. */
 static json_t *fields(void)
@@ -60,23 +57,21 @@ static bool lists(const json_t *judgement, const char *key, const char *part)
     return false;
 }
 
-static void test_same(void **state)
+TEST(same)
 {
     json_t *judgement = judge_change("host.name", json_string("other"));
 
-    (void)state;
     assert_string_equal(member_text(judgement, "verdict"), "comparable");
     assert_int_equal(json_array_size(json_object_get(judgement, "factors")), 0);
     assert_true(json_is_null(json_object_get(judgement, "attribution")));
     json_decref(judgement);
 }
 
-static void test_identity(void **state)
+TEST(identity)
 {
     static const char *const names[] = {"identity.workload_digest", "identity.protocol_digest",
                                         "identity.precision", "identity.batch"};
 
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         for (int unknown = 0; unknown < 3; unknown++) {
             json_t *judgement = judge_change(names[i], unknown == 0   ? json_string("other")
@@ -92,7 +87,7 @@ static void test_identity(void **state)
 }
 
 /* A first look compares with one of the same machine, but not as evidence. */
-static void test_first_look(void **state)
+TEST(first_look)
 {
     static const struct {
         const char *field, *value, *verdict;
@@ -108,7 +103,6 @@ static void test_first_look(void **state)
     };
     json_t *a = fields(), *judgement;
 
-    (void)state;
     json_object_set_new(a, "identity.protocol_evidence", json_false());
     judgement = judge(a, a, NULL);
     assert_string_equal(member_text(judgement, "verdict"), "exploratory");
@@ -138,11 +132,10 @@ static void test_first_look(void **state)
 }
 
 /* What a foreign worker measured compares with the same worker's alone, and is marked. */
-static void test_foreign_worker(void **state)
+TEST(foreign_worker)
 {
     json_t *a = fields(), *b = fields(), *judgement = judge(a, b, NULL);
 
-    (void)state;
     assert_null(comparability_foreign_worker(judgement));
     assert_string_equal(member_text(judgement, "verdict"), "comparable");
     json_decref(judgement);
@@ -167,11 +160,10 @@ static void test_foreign_worker(void **state)
     json_decref(b);
 }
 
-static void test_unknown_never_equals_unknown(void **state)
+TEST(unknown_never_equals_unknown)
 {
     json_t *a = fields(), *judgement;
 
-    (void)state;
     json_object_set_new(a, "host.cpu.governor", json_null());
     judgement = judge(a, a, NULL);
     assert_string_equal(member_text(judgement, "verdict"), "comparable_except");
@@ -189,21 +181,19 @@ static void test_unknown_never_equals_unknown(void **state)
     json_decref(a);
 }
 
-static void test_controlled(void **state)
+TEST(controlled)
 {
     json_t *judgement = judge_change("host.cpu.governor", json_string("powersave"));
 
-    (void)state;
     assert_string_equal(member_text(judgement, "verdict"), "comparable_except");
     assert_true(lists(judgement, "except", "host.cpu.governor"));
     json_decref(judgement);
 }
 
-static void test_one_subject_is_named(void **state)
+TEST(one_subject_is_named)
 {
     json_t *a = fields(), *b = fields(), *judgement;
 
-    (void)state;
     /* Two fields of one factor are one subject. */
     json_object_set_new(b, "device.driver_version", json_string("6.0"));
     json_object_set_new(b, "library.libpocl", json_string("zz"));
@@ -223,23 +213,21 @@ static void test_one_subject_is_named(void **state)
     json_decref(b);
 }
 
-static void test_library_without_a_rule_is_its_own_factor(void **state)
+TEST(library_without_a_rule_is_its_own_factor)
 {
     json_t *judgement = judge_change("library.libz", json_string("other"));
 
-    (void)state;
     assert_string_equal(member_text(judgement, "attribution"), "library.libz");
     json_decref(judgement);
 }
 
 /* Files of a package are one factor: the driver's, where one of them is the driver. */
-static void test_packages(void **state)
+TEST(packages)
 {
     static const char *const files[] = {"library.libcpu_device", "library.libcommon_clang",
                                         "library.libintelocl"};
     json_t *a = fields(), *b, *judgement;
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         char key[64];
 
@@ -276,11 +264,10 @@ static void test_packages(void **state)
 }
 
 /* A processor is the same device whatever two drivers call it, if the machine is the same. */
-static void test_one_processor(void **state)
+TEST(one_processor)
 {
     json_t *a = fields(), *b, *judgement;
 
-    (void)state;
     json_object_set_new(a, "device.type", json_string("cpu"));
     b = json_deep_copy(a);
     json_object_set_new(b, "device.name", json_string("cpu-haswell-x"));
@@ -297,12 +284,11 @@ static void test_one_processor(void **state)
 }
 
 /* What follows from the one thing that an experiment set is no factor of its own. */
-static void test_consequences(void **state)
+TEST(consequences)
 {
     json_t *a = fields(), *b = fields(), *judgement, *brought;
     json_t *varied = json_pack("{s:s}", "variable.X", "variable X");
 
-    (void)state;
     json_object_set_new(b, "variable.X", json_string("1"));
     json_object_set_new(b, "library.libz", json_string("zz"));
     json_object_set_new(b, "device.driver_version", json_string("6.0"));
@@ -324,13 +310,12 @@ static void test_consequences(void **state)
 }
 
 /* A driver that an arm names is known by both versions, whatever else it brings. */
-static void test_a_chosen_driver_has_its_versions(void **state)
+TEST(a_chosen_driver_has_its_versions)
 {
     json_t *a = fields(), *b = fields(), *judgement, *factor;
     json_t *varied = json_pack("{s:s, s:s, s:s}", "variable.OCL_ICD_VENDORS", "driver", "library.*",
                                "driver", "device.*", "driver");
 
-    (void)state;
     json_object_set_new(b, "variable.OCL_ICD_VENDORS", json_string("/one"));
     json_object_set_new(b, "library.libz", json_string("zz"));
     json_object_set_new(b, "device.driver_version", json_string("6.0"));
@@ -346,13 +331,12 @@ static void test_a_chosen_driver_has_its_versions(void **state)
     json_decref(b);
 }
 
-static void test_varied(void **state)
+TEST(varied)
 {
     json_t *a = fields(), *b = fields(), *judgement;
     json_t *varied = json_pack("{s:s, s:s, s:s}", "identity.precision", "precision", "library.*",
                                "precision", "host.cpu.governor", "precision");
 
-    (void)state;
     json_object_set_new(b, "identity.precision", json_string("bf16"));
     json_object_set_new(b, "library.libz", json_string("zz"));
     json_object_set_new(b, "host.cpu.governor", json_string("powersave"));
@@ -365,13 +349,12 @@ static void test_varied(void **state)
     json_decref(b);
 }
 
-static void test_rules(void **state)
+TEST(rules)
 {
     struct error err = ERROR_INIT;
     size_t count;
     const struct field_rule *rules = field_rules(&count, &err);
 
-    (void)state;
     if (!rules)
         fail_msg("%s", err.message);
     for (size_t i = 0; i < count; i++) {
@@ -391,11 +374,10 @@ static void test_rules(void **state)
 }
 
 /* Of either result, and of both. */
-static void test_refused_by_name(void **state)
+TEST(refused_by_name)
 {
     static const char *const names[] = {"identity.above_ceiling", "identity.mixed_stacks"};
 
-    (void)state;
     for (int of = 1; of < 2 * 4; of++) {
         const char *name = names[of / 4];
         json_t *a = fields(), *b = fields(), *judgement;
@@ -413,27 +395,4 @@ static void test_refused_by_name(void **state)
         json_decref(a);
         json_decref(b);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same),
-        cmocka_unit_test(test_identity),
-        cmocka_unit_test(test_first_look),
-        cmocka_unit_test(test_foreign_worker),
-        cmocka_unit_test(test_unknown_never_equals_unknown),
-        cmocka_unit_test(test_controlled),
-        cmocka_unit_test(test_one_subject_is_named),
-        cmocka_unit_test(test_library_without_a_rule_is_its_own_factor),
-        cmocka_unit_test(test_packages),
-        cmocka_unit_test(test_one_processor),
-        cmocka_unit_test(test_consequences),
-        cmocka_unit_test(test_a_chosen_driver_has_its_versions),
-        cmocka_unit_test(test_varied),
-        cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_refused_by_name),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,6 @@
 /* Comparisons computed by hand, planning against published values, families. */
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,6 +9,7 @@
 #include "harness/core/random.h"
 #include "protocols/compare.h"
 #include "protocols/stats/distribution.h"
+#include "tests/support/unit.h"
 
 static const struct compare_options defaults = {0.95, 0.01, 0.8};
 
@@ -33,7 +31,7 @@ static struct comparison paired(double mean, double sd, size_t n)
 }
 
 /* The interval of the ratio is that of the root of both squared half-widths, on the log scale. */
-static void test_intervals_of_one_trial_each(void **state)
+TEST(intervals_of_one_trial_each)
 {
     const struct compare_options options = compare_options_default();
     const struct estimate_interval a = {100, true, 100 * exp(-0.03), 100 * exp(0.03), true};
@@ -43,7 +41,6 @@ static void test_intervals_of_one_trial_each(void **state)
     const struct estimate_interval none = {100, true, 0, 0, false};
     struct comparison r;
 
-    (void)state;
     assert_int_equal(intervals_analyze(&a, &b, &options, &r, NULL), STATUS_OK);
     assert_int_equal(r.verdict, COMPARE_SLOWER);
     assert_true(fabs(log(r.ratio.lo) - (log(2) - 0.05)) < 1e-6);
@@ -57,11 +54,10 @@ static void test_intervals_of_one_trial_each(void **state)
     assert_int_equal(intervals_analyze(&a, &none, &options, &r, NULL), STATUS_INVALID);
 }
 
-static void test_paired_by_hand(void **state)
+TEST(paired_by_hand)
 {
     struct comparison c = paired(0.03, 0.01, 10);
 
-    (void)state;
     assert_int_equal(c.verdict, COMPARE_SLOWER);
     assert_true(fabs(c.ratio.value - exp(0.03)) < 1e-12);
     assert_true(fabs(c.sd - 0.01) < 1e-12);
@@ -73,30 +69,27 @@ static void test_paired_by_hand(void **state)
     assert_true(c.ratio.value < 1);
 }
 
-static void test_equivalence_wins_and_the_difference_still_shows(void **state)
+TEST(equivalence_wins_and_the_difference_still_shows)
 {
     struct comparison c = paired(0.004, 0.002, 10);
 
-    (void)state;
     assert_int_equal(c.verdict, COMPARE_EQUIVALENT);
     assert_true(c.differs && c.ratio.lo > 1);
     assert_true(c.p_difference < 0.05 && c.p_equivalence < 0.05);
 }
 
-static void test_inconclusive_says_how_many(void **state)
+TEST(inconclusive_says_how_many)
 {
     struct comparison c = paired(0.004, 0.02, 10);
 
-    (void)state;
     assert_int_equal(c.verdict, COMPARE_INCONCLUSIVE);
     /* sd 2 %, delta log(1.01): d = 0.4975; n = 34 for 80 % by any table of paired t (33.7). */
     assert_in_range(c.needed_pairs, 33, 35);
 }
 
 /* As many pairs as find a difference of the margin were not enough: more are asked for. */
-static void test_needed_is_more_than_there_are(void **state)
+TEST(needed_is_more_than_there_are)
 {
-    (void)state;
     for (int tenths = 0; tenths <= 12; tenths++) {
         for (size_t n = 8; n <= 64; n += 7) {
             const struct comparison c = paired(0.001 * tenths, 0.009 * sqrt((double)n / 10), n);
@@ -113,12 +106,11 @@ static void test_needed_is_more_than_there_are(void **state)
     assert_in_range(paired(0.005, 0.009, 10).needed_pairs, 27, 29);
 }
 
-static void test_beyond_the_margin(void **state)
+TEST(beyond_the_margin)
 {
     const struct comparison far = paired(0.03, 0.01, 10), near = paired(0.016, 0.01, 10);
     const struct comparison faster = paired(-0.03, 0.01, 10), same = paired(0, 0.001, 10);
 
-    (void)state;
     assert_int_equal(comparison_beyond_margin(&far), 1);
     /* Slower, and by more than the margin as estimated, but not certainly so. */
     assert_int_equal(near.verdict, COMPARE_SLOWER);
@@ -128,7 +120,7 @@ static void test_beyond_the_margin(void **state)
     assert_int_equal(comparison_beyond_margin(&same), 0);
 }
 
-static void test_degenerate_pairs(void **state)
+TEST(degenerate_pairs)
 {
     double one[1] = {5}, two[1] = {6}, equal[5] = {3, 3, 3, 3, 3};
     double bad[2] = {1, NAN};
@@ -136,7 +128,6 @@ static void test_degenerate_pairs(void **state)
     struct error err;
     json_t *json;
 
-    (void)state;
     assert_int_equal(paired_analyze(one, two, 1, &defaults, &c, NULL), STATUS_OK);
     assert_int_equal(c.verdict, COMPARE_INCONCLUSIVE);
     assert_true(c.ratio.has_value && !c.ratio.has_interval);
@@ -170,7 +161,7 @@ static struct comparison alike(double shift, size_t n, bool is_paired)
 }
 
 /* p = 2^(1 - n) of n alike signs, 2 / C(2n, n) of two groups apart; at 5 %, 10 % for a margin. */
-static void test_without_spread_few_decide_nothing(void **state)
+TEST(without_spread_few_decide_nothing)
 {
     static const struct {
         bool is_paired;
@@ -178,7 +169,6 @@ static void test_without_spread_few_decide_nothing(void **state)
         double p[2];                    /* with two, and with as many as show a difference */
     } cases[] = {{true, 6, 5, {0.5, 1.0 / 32}}, {false, 4, 3, {2.0 / 6, 2.0 / 70}}};
 
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         const bool is_paired = cases[k].is_paired;
 
@@ -218,11 +208,10 @@ static struct comparison rounded(double a_ns, double b_ns, double step_ns, size_
 }
 
 /* Times that are alike are known to half a step of the clock, and no better. */
-static void test_alike_is_within_a_step(void **state)
+TEST(alike_is_within_a_step)
 {
     struct comparison c;
 
-    (void)state;
     /* 50 and 51 steps may be the same time, 50 and 53 are not. */
     c = rounded(5e6, 5.1e6, 1e5, 5);
     assert_int_equal(c.verdict, COMPARE_INCONCLUSIVE);
@@ -248,13 +237,12 @@ static void test_alike_is_within_a_step(void **state)
     assert_int_equal(rounded(5e6, 5e6, 0, 5).verdict, COMPARE_EQUIVALENT);
 }
 
-static void test_welch(void **state)
+TEST(welch)
 {
     /* Welch's statistic by hand on logs 0, 1, 2 and 10, 14: difference 11, variances 1 and 8. */
     double a[3] = {1, exp(1), exp(2)}, b[2] = {exp(10), exp(14)};
     struct comparison c;
 
-    (void)state;
     assert_int_equal(unpaired_analyze(a, 3, b, 2, &defaults, &c, NULL), STATUS_OK);
     assert_true(fabs(log(c.ratio.value) - 11) < 1e-9);
     assert_true(fabs(c.df - (1.0 / 3 + 4) * (1.0 / 3 + 4) / (1.0 / 18 + 16)) < 1e-9);
@@ -265,12 +253,11 @@ static void test_welch(void **state)
 }
 
 /* Trials that hardly differ within a session, and sessions that do. */
-static void test_widened_by_sessions(void **state)
+TEST(widened_by_sessions)
 {
     const double a[3] = {100, 100.01, 100.02}, b[3] = {103, 103.01, 103.02};
     struct comparison c, before;
 
-    (void)state;
     assert_int_equal(unpaired_analyze(a, 3, b, 3, &defaults, &c, NULL), STATUS_OK);
     assert_int_equal(c.verdict, COMPARE_SLOWER);
     before = c;
@@ -314,9 +301,8 @@ static double sd_of(struct random *random, size_t n, double sd)
     return sqrt((squares - sum * sum / (double)n) / ((double)n - 1));
 }
 
-static void test_power(void **state)
+TEST(power)
 {
-    (void)state;
     /* One-sample t, d = 0.5, n = 34: power 0.8078 (Cohen 1988, by noncentral t). */
     assert_true(fabs(paired_power(34, 1, 0.5, 0.95) - 0.8078) < 5e-4);
     assert_true(fabs(paired_power(10, 1, 0, 0.95) - 0.05) < 1e-9);
@@ -335,14 +321,13 @@ static void test_power(void **state)
 
 /* Pilots of 3 to 30 trials, then as many as they ask for: within the margin as often as promised.
  */
-static void test_assurance(void **state)
+TEST(assurance)
 {
     static const size_t pilots[] = {3, 5, 10, 30, 0}; /* 0: the sd is given */
     enum { CAMPAIGNS = 4000, MOST = 2000 };
     const double sd = 0.01, half_width = 0.02, assurance = 0.8;
     struct random random;
 
-    (void)state;
     random_init(&random, 5, 0);
     for (size_t p = 0; p < sizeof(pilots) / sizeof(pilots[0]); p++) {
         size_t within = 0;
@@ -362,7 +347,7 @@ static void test_assurance(void **state)
     }
 }
 
-static void test_family(void **state)
+TEST(family)
 {
     /* The example of Benjamini and Hochberg 1995, section 3.2: four are rejected at 0.05. */
     double p[15] = {0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344,
@@ -370,7 +355,6 @@ static void test_family(void **state)
     double adjusted[15], with_nan[2] = {NAN, 0.01};
     size_t i, rejected = 0;
 
-    (void)state;
     assert_int_equal(family_screen(p, 15, adjusted, NULL), STATUS_OK);
     for (i = 0; i < 15; i++)
         rejected += adjusted[i] <= 0.05;
@@ -389,7 +373,7 @@ static void test_family(void **state)
 }
 
 /* Those without numbers count in the family: 0.016 holds for three, 0.02 for one alone. */
-static void test_family_of_comparisons(void **state)
+TEST(family_of_comparisons)
 {
     static const struct {
         double difference, equivalence;
@@ -403,7 +387,6 @@ static void test_family_of_comparisons(void **state)
         {0.016, 0.02, COMPARE_EQUIVALENT, COMPARE_SLOWER, false},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct comparison unknown = {
             .p_difference = NAN, .p_equivalence = NAN, .p_worse = NAN, .confidence = 0.95};
@@ -420,27 +403,4 @@ static void test_family_of_comparisons(void **state)
         assert_int_equal(comparison_tests_equivalence(one), cases[i].equivalence_shown);
         assert_true(list[0].p_difference_family == 1 && list[2].p_equivalence_family == 1);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_intervals_of_one_trial_each),
-        cmocka_unit_test(test_paired_by_hand),
-        cmocka_unit_test(test_equivalence_wins_and_the_difference_still_shows),
-        cmocka_unit_test(test_inconclusive_says_how_many),
-        cmocka_unit_test(test_needed_is_more_than_there_are),
-        cmocka_unit_test(test_beyond_the_margin),
-        cmocka_unit_test(test_degenerate_pairs),
-        cmocka_unit_test(test_without_spread_few_decide_nothing),
-        cmocka_unit_test(test_alike_is_within_a_step),
-        cmocka_unit_test(test_welch),
-        cmocka_unit_test(test_widened_by_sessions),
-        cmocka_unit_test(test_power),
-        cmocka_unit_test(test_assurance),
-        cmocka_unit_test(test_family),
-        cmocka_unit_test(test_family_of_comparisons),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,9 @@
 /* Each clause that a trial can break, one at a time; and what is just within each. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "protocols/conduct.h"
+#include "tests/support/unit.h"
 
 #define S INT64_C(1000000000)
 
@@ -87,9 +84,8 @@ static void judge(const struct protocol *rules, const struct conduct *conduct, c
         judge(&p, &c, clause);                                                                     \
     } while (0)
 
-static void test_clauses(void **state)
+TEST(clauses)
 {
-    (void)state;
     BREAKS(NULL, (void)c);
     BREAKS("verification", c.checked_before = false);
     BREAKS("verification", c.checked_after = false);
@@ -107,9 +103,8 @@ static void test_clauses(void **state)
 }
 
 /* A window that is at its limit or has all its samples may have fewer, or be shorter. */
-static void test_limits(void **state)
+TEST(limits)
 {
-    (void)state;
     BREAKS(NULL, c.window.samples = 20; p.window_max_ns = 10 * S);
     BREAKS(NULL, p.max_samples = 1300; c.window.wall_ns = 2 * S; c.window.end_ns = 8 * S + 52000000;
            c.told_ns = 8 * S + 53000000; c.kernel_ns = 2 * S + 53001000);
@@ -122,9 +117,8 @@ static void test_limits(void **state)
            c.window.samples = 1; c.window.wall_ns = S; c.window.gap_ns = 9 * S + 50000000;         \
            __VA_ARGS__)
 
-static void test_server(void **state)
+TEST(server)
 {
-    (void)state;
     SERVED(NULL, (void)c);
     BREAKS("window.min_samples", c.window.samples = 1);
     SERVED("serving.requests", c.scheduled = 499);
@@ -144,9 +138,8 @@ static void test_server(void **state)
     SERVED("verification", c.is_endpoint = true; c.spot_checks = 0; c.checked_before = false);
 }
 
-static void test_clocks(void **state)
+TEST(clocks)
 {
-    (void)state;
     /* It began before the harness let it, or ended after it was told. */
     BREAKS("clock.window", c.window.begin_ns = 5 * S);
     BREAKS("clock.window", c.window.end_ns = 17 * S);
@@ -170,13 +163,12 @@ static double share(struct conduct conduct, enum conduct_clock clock)
     return conduct_clock_share(&conduct, clock);
 }
 
-static void test_other_clocks(void **state)
+TEST(other_clocks)
 {
     const int64_t elapsed = honest.told_ns - honest.go_ns;
     const struct conduct clocked = with_clocks();
     struct conduct slow = clocked;
 
-    (void)state;
     base = &clocked;
     for (enum conduct_clock i = 0; i < CONDUCT_CLOCK_COUNT; i++)
         assert_true(share(clocked, i) <= 0);
@@ -203,12 +195,11 @@ static void test_other_clocks(void **state)
     base = &honest;
 }
 
-static void test_json(void **state)
+TEST(json)
 {
     struct conduct conduct = with_clocks(), read = conduct_new();
     json_t *json, *again;
 
-    (void)state;
     memcpy(conduct.worker, "5a", 3);
     json = conduct_to_json(&conduct);
     assert_true(conduct_from_json(json, &read));
@@ -221,23 +212,10 @@ static void test_json(void **state)
     json_decref(again);
 }
 
-static void test_worker(void **state)
+TEST(worker)
 {
-    (void)state;
     BREAKS("worker.identity", c.planned_worker = "5a");
     BREAKS("worker.identity", c.planned_worker = "5a"; memcpy(c.worker, "5b", 3));
     BREAKS(NULL, c.planned_worker = "5a"; memcpy(c.worker, "5a", 3));
     BREAKS(NULL, memcpy(c.worker, "5a", 3));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clauses),      cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_server),       cmocka_unit_test(test_clocks),
-        cmocka_unit_test(test_other_clocks), cmocka_unit_test(test_json),
-        cmocka_unit_test(test_worker),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

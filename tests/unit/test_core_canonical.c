@@ -1,18 +1,15 @@
 #include "harness/core/canonical.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "comma_locale.h"
 #include "harness/core/random.h"
 #include "harness/core/text.h"
+#include "tests/support/unit.h"
 
 static double from_bits(uint64_t bits)
 {
@@ -23,7 +20,7 @@ static double from_bits(uint64_t bits)
 }
 
 /* RFC 8785, appendix B, but for the rows beyond 2^63, where canonical.h writes an exponent. */
-static void test_rfc_reals(void **state)
+TEST(rfc_reals)
 {
     static const struct {
         uint64_t bits;
@@ -56,7 +53,6 @@ static void test_rfc_reals(void **state)
     };
     char text[CANONICAL_REAL_SIZE];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); ++i)
         assert_string_equal(canonical_real(from_bits(rows[i].bits), text), rows[i].text);
     assert_string_equal(canonical_real(0x1p-44, text), "5.684341886080802e-14");
@@ -81,13 +77,12 @@ static void digits_of(const char *text, char ret[CANONICAL_REAL_SIZE])
 }
 
 /* Of each size that measurements have: the C library's first precision that reads back. */
-static void test_reals_are_shortest(void **state)
+TEST(reals_are_shortest)
 {
     struct random random;
     char text[CANONICAL_REAL_SIZE], printed[64], ours[CANONICAL_REAL_SIZE],
         theirs[CANONICAL_REAL_SIZE];
 
-    (void)state;
     random_init(&random, 2, 0);
     for (int i = 0; i < 20000; ++i) {
         const uint64_t bits = random_next(&random);
@@ -110,12 +105,11 @@ static void test_reals_are_shortest(void **state)
     }
 }
 
-static void test_reals_read_back(void **state)
+TEST(reals_read_back)
 {
     struct random random;
     char text[CANONICAL_REAL_SIZE];
 
-    (void)state;
     random_init(&random, 1, 0);
     for (int i = 0; i < 20000; ++i) {
         double value = from_bits(random_next(&random)), back;
@@ -149,9 +143,8 @@ static void expect_canonical(const char *json, const char *expected)
     free(text);
 }
 
-static void test_dump(void **state)
+TEST(dump)
 {
-    (void)state;
     expect_canonical(" { \"b\" : [ 1 , 2.50 , true , false , null ] , \"a\" : { } } ",
                      "{\"a\":{},\"b\":[1,2.5,true,false,null]}");
     expect_canonical("[]", "[]");
@@ -166,13 +159,12 @@ static void test_dump(void **state)
 }
 
 /* Each byte in every position of strings that are processed in several ways. */
-static void test_every_byte_is_escaped(void **state)
+TEST(every_byte_is_escaped)
 {
     static const size_t lengths[] = {1, 7, 8, 9, 16, 255, 256, 257, 600};
     char string[600];
     struct text written, expected;
 
-    (void)state;
     text_init(&written);
     text_init(&expected);
     for (size_t k = 0; k < sizeof(lengths) / sizeof(lengths[0]); k++) {
@@ -212,13 +204,12 @@ static void test_every_byte_is_escaped(void **state)
     text_finish(&expected);
 }
 
-static void test_digest(void **state)
+TEST(digest)
 {
     struct digest digest, expected = digest_bytes("{\"a\":1,\"b\":2}", 13);
     struct error err = ERROR_INIT;
     json_t *value;
 
-    (void)state;
     assert_int_equal(canonical_parse("{\"b\":2, \"a\":1.0}", 16, "x", &value, &err), STATUS_OK);
     assert_int_equal(canonical_digest(value, &digest, &err), STATUS_OK);
     assert_true(digest_equal(&digest, &expected));
@@ -239,14 +230,13 @@ static void expect_refused(const char *json, size_t length, const char *place)
         assert_true(*c >= ' ');
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
     struct error err = ERROR_INIT;
     struct text deep;
     json_t *value = json_array(), *inner = value;
     char *text = NULL;
 
-    (void)state;
     expect_refused("{\"a\":1,\n\"a\":2}", 14, "in.json:2:3: duplicate object key");
     expect_refused("[1,]", 4, "in.json:1:4: ");
     expect_refused("", 0, "in.json:1:0: ");
@@ -271,26 +261,13 @@ static void test_refused(void **state)
     assert_int_equal(canonical_dump(NULL, &text, &err), STATUS_INTERNAL);
 }
 
-static void test_locale(void **state)
+TEST(locale)
 {
     char text[CANONICAL_REAL_SIZE];
 
-    (void)state;
     if (!comma_locale_enter())
         skip(); /* localedef is not here */
     assert_string_equal(canonical_real(1.5, text), "1.5");
     expect_canonical("[1.5,1e-7]", "[1.5,1e-7]");
     comma_locale_leave();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rfc_reals),       cmocka_unit_test(test_reals_are_shortest),
-        cmocka_unit_test(test_reals_read_back), cmocka_unit_test(test_dump),
-        cmocka_unit_test(test_digest),          cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_locale),          cmocka_unit_test(test_every_byte_is_escaped),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

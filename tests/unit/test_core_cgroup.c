@@ -1,14 +1,11 @@
 #include "harness/core/cgroup.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/recorded_machine.h"
+#include "tests/support/unit.h"
 
 #define ROOT "/sys/fs/cgroup"
 
@@ -43,9 +40,8 @@ static int64_t throttled(void)
 }
 
 /* A batch system limits the job, and the process runs in a task below it without limits. */
-static void test_limits_above(void **state)
+TEST(limits_above)
 {
-    (void)state;
     recorded_machine_use("laptop");
     recorded_machine_write("/proc/self/cgroup", "0::/batch/job_7/step_0/task_0\n");
     recorded_machine_write(ROOT "/batch/job_7/step_0/task_0/cpu.max", "max 100000\n");
@@ -71,9 +67,8 @@ static void test_limits_above(void **state)
 }
 
 /* A session's groups have no processor controller, the user's slice above them has. */
-static void test_no_controller_below(void **state)
+TEST(no_controller_below)
 {
-    (void)state;
     recorded_machine_use("laptop");
     recorded_machine_write("/proc/self/cgroup", "0::/user.slice/user-1000.slice/app/x.scope\n");
     recorded_machine_write(ROOT "/user.slice/user-1000.slice/app/x.scope/cgroup.procs", "1\n");
@@ -82,9 +77,8 @@ static void test_no_controller_below(void **state)
     recorded_machine_remove();
 }
 
-static void test_version_1(void **state)
+TEST(version_1)
 {
-    (void)state;
     recorded_machine_use("cloud_guest");
     recorded_machine_write("/proc/self/cgroup", "4:memory:/guest/job\n2:cpu,cpuacct:/guest/job\n");
     recorded_machine_write(ROOT "/cpu/guest/cpu.cfs_quota_us", "150000\n");
@@ -98,15 +92,4 @@ static void test_version_1(void **state)
     recorded_machine_write(ROOT "/memory/guest/memory.limit_in_bytes", "9223372036854771712\n");
     assert_limit("cgroup.memory_max", "max", ROOT "/memory/guest/job/memory.limit_in_bytes");
     recorded_machine_remove();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_limits_above),
-        cmocka_unit_test(test_no_controller_below),
-        cmocka_unit_test(test_version_1),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

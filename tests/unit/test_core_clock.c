@@ -1,20 +1,17 @@
 #include "harness/core/clock.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/time.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
-static void test_iso(void **state)
+TEST(iso)
 {
     char iso[CLOCK_ISO_SIZE];
 
-    (void)state;
     clock_format_iso(0, iso);
     assert_string_equal(iso, "1970-01-01T00:00:00.000Z");
     clock_format_iso(INT64_C(1795190400123999999), iso);
@@ -37,14 +34,13 @@ static void on_alarm(int signal)
     ++alarms;
 }
 
-static void test_sleep(void **state)
+TEST(sleep)
 {
     struct sigaction action = {.sa_handler = on_alarm};
     struct itimerval often = {.it_interval = {0, 2000}, .it_value = {0, 2000}};
     struct itimerval never = {{0, 0}, {0, 0}};
     int64_t deadline;
 
-    (void)state;
     sigaction(SIGALRM, &action, NULL);
     setitimer(ITIMER_REAL, &often, NULL);
     deadline = clock_monotonic_ns() + 30000000;
@@ -66,11 +62,10 @@ static int64_t processor_ns(void)
 }
 
 /* Never back early, and asleep for most of the time. */
-static void test_wait(void **state)
+TEST(wait)
 {
     const int64_t used_ns = processor_ns(), begin_ns = clock_monotonic_ns();
 
-    (void)state;
     for (int i = 1; i <= 10; i++) {
         clock_wait_until_ns(begin_ns + i * 10000000, 100000);
         assert_true(clock_monotonic_ns() >= begin_ns + i * 10000000);
@@ -80,11 +75,10 @@ static void test_wait(void **state)
     clock_wait_until_ns(clock_monotonic_ns() + 100000, INT64_C(1000000));
 }
 
-static void test_quality(void **state)
+TEST(quality)
 {
     struct clock_quality quality = clock_measure_quality(10000);
 
-    (void)state;
     assert_true(quality.resolution_ns > 0);
     assert_true(quality.read_cost_ns > 0);
     quality = clock_measure_quality(0);
@@ -93,14 +87,13 @@ static void test_quality(void **state)
 }
 
 /* What is there goes on, at a rate that two readings give; what is not is -1. */
-static void test_points(void **state)
+TEST(points)
 {
     const struct clock_point from = clock_point_read();
     const struct clock_point none = {.raw_ns = -1, .ticks = -1};
     struct clock_point to = from;
     int64_t rate;
 
-    (void)state;
     assert_int_equal(clock_ticks_per_s(&from, &to), -1); /* too near */
     clock_sleep_until_ns(from.monotonic_ns + 60000000);
     to = clock_point_read();
@@ -115,14 +108,4 @@ static void test_points(void **state)
         assert_true(rate > 1000000); /* ARM's counters have 1 MHz at the least, TSCs a thousand */
     assert_int_equal(clock_ticks_per_s(&none, &to), -1);
     assert_int_equal(clock_ticks_per_s(&(struct clock_point){0}, &to), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_iso),     cmocka_unit_test(test_sleep),  cmocka_unit_test(test_wait),
-        cmocka_unit_test(test_quality), cmocka_unit_test(test_points),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,7 @@
 #include "harness/core/crash_context.h"
 
 #include <dlfcn.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,9 +11,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/core/process.h"
+#include "tests/support/unit.h"
 
 #define MINUTE INT64_C(60000000000)
 
@@ -63,7 +60,7 @@ static struct process_exit words_of(const char *how, char *ret, size_t size)
     return end;
 }
 
-static void test_names_the_librarys_function(void **state)
+TEST(names_the_librarys_function)
 {
     static const struct {
         const char *how, *words;
@@ -76,7 +73,6 @@ static void test_names_the_librarys_function(void **state)
     };
     char words[4096];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct process_exit end = words_of(cases[i].how, words, sizeof(words));
 
@@ -91,12 +87,11 @@ static void test_names_the_librarys_function(void **state)
     }
 }
 
-static void test_is_silent_of_our_own(void **state)
+TEST(is_silent_of_our_own)
 {
     static const char *const cases[] = {"own-crash", "own-exit", "ended"};
     char words[4096];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         words_of(cases[i], words, sizeof(words));
         if (strstr(words, "ended in") || strstr(words, "held up in") || strstr(words, "exit()"))
@@ -106,11 +101,6 @@ static void test_is_silent_of_our_own(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names_the_librarys_function),
-        cmocka_unit_test(test_is_silent_of_our_own),
-    };
-
     self = argv[0];
-    return argc > 1 ? child(argv[1]) : cmocka_run_group_tests(tests, NULL, NULL);
+    return argc > 1 ? child(argv[1]) : unit_run(NULL, NULL);
 }

@@ -1,19 +1,16 @@
 #include "harness/core/declaration.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "comma_locale.h"
 #include "harness/core/canonical.h"
 #include "harness/core/file.h"
 #include "harness/core/text.h"
+#include "tests/support/unit.h"
 
 /* A schema with one of everything that declarations use. */
 enum shade { SHADE_LIGHT, SHADE_DARK };
@@ -130,13 +127,12 @@ static void expect_error_line(const char *yaml, const char *message, int line)
     "  - {name: b, size: 10}\n"                                                                    \
     "label: short\n"
 
-static void test_full(void **state)
+TEST(full)
 {
     struct declaration declaration;
     struct error err = ERROR_INIT;
     struct sample *sample;
 
-    (void)state;
     assert_int_equal(parse(FULL, &declaration, &err), STATUS_OK);
     sample = declaration.data;
     assert_string_equal(sample->name, "first");
@@ -206,9 +202,8 @@ static void expect_json(const char *yaml, const char *json)
     free(string);
 }
 
-static void test_json(void **state)
+TEST(json)
 {
-    (void)state;
     expect_json(FULL,
                 "{\"batches\":[1,2,4],\"fast\":true,\"items\":[{\"name\":\"\xc3\xa4\xe2\x82\xac\","
                 "\"size\":67108864},{\"name\":\"b\",\"size\":10}],\"label\":\"short\","
@@ -228,9 +223,8 @@ static void test_json(void **state)
                 "{\"name\":\"x\",\"window\":\"1500000000ns\"}");
 }
 
-static void test_keys(void **state)
+TEST(keys)
 {
-    (void)state;
     expect_error(
         "name: x\nwindos: 1s\n",
         "f.yaml:2: unknown key \"windos\"; did you mean \"window\"? Keys here: name, model, "
@@ -254,9 +248,8 @@ static void test_keys(void **state)
         "is a size; write a number and one of B, KiB, MiB, GiB, kB, MB, GB, e.g. 64MiB");
 }
 
-static void test_types(void **state)
+TEST(types)
 {
-    (void)state;
     expect_error("name: x\nmodel: 3\n",
                  "f.yaml:2: \"model\" is \"3\", but should be a group of keys; write them indented "
                  "below it, one \"key: value\" a line");
@@ -328,13 +321,12 @@ static void test_types(void **state)
                              "write them indented below it, one \"key: value\" a line");
 }
 
-static void test_hostile(void **state)
+TEST(hostile)
 {
     struct declaration declaration;
     struct error err = ERROR_INIT;
     struct text text;
 
-    (void)state;
     expect_error("", "f.yaml:1: nothing is declared here; write \"key: value\" lines. Keys: name, "
                      "model, shade, fast, window, memory, limit, seed, batches, items, label");
     expect_error("# only a comment\n",
@@ -392,7 +384,7 @@ static void test_hostile(void **state)
     assert_string_equal(err.message, "f.yaml:2: not valid UTF-8 text; save the file as UTF-8");
 }
 
-static void test_file(void **state)
+TEST(file)
 {
     char path[] = "/tmp/assay-declaration-XXXXXX";
     struct declaration declaration;
@@ -401,7 +393,6 @@ static void test_file(void **state)
     int fd = mkstemp(path);
     char *here = getcwd(NULL, 0);
 
-    (void)state;
     assert_true(fd >= 0);
     assert_int_equal(file_write_all(fd, "name: x\n", 8, &err), STATUS_OK);
     close(fd);
@@ -423,12 +414,11 @@ static void test_file(void **state)
     free(here);
 }
 
-static void test_locale(void **state)
+TEST(locale)
 {
     struct declaration declaration;
     struct error err = ERROR_INIT;
 
-    (void)state;
     if (!comma_locale_enter())
         skip(); /* localedef is not here */
     assert_int_equal(parse("name: x\nmodel: {heads: 1, layers: 1, dropout: 0.5}\nmemory: 1.5KiB\n",
@@ -438,15 +428,4 @@ static void test_locale(void **state)
     assert_int_equal(((struct sample *)declaration.data)->memory, 1536);
     declaration_finish(&declaration);
     comma_locale_leave();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full),   cmocka_unit_test(test_json),    cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_types),  cmocka_unit_test(test_hostile), cmocka_unit_test(test_file),
-        cmocka_unit_test(test_locale),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

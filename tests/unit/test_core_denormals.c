@@ -1,12 +1,10 @@
 #include "harness/core/denormals.h"
 
 #include <float.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 /* A denormal result, a denormal operand: whether each is kept. */
 static void expect(bool result_kept, bool operand_kept)
@@ -17,22 +15,14 @@ static void expect(bool result_kept, bool operand_kept)
     assert_int_equal(tiny * large != 0, operand_kept);
 }
 
-static void test_flush(void **state)
+TEST(flush)
 {
     const bool can = denormals_can_flush();
 
-    (void)state;
     assert_false(denormals_flush(false) && can);
     expect(true, true);
     assert_int_equal(denormals_flush(true), !can);
     expect(!can, !can);
     assert_true(denormals_flush(false));
     expect(true, true);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_flush)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

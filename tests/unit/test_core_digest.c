@@ -1,15 +1,12 @@
 #include "harness/core/digest.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/core/file.h"
+#include "tests/support/unit.h"
 
 /* FIPS 180-4's example messages (NIST, "SHA256.pdf"), and a million times "a". */
 static const struct {
@@ -23,11 +20,10 @@ static const struct {
 static const char million_hex[] =
     "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
 
-static void test_examples(void **state)
+TEST(examples)
 {
     char hex[DIGEST_HEX_SIZE];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(examples) / sizeof(*examples); ++i) {
         struct digest digest = digest_bytes(examples[i].message, strlen(examples[i].message));
 
@@ -35,7 +31,7 @@ static void test_examples(void **state)
     }
 }
 
-static void test_stream_and_file(void **state)
+TEST(stream_and_file)
 {
     char path[] = "/tmp/assay-digest-XXXXXX", hex[DIGEST_HEX_SIZE];
     char *million = malloc(1000000);
@@ -45,7 +41,6 @@ static void test_stream_and_file(void **state)
     uint64_t size = 0;
     int fd = mkstemp(path);
 
-    (void)state;
     assert_non_null(million);
     memset(million, 'a', 1000000);
     digest_init(&stream);
@@ -73,12 +68,11 @@ static void test_stream_and_file(void **state)
     assert_int_equal(digest_file("/", &digest, &size, &err), STATUS_IO);
 }
 
-static void test_hex(void **state)
+TEST(hex)
 {
     char hex[DIGEST_HEX_SIZE], upper[DIGEST_HEX_SIZE];
     struct digest digest, other;
 
-    (void)state;
     memset(&other, 0, sizeof(other));
     assert_true(digest_from_hex(million_hex, &digest));
     assert_string_equal(digest_hex(&digest, hex), million_hex);
@@ -97,11 +91,10 @@ static void test_hex(void **state)
 }
 
 /* Messages that end at every position of a block, followed by other bytes in memory. */
-static void test_padded(void **state)
+TEST(padded)
 {
     uint8_t message[200 + DIGEST_PADDING], copy[200];
 
-    (void)state;
     for (size_t length = 0; length <= sizeof(copy); length++) {
         struct digest padded, expected;
 
@@ -113,16 +106,4 @@ static void test_padded(void **state)
         assert_true(digest_equal(&padded, &expected));
         assert_memory_equal(message, copy, length);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_examples),
-        cmocka_unit_test(test_stream_and_file),
-        cmocka_unit_test(test_hex),
-        cmocka_unit_test(test_padded),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

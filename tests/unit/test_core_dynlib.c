@@ -1,13 +1,11 @@
 #include "harness/core/dynlib.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 struct table {
     int (*fixture_answer)(void);
@@ -46,12 +44,11 @@ static void expect_open(const char *name, const char *const *sonames, const char
     dynlib_finish(&lib);
 }
 
-static void test_open(void **state)
+TEST(open)
 {
     static const char *const direct[] = {DYNLIB_GOOD, NULL};
     static const char *const older[] = {"libassay-no.so.2", DYNLIB_LACKING, DYNLIB_GOOD, NULL};
 
-    (void)state;
     expect_open("fixture", direct, DYNLIB_GOOD ": opened");
     expect_open("fixture", older,
                 "libassay-no.so.2: not found; " DYNLIB_LACKING
@@ -67,11 +64,10 @@ static void note_step(const char *step)
     strcat(steps, "\n");
 }
 
-static void test_watch(void **state)
+TEST(watch)
 {
     static const char *const older[] = {"libassay-no.so.2", DYNLIB_GOOD, NULL};
 
-    (void)state;
     dynlib_watch(note_step);
     expect_open("fixture", older, "libassay-no.so.2: not found");
     dynlib_watch(NULL);
@@ -96,14 +92,13 @@ static void expect_unavailable(const char *name, const char *const *sonames, con
     dynlib_finish(&lib);
 }
 
-static void test_unavailable(void **state)
+TEST(unavailable)
 {
     static const char *const absent[] = {"libassay-no.so.2", "libassay-no.so.1", NULL};
     static const char *const lacking[] = {DYNLIB_LACKING, NULL};
     static const char *const broken[] = {"/etc/passwd", NULL};
     static const char *const none[] = {NULL};
 
-    (void)state;
     expect_unavailable("fixture", absent,
                        "libassay-no.so.2: not found; libassay-no.so.1: not found");
     expect_unavailable("fixture", lacking,
@@ -112,12 +107,11 @@ static void test_unavailable(void **state)
     expect_unavailable("fixture", none, "");
 }
 
-static void test_override(void **state)
+TEST(override)
 {
     static const char *const absent[] = {"libassay-no.so.2", NULL};
     static const char *const direct[] = {DYNLIB_GOOD, NULL};
 
-    (void)state;
     assert_null(dynlib_override_path("some_lib2"));
     setenv("ASSAY_LIB_SOME_LIB2", "", 1);
     assert_null(dynlib_override_path("some_lib2"));
@@ -128,16 +122,4 @@ static void test_override(void **state)
     setenv("ASSAY_LIB_SOME_LIB2", "/nowhere/lib.so", 1);
     expect_unavailable("some_lib2", direct, "/nowhere/lib.so: not found");
     assert_null(dynlib_override_path("../x"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_open),
-        cmocka_unit_test(test_watch),
-        cmocka_unit_test(test_unavailable),
-        cmocka_unit_test(test_override),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
 #include "harness/core/embed.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/core/file.h"
+#include "tests/support/unit.h"
 
 extern const struct embed_file embedded[];
 extern const size_t embedded_count;
@@ -27,19 +24,9 @@ static void expect_same(const struct embed_file *file, const char *name, const c
     free(bytes);
 }
 
-static void test_embedded(void **state)
+TEST(embedded)
 {
-    (void)state;
     assert_int_equal(embedded_count, 2);
     expect_same(&embedded[0], "core.cmake", SOURCE_DIRECTORY "/tests/unit/core.cmake");
     expect_same(&embedded[1], "LICENSE", SOURCE_DIRECTORY "/LICENSE");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_embedded),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,9 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/core/text.h"
+#include "tests/support/unit.h"
 
 static char directory[] = "/tmp/assay-file-XXXXXX";
 
@@ -45,7 +42,7 @@ static const char *path_of(const char *name)
     return path;
 }
 
-static void test_write_and_read(void **state)
+TEST(write_and_read)
 {
     struct error err = ERROR_INIT;
     const char *path = path_of("a");
@@ -53,7 +50,6 @@ static void test_write_and_read(void **state)
     size_t length = 99;
     char *bytes = NULL;
 
-    (void)state;
     assert_int_equal(file_write_atomic(path, "one\0two", 7, 0640, &err), STATUS_OK);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0640);
@@ -77,7 +73,7 @@ static void test_write_and_read(void **state)
     assert_non_null(strstr(err.message, "is a folder"));
 }
 
-static void drafts_appear_when_whole(void **state)
+TEST(drafts_appear_when_whole)
 {
     struct error err = ERROR_INIT;
     const char *path = path_of("draft");
@@ -86,7 +82,6 @@ static void drafts_appear_when_whole(void **state)
     struct stat st;
     char *text;
 
-    (void)state;
     assert_int_equal(file_draft_begin(&draft, path, &err), STATUS_OK);
     fputs("half", draft.stream);
     assert_int_not_equal(access(path, F_OK), 0);
@@ -113,7 +108,7 @@ static void drafts_appear_when_whole(void **state)
     assert_int_equal(access("/dev/full", F_OK), 0);
 }
 
-static void keeps_databases_and_keys(void **state)
+TEST(keeps_databases_and_keys)
 {
     static const char *const beginnings[] = {"SQLite format 3", "PRIVATE+KEY+lab+0123"};
     struct error err = ERROR_INIT;
@@ -121,7 +116,6 @@ static void keeps_databases_and_keys(void **state)
     struct file_draft draft;
     char *text;
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         const char *content = beginnings[i];
 
@@ -134,24 +128,22 @@ static void keeps_databases_and_keys(void **state)
     }
 }
 
-static void atomic_writes_heed_the_umask(void **state)
+TEST(atomic_writes_heed_the_umask)
 {
     const char *path = path_of("masked");
     const mode_t mask = umask(077);
     struct stat st;
 
-    (void)state;
     assert_int_equal(file_write_atomic(path, "x", 1, 0644, NULL), STATUS_OK);
     assert_int_equal(umask(mask), 077);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
 }
 
-static void test_memory(void **state)
+TEST(memory)
 {
     int fd = file_open_memory("test", 10);
 
-    (void)state;
     assert_true(fd >= 0);
     assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
     assert_int_equal(write(fd, "0123456789", 10), 10);
@@ -160,12 +152,11 @@ static void test_memory(void **state)
     close(fd);
 }
 
-static void test_read_line(void **state)
+TEST(read_line)
 {
     struct error err = ERROR_INIT;
     char *line;
 
-    (void)state;
     file_write_atomic(path_of("line"), "first\nsecond\n", 13, 0600, &err);
     assert_int_equal(file_read_line(path_of("line"), &line, &err), STATUS_OK);
     assert_string_equal(line, "first");
@@ -181,14 +172,13 @@ static void test_read_line(void **state)
 }
 
 /* Text from a writer that comes late; and no writer at all. */
-static void test_pipes(void **state)
+TEST(pipes)
 {
     struct error err = ERROR_INIT;
     const char *path = path_of("pipe");
     char *bytes = NULL;
     pid_t writer;
 
-    (void)state;
     assert_int_equal(mkfifo(path, 0600), 0);
     writer = fork();
     assert_true(writer >= 0);
@@ -209,13 +199,12 @@ static void test_pipes(void **state)
     file_pipe_limit_ms = 30000;
 }
 
-static void test_failed_write_keeps_old(void **state)
+TEST(failed_write_keeps_old)
 {
     struct rlimit before, small;
     struct error err = ERROR_INIT;
     char *large = calloc(1, 100000), *bytes, *command;
 
-    (void)state;
     assert_int_equal(file_write_atomic(path_of("kept"), "old", 3, 0600, &err), STATUS_OK);
     signal(SIGXFSZ, SIG_IGN);
     getrlimit(RLIMIT_FSIZE, &before);
@@ -238,12 +227,11 @@ static void test_failed_write_keeps_old(void **state)
     assert_int_equal(file_write_atomic(path_of("no/x"), "a", 1, 0600, NULL), STATUS_NOT_FOUND);
 }
 
-static void test_full_device(void **state)
+TEST(full_device)
 {
     struct error err = ERROR_INIT;
     int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
 
-    (void)state;
     if (fd < 0)
         skip();
     assert_int_equal(file_write_all(fd, "x", 1, &err), STATUS_NO_SPACE);
@@ -268,7 +256,7 @@ static pid_t expect_from(const char *fifo, const char *expected)
     return child;
 }
 
-static void replaces_regular_files_only(void **state)
+TEST(replaces_regular_files_only)
 {
     struct error err = ERROR_INIT;
     struct file_draft draft;
@@ -277,7 +265,6 @@ static void replaces_regular_files_only(void **state)
     char *bytes;
     int how;
 
-    (void)state;
     assert_int_equal(mkfifo(fifo, 0600), 0);
     for (int i = 0; i < 2; i++) {
         const pid_t reader = expect_from(fifo, "through");
@@ -318,12 +305,11 @@ static void replaces_regular_files_only(void **state)
     free(link);
 }
 
-static void test_directories(void **state)
+TEST(directories)
 {
     struct error err = ERROR_INIT;
     struct stat st;
 
-    (void)state;
     assert_int_equal(file_make_directories(path_of("d/e//f/"), 0755, &err), STATUS_OK);
     assert_int_equal(stat(path_of("d/e/f"), &st), 0);
     assert_true(S_ISDIR(st.st_mode));
@@ -339,19 +325,5 @@ static void test_directories(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_write_and_read),
-        cmocka_unit_test(drafts_appear_when_whole),
-        cmocka_unit_test(keeps_databases_and_keys),
-        cmocka_unit_test(atomic_writes_heed_the_umask),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_read_line),
-        cmocka_unit_test(test_pipes),
-        cmocka_unit_test(test_failed_write_keeps_old),
-        cmocka_unit_test(test_full_device),
-        cmocka_unit_test(replaces_regular_files_only),
-        cmocka_unit_test(test_directories),
-    };
-
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return unit_run(set_up, tear_down);
 }

@@ -1,15 +1,13 @@
 #include "harness/core/filter.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -41,11 +39,10 @@ static void expect(const char *command, const char *input, const char *expected)
     free(answer);
 }
 
-static void test_answers(void **state)
+TEST(answers)
 {
     char *large = malloc(90001);
 
-    (void)state;
     expect("cat", "x\ny\n", "x\ny\n");
     expect("true", "never read", "");
     expect("cat", "", "");
@@ -58,12 +55,11 @@ static void test_answers(void **state)
     free(large);
 }
 
-static void test_failures(void **state)
+TEST(failures)
 {
     struct error err = ERROR_INIT;
     char *answer = NULL;
 
-    (void)state;
     assert_int_equal(call("echo some; exit 3", "", &answer, &err), STATUS_UNAVAILABLE);
     assert_non_null(strstr(err.message, "status 3"));
     assert_string_equal(answer, "some\n"); /* what it wrote is handed over all the same */
@@ -80,7 +76,7 @@ static void test_failures(void **state)
     assert_null(answer);
 }
 
-static void test_limits(void **state)
+TEST(limits)
 {
     struct filter filter = {.command = "trap '' TERM; sleep 1000 & wait",
                             .input = "",
@@ -92,7 +88,6 @@ static void test_limits(void **state)
     size_t length;
     int ends[2];
 
-    (void)state;
     assert_int_equal(filter_run(&filter, &answer, &length, &err), STATUS_TIMEOUT);
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(write(ends[1], "x", 1), 1);
@@ -107,15 +102,4 @@ static void test_limits(void **state)
     free(answer);
     close(ends[0]);
     close(ends[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_limits),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,7 @@
 #include "harness/core/inherited.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -12,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 static void (*handler_of(int number))(int)
 {
@@ -22,11 +20,10 @@ static void (*handler_of(int number))(int)
     return action.sa_handler;
 }
 
-static void test_signals(void **state)
+TEST(signals)
 {
     sigset_t all, now;
 
-    (void)state;
     signal(SIGCHLD, SIG_IGN);
     signal(SIGINT, SIG_IGN); /* nohup's and a shell's wish */
     sigfillset(&all);
@@ -42,9 +39,8 @@ static void test_signals(void **state)
     signal(SIGINT, SIG_DFL);
 }
 
-static void test_umask(void **state)
+TEST(umask)
 {
-    (void)state;
     umask(0777);
     assert_int_equal(inherited_reset(NULL), STATUS_OK);
     assert_int_equal(umask(022), 077);
@@ -82,13 +78,12 @@ static void expect_stack(rlim_t soft, rlim_t hard, rlim_t after, int code)
     assert_int_equal(WEXITSTATUS(how), code);
 }
 
-static void test_limits(void **state)
+TEST(limits)
 {
     const rlim_t mib = (rlim_t)1 << 20;
     pthread_attr_t attributes;
     size_t size = 0;
 
-    (void)state;
     expect_stack(mib, 16 * mib, 8 * mib, 0);
     expect_stack(mib, 4 * mib, 4 * mib, 0);
     expect_stack(mib, mib, mib, 1);
@@ -98,15 +93,4 @@ static void test_limits(void **state)
     assert_int_equal(pthread_attr_getstacksize(&attributes, &size), 0);
     assert_int_equal(size, 8 * mib);
     pthread_attr_destroy(&attributes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_signals),
-        cmocka_unit_test(test_umask),
-        cmocka_unit_test(test_limits),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

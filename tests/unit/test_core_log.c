@@ -1,14 +1,12 @@
 #include "harness/core/log.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 /* What a call writes to stderr, up to 511 bytes. */
 static char written[512];
@@ -35,9 +33,8 @@ static const char *end(void)
     return written;
 }
 
-static void test_levels(void **state)
+TEST(levels)
 {
-    (void)state;
     begin();
     log_info("one %d", 1);
     assert_string_equal(end(), "assay: one 1\n");
@@ -49,22 +46,11 @@ static void test_levels(void **state)
     assert_string_equal(end(), "assay: error: three\n");
 }
 
-static void test_escapes(void **state)
+TEST(escapes)
 {
-    (void)state;
     begin();
     errno = 42;
     log_info("a\x1b[31mb\tc\xff\nsecond line");
     assert_int_equal(errno, 42);
     assert_string_equal(end(), "assay: a\\x1B[31mb\\x09c\\xFF\nsecond line\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_levels),
-        cmocka_unit_test(test_escapes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,12 @@
 #include "harness/core/machine_root.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/recorded_machine.h"
+#include "tests/support/unit.h"
 
 static size_t count_of(char **names)
 {
@@ -21,13 +18,12 @@ static size_t count_of(char **names)
 }
 
 /* As many as a server has processes, or a distribution packages. */
-static void test_all_names(void **state)
+TEST(all_names)
 {
     enum { MANY = 6000 };
     char path[64];
     char **names;
 
-    (void)state;
     recorded_machine_use("laptop");
     for (int i = 0; i < MANY; i++) {
         snprintf(path, sizeof(path), "/many/n%d", i);
@@ -43,12 +39,11 @@ static void test_all_names(void **state)
     recorded_machine_remove();
 }
 
-static void test_numbers_by_value(void **state)
+TEST(numbers_by_value)
 {
     static const char *const sorted[] = {"cpu2", "cpu10", "temp1_input", "temp10_input"};
     char **names;
 
-    (void)state;
     recorded_machine_use("laptop");
     recorded_machine_write("/few/temp10_input", "");
     recorded_machine_write("/few/cpu10", "");
@@ -66,14 +61,4 @@ static void test_numbers_by_value(void **state)
     assert_true(machine_has("/few/cpu2"));
     assert_false(machine_has("/few/cpu3"));
     recorded_machine_remove();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_names),
-        cmocka_unit_test(test_numbers_by_value),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

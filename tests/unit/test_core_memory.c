@@ -3,13 +3,9 @@
  * linker sends this executable's allocations (ours, not those inside shared libraries) to the
  * functions here.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "harness/core/canonical.h"
 #include "harness/core/declaration.h"
@@ -18,6 +14,7 @@
 #include "harness/core/process.h"
 #include "harness/core/reading.h"
 #include "harness/core/text.h"
+#include "tests/support/unit.h"
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -205,12 +202,11 @@ static enum status call_wrong_declaration(struct error *err)
     return STATUS_OK;
 }
 
-static void test_all(void **state)
+TEST(all)
 {
     static const char json[] = "{\"a\":[1,2.5,\"x\"],\"b\":{\"c\":null,\"d\":true}}";
     struct error err = ERROR_INIT;
 
-    (void)state;
     assert_int_equal(canonical_parse(json, strlen(json), "x", &example, &err), STATUS_OK);
     expect_no_memory(call_text, 3);
     expect_no_memory(call_canonical, 3);
@@ -221,13 +217,4 @@ static void test_all(void **state)
     expect_no_memory(call_declaration, 10);
     expect_no_memory(call_wrong_declaration, 10);
     json_decref(example);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,14 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <math.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/core/number.h"
+#include "tests/support/unit.h"
 
 static char buffer[NUMBER_SIZE];
 
-static void four_significant_digits(void **state)
+TEST(four_significant_digits)
 {
-    (void)state;
     assert_string_equal(number_format(12.3456, buffer), "12.35");
     assert_string_equal(number_format(1234.56, buffer), "1235");
     assert_string_equal(number_format(0.123456, buffer), "0.1235");
@@ -26,7 +22,7 @@ static void four_significant_digits(void **state)
     assert_string_equal(number_format(1e300, buffer), "1.000e+300");
 }
 
-static void durations_pick_their_unit(void **state)
+TEST(durations_pick_their_unit)
 {
     static const struct {
         double ns;
@@ -36,7 +32,6 @@ static void durations_pick_their_unit(void **state)
         {1.5e9, "1.500 s"}, {90e9, "90.00 s"}, {900e9, "15.00 min"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
         struct number_unit unit = number_unit_duration(cases[i].ns);
 
@@ -51,9 +46,8 @@ static void assert_rate(double value, const char *base, const char *expected)
     assert_string_equal(number_format_unit(value, &unit, buffer), expected);
 }
 
-static void rates_take_prefixes(void **state)
+TEST(rates_take_prefixes)
 {
-    (void)state;
     assert_rate(24.8e9, "B/s", "24.80 GB/s");
     assert_rate(999.96e6, "B/s", "1.000 GB/s");
     assert_rate(12, "B/s", "12.00 B/s");
@@ -66,9 +60,8 @@ static void rates_take_prefixes(void **state)
     assert_rate(1e40, "B/s", "1.000e+22 EB/s");
 }
 
-static void half_widths_take_the_larger_side(void **state)
+TEST(half_widths_take_the_larger_side)
 {
-    (void)state;
     assert_string_equal(number_format_half_width(100, 99, 102, buffer), "±2.0 %");
     assert_string_equal(number_format_half_width(100, 96, 102, buffer), "±4.0 %");
     assert_string_equal(number_format_half_width(100, 80, 112, buffer), "-20/+12 %");
@@ -81,9 +74,8 @@ static void half_widths_take_the_larger_side(void **state)
     assert_string_equal(number_format_half_width(1, NAN, 1, buffer), "");
 }
 
-static void counts_bytes_and_errors(void **state)
+TEST(counts_bytes_and_errors)
 {
-    (void)state;
     assert_string_equal(number_format_count(1234567, buffer), "1\u202f234\u202f567");
     assert_string_equal(number_format_count(999, buffer), "999");
     assert_string_equal(number_format_count(-123456, buffer), "-123\u202f456");
@@ -101,11 +93,10 @@ static void counts_bytes_and_errors(void **state)
 }
 
 /* A figure has no more digits than its interval supports. */
-static void an_interval_limits_the_digits(void **state)
+TEST(an_interval_limits_the_digits)
 {
     struct number_unit unit = number_unit_rate(28.204e9, "B/s");
 
-    (void)state;
     assert_int_equal(number_digits(100, 99.9, 100.1), 4);
     assert_int_equal(number_digits(100, 97, 101), 3);
     assert_int_equal(number_digits(100, 99, 103), 3);
@@ -126,11 +117,10 @@ static void an_interval_limits_the_digits(void **state)
 }
 
 /* The figure's digits, and more only where the ends would look equal. */
-static void ends_of_an_interval_are_distinct(void **state)
+TEST(ends_of_an_interval_are_distinct)
 {
     struct number_unit unit = number_unit_duration(200100);
 
-    (void)state;
     assert_string_equal(number_format_ends(195e3, 210e3, &unit, 3, buffer), "195 to 210");
     assert_string_equal(number_format_ends(200.084e3, 200.131e3, &unit, 4, buffer),
                         "200.08 to 200.13");
@@ -140,7 +130,7 @@ static void ends_of_an_interval_are_distinct(void **state)
 }
 
 /* As many digits as tell two numbers apart, and no more; equal ones are alike. */
-static void two_numbers_are_told_apart(void **state)
+TEST(two_numbers_are_told_apart)
 {
     static const double pairs[][2] = {{200446.1, 200446.4},
                                       {1.0, 0x1.0000000000001p0},
@@ -149,7 +139,6 @@ static void two_numbers_are_told_apart(void **state)
                                       {12.0, 13.0}};
     char a[NUMBER_SIZE], b[NUMBER_SIZE];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
         number_format_apart(pairs[i][0], pairs[i][1], 6, a, b);
         assert_string_not_equal(a, b);
@@ -160,20 +149,4 @@ static void two_numbers_are_told_apart(void **state)
     number_format_apart(1.0 / 3, 1.0 / 3, 6, a, b);
     assert_string_equal(a, "0.333333");
     assert_string_equal(b, "0.333333");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(four_significant_digits),
-        cmocka_unit_test(durations_pick_their_unit),
-        cmocka_unit_test(rates_take_prefixes),
-        cmocka_unit_test(half_widths_take_the_larger_side),
-        cmocka_unit_test(counts_bytes_and_errors),
-        cmocka_unit_test(an_interval_limits_the_digits),
-        cmocka_unit_test(ends_of_an_interval_are_distinct),
-        cmocka_unit_test(two_numbers_are_told_apart),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

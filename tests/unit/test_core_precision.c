@@ -1,16 +1,13 @@
 #include "harness/core/precision.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
-static void test_round_trip(void **state)
+TEST(round_trip)
 {
     enum precision precision;
 
-    (void)state;
     for (int i = 0; i < PRECISION_COUNT; ++i) {
         assert_true(precision_from_name(precision_name((enum precision)i), &precision));
         assert_int_equal(precision, i);
@@ -23,9 +20,8 @@ static void test_round_trip(void **state)
     assert_int_equal(precision, PRECISION_TF32);
 }
 
-static void test_tables(void **state)
+TEST(tables)
 {
-    (void)state;
     assert_int_equal(dtype_bits(DTYPE_F32), 32);
     assert_int_equal(dtype_bits(DTYPE_E2M1), 4);
     assert_string_equal(dtype_name(DTYPE_BF16), "bf16");
@@ -35,14 +31,4 @@ static void test_tables(void **state)
     assert_string_equal(dtype_name(DTYPE_COUNT), "unknown");
     assert_int_equal(dtype_bits(DTYPE_COUNT), 0);
     assert_int_equal(precision_dtype(PRECISION_COUNT), DTYPE_COUNT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_tables),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

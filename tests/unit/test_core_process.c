@@ -9,9 +9,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,10 +20,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
+#include "tests/support/unit.h"
 
 /* argv wants char *, which exec(3) never writes to. */
 #define ARG(string) ((char *)(string))
@@ -59,13 +56,12 @@ static bool read_byte(int fd)
     return got == 1;
 }
 
-static void test_exit_code(void **state)
+TEST(exit_code)
 {
     struct process process;
     struct process_exit ended;
     struct error err = ERROR_INIT;
 
-    (void)state;
     assert_int_equal(spawn_mode("exit7", NULL, 0, &process), STATUS_OK);
     assert_int_equal(process_wait(&process, INT64_MAX, &ended, &err), STATUS_OK);
     assert_true(ended.exited);
@@ -78,19 +74,18 @@ static void test_exit_code(void **state)
     process_stop(&process, SECOND, &ended);
 }
 
-static void test_crash(void **state)
+TEST(crash)
 {
     struct process process;
     struct process_exit ended;
 
-    (void)state;
     assert_int_equal(spawn_mode("crash", NULL, 0, &process), STATUS_OK);
     assert_int_equal(process_wait(&process, INT64_MAX, &ended, NULL), STATUS_OK);
     assert_false(ended.exited);
     assert_int_equal(ended.signal, SIGSEGV);
 }
 
-static void test_hang(void **state)
+TEST(hang)
 {
     struct process_exit ended = {.code = 55};
     struct process process;
@@ -98,7 +93,6 @@ static void test_hang(void **state)
     struct error err = ERROR_INIT;
     int pipe_fds[2];
 
-    (void)state;
     assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
     fd.parent_fd = pipe_fds[1];
     assert_int_equal(spawn_mode("hang", &fd, 1, &process), STATUS_OK);
@@ -116,14 +110,13 @@ static void test_hang(void **state)
     close(pipe_fds[0]);
 }
 
-static void test_stop_is_polite(void **state)
+TEST(stop_is_polite)
 {
     struct process_exit ended;
     struct process process;
     struct process_fd fd = {.child_fd = 3};
     int pipe_fds[2];
 
-    (void)state;
     assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
     fd.parent_fd = pipe_fds[1];
     assert_int_equal(spawn_mode("polite", &fd, 1, &process), STATUS_OK);
@@ -136,13 +129,12 @@ static void test_stop_is_polite(void **state)
 }
 
 /* A child's children end with it. */
-static void test_stop_takes_group(void **state)
+TEST(stop_takes_group)
 {
     struct process process;
     struct process_fd fd = {.child_fd = 3};
     int pipe_fds[2];
 
-    (void)state;
     assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
     fd.parent_fd = pipe_fds[1];
     assert_int_equal(spawn_mode("family", &fd, 1, &process), STATUS_OK);
@@ -154,14 +146,13 @@ static void test_stop_takes_group(void **state)
 }
 
 /* So do those that outlive it. */
-static void test_wait_takes_group(void **state)
+TEST(wait_takes_group)
 {
     struct process process;
     struct process_exit ended;
     struct process_fd fd = {.child_fd = 3};
     int pipe_fds[2];
 
-    (void)state;
     assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
     fd.parent_fd = pipe_fds[1];
     assert_int_equal(spawn_mode("leaves", &fd, 1, &process), STATUS_OK);
@@ -174,14 +165,13 @@ static void test_wait_takes_group(void **state)
     close(pipe_fds[0]);
 }
 
-static void test_exec_failure(void **state)
+TEST(exec_failure)
 {
     char *argv[] = {ARG("assay-no-such-program"), NULL};
     struct process_options options = {.argv = argv};
     struct process process = {77};
     struct error err = ERROR_INIT;
 
-    (void)state;
     assert_int_equal(process_spawn(&options, &process, &err), STATUS_NOT_FOUND);
     assert_string_equal(err.message,
                         "cannot start assay-no-such-program: No such file or directory");
@@ -199,7 +189,7 @@ static void test_exec_failure(void **state)
 }
 
 /* The two descriptors exchange their numbers, and others do not arrive. */
-static void test_descriptors(void **state)
+TEST(descriptors)
 {
     struct process process;
     struct process_exit ended;
@@ -208,7 +198,6 @@ static void test_descriptors(void **state)
     int a[2], b[2], leaked;
     char buffer[16];
 
-    (void)state;
     assert_int_equal(pipe(a), 0); /* without CLOEXEC on purpose */
     assert_int_equal(pipe(b), 0);
     leaked = dup(a[0]);
@@ -239,13 +228,12 @@ static void test_descriptors(void **state)
     close(leaked);
 }
 
-static void test_signals_are_reset(void **state)
+TEST(signals_are_reset)
 {
     struct process process;
     struct process_exit ended;
     sigset_t blocked, before;
 
-    (void)state;
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGUSR1);
     sigprocmask(SIG_BLOCK, &blocked, &before);
@@ -259,12 +247,11 @@ static void test_signals_are_reset(void **state)
 }
 
 /* A child of a parent that is killed ends too: its end of the pipe closes. */
-static void test_dies_with_parent(void **state)
+TEST(dies_with_parent)
 {
     int pipe_fds[2];
     pid_t middle;
 
-    (void)state;
     assert_int_equal(pipe(pipe_fds), 0);
     middle = fork();
     assert_true(middle >= 0);
@@ -284,7 +271,7 @@ static void test_dies_with_parent(void **state)
     close(pipe_fds[0]);
 }
 
-static void test_capture(void **state)
+TEST(capture)
 {
     char *hello[] = {ARG("sh"), ARG("-c"), ARG("cat; printf 'a\\0b'; printf no >&2; exit 3"), NULL};
     char *much[] = {self, ARG("much"), NULL};
@@ -296,7 +283,6 @@ static void test_capture(void **state)
     struct error err = ERROR_INIT;
     char *output = NULL;
 
-    (void)state;
     assert_int_equal(process_capture(hello, INT64_MAX, 100, &output, &ended, &err), STATUS_OK);
     assert_memory_equal(output, "a\0b", 4);
     assert_true(ended.exited);
@@ -322,12 +308,11 @@ static void test_capture(void **state)
 }
 
 /* How it ended is told to nobody then, and said so. */
-static void test_children_are_ignored(void **state)
+TEST(children_are_ignored)
 {
     char *argv[] = {ARG("true"), NULL}, *output = NULL;
     struct error err = ERROR_INIT;
 
-    (void)state;
     signal(SIGCHLD, SIG_IGN);
     assert_int_equal(process_capture(argv, INT64_MAX, 10, &output, NULL, &err), STATUS_CRASHED);
     signal(SIGCHLD, SIG_DFL);
@@ -336,7 +321,7 @@ static void test_children_are_ignored(void **state)
 }
 
 /* What a program wrote before it crashed is kept, both streams separately. */
-static void test_call(void **state)
+TEST(call)
 {
     char *argv[] = {ARG("sh"), ARG("-c"), ARG("echo out; echo no >&2; kill -9 $$"), NULL};
     char *none[] = {ARG("assay-no-such-program"), NULL};
@@ -348,7 +333,6 @@ static void test_call(void **state)
     struct error err = ERROR_INIT;
     char *output = NULL;
 
-    (void)state;
     assert_true(fd >= 0);
     unlink(template);
     assert_int_equal(process_call(&call, &output, NULL, &ended, &err), STATUS_CRASHED);
@@ -372,14 +356,13 @@ static int count_descriptors(void)
     return count;
 }
 
-static void test_no_leak(void **state)
+TEST(no_leak)
 {
     char *argv[] = {ARG("true"), NULL};
     char *none[] = {ARG("assay-no-such-program"), NULL};
     int before = count_descriptors();
     char *output = NULL;
 
-    (void)state;
     for (int i = 0; i < 5; ++i) {
         assert_int_equal(process_capture(argv, INT64_MAX, 10, &output, NULL, NULL), STATUS_OK);
         free(output);
@@ -483,23 +466,6 @@ static bool pretend_old_kernel(void)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exit_code),
-        cmocka_unit_test(test_crash),
-        cmocka_unit_test(test_hang),
-        cmocka_unit_test(test_stop_is_polite),
-        cmocka_unit_test(test_stop_takes_group),
-        cmocka_unit_test(test_wait_takes_group),
-        cmocka_unit_test(test_exec_failure),
-        cmocka_unit_test(test_descriptors),
-        cmocka_unit_test(test_signals_are_reset),
-        cmocka_unit_test(test_dies_with_parent),
-        cmocka_unit_test(test_capture),
-        cmocka_unit_test(test_children_are_ignored),
-        cmocka_unit_test(test_call),
-        cmocka_unit_test(test_no_leak),
-    };
-
     if (argc > 1 && !strcmp(argv[1], "old-kernel")) {
         if (!pretend_old_kernel())
             return 77;
@@ -509,7 +475,7 @@ int main(int argc, char **argv)
     self = realpath("/proc/self/exe", NULL);
     if (!self)
         return 1;
-    argc = cmocka_run_group_tests(tests, NULL, NULL);
+    argc = unit_run(NULL, NULL);
     free(self);
     return argc;
 }

@@ -4,18 +4,15 @@
  */
 #include "harness/core/process.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/core/clock.h"
+#include "tests/support/unit.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -68,13 +65,12 @@ static int wait_for_child(int ready_fd)
 }
 
 /* Four seconds while it is stopped do not count as the child's time. */
-static void test_standstill(void **state)
+TEST(standstill)
 {
     int pipe_fds[2], status;
     pid_t waiting;
     char byte;
 
-    (void)state;
     assert_int_equal(pipe(pipe_fds), 0);
     waiting = fork();
     assert_true(waiting >= 0);
@@ -96,10 +92,6 @@ static void test_standstill(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_standstill),
-    };
-
     self = argv[0];
-    return argc > 1 ? be_child() : cmocka_run_group_tests(tests, NULL, NULL);
+    return argc > 1 ? be_child() : unit_run(NULL, NULL);
 }

@@ -1,12 +1,10 @@
 #include "harness/core/processor.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 #define ARM(designer, variant, part, revision)                                                     \
     "processor\t: 0\nBogoMIPS\t: 2000.00\nFeatures\t: fp asimd sve\nCPU implementer\t: " designer  \
@@ -29,9 +27,8 @@ static void assert_called(const char *cpuinfo, const char *name, const char *ven
     free(got_vendor);
 }
 
-static void test_reported(void **state)
+TEST(reported)
 {
-    (void)state;
     assert_called(
         "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel\t\t: 17\nmodel name\t: AMD EPYC "
         "9654 96-Core Processor\n",
@@ -43,9 +40,8 @@ static void test_reported(void **state)
                   "ARMv8 Processor rev 1 (v8l)", "Arm");
 }
 
-static void test_arm(void **state)
+TEST(arm)
 {
-    (void)state;
     assert_called(ARM("0x41", "0x0", "0xd4f", "0"), "Arm Neoverse-V2 r0p0", "Arm"); /* Grace */
     assert_called(ARM("0x41", "0x3", "0xd0c", "1"), "Arm Neoverse-N1 r3p1", "Arm");
     assert_called(ARM("0x6d", "0x0", "0xd49", "0"), "Microsoft Azure-Cobalt-100 r0p0", "Microsoft");
@@ -54,22 +50,10 @@ static void test_arm(void **state)
                   "Arm designer 0x99");
 }
 
-static void test_nothing(void **state)
+TEST(nothing)
 {
-    (void)state;
     assert_null(processor_name(""));
     assert_null(processor_vendor("processor\t: 0\n"));
     assert_null(processor_name("model name\t: \nCPU implementer\t: what\nCPU part\t: 0x1\n"));
     assert_null(processor_line("cpu MHz\t: 1\n", "cpu"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reported),
-        cmocka_unit_test(test_arm),
-        cmocka_unit_test(test_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

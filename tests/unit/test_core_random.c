@@ -1,23 +1,20 @@
 #include "harness/core/random.h"
 
 #include <math.h>
-#include <setjmp.h>
 #include <stdbool.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 /* Computed by an independent implementation in Python's integers. */
-static void test_known_values(void **state)
+TEST(known_values)
 {
     static const uint64_t below[6] = {5, 8, 9, 7, 1, 3};
     static const uint32_t shuffled[8] = {2, 6, 7, 4, 5, 0, 3, 1};
     struct random random;
     uint32_t order[8];
 
-    (void)state;
     assert_true(random_at(0, 0, 0) == 0xa706dd2f4d197e6fu);
     assert_true(random_at(1, 2, 0) == 0xa6c7188e0551111eu);
     assert_true(random_at(1, 2, 1) == 0x6d5016879973635cu);
@@ -32,12 +29,11 @@ static void test_known_values(void **state)
     assert_memory_equal(order, shuffled, sizeof(order));
 }
 
-static void test_ranges(void **state)
+TEST(ranges)
 {
     struct random random;
     int seen[7] = {0};
 
-    (void)state;
     assert_true(random_unit(0) == 0);
     assert_true(random_unit(UINT64_MAX) == 1 - 0x1p-53);
     random_init(&random, 3, 4);
@@ -54,13 +50,12 @@ static void test_ranges(void **state)
         assert_true(random_next_below(&random, (UINT64_C(1) << 63) + 1) <= UINT64_C(1) << 63);
 }
 
-static void test_normal(void **state)
+TEST(normal)
 {
     double sum = 0, squares = 0, fourth = 0;
     int within = 0, count = 100000;
     struct random random, again;
 
-    (void)state;
     random_init(&random, 5, 6);
     random_init(&again, 5, 6);
     for (int i = 0; i < count; ++i) {
@@ -86,13 +81,12 @@ static void test_normal(void **state)
     assert_true(random_next_normal(&random) == 0x1.98070fc959d22p-3);
 }
 
-static void test_shuffle(void **state)
+TEST(shuffle)
 {
     struct random random;
     uint32_t order[100];
     int first[5] = {0};
 
-    (void)state;
     random_init(&random, 8, 0);
     for (int round = 0; round < 5000; ++round) {
         bool seen[5] = {false};
@@ -111,11 +105,10 @@ static void test_shuffle(void **state)
     assert_int_equal(order[0], 0);
 }
 
-static void test_identifier(void **state)
+TEST(identifier)
 {
     char a[65], b[65];
 
-    (void)state;
     random_identifier(a);
     random_identifier(b);
     assert_int_equal(strlen(a), 64);
@@ -124,13 +117,12 @@ static void test_identifier(void **state)
 }
 
 /* Own logarithm and exponential against the C library's; moments of the gamma distribution. */
-static void test_logarithm_exponential_gamma(void **state)
+TEST(logarithm_exponential_gamma)
 {
     static const double shapes[] = {0.01, 0.3, 1, 4, 100};
     const int count = 200000;
     struct random random;
 
-    (void)state;
     random_init(&random, 7, 8);
     for (int i = 0; i < 100000; ++i) {
         double x = 1400 * random_next_unit(&random) - 700, y = exp(x / 2);
@@ -155,18 +147,4 @@ static void test_logarithm_exponential_gamma(void **state)
         if (shapes[k] == 1)
             assert_true(fabs(below / count - (1 - exp(-0.5))) < 0.005);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_values),
-        cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_logarithm_exponential_gamma),
-        cmocka_unit_test(test_normal),
-        cmocka_unit_test(test_shuffle),
-        cmocka_unit_test(test_identifier),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,13 @@
 #include "harness/core/reading.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/core/canonical.h"
+#include "tests/support/unit.h"
 
 static void fill(struct reading_list *list)
 {
@@ -23,12 +20,11 @@ static void fill(struct reading_list *list)
     assert_false(list->failed);
 }
 
-static void test_values(void **state)
+TEST(values)
 {
     struct reading_list list;
     const struct reading *reading;
 
-    (void)state;
     fill(&list);
     assert_int_equal(list.count, 5);
     reading = reading_find(&list, "host.memory.total");
@@ -79,14 +75,13 @@ static const char expected_json[] =
     "0.25},\"host.memory.total\":{\"source\":\"/proc/meminfo\",\"status\":\"measured\",\"unit\":"
     "\"bytes\",\"value\":1099511627776}}";
 
-static void test_json(void **state)
+TEST(json)
 {
     struct reading_list list, back;
     struct error err = ERROR_INIT;
     json_t *json;
     char *text;
 
-    (void)state;
     fill(&list);
     json = reading_list_to_json(&list);
     assert_int_equal(canonical_dump(json, &text, &err), STATUS_OK);
@@ -107,12 +102,11 @@ static void test_json(void **state)
     reading_list_finish(&list);
 }
 
-static void test_hostile_strings(void **state)
+TEST(hostile_strings)
 {
     struct reading_list list;
     json_t *json;
 
-    (void)state;
     reading_list_init(&list);
     reading_add_text(&list, "device.name", "GPU \xff\x1b[31m", "x");
     json = reading_list_to_json(&list);
@@ -125,7 +119,7 @@ static void test_hostile_strings(void **state)
 }
 
 /* As a store returns a value that its bundle withheld, and as workers write it: null means none. */
-static void test_withheld(void **state)
+TEST(withheld)
 {
     static const char text[] =
         "{\"host.name\":{\"reason\":\"withheld\",\"status\":\"denied\",\"value\":null},"
@@ -134,7 +128,6 @@ static void test_withheld(void **state)
     struct error err = ERROR_INIT;
     json_t *json;
 
-    (void)state;
     assert_int_equal(canonical_parse(text, strlen(text), "x", &json, &err), STATUS_OK);
     assert_int_equal(reading_list_from_json(json, &list, &err), STATUS_OK);
     json_decref(json);
@@ -144,7 +137,7 @@ static void test_withheld(void **state)
     reading_list_finish(&list);
 }
 
-static void test_corrupt(void **state)
+TEST(corrupt)
 {
     static const struct {
         const char *json, *message;
@@ -164,7 +157,6 @@ static void test_corrupt(void **state)
     struct reading_list list;
     struct error err = ERROR_INIT;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); ++i) {
         json_t *json;
 
@@ -177,26 +169,14 @@ static void test_corrupt(void **state)
     assert_int_equal(reading_list_from_json(NULL, &list, &err), STATUS_CORRUPT);
 }
 
-static void test_status_names(void **state)
+TEST(status_names)
 {
     enum reading_status status = READING_DENIED;
 
-    (void)state;
     assert_true(reading_status_from_name("not_applicable", &status));
     assert_int_equal(status, READING_NOT_APPLICABLE);
     assert_false(reading_status_from_name("", &status));
     assert_false(reading_status_from_name(NULL, &status));
     assert_string_equal(reading_status_name(READING_DECLARED), "declared");
     assert_string_equal(reading_status_name((enum reading_status)99), "unknown");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),          cmocka_unit_test(test_json),
-        cmocka_unit_test(test_hostile_strings), cmocka_unit_test(test_withheld),
-        cmocka_unit_test(test_corrupt),         cmocka_unit_test(test_status_names),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,15 @@
 #include "harness/core/shell.h"
 
-#include <stdarg.h>
-#include <setjmp.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 /* What a shell makes of the word is the word, byte for byte. */
-static void a_shell_reads_it_back(void **state)
+TEST(a_shell_reads_it_back)
 {
     static const char *const words[] = {
         "plain.db",     "with blank/x.db",
@@ -26,7 +24,6 @@ static void a_shell_reads_it_back(void **state)
         "a=b",          "!x",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         char *quoted = shell_quoted(words[i]), *command, got[64] = "";
         FILE *pipe;
@@ -48,7 +45,7 @@ static void a_shell_reads_it_back(void **state)
 }
 
 /* What nothing means anything in stays as people wrote it; what is shown is safe on a terminal. */
-static void it_is_as_simple_as_it_can_be(void **state)
+TEST(it_is_as_simple_as_it_can_be)
 {
     static const char *const words[][2] = {
         {"results/x-1.db", "results/x-1.db"},
@@ -57,21 +54,10 @@ static void it_is_as_simple_as_it_can_be(void **state)
         {"a\nb", "\"$(printf 'a\\012b')\""},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         char *quoted = shell_quoted(words[i][0]);
 
         assert_string_equal(quoted, words[i][1]);
         free(quoted);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_shell_reads_it_back),
-        cmocka_unit_test(it_is_as_simple_as_it_can_be),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

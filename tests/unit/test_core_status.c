@@ -1,19 +1,15 @@
 #include "harness/core/status.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/core/text.h"
+#include "tests/support/unit.h"
 
-static void test_names(void **state)
+TEST(names)
 {
-    (void)state;
     for (int i = 0; i < STATUS_COUNT; ++i) {
         assert_int_equal(status_from_name(status_name((enum status)i)), i);
         assert_true(strlen(status_meaning((enum status)i)) > 0);
@@ -25,11 +21,10 @@ static void test_names(void **state)
     assert_int_equal(status_from_name(NULL), STATUS_COUNT);
 }
 
-static void test_set(void **state)
+TEST(set)
 {
     struct error err = ERROR_INIT;
 
-    (void)state;
     assert_int_equal(error_set(&err, STATUS_BUSY, "%s is %d", "x", 3), STATUS_BUSY);
     assert_int_equal(err.code, STATUS_BUSY);
     assert_string_equal(err.message, "x is 3");
@@ -43,7 +38,7 @@ static void test_set(void **state)
     assert_string_equal(err.message, "a/x is 3 and again: x is 3: x is 3 and again: x is 3");
 }
 
-static void test_errno(void **state)
+TEST(codes_of_errno)
 {
     static const struct {
         int reason;
@@ -53,7 +48,6 @@ static void test_errno(void **state)
                  {ENOENT, STATUS_NOT_FOUND}, {EIO, STATUS_IO}};
     struct error err = ERROR_INIT;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); ++i) {
         assert_int_equal(error_set_errno(&err, cases[i].reason, "f%d", 1), cases[i].code);
         assert_int_equal(err.code, cases[i].code);
@@ -63,12 +57,11 @@ static void test_errno(void **state)
     assert_string_equal(err.message, "dir/file: No such file or directory");
 }
 
-static void test_cut(void **state)
+TEST(cut)
 {
     struct error err = ERROR_INIT;
     char word[3 * ERROR_MESSAGE_MAX];
 
-    (void)state;
     memset(word, 'x', sizeof(word));
     word[sizeof(word) - 1] = '\0';
     error_set(&err, STATUS_IO, "%s", word);
@@ -91,16 +84,4 @@ static void test_cut(void **state)
     word[ERROR_MESSAGE_MAX - 1] = '\0';
     error_set(&err, STATUS_IO, "%s", word);
     assert_string_equal(err.message, word);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_set),
-        cmocka_unit_test(test_errno),
-        cmocka_unit_test(test_cut),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

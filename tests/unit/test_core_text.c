@@ -1,19 +1,16 @@
 #include "harness/core/text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
-static void test_append(void **state)
+TEST(append)
 {
     struct text text;
     char *stolen;
 
-    (void)state;
     text_init(&text);
     assert_string_equal(text.data, "");
     text_append(&text, "");
@@ -47,11 +44,10 @@ static void test_append(void **state)
     free(stolen);
 }
 
-static void test_failed(void **state)
+TEST(failed)
 {
     struct text text;
 
-    (void)state;
     text_init(&text);
     text_append(&text, "abc");
     text_append_bytes(&text, "x", SIZE_MAX / 2); /* more than there can be */
@@ -66,11 +62,10 @@ static void test_failed(void **state)
     text_finish(&text);
 }
 
-static void test_distance(void **state)
+TEST(distance)
 {
     char large[200];
 
-    (void)state;
     assert_int_equal(text_distance("", ""), 0);
     assert_int_equal(text_distance("", "abc"), 3);
     assert_int_equal(text_distance("abc", ""), 3);
@@ -85,11 +80,10 @@ static void test_distance(void **state)
     assert_int_equal(text_distance(large, large), 0);
 }
 
-static void test_nearest(void **state)
+TEST(nearest)
 {
     static const char *const names[] = {"quick", "standard", "soak", "x"};
 
-    (void)state;
     assert_string_equal(text_nearest("quik", names, 4), "quick");
     assert_string_equal(text_nearest("standrad", names, 4), "standard");
     assert_string_equal(text_nearest("soka", names, 4), "soak");
@@ -97,16 +91,4 @@ static void test_nearest(void **state)
     assert_null(text_nearest("y", names, 4));
     assert_null(text_nearest("", names, 4));
     assert_null(text_nearest("quick", names, 0));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_append),
-        cmocka_unit_test(test_failed),
-        cmocka_unit_test(test_distance),
-        cmocka_unit_test(test_nearest),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,19 +2,16 @@
 #include "harness/core/text.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "comma_locale.h"
+#include "tests/support/unit.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-static void test_i64(void **state)
+TEST(i64)
 {
     static const char *const bad[] = {"",
                                       " 1",
@@ -32,7 +29,6 @@ static void test_i64(void **state)
                                       "99999999999999999999999"};
     int64_t value = 77;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(bad); ++i) {
         assert_false(text_parse_i64(bad[i], &value));
         assert_int_equal(value, 77);
@@ -44,11 +40,10 @@ static void test_i64(void **state)
     assert_true(text_parse_i64("-9223372036854775808", &value) && value == INT64_MIN);
 }
 
-static void test_u64(void **state)
+TEST(u64)
 {
     uint64_t value = 77;
 
-    (void)state;
     assert_false(text_parse_u64("-1", &value));
     assert_false(text_parse_u64("18446744073709551616", &value));
     assert_false(text_parse_u64("", &value));
@@ -57,7 +52,7 @@ static void test_u64(void **state)
     assert_true(text_parse_u64("18446744073709551615", &value) && value == UINT64_MAX);
 }
 
-static void test_double(void **state)
+TEST(double)
 {
     static const char *const bad[] = {"",   ".",  "-",   "1e",    "e1", "0x1p3", "inf", "nan",
                                       " 1", "1 ", "1,5", "1e999", "+1", "1..2",  "1e+", "-.e1"};
@@ -68,7 +63,6 @@ static void test_double(void **state)
                 {"1e3", 1000}, {"1E-2", 0.01}, {"5e-324", 0x1p-1074}, {"-0", 0}};
     double value = 77;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(bad); ++i)
         assert_false(text_parse_double(bad[i], &value));
     assert_false(text_parse_double(NULL, &value));
@@ -79,7 +73,7 @@ static void test_double(void **state)
     }
 }
 
-static void test_bytes(void **state)
+TEST(bytes)
 {
     static const char *const bad[] = {"",     "-1",          "1 KiB", "KiB", "1kib", "1X",
                                       "1e30", "20000000TiB", "1.5.5", "1b",  "0x10"};
@@ -102,7 +96,6 @@ static void test_bytes(void **state)
         {"18446744073709551615", UINT64_MAX}};
     uint64_t value = 77;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(bad); ++i)
         assert_false(text_parse_bytes(bad[i], &value));
     assert_false(text_parse_bytes(NULL, &value));
@@ -113,7 +106,7 @@ static void test_bytes(void **state)
     }
 }
 
-static void test_duration(void **state)
+TEST(duration)
 {
     static const char *const bad[] = {"", "1", "s", "-1s", "1 s", "1d", "1S", "1m", "3000000h"};
     static const struct {
@@ -130,7 +123,6 @@ static void test_duration(void **state)
                 {"9223372036s", INT64_C(9223372036000000000)}};
     int64_t value = 77;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(bad); ++i)
         assert_false(text_parse_duration_ns(bad[i], &value));
     assert_false(text_parse_duration_ns(NULL, &value));
@@ -141,7 +133,7 @@ static void test_duration(void **state)
     }
 }
 
-static void test_moment(void **state)
+TEST(moment)
 {
     static const char *const bad[] = {"",
                                       "2026",
@@ -173,7 +165,6 @@ static void test_moment(void **state)
                 {"0s", INT64_C(1795219200000000000)}};
     int64_t value = 77;
 
-    (void)state;
     for (size_t i = 0; i < COUNT(bad); ++i)
         assert_false(text_parse_moment_ns(bad[i], now, &value));
     assert_false(text_parse_moment_ns(NULL, now, &value));
@@ -184,11 +175,10 @@ static void test_moment(void **state)
     }
 }
 
-static void test_locale(void **state)
+TEST(locale)
 {
     double value;
 
-    (void)state;
     if (!comma_locale_enter())
         skip(); /* localedef is not here */
     assert_true(text_parse_double("1.5", &value) && value == 1.5);
@@ -196,7 +186,7 @@ static void test_locale(void **state)
     comma_locale_leave();
 }
 
-static void test_human(void **state)
+TEST(human)
 {
     static const struct {
         double value;
@@ -221,7 +211,6 @@ static void test_human(void **state)
     };
     char text[TEXT_HUMAN_SIZE];
 
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); ++i) {
         assert_string_equal(text_human_bytes(cases[i].value, text), cases[i].bytes);
         assert_string_equal(text_human_duration(cases[i].value, text), cases[i].duration);
@@ -231,16 +220,4 @@ static void test_human(void **state)
     assert_string_equal(text_human_si(NAN, text), "nan");
     assert_string_equal(text_human_bytes(INFINITY, text), "inf");
     assert_string_equal(text_human_duration(-INFINITY, text), "-inf");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_i64),      cmocka_unit_test(test_u64),
-        cmocka_unit_test(test_double),   cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_duration), cmocka_unit_test(test_moment),
-        cmocka_unit_test(test_locale),   cmocka_unit_test(test_human),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,10 @@
 #include "harness/core/text.h"
 
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 static const char *const well_formed[] = {"",
                                           "a",
@@ -40,9 +38,8 @@ static const char *const malformed[] = {"\x80",
                                         "\xf0\x90\x80",
                                         "a\x80"};
 
-static void test_is_utf8(void **state)
+TEST(is_utf8)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(well_formed) / sizeof(*well_formed); ++i)
         assert_true(text_is_utf8(well_formed[i], strlen(well_formed[i])));
     for (size_t i = 0; i < sizeof(malformed) / sizeof(*malformed); ++i)
@@ -60,9 +57,8 @@ static void expect_printable(const char *bytes, size_t length, const char *shown
     text_finish(&text);
 }
 
-static void test_printable(void **state)
+TEST(printable)
 {
-    (void)state;
     expect_printable("plain", 5, "plain");
     expect_printable("a\0b", 3, "a\\x00b");
     expect_printable("\x1b[31m\x7f\r\n\t", 9, "\\x1B[31m\\x7F\\x0D\\x0A\\x09");
@@ -87,9 +83,8 @@ static void test_printable(void **state)
     }
 }
 
-static void test_columns(void **state)
+TEST(columns)
 {
-    (void)state;
     assert_int_equal(text_columns(""), 0);
     assert_int_equal(text_columns("abc"), 3);
     assert_int_equal(text_columns("\xff\xff"), 2);
@@ -100,12 +95,11 @@ static void test_columns(void **state)
     assert_int_equal(text_columns("e\xcc\x81"), 1);    /* a combining accent */
 }
 
-static void test_shown(void **state)
+TEST(shown)
 {
     static const char page[] = "a\tb\n\x1b[1mc\x1b[2J\r\x7f\xc2\x9b";
     struct text text;
 
-    (void)state;
     text_init(&text);
     text_append_shown(&text, page, sizeof(page) - 1, false);
     assert_string_equal(text.data, "a\tb\n\\x1B[1mc\\x1B[2J\\x0D\\x7F\\xC2\\x9B");
@@ -115,25 +109,13 @@ static void test_shown(void **state)
     text_finish(&text);
 }
 
-static void test_json(void **state)
+TEST(json)
 {
     static const char json[] = "{\n \"\xc3\xa9\": \"\x7f\xc2\x9b\xe2\x80\xae\xf3\xa0\x81\x81\"\n}";
     struct text text;
 
-    (void)state;
     text_init(&text);
     text_append_json(&text, json, sizeof(json) - 1);
     assert_string_equal(text.data, "{\n \"\xc3\xa9\": \"\\u007F\\u009B\\u202E\\uDB40\\uDC41\"\n}");
     text_finish(&text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_is_utf8), cmocka_unit_test(test_printable),
-        cmocka_unit_test(test_shown),   cmocka_unit_test(test_json),
-        cmocka_unit_test(test_columns),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

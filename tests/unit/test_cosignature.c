@@ -1,16 +1,13 @@
 #include "results/evidence/cosignature.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include <sodium.h>
 
 #include "results/evidence/note.h"
+#include "tests/support/unit.h"
 
 /* Made with Python's cryptography and hashlib: the key of the seed 00 01 02 ... 1f. */
 #define PUBLIC "watch.example.org+bbe14e52+AQOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4"
@@ -37,12 +34,11 @@ static struct key known_key(void)
     return key;
 }
 
-static void test_keys(void **state)
+TEST(keys)
 {
     struct error err = ERROR_INIT;
     struct key_public author, witness;
 
-    (void)state;
     assert_int_equal(key_public_parse_any(PUBLIC, &author, &err), STATUS_OK);
     assert_int_equal(key_public_parse_any(COSIGNER, &witness, &err), STATUS_OK);
     assert_memory_equal(author.bytes, witness.bytes, sizeof(author.bytes));
@@ -58,14 +54,13 @@ static void test_keys(void **state)
         STATUS_INVALID);
 }
 
-static void test_known(void **state)
+TEST(known)
 {
     const struct key key = known_key();
     uint8_t cosignature[COSIGNATURE_SIZE];
     struct error err = ERROR_INIT;
     struct text line;
 
-    (void)state;
     assert_int_equal(cosignature_make(&key, BODY, strlen(BODY), SECONDS, cosignature, &err),
                      STATUS_OK);
     text_init(&line);
@@ -90,7 +85,7 @@ static void test_known(void **state)
     assert_false(cosignature_verify(key.public.bytes, BODY, strlen(BODY), cosignature));
 }
 
-static void test_notes(void **state)
+TEST(notes)
 {
     struct error err = ERROR_INIT;
     struct note_text note;
@@ -98,7 +93,6 @@ static void test_notes(void **state)
     const char *at;
     bool good;
 
-    (void)state;
     assert_int_equal(note_read(BODY "\n" LINE LINE, &note, &err), STATUS_OK);
     assert_int_equal(note.note.size, 17);
     assert_string_equal(note.note.kind, "plan");
@@ -121,7 +115,7 @@ static void test_notes(void **state)
     assert_false(good);
 }
 
-static void test_what_is_no_note(void **state)
+TEST(what_is_no_note)
 {
     static const char root[] = "ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=\n",
                       log_name[] = "assay-log/00112233445566778899aabbccddeeff\n";
@@ -136,7 +130,6 @@ static void test_what_is_no_note(void **state)
     struct error err = ERROR_INIT;
     struct note_text note;
 
-    (void)state;
     assert_int_equal(note_read("", &note, &err), STATUS_INVALID);
     assert_int_equal(note_read("go.sum database tree\n17\nAA==\nx\n\n", &note, &err),
                      STATUS_INVALID);
@@ -152,12 +145,5 @@ static void test_what_is_no_note(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_known),
-        cmocka_unit_test(test_notes),
-        cmocka_unit_test(test_what_is_no_note),
-    };
-
-    return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+    return sodium_init() < 0 ? 1 : unit_run(NULL, NULL);
 }

@@ -1,24 +1,21 @@
 #include "protocols/cost.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 /* Known answers: annuity of 1 at 5 % over 10 years is 7.721735 (tables of engineering economy). */
-static void test_recovery_factor(void **state)
+TEST(recovery_factor)
 {
-    (void)state;
     assert_float_equal(cost_recovery_factor(0.05, 10), 1 / 7.721734929, 1e-9);
     assert_float_equal(cost_recovery_factor(0, 4), 0.25, 1e-15);
     assert_float_equal(cost_recovery_factor(1e-12, 4), 0.25, 1e-9);
     assert_float_equal(cost_recovery_factor(0.08, 1), 1.08, 1e-12);
 }
 
-static void test_hourly(void **state)
+TEST(hourly)
 {
     const struct cost_range watts = {500, 400, 600}, unknown = {NAN, NAN, NAN};
     const struct cost_assumptions assumptions = {0, 1.2, 0.5};
@@ -30,7 +27,6 @@ static void test_hourly(void **state)
                           .devices = 2};
     struct cost_range hourly = cost_hourly(&price, &watts, &assumptions);
 
-    (void)state;
     assert_float_equal(hourly.value, 0.0625, 1e-12);
     assert_float_equal(hourly.lo, 0.03125, 1e-12);
     assert_float_equal(hourly.hi, 0.125, 1e-12);
@@ -48,7 +44,7 @@ static void test_hourly(void **state)
     assert_true(isnan(cost_hourly(&price, &unknown, &assumptions).value));
 }
 
-static void test_of_work(void **state)
+TEST(of_work)
 {
     const struct cost_range hourly = {3.6, 3.6, 3.6}, wide = {3.6, 1.8, 7.2}, rate = {100, 50, 200};
     const struct cost_range exact = {100, 100, 100}, unbounded = {100, NAN, NAN};
@@ -56,7 +52,6 @@ static void test_of_work(void **state)
     double measured;
     struct cost_range cost = cost_of_work(&hourly, &rate, 1000, &assumptions, &measured);
 
-    (void)state;
     assert_float_equal(cost.value, 0.02, 1e-15);
     assert_float_equal(cost.lo, 0.01, 1e-15);
     assert_float_equal(cost.hi, 0.04, 1e-15);
@@ -70,24 +65,11 @@ static void test_of_work(void **state)
     assert_true(isnan(cost.lo) && isnan(cost.hi) && isnan(measured));
 }
 
-static void test_names(void **state)
+TEST(names)
 {
-    (void)state;
     for (int i = 0; i < PRICE_KIND_COUNT; i++)
         assert_int_equal(price_kind_find(price_kind_name((enum price_kind)i)), i);
     assert_int_equal(price_unit_find("kWh"), PRICE_KWH);
     assert_int_equal(price_kind_find("gpu"), PRICE_KIND_COUNT);
     assert_int_equal(price_unit_find(""), PRICE_UNIT_COUNT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recovery_factor),
-        cmocka_unit_test(test_hourly),
-        cmocka_unit_test(test_of_work),
-        cmocka_unit_test(test_names),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

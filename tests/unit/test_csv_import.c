@@ -1,15 +1,12 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "results/formats/csv_import.h"
+#include "tests/support/unit.h"
 
 static FILE *open_text(const char *text, size_t length)
 {
@@ -37,7 +34,7 @@ static enum status read_pairs(const char *text, struct csv_pairs *ret, struct er
     return status;
 }
 
-static void test_samples(void **state)
+TEST(samples)
 {
     /* A byte-order mark, CRLF, quotes, an empty line, interleaved trials, no newline at the end. */
     static const char text[] = "\xef\xbb\xbfseries,trial,sample_ns\r\n"
@@ -49,7 +46,6 @@ static void test_samples(void **state)
     struct csv_samples samples;
     struct error err = ERROR_INIT;
 
-    (void)state;
     if (read_samples(text, &samples, &err) != STATUS_OK)
         fail_msg("%s", err.message);
     assert_int_equal(samples.series_count, 2);
@@ -63,7 +59,7 @@ static void test_samples(void **state)
     csv_samples_finish(&samples);
 }
 
-static void test_bad_samples(void **state)
+TEST(bad_samples)
 {
 #define HEAD "series,trial,sample_ns\n"
     static const char *const cases[][2] = {
@@ -90,7 +86,6 @@ static void test_bad_samples(void **state)
     };
     struct csv_samples samples;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct error err = ERROR_INIT;
 
@@ -102,7 +97,7 @@ static void test_bad_samples(void **state)
     }
 }
 
-static void test_columns(void **state)
+TEST(columns)
 {
     static const char text[] = "when,host,took_ms,what\n1,x,1.5,a\n2,y,0.25,a\n3,x,2,b\n";
     static const struct {
@@ -116,7 +111,6 @@ static void test_columns(void **state)
     struct csv_columns columns = {.value = "took_ms", .trial = "host", .series = "what"};
     struct csv_samples samples;
 
-    (void)state;
     for (int pass = 0; pass < 3; pass++) {
         static const int64_t unit_ns[] = {1000000, 1000, 1000000000};
         static const char *const units[] = {NULL, "us", "s"};
@@ -154,7 +148,7 @@ static void test_columns(void **state)
     }
 }
 
-static void test_hyperfine(void **state)
+TEST(hyperfine)
 {
     static const char *const wrong[] = {
         "{",
@@ -169,7 +163,6 @@ static void test_hyperfine(void **state)
     FILE *file = open_text(good, strlen(good));
     struct csv_samples samples;
 
-    (void)state;
     assert_int_equal(csv_import_hyperfine(file, "f.json", &samples, NULL), STATUS_OK);
     fclose(file);
     assert_int_equal(samples.series_count, 1);
@@ -188,7 +181,7 @@ static void test_hyperfine(void **state)
     }
 }
 
-static void test_odd_bytes(void **state)
+TEST(odd_bytes)
 {
     static const char nul[] = HEAD "a,1,5\0\n";
     size_t long_length = sizeof(HEAD) + 3000000;
@@ -197,7 +190,6 @@ static void test_odd_bytes(void **state)
     struct error err = ERROR_INIT;
     FILE *file = open_text(nul, sizeof(nul) - 1);
 
-    (void)state;
     assert_int_equal(csv_import_samples(file, "f.csv", NULL, &samples, &err), STATUS_INVALID);
     assert_non_null(strstr(err.message, "NUL"));
     fclose(file);
@@ -210,12 +202,11 @@ static void test_odd_bytes(void **state)
     free(text);
 }
 
-static void test_pairs(void **state)
+TEST(pairs)
 {
     struct csv_pairs pairs;
     struct error err = ERROR_INIT;
 
-    (void)state;
     if (read_pairs("series,pair,arm,value_ns\nx,p2,b,2.5\nx,p1,a,1e3\nx,p2,a,3\ny,1,a,1\n"
                    "x,p1,b,7\ny,1,b,2\n",
                    &pairs, &err) != STATUS_OK)
@@ -227,7 +218,7 @@ static void test_pairs(void **state)
     csv_pairs_finish(&pairs);
 }
 
-static void test_bad_pairs(void **state)
+TEST(bad_pairs)
 {
 #define PAIRS "series,pair,arm,value_ns\n"
     static const char *const cases[][2] = {
@@ -243,7 +234,6 @@ static void test_bad_pairs(void **state)
     };
     struct csv_pairs pairs;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct error err = ERROR_INIT;
 
@@ -273,7 +263,7 @@ static ssize_t read_endless(void *cookie, char *buffer, size_t size)
     return (ssize_t)used;
 }
 
-static void test_endless(void **state)
+TEST(endless)
 {
     struct endless endless = {0};
     cookie_io_functions_t functions = {.read = read_endless};
@@ -282,21 +272,8 @@ static void test_endless(void **state)
     struct error err = ERROR_INIT;
     char words[64];
 
-    (void)state;
     snprintf(words, sizeof(words), "more than %u rows", CSV_IMPORT_ROWS_MAX);
     assert_int_equal(csv_import_samples(file, "f.csv", NULL, &samples, &err), STATUS_INVALID);
     assert_non_null(strstr(err.message, words));
     fclose(file);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),   cmocka_unit_test(test_bad_samples),
-        cmocka_unit_test(test_odd_bytes), cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_hyperfine), cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_bad_pairs), cmocka_unit_test(test_endless),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,21 +2,18 @@
 #include "workloads/data/tokens.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
-static void test_markov_repeats(void **state)
+TEST(markov_repeats)
 {
     struct token_source *a = NULL, *b = NULL, *c = NULL;
     int32_t x[64], y[64], z[64], w[64];
 
-    (void)state;
     assert_int_equal(token_source_create_markov(257, 8, 1, &a, NULL), STATUS_OK);
     assert_int_equal(token_source_create_markov(257, 8, 1, &b, NULL), STATUS_OK);
     assert_int_equal(token_source_create_markov(257, 8, 2, &c, NULL), STATUS_OK);
@@ -40,7 +37,7 @@ static void test_markov_repeats(void **state)
  * H(this) the stated unigram entropy. Its bias is about (cells - 1) / (2 n) (Miller 1955): under
  * 0.001 here; the statistical error is of the order 1/sqrt(n) = 0.0007.
  */
-static void test_markov_entropy(void **state)
+TEST(markov_entropy)
 {
     enum { V = 64, N = 2000000, LENGTH = 100 };
     struct token_source *source = NULL;
@@ -48,7 +45,6 @@ static void test_markov_entropy(void **state)
     struct token_facts facts;
     double rate = 0.0, unigram = 0.0;
 
-    (void)state;
     assert_int_equal(token_source_create_markov(V, 6, 7, &source, NULL), STATUS_OK);
     facts = token_source_facts(source);
     for (uint64_t s = 0; s < N / LENGTH; s++) {
@@ -80,11 +76,10 @@ static void test_markov_entropy(void **state)
     token_source_destroy(source);
 }
 
-static void test_markov_sizes(void **state)
+TEST(markov_sizes)
 {
     const uint64_t sizes[] = {2, 3, 50257};
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         struct token_source *source = NULL;
         int32_t tokens[300], targets[300];
@@ -101,7 +96,7 @@ static void test_markov_sizes(void **state)
     assert_int_equal(token_source_create_markov(9, 0, 1, NULL, NULL), STATUS_INVALID);
 }
 
-static void test_text(void **state)
+TEST(text)
 {
     char path[] = "/tmp/assay_text_XXXXXX";
     const char *content = "abcdefghij\xff\n";
@@ -112,7 +107,6 @@ static void test_text(void **state)
     bool places[12] = {false};
     int fd = mkstemp(path);
 
-    (void)state;
     assert_true(fd >= 0);
     assert_int_equal(write(fd, content, strlen(content)), strlen(content));
     close(fd);
@@ -137,16 +131,4 @@ static void test_text(void **state)
     assert_non_null(strstr(err.message, "SHA-256"));
     unlink(path);
     assert_int_equal(token_source_create_text(path, 12, NULL, 1, &source, &err), STATUS_NOT_FOUND);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_markov_repeats),
-        cmocka_unit_test(test_markov_entropy),
-        cmocka_unit_test(test_markov_sizes),
-        cmocka_unit_test(test_text),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

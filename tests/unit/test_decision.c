@@ -1,16 +1,13 @@
 #include "protocols/decision.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <setjmp.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/core/random.h"
+#include "tests/support/unit.h"
 
 /* Options of two figures: a rate, and what a unit of its work costs. */
 struct fixture {
@@ -50,11 +47,10 @@ static enum decision_verdict judge(struct fixture *f)
     return f->answer.verdict;
 }
 
-static void test_front(void **state)
+TEST(front)
 {
     struct fixture f;
 
-    (void)state;
     init(&f);
     add(&f, 100, 1, 10); /* fast and dear */
     add(&f, 50, 1, 2);   /* slow and cheap */
@@ -67,11 +63,10 @@ static void test_front(void **state)
     assert_true(f.answer.dominates[1][2]);
 }
 
-static void test_overlap_is_not_separable(void **state)
+TEST(overlap_is_not_separable)
 {
     struct fixture f;
 
-    (void)state;
     init(&f);
     add(&f, 50, 1, 2);
     add(&f, 48.5, 1, 4); /* dearer for certain; of the rates 49.2 may be either's */
@@ -90,11 +85,10 @@ static void test_overlap_is_not_separable(void **state)
 
 /* With one price for both, the rates tell whose work is cheaper, however wide the price's bounds.
  */
-static void test_shared_price(void **state)
+TEST(shared_price)
 {
     struct fixture f;
 
-    (void)state;
     init(&f);
     add(&f, 60, 1, 5);
     add(&f, 50, 1, 5);
@@ -107,11 +101,10 @@ static void test_shared_price(void **state)
 }
 
 /* Bought or rented: one measurement, so that its interval blurs nothing. */
-static void test_one_result_two_prices(void **state)
+TEST(one_result_two_prices)
 {
     struct fixture f;
 
-    (void)state;
     init(&f);
     add(&f, 60, 30, 5);
     add(&f, 60, 30, 6);
@@ -121,11 +114,10 @@ static void test_one_result_two_prices(void **state)
     assert_int_equal(f.answer.standings[1], DECISION_DOMINATED);
 }
 
-static void test_requirements(void **state)
+TEST(requirements)
 {
     struct fixture f;
 
-    (void)state;
     init(&f);
     add(&f, 100, 1, 10);
     add(&f, 50, 1, 1);
@@ -146,11 +138,10 @@ static void test_requirements(void **state)
 }
 
 /* One that may fail dominates nobody: what would be dominated by it is not separable. */
-static void test_open_dominates_nobody(void **state)
+TEST(open_dominates_nobody)
 {
     struct fixture f;
 
-    (void)state;
     init(&f);
     add(&f, 100, 1, 1);
     add(&f, 50, 1, 1);
@@ -160,7 +151,7 @@ static void test_open_dominates_nobody(void **state)
     assert_int_equal(f.answer.standings[1], DECISION_NOT_SEPARABLE);
 }
 
-static void test_flips(void **state)
+TEST(flips)
 {
     struct fixture f;
     struct decision_change price = {.kind = CHANGE_PRICE, .line = 2};
@@ -168,7 +159,6 @@ static void test_flips(void **state)
     struct decision_change limit = {.kind = CHANGE_LIMIT};
     double factor;
 
-    (void)state;
     init(&f);
     add(&f, 100, 0, 10); /* 0.1 */
     add(&f, 80, 0, 16);  /* 0.2 */
@@ -191,11 +181,10 @@ static void test_flips(void **state)
 }
 
 /* Drawn options: nothing is dominated by what values within the intervals contradict. */
-static void test_shown_means_for_every_value(void **state)
+TEST(shown_means_for_every_value)
 {
     struct random random;
 
-    (void)state;
     random_init(&random, 20261124, 3);
     for (int draw = 0; draw < 300; draw++) {
         struct fixture f;
@@ -223,16 +212,4 @@ static void test_shown_means_for_every_value(void **state)
                 }
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_front),        cmocka_unit_test(test_overlap_is_not_separable),
-        cmocka_unit_test(test_shared_price), cmocka_unit_test(test_one_result_two_prices),
-        cmocka_unit_test(test_requirements), cmocka_unit_test(test_open_dominates_nobody),
-        cmocka_unit_test(test_flips),        cmocka_unit_test(test_shown_means_for_every_value),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,13 @@
 /* The keys that the reader takes are those of the table in workloads/endpoint/README.md. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/core/file.h"
 #include "harness/endpoint/declare.h"
+#include "tests/support/unit.h"
 
 #define KEYS_MAX 64
 #define KEY_SIZE 64
@@ -67,14 +64,13 @@ static void add_documented(struct keys *keys, char *text)
     }
 }
 
-static void keys_are_those_of_the_document(void **state)
+TEST(keys_are_those_of_the_document)
 {
     static struct keys taken, documented;
     struct error err = ERROR_INIT;
     char *text = NULL;
     size_t length;
 
-    (void)state;
     assert_int_equal(file_read(README, 1 << 20, &text, &length, &err), STATUS_OK);
     add_taken(&taken, "", endpoint_fields);
     add_documented(&documented, text);
@@ -87,11 +83,4 @@ static void keys_are_those_of_the_document(void **state)
         if (!has(&taken, documented.list[i]))
             fail_msg("%s has a row for %s, which no endpoint has", README, documented.list[i]);
     assert_int_equal(taken.count, documented.count);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(keys_are_those_of_the_document)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

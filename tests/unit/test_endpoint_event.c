@@ -1,13 +1,11 @@
 #include "harness/endpoint/event.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 static struct event read_good(const char *json)
 {
@@ -26,7 +24,7 @@ static void expect_bad(const char *json)
         fail_msg("taken: %s", json);
 }
 
-static void test_output(void **state)
+TEST(output)
 {
     static const char *const with[] = {
         "{\"choices\":[{\"text\":\"a\"}]}",
@@ -47,7 +45,6 @@ static void test_output(void **state)
         "{\"choices\":[{\"delta\":[\"a\"]}]}",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(with) / sizeof(*with); ++i)
         assert_true(read_good(with[i]).has_content);
     for (size_t i = 0; i < sizeof(without) / sizeof(*without); ++i)
@@ -55,7 +52,7 @@ static void test_output(void **state)
 }
 
 /* What a finish_reason says, and not that there is one. */
-static void test_end(void **state)
+TEST(end)
 {
     static const struct {
         const char *sent, *read;
@@ -82,7 +79,6 @@ static void test_end(void **state)
     };
     char json[128];
 
-    (void)state;
     assert_true(read_good("[DONE]").is_end);
     assert_false(read_good("{\"choices\":[]}").is_end);
     for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); ++i) {
@@ -104,7 +100,7 @@ static struct event read_usage(const char *usage)
     return read_good(json);
 }
 
-static void test_usage(void **state)
+TEST(usage)
 {
     static const char *const untold[] = {
         "null",
@@ -128,7 +124,6 @@ static void test_usage(void **state)
     struct event event = read_usage("{\"prompt_tokens\":3,\"completion_tokens\":4294967295,"
                                     "\"total_tokens\":-1}");
 
-    (void)state;
     assert_true(event.has_usage);
     assert_int_equal(event.prompt_tokens, 3);
     assert_int_equal(event.output_tokens, UINT32_MAX);
@@ -150,13 +145,12 @@ static void test_usage(void **state)
     expect_bad("{\"usage\":7}");
 }
 
-static void test_error(void **state)
+TEST(error)
 {
     static const char *const none[] = {"null", "\"\"", "{}", "[]", "false", "0"};
     struct event event = read_good("{\"error\":{\"message\":\"out of memory\",\"code\":500}}");
     char json[128];
 
-    (void)state;
     assert_true(event.is_error);
     assert_string_equal(event.error, "out of memory");
     assert_string_equal(read_good("{\"error\":\"short\"}").error, "short");
@@ -170,9 +164,8 @@ static void test_error(void **state)
     }
 }
 
-static void test_bad(void **state)
+TEST(bad)
 {
-    (void)state;
     expect_bad("");
     expect_bad("[DONE");
     expect_bad("[1]");
@@ -181,14 +174,4 @@ static void test_bad(void **state)
     expect_bad("{\"choices\":[3]}");
     expect_bad("{\"choices\":[]} x");
     expect_bad("{\"choices\":[{\"text\":\"\xff\"}]}");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_output), cmocka_unit_test(test_end), cmocka_unit_test(test_usage),
-        cmocka_unit_test(test_error),  cmocka_unit_test(test_bad),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

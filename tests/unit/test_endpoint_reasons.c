@@ -1,20 +1,17 @@
 #include "harness/endpoint/reasons.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
-static void test_count(void **state)
+TEST(count)
 {
     struct reasons reasons = {0};
     char reason[32];
 
-    (void)state;
     reasons_add(&reasons, "a", "first", 5, NULL);
     reasons_add(&reasons, "b", NULL, 0, NULL);
     reasons_add(&reasons, "a", "second", 6, NULL);
@@ -31,11 +28,10 @@ static void test_count(void **state)
     assert_int_equal(reasons.list[REASONS_MAX - 1].count, 1000 - (REASONS_MAX - 3));
 }
 
-static void test_excerpt(void **state)
+TEST(excerpt)
 {
     char shown[REASON_EXAMPLE_SIZE], bytes[600];
 
-    (void)state;
     reasons_excerpt("a\x1b[1m\n\xff", 7, NULL, shown);
     assert_string_equal(shown, "a\\x1B[1m\\x0A\\xFF");
     reasons_excerpt("key, keykey; ke", 15, "key", shown);
@@ -54,14 +50,4 @@ static void test_excerpt(void **state)
     memcpy(bytes + 190, "a long secret key", 17);
     reasons_excerpt(bytes, sizeof(bytes), "a long secret key", shown);
     assert_null(strstr(shown, "long"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_count),
-        cmocka_unit_test(test_excerpt),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

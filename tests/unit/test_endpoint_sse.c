@@ -1,14 +1,12 @@
 /* Event streams: each is read whole, and again split at every byte, with the same events. */
 #include "harness/endpoint/sse.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 #define LINE_MAX_HERE 64
 
@@ -63,9 +61,8 @@ static void expect(const char *stream, const char *expected)
     check(stream, strlen(stream), expected, SSE_OK);
 }
 
-static void test_line_ends(void **state)
+TEST(line_ends)
 {
-    (void)state;
     expect("data: a\n\ndata: b\n\n", "a|b|");
     expect("data: a\r\n\r\ndata: b\r\n\r\n", "a|b|");
     expect("data: a\r\rdata: b\r\r", "a|b|");
@@ -73,9 +70,8 @@ static void test_line_ends(void **state)
     expect("\n\r\n\rdata: a\n\n\n\n", "a|");
 }
 
-static void test_fields(void **state)
+TEST(fields)
 {
-    (void)state;
     expect(": comment\nevent: x\nid: 1\nretry: 5\ndata: a\n\n", "a|");
     expect("data: a\ndata: b\ndata\ndata:\n\n", "a\nb\n\n|");
     expect("data:a\n\ndata:  b\n\n", "a| b|");
@@ -90,27 +86,24 @@ static void test_fields(void **state)
            "a|");
 }
 
-static void test_end(void **state)
+TEST(end)
 {
-    (void)state;
     expect("data: a\n\ndata: begun", "a|");
     expect("data: a\n\ndata: no empty line\n", "a|");
     expect("", "");
 }
 
-static void test_stop(void **state)
+TEST(stop)
 {
     static const char stream[] = "data: a\n\ndata: STOP\n\ndata: b\n\n";
 
-    (void)state;
     check(stream, 21, "a|STOP|", SSE_STOPPED);
 }
 
-static void test_nul(void **state)
+TEST(nul)
 {
     struct text seen;
 
-    (void)state;
     text_init(&seen);
     assert_int_equal(read_split("data: a\0b\n\n", 11, 3, 1, &seen), SSE_OK);
     assert_int_equal(seen.length, 4);
@@ -118,13 +111,12 @@ static void test_nul(void **state)
     text_finish(&seen);
 }
 
-static void test_limits(void **state)
+TEST(limits)
 {
     static const char long_event[] = "data: 1234567890123456789012345678901234567890\n"
                                      "data: 123456789012345678901234\n";
     char line[LINE_MAX_HERE + 3];
 
-    (void)state;
     memset(line, 'x', sizeof(line));
     memcpy(line, "data: ", 6);
     memcpy(line + LINE_MAX_HERE, "\n\n", 2);
@@ -144,12 +136,11 @@ static void test_limits(void **state)
     check(line, sizeof(line), "", SSE_TOO_LONG);
 }
 
-static void test_reset(void **state)
+TEST(reset)
 {
     struct text seen;
     struct sse sse;
 
-    (void)state;
     text_init(&seen);
     sse_init(&sse, LINE_MAX_HERE, collect, &seen);
     assert_int_equal(sse_feed(&sse, "data: a\ndata: b", 15), SSE_OK);
@@ -158,16 +149,4 @@ static void test_reset(void **state)
     assert_string_equal(seen.data, "c|");
     sse_finish(&sse);
     text_finish(&seen);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_line_ends), cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_end),       cmocka_unit_test(test_stop),
-        cmocka_unit_test(test_nul),       cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_reset),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,10 @@
 #include "results/analysis/energy.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 #define S INT64_C(1000000000)
 
@@ -34,13 +32,12 @@ static const char *refused(const int64_t *times, const int64_t *values, size_t c
     return reason;
 }
 
-static void test_counter(void **state)
+TEST(counter)
 {
     static const int64_t times[] = {0, S, 2 * S, 3 * S, 4 * S};
     static const int64_t steady[] = {100, 200, 300, 400, 500};
     static const int64_t gaps[] = {100, ENERGY_MISSING, 300, ENERGY_MISSING, 500};
 
-    (void)state;
     assert_float_equal(grown(times, steady, 5, 0, S, 3 * S), 200, 1e-9);
     assert_float_equal(grown(times, steady, 5, 0, S / 2, 7 * S / 2), 300, 1e-9);
     assert_float_equal(grown(times, gaps, 5, 0, S / 2, 7 * S / 2), 300, 1e-9);
@@ -55,7 +52,7 @@ static void test_counter(void **state)
  * found, "Part-time power measurements", of boards of this generation), so only the other agrees
  * with the counter.
  */
-static void test_recorded(void **state)
+TEST(recorded)
 {
 #define MS INT64_C(1000000)
     static const int64_t times[] = {968 * MS,  1044 * MS, 1068 * MS, 1168 * MS, 1269 * MS,
@@ -75,7 +72,6 @@ static void test_recorded(void **state)
     const char *reason;
     double by_power = 0, by_mean = 0;
 
-    (void)state;
     assert_true(energy_of_gauge(&power, begin, end, &by_power, &reason));
     assert_true(energy_of_gauge(&averaged, begin, end, &by_mean, &reason));
     assert_float_equal(joules, 698, 3);
@@ -83,38 +79,35 @@ static void test_recorded(void **state)
     assert_true(by_mean / 1e3 < 0.92 * joules);
 }
 
-static void test_wraps(void **state)
+TEST(wraps)
 {
     static const int64_t times[] = {0, S, 2 * S, 3 * S};
     static const int64_t values[] = {900, 950, 40, 120};
 
-    (void)state;
     assert_float_equal(grown(times, values, 4, 1000, 0, 3 * S), 220, 1e-9);
     assert_string_equal(refused(times, values, 4, 0, 0, 3 * S), "the counter ran backwards");
     assert_string_equal(refused(times, values, 4, 100, 0, 3 * S), "the counter ran backwards");
 }
 
 /* A reloaded driver, a machine that slept: a small decrease is not a whole wrap of the counter. */
-static void test_set_back(void **state)
+TEST(set_back)
 {
     static const int64_t times[] = {0, S, 2 * S, 3 * S};
     static const int64_t values[] = {900, 950, 450, 500}, anew[] = {300, 310, 5, 15};
 
-    (void)state;
     assert_float_equal(grown(times, values, 4, 1000, 0, 3 * S), 600, 1e-9);
     assert_non_null(strstr(refused(times, anew, 4, 1000, 0, 3 * S), "set back"));
     assert_float_equal(grown(times, anew, 4, 1000, 0, S), 10, 1e-9);
 }
 
 /* A counter that does not change is unknown, not 0. */
-static void test_refused(void **state)
+TEST(refused)
 {
     static const int64_t times[] = {0, S, 2 * S, 3 * S};
     static const int64_t stuck[] = {5, 5, 5, 5}, late[] = {5, 5, 5, 9};
     static const int64_t none[] = {ENERGY_MISSING, ENERGY_MISSING, ENERGY_MISSING, ENERGY_MISSING};
     static const int64_t wild[] = {INT64_MAX, -5, INT64_MAX, 0};
 
-    (void)state;
     assert_string_equal(refused(times, stuck, 4, 0, S, 2 * S), "the counter did not advance");
     assert_string_equal(refused(times, late, 4, 0, 0, 2 * S), "the counter did not advance");
     assert_non_null(strstr(refused(times, late, 4, 0, 0, 4 * S), "do not enclose"));
@@ -125,7 +118,7 @@ static void test_refused(void **state)
     assert_string_equal(refused(times, wild, 4, INT64_MAX, 0, 3 * S), "the counter ran backwards");
 }
 
-static void test_gauge(void **state)
+TEST(gauge)
 {
     static const int64_t times[] = {0, S, 2 * S, 4 * S};
     static const int64_t power[] = {100, 200, ENERGY_MISSING, 500};
@@ -133,22 +126,10 @@ static void test_gauge(void **state)
     const char *reason;
     double ret = 0;
 
-    (void)state;
     /* A trapezoid from 100 to 200 over a second, one from 200 to 500 over three. */
     assert_true(energy_of_gauge(&series, 0, 4 * S, &ret, &reason));
     assert_float_equal(ret, 150 + 1050, 1e-9);
     assert_true(energy_of_gauge(&series, S / 2, 2 * S, &ret, &reason));
     assert_float_equal(ret, 87.5 + 250, 1e-9);
     assert_false(energy_of_gauge(&series, 0, 5 * S, &ret, &reason));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counter), cmocka_unit_test(test_recorded),
-        cmocka_unit_test(test_wraps),   cmocka_unit_test(test_set_back),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_gauge),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,6 @@
 /* estimate_cell end to end: shapes, refusals, determinism, JSON without holes. */
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,6 +8,7 @@
 
 #include "harness/core/random.h"
 #include "protocols/estimate.h"
+#include "tests/support/unit.h"
 
 enum { N = 800 };
 
@@ -48,13 +46,12 @@ static const struct metric_value *mean_of(const struct estimate *e)
     return &e->metrics[METRIC_ITERATION_TIME];
 }
 
-static void test_one_trial(void **state)
+TEST(one_trial)
 {
     int64_t x[N];
     struct estimate_series series = {x, N, 20, 0};
     struct estimate *e;
 
-    (void)state;
     fill(x, N, 1e6, 0.01, 1);
     e = estimate(&series, 1);
     assert_int_equal(e->verdict, ESTIMATE_STEADY);
@@ -74,7 +71,7 @@ static void test_one_trial(void **state)
     estimate_destroy(e);
 }
 
-static void test_interval_lies_between_trials(void **state)
+TEST(interval_lies_between_trials)
 {
     /* Processes at 1.00, 1.01 ... 1.04 with no noise to speak of: t on 4 degrees of freedom. */
     int64_t x[5][N];
@@ -83,7 +80,6 @@ static void test_interval_lies_between_trials(void **state)
     double mean = 0, squares = 0, half;
     size_t i;
 
-    (void)state;
     for (i = 0; i < 5; i++) {
         fill(x[i], N, 1e6 * (1 + 0.01 * (double)i), 1e-4, 50 + i);
         series[i] = (struct estimate_series){x[i], N, 0, 0};
@@ -112,13 +108,12 @@ static void add_ramp(int64_t *x)
 }
 
 /* Every trial counts; drift is marked by verdict and grade, and not hidden. */
-static void test_a_drifting_trial_counts_and_is_marked(void **state)
+TEST(a_drifting_trial_counts_and_is_marked)
 {
     int64_t good[N], bad[N];
     struct estimate_series series[2] = {{good, N, 0, 0}, {bad, N, 0, 0}};
     struct estimate *e;
 
-    (void)state;
     fill(good, N, 1e6, 0.01, 3);
     fill(bad, N, 1e6, 0.01, 4);
     add_ramp(bad);
@@ -144,13 +139,12 @@ static void test_a_drifting_trial_counts_and_is_marked(void **state)
 }
 
 /* One odd trial in five is a finding; two are the verdict. */
-static void test_a_fifth_of_the_trials_may_be_odd(void **state)
+TEST(a_fifth_of_the_trials_may_be_odd)
 {
     int64_t x[5][N];
     struct estimate_series series[5];
     struct estimate *e;
 
-    (void)state;
     for (size_t i = 0; i < 5; i++) {
         fill(x[i], N, 1e6, 0.01, 20 + i);
         series[i] = (struct estimate_series){x[i], N, 0, 0};
@@ -167,13 +161,12 @@ static void test_a_fifth_of_the_trials_may_be_odd(void **state)
 }
 
 /* Trials without samples after their warmup do not make a grade better. */
-static void test_the_grade_is_of_trials_with_samples(void **state)
+TEST(the_grade_is_of_trials_with_samples)
 {
     int64_t x[5][N];
     struct estimate_series series[5];
     struct estimate *e;
 
-    (void)state;
     for (size_t i = 0; i < 5; i++) {
         fill(x[i], N, 1e6, 0.001, 90 + i);
         series[i] = (struct estimate_series){x[i], N, 0, 0};
@@ -192,13 +185,12 @@ static void test_the_grade_is_of_trials_with_samples(void **state)
  * Trials whose effective sample size is too small for an interval of their own still give one
  * between them: that rule guards intervals within a trial.
  */
-static void test_short_trials_have_an_interval_between_them(void **state)
+TEST(short_trials_have_an_interval_between_them)
 {
     int64_t x[8][6];
     struct estimate_series series[8];
     struct estimate *e;
 
-    (void)state;
     for (size_t i = 0; i < 8; i++) {
         fill(x[i], 6, 1e6, 0.01, 70 + i);
         series[i] = (struct estimate_series){x[i], 6, 0, 0};
@@ -229,14 +221,13 @@ static void fill_walk(int64_t *x, size_t n, double sd, uint64_t seed)
     }
 }
 
-static void test_undetermined_trials(void **state)
+TEST(undetermined_trials)
 {
     int64_t x[5][N];
     struct estimate_series series[5];
     const struct finding *finding;
     struct estimate *e;
 
-    (void)state;
     for (size_t i = 0; i < 5; i++) {
         fill_walk(x[i], N, 0.0005, 20 + i);
         series[i] = (struct estimate_series){x[i], N, 0, 0};
@@ -275,14 +266,13 @@ static void test_undetermined_trials(void **state)
     estimate_destroy(e);
 }
 
-static void test_equal_samples(void **state)
+TEST(equal_samples)
 {
     int64_t x[300];
     struct estimate_series series = {x, 300, 0, 0};
     struct estimate *e;
     size_t i;
 
-    (void)state;
     for (i = 0; i < 300; i++)
         x[i] = 42;
     e = estimate(&series, 1);
@@ -305,14 +295,13 @@ static void test_equal_samples(void **state)
  * Percentiles of several trials lie between them, by t on their own percentiles; whether they are
  * given depends on the number of samples alone.
  */
-static void test_percentiles_between_trials(void **state)
+TEST(percentiles_between_trials)
 {
     static int64_t x[5][N];
     struct estimate_series series[5];
     struct estimate *e;
     double squares = 0, half;
 
-    (void)state;
     for (int i = 0; i < 5; i++) {
         const double level = 1e6 * exp(0.01 * (i - 2));
 
@@ -345,13 +334,12 @@ static void test_percentiles_between_trials(void **state)
 }
 
 /* Trials equal to the last digit: t would divide 0 by 0, and five of them prove nothing at 95 %. */
-static void test_equal_trials(void **state)
+TEST(equal_trials)
 {
     int64_t x[N];
     struct estimate_series series[6];
     struct estimate *e;
 
-    (void)state;
     fill(x, N, 1e6, 0.01, 2);
     for (size_t i = 0; i < 6; i++)
         series[i] = (struct estimate_series){x, N, 0, 0};
@@ -369,7 +357,7 @@ static void test_equal_trials(void **state)
  * 44 % of the time: that the median is the upper one is far from sure, though the few samples above
  * it are isolated.
  */
-static void test_percentiles_of_a_coarse_clock(void **state)
+TEST(percentiles_of_a_coarse_clock)
 {
     int64_t x[1000];
     struct estimate_series series = {x, 1000, 0, 0};
@@ -378,7 +366,6 @@ static void test_percentiles_of_a_coarse_clock(void **state)
     struct random random;
     bool low = false;
 
-    (void)state;
     random_init(&random, 12, 0);
     for (i = 0; i < 1000; i++) {
         x[i] = low ? 1000 : i % 199 == 100 ? 1002 : 1001;
@@ -413,13 +400,12 @@ static void check_json(const struct estimate *e)
     json_decref(json);
 }
 
-static void test_hostile_series(void **state)
+TEST(hostile_series)
 {
     static const int64_t levels[] = {1, 2, 1000, (int64_t)1 << 62};
     int64_t x[64];
     size_t n, first, kind, level, i;
 
-    (void)state;
     for (level = 0; level < 4; level++) {
         for (kind = 0; kind < 5; kind++) {
             for (n = 0; n <= 64; n += n < 12 ? 1 : 13) {
@@ -446,7 +432,7 @@ static void test_hostile_series(void **state)
     }
 }
 
-static void test_invalid_input(void **state)
+TEST(invalid_input)
 {
     struct estimate_options options = estimate_options_default();
     int64_t x[3] = {5, -1, 5};
@@ -454,7 +440,6 @@ static void test_invalid_input(void **state)
     struct estimate *e = NULL;
     struct error err;
 
-    (void)state;
     assert_int_equal(estimate_cell(series, 2, &options, &e, &err), STATUS_INVALID);
     assert_non_null(strstr(err.message, "trial 2"));
     assert_non_null(strstr(err.message, "sample 1"));
@@ -473,7 +458,7 @@ static void test_invalid_input(void **state)
     estimate_destroy(NULL);
 }
 
-static void test_same_bytes_again(void **state)
+TEST(same_bytes_again)
 {
     int64_t x[2][N];
     struct estimate_series series[2] = {{x[0], N, 10, 0}, {x[1], N, 10, 0}};
@@ -481,7 +466,6 @@ static void test_same_bytes_again(void **state)
     json_t *ja, *jb;
     char *ta, *tb;
 
-    (void)state;
     fill(x[0], N, 12345, 0.2, 8);
     fill(x[1], N, 12345, 0.2, 9);
     a = estimate(series, 2);
@@ -499,7 +483,7 @@ static void test_same_bytes_again(void **state)
     estimate_destroy(b);
 }
 
-static void test_json_form(void **state)
+TEST(json_form)
 {
     static const char *const keys[] = {"version", "verdict", "headline", "samples",  "ess",
                                        "metrics", "trials",  "variance", "findings", "confidence"};
@@ -509,7 +493,6 @@ static void test_json_form(void **state)
     json_t *json, *p999;
     size_t i;
 
-    (void)state;
     fill(x, N, 1e6, 0.01, 1);
     e = estimate(&series, 1);
     json = estimate_to_json(e);
@@ -524,9 +507,8 @@ static void test_json_form(void **state)
     estimate_destroy(e);
 }
 
-static void test_verdict_names(void **state)
+TEST(verdict_names)
 {
-    (void)state;
     assert_string_equal(estimate_verdict_name(ESTIMATE_NON_STATIONARY), "non_stationary");
     assert_string_equal(estimate_verdict_label(ESTIMATE_NON_STATIONARY), "non-stationary");
     assert_string_equal(estimate_verdict_name(ESTIMATE_VERDICT_COUNT), "unknown");
@@ -545,28 +527,4 @@ static void test_verdict_names(void **state)
         for (size_t k = 0; name[k]; k++)
             assert_true(name[k] == label[k] || (name[k] == '_' && strchr(" -", label[k])));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_trial),
-        cmocka_unit_test(test_interval_lies_between_trials),
-        cmocka_unit_test(test_a_drifting_trial_counts_and_is_marked),
-        cmocka_unit_test(test_a_fifth_of_the_trials_may_be_odd),
-        cmocka_unit_test(test_the_grade_is_of_trials_with_samples),
-        cmocka_unit_test(test_short_trials_have_an_interval_between_them),
-        cmocka_unit_test(test_undetermined_trials),
-        cmocka_unit_test(test_equal_samples),
-        cmocka_unit_test(test_equal_trials),
-        cmocka_unit_test(test_percentiles_of_a_coarse_clock),
-        cmocka_unit_test(test_percentiles_between_trials),
-        cmocka_unit_test(test_hostile_series),
-        cmocka_unit_test(test_invalid_input),
-        cmocka_unit_test(test_same_bytes_again),
-        cmocka_unit_test(test_json_form),
-        cmocka_unit_test(test_verdict_names),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

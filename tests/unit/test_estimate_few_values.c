@@ -1,14 +1,12 @@
 /* What an estimate says of samples of few values: levels, a coarse clock, a single outlier. */
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
 
 #include <math.h>
 
 #include "harness/core/random.h"
 #include "protocols/estimate.h"
+#include "tests/support/unit.h"
 
 static void fill(int64_t *x, size_t n, double level, double sd, uint64_t seed)
 {
@@ -45,12 +43,11 @@ static const struct metric_value *mean_of(const struct estimate *e)
 }
 
 /* 99 samples of 1 ms and one of 10 s: the mean's interval is wide, and of times. */
-static void test_no_interval_reaches_below_zero(void **state)
+TEST(no_interval_reaches_below_zero)
 {
     int64_t x[1000];
     struct estimate *e;
 
-    (void)state;
     for (size_t n = 100; n <= 1000; n += 900) {
         for (size_t i = 0; i < n; i++)
             x[i] = i == n / 2 ? INT64_C(10000000000) : 1000000;
@@ -65,13 +62,12 @@ static void test_no_interval_reaches_below_zero(void **state)
 }
 
 /* Trials are read from one clock: one of them shows that its tick is no longer. */
-static void test_the_tick_of_several_trials(void **state)
+TEST(the_tick_of_several_trials)
 {
     int64_t x[6][40];
     struct estimate_series series[6];
     struct estimate *e;
 
-    (void)state;
     for (size_t t = 0; t < 6; t++) {
         for (size_t i = 0; i < 40; i++)
             x[t][i] = t < 5 ? 5000000 : 5000000 + 1000 * (int64_t)(i % 2);
@@ -89,13 +85,12 @@ static void test_the_tick_of_several_trials(void **state)
 }
 
 /* What is counted is what the percentile would be of. */
-static void test_samples_needed_are_those_after_warmup(void **state)
+TEST(samples_needed_are_those_after_warmup)
 {
     int64_t x[200];
     const struct finding *finding;
     struct estimate *e;
 
-    (void)state;
     fill(x, 200, 1e6, 0.01, 4);
     for (size_t i = 0; i < 40; i++)
         x[i] += 300000;
@@ -108,13 +103,12 @@ static void test_samples_needed_are_those_after_warmup(void **state)
 }
 
 /* Both say what they are of: steps that may be the clock's, and three levels. */
-static void test_findings_of_levels(void **state)
+TEST(findings_of_levels)
 {
     int64_t x[300];
     const struct finding *finding;
     struct estimate *e;
 
-    (void)state;
     for (size_t i = 0; i < 300; i++)
         x[i] = 10000000 + 2000000 * (int64_t)(random_at(1, 1, i) % 2);
     e = estimate(&(struct estimate_series){x, 300, 0, 0}, 1);
@@ -134,16 +128,4 @@ static void test_findings_of_levels(void **state)
     assert_true(finding->numbers[0] == 3 && fabs(finding->numbers[2] / 16.1e6 - 1) < 1e-9);
     assert_null(found(e, FINDING_BIMODAL));
     estimate_destroy(e);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_interval_reaches_below_zero),
-        cmocka_unit_test(test_the_tick_of_several_trials),
-        cmocka_unit_test(test_samples_needed_are_those_after_warmup),
-        cmocka_unit_test(test_findings_of_levels),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

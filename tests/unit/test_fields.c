@@ -1,12 +1,10 @@
 /* Names of the files of a stack as fields for comparisons. */
 #include "results/analysis/fields.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 static json_t *component(const char *path, const char *kind, const char *sha256,
                          const char *build_id)
@@ -23,7 +21,7 @@ static void assert_field(const json_t *fields, const char *name, const char *val
         fail_msg("%s is %s, not %s", name, found ? found : "not there", value);
 }
 
-static void test_components(void **state)
+TEST(components)
 {
     json_t *record =
         json_pack("{s:[{s:s, s:[o, o, o, o, o, o, o, o, o]}]}", "trials", "status", "ok",
@@ -38,7 +36,6 @@ static void test_components(void **state)
                   component("/etc/OpenCL/vendors/pocl.icd", "icd", "a9", NULL));
     json_t *fields = NULL;
 
-    (void)state;
     assert_non_null(record);
     assert_int_equal(fields_from_record(record, &fields, NULL), STATUS_OK);
     assert_field(fields, "library.libpocl", "a1");
@@ -79,9 +76,8 @@ static void assert_origin(json_t *a, json_t *b, const char *origin)
     json_decref(record);
 }
 
-static void test_who_measured(void **state)
+TEST(who_measured)
 {
-    (void)state;
     assert_origin(trial("ok", false, NULL), trial("ok", false, NULL), "measured by assay");
     assert_origin(trial("ok", true, "/w"), trial("ok", true, "/w"),
                   "measured by a foreign worker: /w");
@@ -97,11 +93,10 @@ static void test_who_measured(void **state)
 }
 
 /* Trials that ran with different variables. */
-static void test_mixed_stacks(void **state)
+TEST(mixed_stacks)
 {
     static const char *const values[] = {"1", "2"};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         json_t *record =
             json_pack("{s:[{s:s, s:{s:{s:{s:s}}}}, {s:s, s:{s:{s:{s:s}}}}]}", "trials", "status",
@@ -114,13 +109,4 @@ static void test_mixed_stacks(void **state)
         json_decref(fields);
         json_decref(record);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_components),
-                                       cmocka_unit_test(test_mixed_stacks),
-                                       cmocka_unit_test(test_who_measured)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,6 @@
 /* The tables of findings and metrics, and what is rendered from them. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,6 +8,7 @@
 
 #include "protocols/finding.h"
 #include "protocols/metric.h"
+#include "tests/support/unit.h"
 
 static const char *const kinds[] = {"n", "%", "+%", "start", "half", "ns", "g", "J", "MHz"};
 
@@ -46,9 +44,8 @@ static void check_words(const struct finding_kind *kind, const char *words)
     }
 }
 
-static void rows_are_well_formed(void **state)
+TEST(rows_are_well_formed)
 {
-    (void)state;
     for (int i = 0; i < FINDING_COUNT; i++) {
         check_words(&finding_kinds[i], finding_kinds[i].words);
         check_words(&finding_kinds[i], finding_kinds[i].remedy);
@@ -83,11 +80,10 @@ static void expect(const struct finding_list *list, size_t count, size_t trial_c
     free(text);
 }
 
-static void findings_of_several_trials_are_one_sentence(void **state)
+TEST(findings_of_several_trials_are_one_sentence)
 {
     struct finding_list list = {0};
 
-    (void)state;
     finding_add(&list, FINDING_CONTENTION, 2, NULL, (double[]){0.4});
     finding_add(&list, FINDING_CONTENTION, 3, NULL, (double[]){1.6});
     finding_add(&list, FINDING_CONTENTION, 5, NULL, (double[]){1});
@@ -103,11 +99,10 @@ static void findings_of_several_trials_are_one_sentence(void **state)
     finding_list_finish(&list);
 }
 
-static void figures_are_written_by_their_kind(void **state)
+TEST(figures_are_written_by_their_kind)
 {
     struct finding_list list = {0};
 
-    (void)state;
     finding_add(&list, FINDING_LATE_WARMUP, 1, NULL, (double[]){41, 135});
     expect(&list, 1, 1,
            "trial 1: steady state begins at sample 41 only, after a start 136 times slower; the "
@@ -151,13 +146,12 @@ static void count_group(void *context, const struct finding *const *items, size_
     counts[2] += count;
 }
 
-static void groups_and_codec(void **state)
+TEST(groups_and_codec)
 {
     struct finding_list list = {0}, again;
     size_t counts[3] = {0};
     json_t *json, *people;
 
-    (void)state;
     finding_add(&list, FINDING_DRIFT, 1, NULL, (double[]){0.1});
     finding_add(&list, FINDING_FILE_CHANGED, 0, "/a", (double[]){2});
     finding_add(&list, FINDING_FILE_CHANGED, 0, "/b", (double[]){2});
@@ -182,12 +176,11 @@ static void groups_and_codec(void **state)
     finding_list_finish(&list);
 }
 
-static void codes_are_named_once(void **state)
+TEST(codes_are_named_once)
 {
     struct finding_list list = {0};
     json_t *json, *codes;
 
-    (void)state;
     codes = findings_codes(NULL);
     assert_int_equal(json_array_size(codes), 0);
     json_decref(codes);
@@ -209,12 +202,11 @@ static void codes_are_named_once(void **state)
     assert_null(finding_kind_find(NULL));
 }
 
-static void units_and_grades(void **state)
+TEST(units_and_grades)
 {
     struct metric_value value = {.has_value = true, .has_interval = true, .value = 100};
     char unit[METRIC_UNIT_SIZE];
 
-    (void)state;
     metric_unit(METRIC_ITEM_RATE, "token", false, unit);
     assert_string_equal(unit, "tokens/s");
     metric_unit(METRIC_OP_RATE, "token", true, unit);
@@ -244,7 +236,7 @@ static void units_and_grades(void **state)
 }
 
 /* A remedy that nobody can follow is none: what so many trials would give is said in its place. */
-static void too_many_trials_are_no_remedy(void **state)
+TEST(too_many_trials_are_no_remedy)
 {
     static const struct {
         double trials;
@@ -257,7 +249,6 @@ static void too_many_trials_are_no_remedy(void **state)
          "give about ±7.8 %"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct finding_list list = {0};
         char *text;
@@ -268,19 +259,4 @@ static void too_many_trials_are_no_remedy(void **state)
         free(text);
         finding_list_finish(&list);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_well_formed),
-        cmocka_unit_test(findings_of_several_trials_are_one_sentence),
-        cmocka_unit_test(figures_are_written_by_their_kind),
-        cmocka_unit_test(groups_and_codec),
-        cmocka_unit_test(codes_are_named_once),
-        cmocka_unit_test(units_and_grades),
-        cmocka_unit_test(too_many_trials_are_no_remedy),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

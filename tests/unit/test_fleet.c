@@ -1,14 +1,11 @@
 #include "protocols/fleet.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
-
-#include <cmocka.h>
 
 #include "harness/core/random.h"
 #include "protocols/stats/distribution.h"
+#include "tests/support/unit.h"
 
 /* Summed term by term, the simple way. */
 static double out_too_many(int n, int spares, double availability)
@@ -23,11 +20,10 @@ static double out_too_many(int n, int spares, double availability)
     return 1 - below;
 }
 
-static void test_spares(void **state)
+TEST(spares)
 {
     static const double availabilities[] = {0.9, 0.99, 0.999}, risks[] = {0.047, 0.011, 1.3e-4};
 
-    (void)state;
     for (int n = 1; n <= 200; n += n < 10 ? 1 : 37)
         for (int a = 0; a < 3; a++)
             for (int r = 0; r < 3; r++) {
@@ -42,13 +38,12 @@ static void test_spares(void **state)
     assert_true(fleet_spares(10, 0, 0.01) == UINT64_MAX);
 }
 
-static void test_units(void **state)
+TEST(units)
 {
     const double same[] = {10, 10, 10}, spread[] = {9, 10, 11}, wild[] = {1, 100};
     const double five[] = {19.1, 20.3, 20.9, 18.7, 21.2};
     const double allowance = student_quantile(0.95, 2) * 1;
 
-    (void)state;
     assert_int_equal(fleet_units(same, 3, 100, 0.95), 10);
     assert_int_equal(fleet_units(same, 3, 100.001, 0.95), 11);
     for (int n = 1; n < 30; n++) {
@@ -73,12 +68,11 @@ static double normal(uint64_t seed, uint64_t *at)
 }
 
 /* The promise: in 95 % of fleets that are planned so, the units carry the demand together. */
-static void test_promise(void **state)
+TEST(promise)
 {
     uint64_t at = 0;
     int kept = 0, planned = 0;
 
-    (void)state;
     for (int i = 0; i < 10000; i++) {
         double rates[5], sum = 0;
         uint64_t n;
@@ -95,15 +89,4 @@ static void test_promise(void **state)
     }
     assert_int_equal(planned, 10000);
     assert_true(kept >= 9500 - 65); /* three standard deviations of the count */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spares),
-        cmocka_unit_test(test_units),
-        cmocka_unit_test(test_promise),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

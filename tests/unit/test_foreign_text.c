@@ -1,12 +1,10 @@
 #include "results/formats/foreign_text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 static char *find(const char *text, const char *list, bool *cut, struct error *err)
 {
@@ -20,7 +18,7 @@ static char *find(const char *text, const char *list, bool *cut, struct error *e
     return dumped;
 }
 
-static void test_found(void **state)
+TEST(found)
 {
     static const struct {
         const char *text, *list, *found;
@@ -42,7 +40,6 @@ static void test_found(void **state)
         {"{\"list\":[{\"a\":1}],\"tail\":[{\"b\":1},{", "list",
          "{\"list\":[{\"a\":1}],\"tail\":[{\"b\":1}]}", true}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct error err = ERROR_INIT;
         bool cut = false;
@@ -57,7 +54,7 @@ static void test_found(void **state)
     }
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
     static const struct {
         const char *text, *list, *words;
@@ -75,7 +72,6 @@ static void test_refused(void **state)
     struct error err = ERROR_INIT;
     bool cut;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_null(find(cases[i].text, cases[i].list, &cut, &err));
         assert_int_equal(err.code, STATUS_INVALID);
@@ -90,14 +86,13 @@ static void test_refused(void **state)
     free(deep);
 }
 
-static void test_begins(void **state)
+TEST(begins)
 {
     static const char *const lists[] = {"[{", "x\n [\n{", "[]", "\r\n[ ]"};
     static const char *const objects[] = {"{\"a", "log\n{\n \"", "{}"};
     static const char *const neither[] = {"",  "[", "{", "[1", "[12:00] {\"a\"", "x {\"a\":1}",
                                           "{a"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
         assert_true(foreign_text_begins(lists[i], strlen(lists[i]), true));
     for (size_t i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
@@ -105,12 +100,4 @@ static void test_begins(void **state)
     for (size_t i = 0; i < sizeof(neither) / sizeof(neither[0]); i++)
         for (int array = 0; array < 2; array++)
             assert_false(foreign_text_begins(neither[i], strlen(neither[i]), array));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_found), cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_begins)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

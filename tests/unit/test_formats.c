@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "tests/support/store_fixture.h"
+#include "tests/support/unit.h"
 
 /* The example of the DSSE specification (protocol.md). */
-static void test_what_is_signed(void **state)
+TEST(what_is_signed)
 {
     size_t length = 0;
     char *pae = dsse_pae("http://example.com/HelloWorld", "hello world", 11, &length);
 
-    (void)state;
     assert_string_equal(pae, "DSSEv1 29 http://example.com/HelloWorld 11 hello world");
     assert_int_equal(length, strlen(pae));
     free(pae);
@@ -29,13 +29,12 @@ static enum status refuse(void *context, const void *bytes, size_t length, uint8
     return error_set(err, STATUS_DENIED, "the key is locked");
 }
 
-static void test_a_signer_that_refuses(void **state)
+TEST(a_signer_that_refuses)
 {
     struct dsse_signer signer = {.key_id = "k", .sign = refuse};
     struct error err = ERROR_INIT;
     json_t *envelope = NULL;
 
-    (void)state;
     assert_status(dsse_sign("t", "p", 1, &signer, &envelope, &err), STATUS_DENIED, err);
     assert_null(envelope);
 }
@@ -72,7 +71,7 @@ static void assert_harmless(const char *text)
  * A device's name with what ends a label, a field and a line, commands a terminal, and turns text
  * around.
  */
-static void test_hostile_names_stay_in_their_place(void **state)
+TEST_WITH(hostile_names_stay_in_their_place, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct store_device device = {
@@ -104,16 +103,4 @@ static void test_hostile_names_stay_in_their_place(void **state)
     assert_non_null(strstr(text, "\"a\"\"b\\c\\x0Ad,e\\x1B[31m\\xE2\\x80\\xAE\\xC2\\x9B\""));
     assert_harmless(text);
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_signed),
-        cmocka_unit_test(test_a_signer_that_refuses),
-        cmocka_unit_test_setup_teardown(test_hostile_names_stay_in_their_place, fixture_open,
-                                        fixture_remove),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,8 @@
 
 #include <math.h>
 
-#include "workloads/gemm/element.h"
+#include "tests/support/unit.h"
+#include "workloads/data/element.h"
 #include "workloads/ops/gemm.h"
 
 static struct device *device;
@@ -54,13 +55,12 @@ static void assert_same(enum precision precision, uint64_t index, double got, do
 }
 
 /* Every pattern of fp8 through the text: a GEMM of k = 1 by 1. */
-static void test_portable_codes(void **state)
+TEST(portable_codes)
 {
     static const enum precision precisions[] = {PRECISION_FP8_E4M3, PRECISION_FP8_E5M2};
     uint8_t codes[256], one = 0;
     float got[256];
 
-    (void)state;
     if (!device)
         skip();
     for (int i = 0; i < 256; i++)
@@ -88,7 +88,7 @@ static void put_infinity(enum dtype type, void *array, uint64_t index, bool nega
 }
 
 /* NaN and infinities propagate as in arithmetic, infinity times zero included, no further. */
-static void test_portable_special(void **state)
+TEST(portable_special)
 {
     enum { M = 9, N = 33, K = 17 };
     static const enum precision precisions[] = {PRECISION_FP64,     PRECISION_FP32,
@@ -96,7 +96,6 @@ static void test_portable_special(void **state)
                                                 PRECISION_FP8_E4M3, PRECISION_FP8_E5M2};
     static double a[M * K], b[K * N], c[M * N]; /* room for any type */
 
-    (void)state;
     if (!device)
         skip();
     for (size_t p = 0; p < sizeof(precisions) / sizeof(precisions[0]); p++) {
@@ -129,14 +128,10 @@ static void test_portable_special(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_portable_codes),
-        cmocka_unit_test(test_portable_special),
-    };
     int failed;
 
     device = model_fixture_open();
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    failed = unit_run(NULL, NULL);
     model_fixture_close(device);
     return failed;
 }

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/unit.h"
 #include "workloads/convolution/convolution.h"
-#include "workloads/gemm/element.h"
+#include "workloads/data/element.h"
 #include "workloads/gemm/gemm.h"
 
 #define SECRETS 3
@@ -286,7 +287,7 @@ static void check_honest(struct gemm_running *running)
     gemm_verify_ok(running, 2 * count);
 }
 
-static void test_honest(void **state)
+TEST(honest)
 {
     static const struct {
         const char *kind, *section;
@@ -296,7 +297,6 @@ static void test_honest(void **state)
                 {"convolution", convolutions}};
     size_t ran = 0;
 
-    (void)state;
     if (!device)
         skip();
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -346,7 +346,7 @@ static void check_faults(struct gemm_running *running)
     free(input);
 }
 
-static void test_faults(void **state)
+TEST_WITH(faults, add_faults, remove_faults)
 {
     static const struct {
         const char *kind, *section;
@@ -355,7 +355,6 @@ static void test_faults(void **state)
                                 "kernel: 3, padding: 1}]"}};
     static const enum precision precisions[] = {PRECISION_FP32, PRECISION_FP16, PRECISION_INT8};
 
-    (void)state;
     if (!device)
         skip();
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -373,14 +372,10 @@ static void test_faults(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_honest),
-        cmocka_unit_test_setup_teardown(test_faults, add_faults, remove_faults),
-    };
     int failed;
 
     device = model_fixture_open();
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    failed = unit_run(NULL, NULL);
     json_decref(choices);
     model_fixture_close(device);
     return failed;

@@ -1,14 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 
 #include "harness/core/random.h"
 #include "protocols/history.h"
+#include "tests/support/unit.h"
 
 #define SERIES 200
 #define MOST 64
@@ -43,9 +40,8 @@ static int found(size_t count, size_t after, double ratio, double sd)
 }
 
 /* Levels that overlap nowhere, upwards and downwards, also where few results are of one of them. */
-static void test_levels_far_apart(void **state)
+TEST(levels_far_apart)
 {
-    (void)state;
     assert_int_equal(found(18, 9, 20, 0.01), SERIES);
     assert_int_equal(found(18, 9, 0.05, 0.01), SERIES);
     assert_int_equal(found(18, 9, 0.05, 0.1), SERIES);
@@ -74,19 +70,8 @@ static int false_changes(size_t odd)
 }
 
 /* However far off it is, an odd result is no change. */
-static void test_odd_results(void **state)
+TEST(odd_results)
 {
-    (void)state;
     for (size_t odd = 0; odd <= 16; odd++)
         assert_in_range(false_changes(odd), 0, SERIES / 20);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_levels_far_apart),
-        cmocka_unit_test(test_odd_results),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

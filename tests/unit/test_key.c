@@ -7,8 +7,9 @@
 #include "harness/core/file.h"
 #include "results/evidence/note.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/unit.h"
 
-static void test_text_forms(void **state)
+TEST(text_forms)
 {
     /* The example of golang.org/x/mod/sumdb/note. */
     static const char known[] =
@@ -17,7 +18,6 @@ static void test_text_forms(void **state)
     struct key_public key;
     char text[KEY_TEXT_MAX];
 
-    (void)state;
     assert_ok(key_public_parse(known, &key, &err), err);
     assert_string_equal(key.name, "PeterNeumann");
     assert_int_equal(key_id(&key), 0xc74f20a3);
@@ -37,14 +37,13 @@ static void test_text_forms(void **state)
     }
 }
 
-static void test_names(void **state)
+TEST(names)
 {
     static const char *const bad[] = {"", "two words", "a+b", "a/b", "tab\t", "\xff"};
     struct error err = ERROR_INIT;
     char long_name[KEY_NAME_MAX + 2];
     struct key key;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         assert_status(key_generate(bad[i], &key, &err), STATUS_INVALID, err);
     memset(long_name, 'a', sizeof(long_name));
@@ -54,7 +53,7 @@ static void test_names(void **state)
     assert_ok(key_generate(long_name, &key, &err), err);
 }
 
-static void test_files(void **state)
+TEST_WITH(files, fixture_make, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -96,7 +95,7 @@ static void test_files(void **state)
 }
 
 /* Under a passphrase: the public half is readable without it. */
-static void test_sealed(void **state)
+TEST_WITH(sealed, fixture_make, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -138,7 +137,7 @@ static void test_sealed(void **state)
 }
 
 /* A command that signs: what it prints is verified. */
-static void test_commands(void **state)
+TEST_WITH(commands, fixture_make, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -166,7 +165,7 @@ static void test_commands(void **state)
     assert_non_null(strstr(err.message, "status 7"));
 }
 
-static void test_places(void **state)
+TEST_WITH(places, fixture_make, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -194,7 +193,7 @@ static void test_places(void **state)
     free(path);
 }
 
-static void test_notes(void **state)
+TEST(notes)
 {
     struct note note = {.origin = "assay-log/x", .size = 12, .kind = "end", .utc_ns = 5};
     struct error err = ERROR_INIT;
@@ -202,7 +201,6 @@ static void test_notes(void **state)
     struct key key, other;
     struct text body;
 
-    (void)state;
     assert_ok(key_generate("a", &key, &err), err);
     assert_ok(key_generate("a", &other, &err), err);
     assert_ok(note_sign(&note, &key, signature, &err), err);
@@ -221,19 +219,4 @@ static void test_notes(void **state)
     assert_string_equal(body.data, "assay-log/x\n12\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n"
                                    "end 5 c\n");
     text_finish(&body);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text_forms),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test_setup_teardown(test_files, fixture_make, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_sealed, fixture_make, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_commands, fixture_make, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_places, fixture_make, fixture_remove),
-        cmocka_unit_test(test_notes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include "results/evidence/timestamp.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/timestamp_fixture.h"
+#include "tests/support/unit.h"
 
 static void fill(struct fixture *fixture, int64_t *ret_campaign, int64_t cells[FIXTURE_CELLS])
 {
@@ -33,7 +34,7 @@ static bool is_filled(const char *table)
 }
 
 /* A table follows from records, or is kept beside them: none can be forgotten. */
-static void test_every_table_follows_from_records(void **state)
+TEST_WITH(every_table_follows_from_records, fixture_open, fixture_remove)
 {
     static const char *const evidence[] = {"log", "record", "about", "content", "series"};
     struct fixture *fixture = *state;
@@ -69,7 +70,7 @@ static void test_every_table_follows_from_records(void **state)
         1);
 }
 
-static void test_roots(void **state)
+TEST_WITH(roots, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -85,7 +86,7 @@ static void test_roots(void **state)
                   err);
 }
 
-static void test_checkpoints(void **state)
+TEST_WITH(checkpoints, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -179,7 +180,7 @@ static json_t *newest_body(struct fixture *fixture)
 }
 
 /* What there is of a campaign: what is about it alone, whatever else the log has. */
-static void test_manifests(void **state)
+TEST_WITH(manifests, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -244,7 +245,7 @@ static void test_manifests(void **state)
     json_decref(before);
 }
 
-static void test_time_stamps(void **state)
+TEST_WITH(time_stamps, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -266,18 +267,4 @@ static void test_time_stamps(void **state)
     assert_status(ledger_add_timestamp(fixture->store, checkpoint.id, token, length, &err),
                   STATUS_INVALID, err);
     assert_non_null(strstr(err.message, "the checkpoint's root is"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_every_table_follows_from_records, fixture_open,
-                                        fixture_remove),
-        cmocka_unit_test_setup_teardown(test_roots, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_checkpoints, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_time_stamps, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_manifests, fixture_open, fixture_remove),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

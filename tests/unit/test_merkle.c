@@ -1,13 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/core/random.h"
 #include "results/evidence/merkle_part.h"
+#include "tests/support/unit.h"
 #include "tests/unit/leaf.h"
 
 /* The reference inputs and roots of Certificate Transparency's test suites (RFC 6962 hashing). */
@@ -42,11 +39,10 @@ static struct digest leaf_at(uint64_t index)
                      : leaf_of(&index, sizeof(index));
 }
 
-static void test_reference_roots(void **state)
+TEST(reference_roots)
 {
     struct merkle tree = {0};
 
-    (void)state;
     for (uint64_t size = 0; size <= 8; size++) {
         struct digest root = merkle_root(&tree);
         char hex[DIGEST_HEX_SIZE];
@@ -81,11 +77,10 @@ static void make_whole(struct whole *whole)
     assert_int_equal(merkle_levels_init(&whole->levels, leaves, SIZE_MAX_TESTED, &err), STATUS_OK);
 }
 
-static void test_levels(void **state)
+TEST(levels)
 {
     struct whole whole;
 
-    (void)state;
     make_whole(&whole);
     for (uint64_t size = 1; size <= SIZE_MAX_TESTED; size++) {
         const struct digest root = merkle_levels_root(&whole.levels, size);
@@ -148,12 +143,11 @@ static bool gives(struct merkle_part *part, uint64_t size, const struct digest *
 }
 
 /* Whichever leaves are shown: they and the subtrees give the roots of all sizes that were asked. */
-static void test_parts(void **state)
+TEST(parts)
 {
     struct whole whole;
     struct random random;
 
-    (void)state;
     make_whole(&whole);
     random_init(&random, 11, 1);
     for (uint64_t size = 1; size <= SIZE_MAX_TESTED; size++)
@@ -178,12 +172,11 @@ static void test_parts(void **state)
 }
 
 /* Without one of the places, the leaf that is then missing is named. */
-static void test_missing(void **state)
+TEST(missing)
 {
     struct whole whole;
     struct random random;
 
-    (void)state;
     make_whole(&whole);
     random_init(&random, 12, 1);
     for (uint64_t size = 1; size <= SIZE_MAX_TESTED; size++) {
@@ -214,12 +207,11 @@ static void test_missing(void **state)
 }
 
 /* A wrong hash, a place more, and the same place twice are found. */
-static void test_wrong(void **state)
+TEST(wrong)
 {
     struct whole whole;
     struct random random;
 
-    (void)state;
     make_whole(&whole);
     random_init(&random, 13, 1);
     for (uint64_t size = 1; size <= SIZE_MAX_TESTED; size++) {
@@ -249,14 +241,13 @@ static void test_wrong(void **state)
 }
 
 /* Subtrees that give the root of an earlier size, and another one of the later, are no proof. */
-static void test_two_histories(void **state)
+TEST(two_histories)
 {
     struct whole whole;
     struct merkle_part part = {0};
     struct digest forged[2] = {{{1}}, {{2}}}, root;
     uint64_t missing;
 
-    (void)state;
     make_whole(&whole);
     assert_true(merkle_part_add(&part, 3, 0, &whole.levels.level[3][0]));
     assert_true(gives(&part, 8, &whole.root[8]));
@@ -268,15 +259,4 @@ static void test_two_histories(void **state)
     assert_false(merkle_part_fits(&part, 8, &missing));
     merkle_part_finish(&part);
     merkle_levels_finish(&whole.levels);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reference_roots), cmocka_unit_test(test_levels),
-        cmocka_unit_test(test_parts),           cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_wrong),           cmocka_unit_test(test_two_histories),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,17 @@
 #include "protocols/metric.h"
 
-#include <stdarg.h>
-#include <setjmp.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 /* METRIC_COUNT stands for "no metric" where a figure has none: nothing is looked up for it. */
-static void no_metric_has_no_member(void **state)
+TEST(no_metric_has_no_member)
 {
     struct metric_value values[METRIC_COUNT] = {0};
     json_t *object;
 
-    (void)state;
     values[METRIC_POWER] = (struct metric_value){true, .has_value = true, .value = 7, .unit = "W"};
     object = metrics_to_json(values);
     assert_non_null(metric_member(object, METRIC_POWER));
@@ -25,21 +22,10 @@ static void no_metric_has_no_member(void **state)
     json_decref(object);
 }
 
-static void each_metric_is_found_by_its_id(void **state)
+TEST(each_metric_is_found_by_its_id)
 {
-    (void)state;
     for (int i = 0; i < METRIC_COUNT; i++)
         assert_int_equal(metric_find(metrics[i].id), i);
     assert_int_equal(metric_find("error"), METRIC_COUNT);
     assert_int_equal(metric_find(NULL), METRIC_COUNT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_metric_has_no_member),
-        cmocka_unit_test(each_metric_is_found_by_its_id),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

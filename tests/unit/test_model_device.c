@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/core/random.h"
+#include "tests/support/unit.h"
 #include "workloads/models/gpt2_device.h"
 #include "workloads/models/gpt2_reference.h"
 #include "workloads/ops/internal.h"
@@ -180,21 +181,19 @@ static void check_shapes(void)
     check_shape(&smallest, 1, 1, 1);
 }
 
-static void test_shapes(void **state)
+TEST(shapes)
 {
-    (void)state;
     if (!device)
         skip();
     check_shapes();
 }
 
 /* The text for several lanes differs; a device that chose one lane must still run it. */
-static void test_lanes(void **state)
+TEST(lanes)
 {
     uint32_t lanes[8];
     size_t count;
 
-    (void)state;
     if (!device)
         skip();
     count = device_lane_candidates(device, lanes, 8);
@@ -220,7 +219,7 @@ static void test_lanes(void **state)
 }
 
 /* Same seed, same device: the same bytes. */
-static void test_determinism(void **state)
+TEST(determinism)
 {
     const struct gpt2_device_plan plan = {
         .shape = usual, .sequences = 2, .length = 32, .training = true, .storage = DTYPE_F32};
@@ -229,7 +228,6 @@ static void test_determinism(void **state)
     uint64_t unique = 0;
     int32_t *batch = random_batch(&usual, 64, &unique);
 
-    (void)state;
     if (!device)
         skip();
     for (int run = 0; run < 2; run++) {
@@ -278,18 +276,17 @@ static void check_inference(const struct gpt2_shape *shape)
     free(logits);
 }
 
-static void test_inference(void **state)
+TEST(inference)
 {
     const struct gpt2_shape odd = {2, 2, 64, 32, 257, 256};
 
-    (void)state;
     if (!device)
         skip();
     check_inference(&usual);
     check_inference(&odd);
 }
 
-static void test_too_large(void **state)
+TEST(too_large)
 {
     const struct gpt2_device_plan plan = {.shape = {48, 25, 1600, 1024, 50257, 6400},
                                           .sequences = 4096,
@@ -299,7 +296,6 @@ static void test_too_large(void **state)
     struct gpt2_device *model = NULL;
     struct error err = ERROR_INIT;
 
-    (void)state;
     if (!device)
         skip();
     assert_int_equal(gpt2_device_create(&plan, ops, device, 5, &model, &err), STATUS_DEVICE_MEMORY);
@@ -308,7 +304,7 @@ static void test_too_large(void **state)
 }
 
 /* The same choice again gives the same kernels; an unknown choice is refused. */
-static void test_choices(void **state)
+TEST(choices)
 {
     static const char *const others[] = {
         "{}",
@@ -323,7 +319,6 @@ static void test_choices(void **state)
     struct ops *again = NULL;
     json_t *choices, *given;
 
-    (void)state;
     if (!device)
         skip();
     work.choices = choices = ops_choices(ops);
@@ -365,11 +360,5 @@ static int close_device(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),    cmocka_unit_test(test_determinism),
-        cmocka_unit_test(test_inference), cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_lanes),     cmocka_unit_test(test_choices),
-    };
-
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return unit_run(open_device, close_device);
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/unit.h"
 #include "workloads/generation/generation.h"
 
 #define HEAD "workload: made\nversion: 1\nkind: generation\ndescription: test\nbatches: [3]\n"
@@ -72,9 +73,8 @@ static const struct {
     {DECODE, PRECISION_INT8},  {LARGE, PRECISION_FP32},
 };
 
-static void test_honest(void **state)
+TEST(honest)
 {
-    (void)state;
     if (!device)
         skip();
     for (size_t i = 0; i < sizeof(honest) / sizeof(honest[0]); i++) {
@@ -116,9 +116,8 @@ static void test_honest(void **state)
 }
 
 /* A key and value of a prompt that are not what prefill wrote, or those of another sequence. */
-static void test_damaged_cache(void **state)
+TEST(damaged_cache)
 {
-    (void)state;
     if (!device)
         skip();
     for (int damage = 0; damage < 3; damage++) {
@@ -204,11 +203,10 @@ static uint32_t serve_all(struct model_running *running, uint64_t *ret_refused)
     return most;
 }
 
-static void test_server(void **state)
+TEST(server)
 {
     static const enum precision precisions[] = {PRECISION_FP32, PRECISION_INT8};
 
-    (void)state;
     if (!device)
         skip();
     for (size_t i = 0; i < 2; i++) {
@@ -232,9 +230,8 @@ static void test_server(void **state)
 }
 
 /* Requests that share a block, and a spot check among requests that must not notice it. */
-static void test_served_tokens(void **state)
+TEST(served_tokens)
 {
-    (void)state;
     if (!device)
         skip();
     for (int shared = 0; shared < 2; shared++) {
@@ -304,9 +301,8 @@ static void begin_lies(const char *name, uint64_t drop)
 }
 
 /* Each launch of a prefill and of a step by itself is missed, in f32 and bf16. */
-static void test_one_launch(void **state)
+TEST(one_launch)
 {
-    (void)state;
     if (!device)
         skip();
     for (size_t i = 1; i <= 5; i += 4) {
@@ -338,11 +334,10 @@ static void test_one_launch(void **state)
 }
 
 /* A token that is not the largest logit's. */
-static void test_other_choice(void **state)
+TEST(other_choice)
 {
     struct model_running running;
 
-    (void)state;
     if (!device)
         skip();
     model_running_start(&running, device, REQUEST, PRECISION_FP32);
@@ -367,7 +362,7 @@ static struct workload_cost cost_of(const char *yaml, enum precision precision)
     return ret;
 }
 
-static void test_cost(void **state)
+TEST(cost)
 {
     /* Width 32, MLP 128: 12 * 32^2 a layer; the head 256 * 32. */
     const uint64_t matrices = 2 * 12 * 32 * 32, head = 256 * 32;
@@ -375,7 +370,6 @@ static void test_cost(void **state)
     uint64_t decode_bytes = 0, decode_flops = 0;
     struct workload_cost cost;
 
-    (void)state;
     for (uint64_t keys = 14; keys <= 21; keys++) {
         decode_bytes += 4 * (matrices + head + vectors + 3 * (keys + 1) * row);
         decode_flops += 2 * 3 * (matrices + head + 2 * keys * 32 * 2);
@@ -400,7 +394,7 @@ static void test_cost(void **state)
                                      2 * 3 * (13 + 13) * row);
 }
 
-static void test_declarations(void **state)
+TEST(declarations)
 {
     static const struct {
         const char *yaml, *message;
@@ -432,23 +426,16 @@ static void test_declarations(void **state)
          "have no prompts"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         model_fixture_refuse(wrong[i].yaml, wrong[i].message);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_declarations), cmocka_unit_test(test_cost),
-        cmocka_unit_test(test_honest),       cmocka_unit_test(test_damaged_cache),
-        cmocka_unit_test(test_server),       cmocka_unit_test(test_served_tokens),
-        cmocka_unit_test(test_one_launch),   cmocka_unit_test(test_other_choice),
-    };
     int failed;
 
     device = model_fixture_open();
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    failed = unit_run(NULL, NULL);
     model_fixture_close(device);
     return failed;
 }

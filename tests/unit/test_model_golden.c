@@ -3,13 +3,10 @@
  * for a small GPT-2 (tests/golden/gpt2_values.py wrote them; PyTorch is not needed here).
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "workloads/models/adamw.h"
 #include "workloads/models/gpt2_reference.h"
 
@@ -101,12 +98,11 @@ static void step(struct model *model, uint64_t number)
     }
 }
 
-static void test_against_pytorch(void **state)
+TEST(against_pytorch)
 {
     const size_t count = sizeof(golden_values) / sizeof(golden_values[0]);
     struct model model = {0};
 
-    (void)state;
     make(&model);
     for (uint64_t s = 1; s <= GOLDEN_STEPS; s++) {
         assert_int_equal(gpt2_reference_forward(model.reference, model.weights, model.tokens,
@@ -141,11 +137,4 @@ static void test_against_pytorch(void **state)
                         model.exact[find(golden_values[i].tensor).offset + golden_values[i].at],
                         golden_values[i].value, TOLERANCE_AFTER_STEPS);
     drop(&model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_pytorch)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

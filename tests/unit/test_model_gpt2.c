@@ -2,20 +2,17 @@
 #include "workloads/models/gpt2.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/core/random.h"
+#include "tests/support/unit.h"
 #include "workloads/models/adamw.h"
-#include "workloads/models/compare.h"
+#include "workloads/check/compare.h"
 #include "workloads/models/gpt2_device.h"
 #include "workloads/models/gpt2_int8.h"
 #include "workloads/models/gpt2_reference.h"
-#include "workloads/models/reference_math.h"
+#include "workloads/check/reference_math.h"
 
 static const struct gpt2_shape published = {.layers = 12,
                                             .heads = 12,
@@ -24,11 +21,10 @@ static const struct gpt2_shape published = {.layers = 12,
                                             .vocabulary = 50257,
                                             .mlp_width = 3072};
 
-static void test_published_counts(void **state)
+TEST(published_counts)
 {
     struct gpt2_device_plan plan = {.shape = published};
 
-    (void)state;
     assert_int_equal(gpt2_logits_stride(&plan), 50304);
     plan.dense_logits = true;
     assert_int_equal(gpt2_logits_stride(&plan), 50257);
@@ -62,11 +58,10 @@ static void check_layout(const struct gpt2_shape *shape)
     assert_int_equal((end + GPT2_ALIGN - 1) / GPT2_ALIGN * GPT2_ALIGN, gpt2_array_length(shape));
 }
 
-static void test_layout(void **state)
+TEST(layout)
 {
     const struct gpt2_shape odd = {3, 1, 13, 5, 257, 29};
 
-    (void)state;
     check_layout(&published);
     check_layout(&odd);
     assert_string_equal(gpt2_tensor_at(&odd, 0).name, "wte");
@@ -74,12 +69,11 @@ static void test_layout(void **state)
     assert_string_equal(gpt2_tensor_at(&odd, gpt2_tensor_count(&odd) - 1).name, "lnf.b");
 }
 
-static void test_impossible_shapes(void **state)
+TEST(impossible_shapes)
 {
     struct gpt2_shape shape = published;
     struct error err = ERROR_INIT;
 
-    (void)state;
     assert_int_equal(gpt2_shape_check(&shape, &err), STATUS_OK);
     shape.heads = 7;
     assert_int_equal(gpt2_shape_check(&shape, &err), STATUS_INVALID);
@@ -95,13 +89,12 @@ static void test_impossible_shapes(void **state)
     assert_non_null(strstr(err.message, "2^48"));
 }
 
-static void test_initialisation(void **state)
+TEST(initialisation)
 {
     const struct gpt2_shape shape = {2, 2, 64, 32, 256, 256};
     uint64_t length = gpt2_array_length(&shape);
     float *a = malloc(length * sizeof(float)), *b = malloc(length * sizeof(float));
 
-    (void)state;
     gpt2_initialise(&shape, 7, a);
     gpt2_initialise(&shape, 7, b);
     assert_memory_equal(a, b, length * sizeof(float));
@@ -129,11 +122,10 @@ static void test_initialisation(void **state)
     free(b);
 }
 
-static void test_gemm_variants(void **state)
+TEST(gemm_variants)
 {
     const uint64_t sizes[][3] = {{1, 1, 1}, {5, 17, 3}, {4, 16, 300}, {67, 33, 129}, {3, 1030, 2}};
 
-    (void)state;
     for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
         uint64_t m = sizes[s][0], n = sizes[s][1], k = sizes[s][2];
         double *a = malloc(m * k * sizeof(double)), *c = malloc(m * n * sizeof(double));
@@ -226,19 +218,18 @@ static void check_gradients(const struct gpt2_shape *shape, uint64_t sequences, 
     free(gradients);
 }
 
-static void test_gradients_by_differences(void **state)
+TEST(gradients_by_differences)
 {
     const struct gpt2_shape usual = {2, 2, 8, 6, 11, 32};
     const struct gpt2_shape odd = {1, 1, 5, 4, 3, 7};
 
-    (void)state;
     check_gradients(&usual, 2, 6);
     check_gradients(&usual, 1, 4); /* shorter than the context */
     check_gradients(&odd, 3, 1);   /* a single position */
 }
 
 /* A position may depend on itself and earlier ones alone. */
-static void test_causality(void **state)
+TEST(causality)
 {
     const struct gpt2_shape shape = {2, 2, 8, 6, 11, 32};
     int32_t tokens[6] = {1, 2, 3, 4, 5, 6};
@@ -246,7 +237,6 @@ static void test_causality(void **state)
     struct gpt2_reference *ref = NULL;
     double kept[4 * 11];
 
-    (void)state;
     gpt2_initialise(&shape, 1, w);
     assert_int_equal(gpt2_reference_create(&shape, 1, 6, false, &ref, NULL), STATUS_OK);
     assert_int_equal(gpt2_reference_forward(ref, w, tokens, NULL, NULL), STATUS_OK);
@@ -259,12 +249,11 @@ static void test_causality(void **state)
     free(w);
 }
 
-static void test_adamw_by_hand(void **state)
+TEST(adamw_by_hand)
 {
     const struct adamw adamw = {.rate = 0.1, .beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-8};
     double m = 0.0, v = 0.0, w;
 
-    (void)state;
     /* The first step moves by the rate, whatever the gradient's size; decay comes on top. */
     w = adamw_reference(&adamw, 1, 0.5, 2.0, -1e-3, &m, &v);
     assert_true(fabs(w - (2.0 + 0.1 - 0.1 * 0.5 * 2.0)) < 1e-5);
@@ -276,7 +265,7 @@ static void test_adamw_by_hand(void **state)
 }
 
 /* What a whole array's error does not show: one tile that was never written. */
-static void test_worst_block(void **state)
+TEST(worst_block)
 {
     enum { COUNT = 65536 + 7 };
     double *expected = malloc(COUNT * sizeof(*expected));
@@ -285,7 +274,6 @@ static void test_worst_block(void **state)
     struct comparison comparison = {0};
     uint64_t at = 0;
 
-    (void)state;
     for (uint64_t i = 0; i < COUNT; i++) {
         expected[i] = 2.0 * random_unit(random_at(1, 2, i)) - 1.0;
         got[i] = (float)(expected[i] * (1.0 + 0.01 * random_unit(random_at(1, 3, i))));
@@ -312,17 +300,4 @@ static void test_worst_block(void **state)
     assert_true(comparison_worst_block(got, expected, 64, &at) == 1.0);
     free(expected);
     free(got);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_published_counts),  cmocka_unit_test(test_layout),
-        cmocka_unit_test(test_impossible_shapes), cmocka_unit_test(test_initialisation),
-        cmocka_unit_test(test_gemm_variants),     cmocka_unit_test(test_gradients_by_differences),
-        cmocka_unit_test(test_causality),         cmocka_unit_test(test_worst_block),
-        cmocka_unit_test(test_adamw_by_hand),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

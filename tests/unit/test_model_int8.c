@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/core/random.h"
+#include "tests/support/unit.h"
 #include "workloads/batched_inference/batched_inference.h"
 #include "workloads/models/gpt2_int8.h"
 #include "workloads/storage.h"
@@ -34,7 +35,7 @@ static float *random_weights(void)
 }
 
 /* Each channel by itself, from the definition; one channel is all zero, one has a single weight. */
-static void test_weights(void **state)
+TEST(weights)
 {
     float *weights = random_weights();
     float *scales = calloc(gpt2_int8_scale_count(&shape), sizeof(*scales));
@@ -43,7 +44,6 @@ static void test_weights(void **state)
     const uint64_t fc = gpt2_offset(&shape, GPT2_FC_W, 1); /* (30, 77) */
     uint64_t compared = 0;
 
-    (void)state;
     for (uint64_t i = 0; i < 30; i++) {
         weights[fc + i * 77 + 5] = 0.0f;
         weights[fc + i * 77 + 6] = i == 3 ? -2.0f : 0.0f;
@@ -96,13 +96,12 @@ static int compare_floats(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void test_percentile(void **state)
+TEST(percentile)
 {
     enum { COUNT = 10007 };
     static float values[COUNT], sorted[COUNT];
     static const double percentiles[] = {50.001, 90.0, 99.0, 99.99, 100.0};
 
-    (void)state;
     for (int i = 0; i < COUNT; i++)
         values[i] =
             (float)(random_unit(random_at(1, 2, (uint64_t)i)) - 0.5) * (i % 3 == 0 ? 1e-3f : 7.0f);
@@ -139,7 +138,7 @@ static struct buffer *put(const void *data, uint64_t bytes)
     return buffer;
 }
 
-static void test_quantise_kernel(void **state)
+TEST(quantise_kernel)
 {
     static const float values[] = {0.0f,  0.25f,  -0.25f, 0.75f,  1.25f,  -1.75f,   63.4f,
                                    63.5f, -63.5f, 63.49f, 1e30f,  -1e30f, INFINITY, -INFINITY,
@@ -151,7 +150,6 @@ static void test_quantise_kernel(void **state)
     struct ops *ops;
     struct buffer *x, *y;
 
-    (void)state;
     if (!device)
         skip();
     ops = make_ops(DTYPE_F32);
@@ -170,7 +168,7 @@ static void test_quantise_kernel(void **state)
 #define ROWS 7
 #define WIDTH 53
 
-static void test_dequantise_kernels(void **state)
+TEST(dequantise_kernels)
 {
     static int32_t sums[ROWS * WIDTH], other[ROWS * WIDTH];
     static float scales[WIDTH], bias[WIDTH], d[ROWS * WIDTH], got[ROWS * WIDTH];
@@ -179,7 +177,6 @@ static void test_dequantise_kernels(void **state)
     struct buffer *residual, *y;
     struct ops *ops;
 
-    (void)state;
     if (!device)
         skip();
     for (int i = 0; i < ROWS * WIDTH; i++) {
@@ -250,7 +247,7 @@ static void note_check(void *context, const struct workload_check *check)
         strncpy(checks->first_failed, check->output, sizeof(checks->first_failed) - 1);
 }
 
-static void test_against_reference(void **state)
+TEST(against_reference)
 {
     static const struct {
         const char *yaml;
@@ -265,7 +262,6 @@ static void test_against_reference(void **state)
         {ODD, PRECISION_INT8, 6},
     };
 
-    (void)state;
     if (!device)
         skip();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -306,7 +302,7 @@ static void expect_failure(struct model_running *running, const char *wanted)
         fail_msg("caught by %s, not by %s", checks.first_failed, wanted);
 }
 
-static void test_damage(void **state)
+TEST(damage)
 {
     static const int8_t zeros[32];
     struct model_running running;
@@ -314,7 +310,6 @@ static void test_damage(void **state)
     uint64_t at;
     float scale;
 
-    (void)state;
     if (!device)
         skip();
     /* A channel of one weight is missing. */
@@ -341,14 +336,13 @@ static void test_damage(void **state)
     model_running_stop(&running);
 }
 
-static void test_memory(void **state)
+TEST(memory)
 {
     struct model_running running;
     struct workload_cost cost, wide;
     struct gpt2_device_plan unfused;
     uint64_t bytes = 0, sizes[GPT2_BUFFERS];
 
-    (void)state;
     if (!device)
         skip();
     model_running_start(&running, device, USUAL, PRECISION_INT8);
@@ -368,7 +362,7 @@ static void test_memory(void **state)
     model_running_stop(&running);
 }
 
-static void test_declarations(void **state)
+TEST(declarations)
 {
     static const struct {
         const char *yaml, *message;
@@ -382,27 +376,16 @@ static void test_declarations(void **state)
         {USUAL "int8: {storage: int8}\n", "storage"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         model_fixture_refuse(wrong[i].yaml, wrong[i].message);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_percentile),
-        cmocka_unit_test(test_declarations),
-        cmocka_unit_test(test_quantise_kernel),
-        cmocka_unit_test(test_dequantise_kernels),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_against_reference),
-        cmocka_unit_test(test_damage),
-    };
     int failed;
 
     device = model_fixture_open();
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    failed = unit_run(NULL, NULL);
     model_fixture_close(device);
     return failed;
 }

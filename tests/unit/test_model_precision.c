@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/unit.h"
 #include "workloads/kernel_text.h"
 #include "workloads/ops/internal.h"
 #include "workloads/storage.h"
@@ -67,11 +68,10 @@ static struct checks verify(struct model_running *running)
 
 static const enum precision narrow[] = {PRECISION_BF16, PRECISION_FP16};
 
-static void test_against_reference(void **state)
+TEST(against_reference)
 {
     static const char *const yaml[] = {USUAL, ODD};
 
-    (void)state;
     if (!device)
         skip();
     for (size_t y = 0; y < 2; y++)
@@ -90,9 +90,8 @@ static void test_against_reference(void **state)
 
 /* The declared bound of each of 50 steps is checked by verify; here it must be far below fp32's own
  * decrease, and the facts must report it. */
-static void test_follows_fp32(void **state)
+TEST(follows_fp32)
 {
-    (void)state;
     if (!device)
         skip();
     for (size_t p = 0; p < 2; p++) {
@@ -119,12 +118,11 @@ static void test_follows_fp32(void **state)
 }
 
 /* Steps that do not begin with the check's own are not those that fp32 took. */
-static void test_not_the_same_steps(void **state)
+TEST(not_the_same_steps)
 {
     struct model_running running;
     struct checks checks;
 
-    (void)state;
     if (!device)
         skip();
     model_running_start(&running, device, USUAL, PRECISION_BF16);
@@ -152,14 +150,13 @@ static float *weights(struct model_running *running)
 }
 
 /* 2^24 / 60 tokens is beyond f16: the first step must be skipped whole, and halve the scale. */
-static void test_overflow_skips(void **state)
+TEST(overflow_skips)
 {
     struct model_running running;
     struct op_scaling_state now;
     float *before, *after;
     size_t bytes;
 
-    (void)state;
     if (!device)
         skip();
     model_running_start(&running, device, USUAL "loss_scaling: {initial: 16777216}\n",
@@ -188,13 +185,12 @@ static void test_overflow_skips(void **state)
 }
 
 /* verify itself backs off; the loss of the first skipped step compares, and none after it. */
-static void test_overflow_in_the_check(void **state)
+TEST(overflow_in_the_check)
 {
     struct model_running running;
     struct checks checks;
     json_t *facts, *fp32;
 
-    (void)state;
     if (!device)
         skip();
     model_running_start(&running, device, USUAL "loss_scaling: {initial: 16777216}\n",
@@ -213,13 +209,12 @@ static void test_overflow_in_the_check(void **state)
 }
 
 /* A single infinity, or NaN, anywhere is found. */
-static void test_one_bad_gradient(void **state)
+TEST(one_bad_gradient)
 {
     static const uint16_t bad[] = {0x7c00, 0xfc00, 0x7e01};
     struct model_running running;
     uint64_t count;
 
-    (void)state;
     if (!device)
         skip();
     model_running_start(&running, device, USUAL, PRECISION_FP16);
@@ -242,12 +237,11 @@ static void test_one_bad_gradient(void **state)
     model_running_stop(&running);
 }
 
-static void test_growth(void **state)
+TEST(growth)
 {
     struct model_running running;
     struct op_scaling_state now;
 
-    (void)state;
     if (!device)
         skip();
     model_running_start(&running, device,
@@ -288,9 +282,8 @@ static void check_break(enum precision precision, const char *from, const char *
     model_running_stop(&running);
 }
 
-static void test_verification_catches(void **state)
+TEST(verification_catches)
 {
-    (void)state;
     if (!device)
         skip();
     /* The narrow copy is not written; the inverse scale, or a bias correction, is wrong. */
@@ -310,9 +303,8 @@ static void test_verification_catches(void **state)
 }
 
 /* Memory is counted by precision, and it is what is allocated. */
-static void test_memory(void **state)
+TEST(memory)
 {
-    (void)state;
     if (!device)
         skip();
     for (size_t p = 0; p < 2; p++) {
@@ -329,7 +321,7 @@ static void test_memory(void **state)
     }
 }
 
-static void test_declarations(void **state)
+TEST(declarations)
 {
     static const struct {
         const char *yaml, *message;
@@ -343,29 +335,16 @@ static void test_declarations(void **state)
         {USUAL "verify: {fp32_steps: 65}\n", "0 (none) to 64"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         model_fixture_refuse(wrong[i].yaml, wrong[i].message);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_declarations),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_against_reference),
-        cmocka_unit_test(test_follows_fp32),
-        cmocka_unit_test(test_not_the_same_steps),
-        cmocka_unit_test(test_overflow_skips),
-        cmocka_unit_test(test_overflow_in_the_check),
-        cmocka_unit_test(test_one_bad_gradient),
-        cmocka_unit_test(test_growth),
-        cmocka_unit_test(test_verification_catches),
-    };
     int failed;
 
     device = model_fixture_open();
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    failed = unit_run(NULL, NULL);
     model_fixture_close(device);
     return failed;
 }

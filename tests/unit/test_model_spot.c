@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "harness/core/clock.h"
+#include "tests/support/unit.h"
 #include "workloads/batched_inference/batched_inference.h"
 #include "workloads/models/gpt2_spot.h"
 #include "workloads/training_step/training_step.h"
@@ -84,9 +85,8 @@ static const struct {
     {TRAINING SHAPE "loss_scaling: {initial: 16777216}\n", PRECISION_FP16}, /* skips steps */
 };
 
-static void test_honest(void **state)
+TEST(honest)
 {
-    (void)state;
     if (!device)
         skip();
     for (size_t i = 0; i < sizeof(honest) / sizeof(honest[0]); i++) {
@@ -112,9 +112,8 @@ static void test_honest(void **state)
 }
 
 /* The same outputs, bit for bit, as without spot checks. */
-static void test_leaves_no_trace(void **state)
+TEST(leaves_no_trace)
 {
-    (void)state;
     if (!device)
         skip();
     for (size_t i = 0; i < sizeof(honest) / sizeof(honest[0]); i++) {
@@ -256,14 +255,13 @@ static void refused(struct model_running *running, const char *what)
 
 #define NEVER UINT64_MAX
 
-static void test_dropped_launches(void **state)
+TEST(dropped_launches)
 {
     static const struct {
         const char *name;
         uint64_t from, period;
     } rows[] = {{NULL, 0, 2}, {NULL, 1, 2}, {NULL, 0, 1}, {"gemm", 0, 2}, {"gemm", 1, 2}};
 
-    (void)state;
     if (!device)
         skip();
     for (size_t i = 0; i < sizeof(honest) / sizeof(honest[0]) - 1; i++) {
@@ -295,13 +293,12 @@ static void test_dropped_launches(void **state)
  * Each launch of an iteration by itself is missed. A large model lets pass what works in place
  * inside the layers, and nothing else.
  */
-static void test_one_launch(void **state)
+TEST(one_launch)
 {
     static const char *const in_place[] = {"causal_softmax_forward", "causal_softmax_backward",
                                            "gelu_backward", "norm_backward"};
     static const size_t cases[] = {0, 2, 3, 6, 7};
 
-    (void)state;
     if (!device)
         skip();
     for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
@@ -342,9 +339,8 @@ static void test_one_launch(void **state)
     }
 }
 
-static void test_losses_of_zero(void **state)
+TEST(losses_of_zero)
 {
-    (void)state;
     if (!device)
         skip();
     for (size_t i = 0; i < 6; i++) {
@@ -360,9 +356,8 @@ static void test_losses_of_zero(void **state)
 }
 
 /* All launches are dropped, and the logits of an earlier pass appear again. */
-static void test_kept_logits(void **state)
+TEST(kept_logits)
 {
-    (void)state;
     if (!device)
         skip();
     for (size_t i = 6; i < 13; i++) {
@@ -385,9 +380,8 @@ static void test_kept_logits(void **state)
 }
 
 /* Norms without epsilon, which the outputs in bf16 do not show. */
-static void test_no_epsilon(void **state)
+TEST(no_epsilon)
 {
-    (void)state;
     if (!device)
         skip();
     for (size_t i = 1; i <= 7; i += 6) {
@@ -403,16 +397,10 @@ static void test_no_epsilon(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_honest),           cmocka_unit_test(test_leaves_no_trace),
-        cmocka_unit_test(test_dropped_launches), cmocka_unit_test(test_one_launch),
-        cmocka_unit_test(test_losses_of_zero),   cmocka_unit_test(test_kept_logits),
-        cmocka_unit_test(test_no_epsilon),
-    };
     int failed;
 
     device = model_fixture_open();
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    failed = unit_run(NULL, NULL);
     model_fixture_close(device);
     return failed;
 }

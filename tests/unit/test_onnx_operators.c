@@ -3,17 +3,15 @@
  * files that ONNX wrote: data/onnx_operators.jsonl, made by the script of that name.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "harness/core/member.h"
+#include "tests/support/unit.h"
 #include "workloads/onnx/reference.h"
 
 #define CASE_MAX (1 << 20) /* characters of a line */
@@ -110,13 +108,12 @@ static void run_case(const json_t *one)
         free(expected[i].data);
 }
 
-static void test_operators(void **state)
+TEST(operators)
 {
     static char line[CASE_MAX];
     FILE *file = fopen(ONNX_OPERATORS, "r");
     size_t count = 0;
 
-    (void)state;
     assert_non_null(file);
     while (fgets(line, sizeof(line), file)) {
         json_t *one = json_loads(line, 0, NULL);
@@ -128,11 +125,4 @@ static void test_operators(void **state)
     }
     fclose(file);
     assert_true(count > 100);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_operators)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

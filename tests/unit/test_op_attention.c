@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/core/random.h"
+#include "tests/support/unit.h"
 #include "workloads/ops/attention.h"
 #include "workloads/storage.h"
 
@@ -233,13 +234,12 @@ static void check(const struct form *form, enum dtype storage, uint32_t lanes)
     end(&task);
 }
 
-static void test_forms(void **state)
+TEST(forms)
 {
     static const enum dtype storages[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F16};
     uint32_t lanes[4] = {1};
     size_t count = device_lane_candidates(device, lanes, 4);
 
-    (void)state;
     if (device->info.max_lanes >= 32) /* both forms of the text, whatever the device prefers */
         count = (lanes[0] = 1, lanes[1] = 32, 2);
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
@@ -249,7 +249,7 @@ static void test_forms(void **state)
 }
 
 /* A NaN in a query, or in a key that it takes part in, is in its output; a later one is not. */
-static void test_nan(void **state)
+TEST(nan)
 {
     static const struct form form = {1, 1, 20, 20, 64, true, false, 0};
     const float none = NAN;
@@ -257,7 +257,6 @@ static void test_nan(void **state)
     struct task task = begin(&form, DTYPE_F32);
     float *got = malloc(task.o.count * sizeof(*got));
 
-    (void)state;
     ASSERT_OK(attention_text_create(device, DTYPE_F32, 64, 1, &text, err));
     ASSERT_OK(device_upload(task.k.at.buffer, (GAP + 12 * task.shape.k.row + 3) * sizeof(none),
                             &none, sizeof(none), err));
@@ -270,12 +269,11 @@ static void test_nan(void **state)
     end(&task);
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
     struct attention_text *text = NULL;
     struct error err = ERROR_INIT;
 
-    (void)state;
     assert_int_equal(attention_text_create(device, DTYPE_F32, 40, 1, &text, &err),
                      STATUS_UNSUPPORTED);
     assert_int_equal(attention_text_create(device, DTYPE_E4M3, 64, 1, &text, &err),
@@ -285,17 +283,12 @@ static void test_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_nan),
-        cmocka_unit_test(test_refused),
-    };
     int status;
 
     device = model_fixture_open();
     if (!device)
         return 0; /* said so */
-    status = cmocka_run_group_tests(tests, NULL, NULL);
+    status = unit_run(NULL, NULL);
     model_fixture_close(device);
     return status;
 }

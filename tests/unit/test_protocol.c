@@ -1,18 +1,15 @@
 #include "protocols/protocol.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/core/canonical.h"
 #include "harness/core/file.h"
 #include "harness/core/text.h"
+#include "tests/support/unit.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -80,14 +77,13 @@ static void expect_error_line(const char *yaml, const char *message, int line)
 }
 #define expect_error(yaml, message) expect_error_line(yaml, message, __LINE__)
 
-static void test_builtins(void **state)
+TEST(builtins)
 {
     static const char *const first[] = {"quick", "standard", "soak"};
     struct error err = ERROR_INIT;
     size_t count;
     const struct protocol_builtin *all = protocol_builtins(&count);
 
-    (void)state;
     assert_true(count >= 3);
     for (size_t i = 0; i < 3; ++i)
         assert_string_equal(all[i].name, first[i]);
@@ -114,12 +110,11 @@ static void test_builtins(void **state)
     }
 }
 
-static void test_quick(void **state)
+TEST(quick)
 {
     struct protocol p;
     struct error err = ERROR_INIT;
 
-    (void)state;
     assert_int_equal(protocol_find("quick", &p, &err), STATUS_OK);
     assert_false(p.evidence);
     assert_int_equal(p.version, 2);
@@ -139,12 +134,11 @@ static void test_quick(void **state)
     protocol_finish(NULL);
 }
 
-static void test_standard_and_soak(void **state)
+TEST(standard_and_soak)
 {
     struct protocol standard, soak;
     struct error err = ERROR_INIT;
 
-    (void)state;
     assert_int_equal(protocol_find("standard", &standard, &err), STATUS_OK);
     assert_true(standard.evidence);
     assert_int_equal(standard.trials, 10);
@@ -168,12 +162,11 @@ static void test_standard_and_soak(void **state)
     protocol_finish(&standard);
 }
 
-static void test_derived(void **state)
+TEST(derived)
 {
     struct protocol p, again, standard;
     struct error err = ERROR_INIT;
 
-    (void)state;
     load("name: mine\nextends: standard\ntrials: 20\nwindow:\n  time: 20s\n", &p);
     assert_int_equal(protocol_find("standard", &standard, &err), STATUS_OK);
     assert_string_equal(p.name, "mine");
@@ -217,14 +210,13 @@ static void test_derived(void **state)
     "sample: {min_time: 0s}\ntrial_timeout: 1s\ncooldown: 0s\ncache: {state: cold}\n"              \
     "flush_denormals: false\n"
 
-static void test_whole(void **state)
+TEST(whole)
 {
     struct protocol p;
     struct estimate_options defaults = estimate_options_default();
     struct error err = ERROR_INIT;
     char *text;
 
-    (void)state;
     load(WHOLE, &p);
     assert_true(p.estimate.confidence == defaults.confidence);
     assert_int_equal(p.estimate.percentile_count, defaults.percentile_count);
@@ -247,9 +239,8 @@ static void test_whole(void **state)
     protocol_finish(&p);
 }
 
-static void test_impossible(void **state)
+TEST(impossible)
 {
-    (void)state;
     expect_error("name: a\nextends: standard\ntrials: 3\n",
                  "p.yaml:3: \"trials\" is 3, but evidence needs at least 5 processes to know the "
                  "spread between them; write 5 or more, or \"evidence: false\"");
@@ -311,9 +302,8 @@ static void test_impossible(void **state)
                  "write a name of your own");
 }
 
-static void test_wrong_text(void **state)
+TEST(wrong_text)
 {
-    (void)state;
     expect_error("name: a\ntrials: 5\n",
                  "p.yaml:1: clause \"version\" is missing; write it, or begin with \"extends: "
                  "standard\" and write only what differs");
@@ -330,12 +320,11 @@ static void test_wrong_text(void **state)
 }
 
 /* Clauses that standard lacks have the old default; evidence verifies each trial. */
-static void test_later_clauses(void **state)
+TEST(later_clauses)
 {
     struct protocol p;
     struct error err = ERROR_INIT;
 
-    (void)state;
     assert_int_equal(protocol_find("standard", &p, &err), STATUS_OK);
     assert_int_equal(p.verification, PROTOCOL_VERIFY_EACH_TRIAL);
     assert_null(json_object_get(p.json, "verification"));
@@ -350,13 +339,12 @@ static void test_later_clauses(void **state)
                  "every trial with the reference; write each_trial, or \"evidence: false\"");
 }
 
-static void test_extends(void **state)
+TEST(extends)
 {
     struct protocol p;
     struct error err = ERROR_INIT;
     char *here = getcwd(NULL, 0), *list = builtin_list(), *message;
 
-    (void)state;
     message =
         text_format("p.yaml:2: \"extends\" is \"standrad\", which is no built-in protocol; did "
                     "you mean \"standard\"? There are %s, or write a path that ends in .yaml",
@@ -400,13 +388,12 @@ static void test_extends(void **state)
     free(here);
 }
 
-static void test_find(void **state)
+TEST(find)
 {
     struct protocol p;
     struct error err = ERROR_INIT;
     char *list = builtin_list(), *message;
 
-    (void)state;
     assert_int_equal(protocol_find("quik", &p, &err), STATUS_NOT_FOUND);
     message = text_format("there is no protocol \"quik\"; did you mean \"quick\"? There are %s, or "
                           "write the path of a file of your own that ends in .yaml",
@@ -452,13 +439,12 @@ static void expect_json_error(const char *path, const char *value, const char *m
     protocol_finish(&quick);
 }
 
-static void test_from_json(void **state)
+TEST(from_json)
 {
     struct protocol p;
     struct error err = ERROR_INIT;
     json_t *list = json_array();
 
-    (void)state;
     expect_json_error("trials", "", "stored protocol: member \"trials\" is missing");
     expect_json_error("trials", "\"3\"", "stored protocol: member \"trials\" is no integer");
     expect_json_error("trials", "0",
@@ -500,19 +486,5 @@ static void test_from_json(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_builtins),
-        cmocka_unit_test(test_quick),
-        cmocka_unit_test(test_standard_and_soak),
-        cmocka_unit_test(test_derived),
-        cmocka_unit_test(test_whole),
-        cmocka_unit_test(test_impossible),
-        cmocka_unit_test(test_wrong_text),
-        cmocka_unit_test(test_later_clauses),
-        cmocka_unit_test(test_extends),
-        cmocka_unit_test(test_find),
-        cmocka_unit_test(test_from_json),
-    };
-
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return unit_run(set_up, tear_down);
 }

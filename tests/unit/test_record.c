@@ -7,6 +7,7 @@
 #include "tests/support/store_fixture.h"
 
 #include "results/record/record.h"
+#include "tests/support/unit.h"
 #include "tests/unit/leaf.h"
 
 static const struct record_visitor nothing = {.context = NULL};
@@ -45,7 +46,7 @@ static void check_value(const char *value, bool is_canonical)
         assert_refused(body);
 }
 
-static void test_form(void **state)
+TEST(form)
 {
     static const char whole[] = "{\"a\":[1,{\"b\":null}],\"type\":\"event\"}";
     static const char *const refused[] = {
@@ -87,7 +88,6 @@ static void test_form(void **state)
         "\xef\xbb\xbf{\"type\":\"event\"}",
     };
 
-    (void)state;
     assert_taken("{\"type\":\"event\"}");
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
         assert_refused(refused[i]);
@@ -104,7 +104,7 @@ static void test_form(void **state)
         assert_ptr_equal(record_type_find(record_types[i].name), &record_types[i]);
 }
 
-static void test_strings(void **state)
+TEST(strings)
 {
     static const char *const good[] = {
         "\"\"",        "\"a\"",        "\"\\\"\\\\\"",         "\"\\b\\f\\n\\r\\t\"",
@@ -121,14 +121,13 @@ static void test_strings(void **state)
         "'a'",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
         check_value(good[i], true);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         check_value(bad[i], false);
 }
 
-static void test_numbers(void **state)
+TEST(numbers)
 {
     static const char *const good[] = {
         "0",
@@ -159,7 +158,6 @@ static void test_numbers(void **state)
         "0.0000001",           "1e-5", "1.7976931348623157e+309",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
         check_value(good[i], true);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -181,9 +179,8 @@ static void test_numbers(void **state)
 }
 
 /* By the bytes that they stand for, not by those that write them. */
-static void test_order(void **state)
+TEST(order)
 {
-    (void)state;
     assert_taken("{\"\":1,\"type\":\"event\"}");
     assert_taken("{\"a\":1,\"aa\":1,\"ab\":1,\"b\":1,\"type\":\"event\"}");
     assert_taken("{\"Z\":1,\"a\":1,\"type\":\"event\",\"z\":1}");
@@ -204,9 +201,8 @@ static void test_order(void **state)
     assert_refused("{\"a\":1,\"\\\\\":1,\"type\":\"event\"}");
 }
 
-static void test_depth(void **state)
+TEST(depth)
 {
-    (void)state;
     for (int depth = RECORD_DEPTH_MAX - 3; depth < RECORD_DEPTH_MAX + 4; depth++)
         for (int kind = 0; kind < 2; kind++) {
             struct text body;
@@ -280,9 +276,8 @@ static void assert_seen(const char *type, const char *body, const char *members,
 #define HEX_CAPITALS "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 #define HEX_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
-static void test_members(void **state)
+TEST(members)
 {
-    (void)state;
     assert_seen("amendment",
                 "{\"author\":\"x\",\"cell\":1,\"reason\":\"y\",\"type\":\"amendment\"}",
                 "[\"author\"]=\"x\"\n[\"reason\"]=\"y\"\n", "");
@@ -310,9 +305,8 @@ static void test_members(void **state)
     assert_seen("stack", "{\"components\":{\"0\":{\"path\":\"/a\"}},\"type\":\"stack\"}", "", "");
 }
 
-static void test_references(void **state)
+TEST(references)
 {
-    (void)state;
     assert_seen("event",
                 "{\"a\":{\"record\":\"" HEX_A "\"},\"b\":[{\"blob\":\"" HEX_B
                 "\"},{\"c\":{\"record\":"
@@ -338,7 +332,7 @@ static struct digest digest_of(const char *type, const char *body, const struct 
     return digest;
 }
 
-static void test_digests(void **state)
+TEST(digests)
 {
     static const char plain[] = "{\"kind\":\"plan\",\"type\":\"checkpoint\"}";
     static const char body[] =
@@ -350,7 +344,6 @@ static void test_digests(void **state)
     struct error err = ERROR_INIT;
     json_t *each;
 
-    (void)state;
     digest = digest_of("checkpoint", plain, NULL);
     expected = leaf_of(plain, strlen(plain));
     assert_true(digest_equal(&digest, &expected));
@@ -415,12 +408,11 @@ static void test_digests(void **state)
 }
 
 /* The salt of a record depends on the secret and on every byte of it; of a member on its path. */
-static void test_salts(void **state)
+TEST(salts)
 {
     const struct digest secret = {{1}}, other = {{2}};
     struct digest salts[4], one, two;
 
-    (void)state;
     salts[0] = record_salt(&secret, "abc", 3);
     salts[1] = record_salt(&other, "abc", 3);
     salts[2] = record_salt(&secret, "abd", 3);
@@ -436,11 +428,10 @@ static void test_salts(void **state)
     assert_false(record_member_salt(NULL, (struct record_span){"[\"b\"]", 5}, &two));
 }
 
-static void test_names(void **state)
+TEST(names)
 {
     char name[32];
 
-    (void)state;
     assert_true(record_member_name(record_type_find("amendment"),
                                    (struct record_span){"[\"author\"]", 10}, name, sizeof(name)));
     assert_string_equal(name, "amendment.author");
@@ -457,14 +448,13 @@ static void test_names(void **state)
 }
 
 /* What canonical_dump writes is what the scanner takes, exactly. */
-static void test_dumped(void **state)
+TEST(dumped)
 {
     static const double reals[] = {0.1,   1.0 / 3, 1e-7,    5e-324, 1.7976931348623157e308,
                                    123.5, 1e15,    1e22,    -2.5,   0x1p-1074,
                                    1e21,  0.5e-5,  12345.6, 1e300,  9007199254740993.0};
     const struct record_visitor exact = {.is_exact = true};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(reals) / sizeof(reals[0]); i++) {
         struct error err = ERROR_INIT;
         json_t *json = json_pack("{s:s, s:f, s:s, s:[i,b,n]}", "type", "event", "a", reals[i], "b",
@@ -476,18 +466,4 @@ static void test_dumped(void **state)
         free(body);
         json_decref(json);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_form),       cmocka_unit_test(test_strings),
-        cmocka_unit_test(test_numbers),    cmocka_unit_test(test_order),
-        cmocka_unit_test(test_depth),      cmocka_unit_test(test_members),
-        cmocka_unit_test(test_references), cmocka_unit_test(test_digests),
-        cmocka_unit_test(test_salts),      cmocka_unit_test(test_names),
-        cmocka_unit_test(test_dumped),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

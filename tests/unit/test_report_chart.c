@@ -1,22 +1,18 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/core/random.h"
 #include "reports/chart.h"
 #include "reports/scale.h"
+#include "tests/support/unit.h"
 
-static void scales_map_and_clamp(void **state)
+TEST(scales_map_and_clamp)
 {
     struct scale up = {10, 20, 100, 0}, flat = {5, 5, 0, 50};
 
-    (void)state;
     assert_float_equal(scale_map(&up, 10), 100, 1e-9);
     assert_float_equal(scale_map(&up, 15), 50, 1e-9);
     assert_float_equal(scale_map(&up, 20), 0, 1e-9);
@@ -26,12 +22,11 @@ static void scales_map_and_clamp(void **state)
     assert_float_equal(scale_map(&flat, 5), 25, 1e-9);
 }
 
-static void ticks_are_round_and_inside(void **state)
+TEST(ticks_are_round_and_inside)
 {
     double ticks[12];
     size_t count;
 
-    (void)state;
     count = scale_ticks(7.93, 8.47, 4, ticks, 12);
     assert_int_equal(count, 5);
     assert_float_equal(ticks[0], 8.0, 1e-9);
@@ -49,11 +44,10 @@ static void ticks_are_round_and_inside(void **state)
     assert_true(scale_ticks(1e18, 1e18 + 256, 5, ticks, 12) <= 12);
 }
 
-static void random_ticks_hold(void **state)
+TEST(random_ticks_hold)
 {
     struct random random;
 
-    (void)state;
     random_init(&random, 5, 0);
     for (int i = 0; i < 2000; ++i) {
         double lo = pow(10, 20 * random_next_unit(&random) - 10);
@@ -77,11 +71,10 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void selection_equals_sorting(void **state)
+TEST(selection_equals_sorting)
 {
     struct random random;
 
-    (void)state;
     random_init(&random, 11, 0);
     for (int round = 0; round < 400; ++round) {
         size_t count = 1 + random_next_below(&random, 70);
@@ -99,14 +92,13 @@ static void selection_equals_sorting(void **state)
     }
 }
 
-static void envelopes_hide_nothing(void **state)
+TEST(envelopes_hide_nothing)
 {
     enum { COUNT = 10007, BUCKETS = 97 };
     int64_t *samples = calloc(COUNT, sizeof(*samples)), scratch[COUNT / BUCKETS + 2];
     struct reduce_bucket buckets[BUCKETS];
     size_t covered = 0;
 
-    (void)state;
     assert_non_null(samples);
     for (size_t i = 0; i < COUNT; ++i)
         samples[i] = 1000 + (int64_t)(i % 7);
@@ -127,13 +119,12 @@ static void envelopes_hide_nothing(void **state)
     free(samples);
 }
 
-static void histograms_count_all(void **state)
+TEST(histograms_count_all)
 {
     static const int64_t samples[] = {10, 20, 20, 30, 5, 1000, 40};
     struct reduce_histogram histogram;
     uint64_t inside = 0;
 
-    (void)state;
     reduce_histogram_init(&histogram, 5, 20, 3); /* per iteration: halves of the samples */
     reduce_histogram_add(&histogram, samples, 7, 2);
     for (size_t i = 0; i < histogram.bins; ++i)
@@ -170,7 +161,7 @@ static void assert_inside(const char *svg, const char *class_name, double width,
     assert_true(count > 0);
 }
 
-static void time_series_mark_warmup_and_steady_state(void **state)
+TEST(time_series_mark_warmup_and_steady_state)
 {
     int64_t samples[200], scratch[200];
     struct chart_series series = {.sample_ns = samples,
@@ -184,7 +175,6 @@ static void time_series_mark_warmup_and_steady_state(void **state)
     struct chart_range range;
     struct text out;
 
-    (void)state;
     for (size_t i = 0; i < 200; ++i)
         samples[i] = 20000 + (int64_t)(i % 5) * 10 + (i < 50 ? 3000 : 0);
     samples[120] = 900000; /* a spike far outside */
@@ -204,7 +194,7 @@ static void time_series_mark_warmup_and_steady_state(void **state)
     text_finish(&out);
 }
 
-static void long_series_become_an_envelope(void **state)
+TEST(long_series_become_an_envelope)
 {
     enum { COUNT = 100000 };
     int64_t *samples = calloc(COUNT, sizeof(*samples)), *scratch = calloc(COUNT, sizeof(*scratch));
@@ -213,7 +203,6 @@ static void long_series_become_an_envelope(void **state)
     struct chart_range range;
     struct text out;
 
-    (void)state;
     assert_non_null(samples);
     assert_non_null(scratch);
     for (size_t i = 0; i < COUNT; ++i)
@@ -231,7 +220,7 @@ static void long_series_become_an_envelope(void **state)
     free(scratch);
 }
 
-static void odd_series_do_not_break(void **state)
+TEST(odd_series_do_not_break)
 {
     static const int64_t one[] = {7}, zeros[] = {0, 0, 0}, wild[] = {-1, INT64_MAX, INT64_MIN, 5};
     const struct chart_series series[] = {
@@ -243,7 +232,6 @@ static void odd_series_do_not_break(void **state)
     int64_t scratch[4];
     struct number_unit unit = {1, "ns"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(series) / sizeof(series[0]); ++i) {
         struct chart_range range = {0, 1};
         struct text out;
@@ -257,14 +245,13 @@ static void odd_series_do_not_break(void **state)
     }
 }
 
-static void parts_add_up(void **state)
+TEST(parts_add_up)
 {
     static const struct chart_part parts[] = {
         {"forward", 250, 0}, {"back<ward", 700, 1}, {"skipped", -1, 2}, {"rest", 50, CHART_SLOTS}};
     struct number_unit unit = {1, "ns"};
     struct text out;
 
-    (void)state;
     text_init(&out);
     chart_parts(&out, "p", "Stages", parts, 4, &unit);
     assert_non_null(strstr(out.data, "x=\"0\" width=\"248.5\" class=\"s0\""));
@@ -279,7 +266,7 @@ static void parts_add_up(void **state)
 }
 
 /* A gap breaks the line, untrusted text is escaped, and spikes of long series stay. */
-static void test_strips(void **state)
+TEST(strips)
 {
     static const double s[] = {0, 1, 2, 3, 4}, gap[] = {5, 6, NAN, 7, NAN},
                         level[] = {3, 3, 3, 3, 3}, none[] = {NAN, NAN, NAN, NAN, NAN};
@@ -290,7 +277,6 @@ static void test_strips(void **state)
                                    {"silent", "rpm", s, none, 5}};
     struct text out;
 
-    (void)state;
     for (int i = 0; i < 5000; ++i) {
         times[i] = i / 1250.0;
         values[i] = i == 4321 ? 1000 : 1;
@@ -309,23 +295,4 @@ static void test_strips(void **state)
     text_finish(&out);
     free(times);
     free(values);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scales_map_and_clamp),
-        cmocka_unit_test(ticks_are_round_and_inside),
-        cmocka_unit_test(random_ticks_hold),
-        cmocka_unit_test(selection_equals_sorting),
-        cmocka_unit_test(envelopes_hide_nothing),
-        cmocka_unit_test(histograms_count_all),
-        cmocka_unit_test(time_series_mark_warmup_and_steady_state),
-        cmocka_unit_test(long_series_become_an_envelope),
-        cmocka_unit_test(odd_series_do_not_break),
-        cmocka_unit_test(parts_add_up),
-        cmocka_unit_test(test_strips),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,9 @@
 #include "reports/course.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 static struct request ok(int64_t at, int64_t done)
 {
@@ -13,14 +11,13 @@ static struct request ok(int64_t at, int64_t done)
 }
 
 /* Parts of 10 ns: their integrals are those of the requests. */
-static void test_backlog_and_latency(void **state)
+TEST(backlog_and_latency)
 {
     struct request requests[] = {ok(0, 15), ok(5, 40), ok(22, 30), {0}, {0}};
     const double backlog[] = {1.5, 1.5, 2.6, 2};
     struct course course;
     double sum = 0;
 
-    (void)state;
     requests[3] =
         (struct request){.scheduled_ns = 12, .done_ns = REQUEST_NEVER, .status = REQUEST_REFUSED};
     requests[4] = (struct request){
@@ -39,24 +36,22 @@ static void test_backlog_and_latency(void **state)
     assert_true(course_most(course.latency_ns, 4) == 35);
 }
 
-static void test_nothing_over(void **state)
+TEST(nothing_over)
 {
     const struct request never = {.done_ns = REQUEST_NEVER, .status = REQUEST_UNFINISHED};
     struct course course;
 
-    (void)state;
     course_make(&never, 1, 8, &course);
     assert_true(course.length_s == 0);
     course_make(NULL, 0, 8, &course);
     assert_true(course.length_s == 0);
 }
 
-static void test_sparkline(void **state)
+TEST(sparkline)
 {
     const double values[] = {0, 1, NAN, 4, 8, 4.1};
     struct text out;
 
-    (void)state;
     text_init(&out);
     course_sparkline(&out, values, 6, 8);
     assert_string_equal(out.data, "▁▁ ▄█▅");
@@ -64,15 +59,4 @@ static void test_sparkline(void **state)
     course_sparkline(&out, values, 1, 0);
     assert_string_equal(out.data, " ");
     text_finish(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_backlog_and_latency),
-        cmocka_unit_test(test_nothing_over),
-        cmocka_unit_test(test_sparkline),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "reports/escape.h"
+#include "tests/support/unit.h"
 
 static void assert_html(const char *string, const char *expected)
 {
@@ -20,9 +17,8 @@ static void assert_html(const char *string, const char *expected)
     text_finish(&out);
 }
 
-static void markup_becomes_references(void **state)
+TEST(markup_becomes_references)
 {
-    (void)state;
     assert_html("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;");
     assert_html("\"><img src=x onerror='a'>", "&quot;&gt;&lt;img src=x onerror=&#39;a&#39;&gt;");
     assert_html("a & b &amp; c", "a &amp; b &amp;amp; c");
@@ -31,7 +27,7 @@ static void markup_becomes_references(void **state)
     assert_html(NULL, "");
 }
 
-static void words_between_backticks_are_code(void **state)
+TEST(words_between_backticks_are_code)
 {
     static const char *const cases[][2] = {
         {"see `assay doctor` now", "see <code>assay doctor</code> now"},
@@ -41,7 +37,6 @@ static void words_between_backticks_are_code(void **state)
         {NULL, ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct text out;
 
@@ -52,7 +47,7 @@ static void words_between_backticks_are_code(void **state)
     }
 }
 
-static void names_break_between_their_words(void **state)
+TEST(names_break_between_their_words)
 {
     static const char *const cases[][2] = {
         {"gpt2_small", "gpt2_<wbr>small"},
@@ -63,7 +58,6 @@ static void names_break_between_their_words(void **state)
         {NULL, ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct text out;
 
@@ -74,9 +68,8 @@ static void names_break_between_their_words(void **state)
     }
 }
 
-static void what_is_no_text_becomes_visible(void **state)
+TEST(what_is_no_text_becomes_visible)
 {
-    (void)state;
     assert_html("a\x1b[31mb", "a\\x1B[31mb");
     assert_html("new\nline\ttab", "new\\x0Aline\\x09tab");
     assert_html("\xe2\x80\xae"
@@ -88,11 +81,10 @@ static void what_is_no_text_becomes_visible(void **state)
     assert_html("Grüße 漢字", "Grüße 漢字");
 }
 
-static void bytes_may_hold_nul(void **state)
+TEST(bytes_may_hold_nul)
 {
     struct text out;
 
-    (void)state;
     text_init(&out);
     escape_html_bytes(&out, "a\0<", 3);
     assert_string_equal(out.data, "a\\x00&lt;");
@@ -100,9 +92,8 @@ static void bytes_may_hold_nul(void **state)
 }
 
 /* Every byte alone, and pairs with each character that HTML gives a meaning. */
-static void no_byte_passes_as_markup(void **state)
+TEST(no_byte_passes_as_markup)
 {
-    (void)state;
     for (int byte = 1; byte < 256; ++byte) {
         char string[] = {'x', (char)byte, '<', (char)byte, '"', '\'', '>', '\0'};
         struct text out;
@@ -115,11 +106,10 @@ static void no_byte_passes_as_markup(void **state)
     }
 }
 
-static void short_forms_are_cut_at_a_character(void **state)
+TEST(short_forms_are_cut_at_a_character)
 {
     struct text out;
 
-    (void)state;
     text_init(&out);
     escape_html_short(&out, "0123456789", 10);
     assert_string_equal(out.data, "0123456789");
@@ -141,23 +131,21 @@ static void short_forms_are_cut_at_a_character(void **state)
     text_finish(&out);
 }
 
-static void terminal_text_carries_no_escape(void **state)
+TEST(terminal_text_carries_no_escape)
 {
     struct text out;
 
-    (void)state;
     text_init(&out);
     escape_terminal_short(&out, "\x1b]0;owned\x07\r\n", 80);
     assert_string_equal(out.data, "\\x1B]0;owned\\x07\\x0D\\x0A");
     text_finish(&out);
 }
 
-static void ids_are_plain(void **state)
+TEST(ids_are_plain)
 {
     struct text out;
     char longer[300];
 
-    (void)state;
     text_init(&out);
     escape_html_id(&out, "9f2c41aa/3");
     assert_string_equal(out.data, "9f2c41aa-3");
@@ -174,18 +162,6 @@ static void ids_are_plain(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(markup_becomes_references),
-        cmocka_unit_test(words_between_backticks_are_code),
-        cmocka_unit_test(names_break_between_their_words),
-        cmocka_unit_test(what_is_no_text_becomes_visible),
-        cmocka_unit_test(bytes_may_hold_nul),
-        cmocka_unit_test(no_byte_passes_as_markup),
-        cmocka_unit_test(short_forms_are_cut_at_a_character),
-        cmocka_unit_test(terminal_text_carries_no_escape),
-        cmocka_unit_test(ids_are_plain),
-    };
-
     setlocale(LC_CTYPE, "C.UTF-8");
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -1,14 +1,11 @@
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "reports/plot.h"
 #include "reports/serving_table.h"
+#include "tests/support/unit.h"
 
 static const struct number_unit GIGA = {1e9, "GB/s"}, NONE = {1, ""};
 
@@ -22,13 +19,12 @@ static size_t numbers_of(const char *svg, const char *before, double *ret, size_
     return count;
 }
 
-static void logarithmic_scales_map_decades_alike(void **state)
+TEST(logarithmic_scales_map_decades_alike)
 {
     const struct scale scale = {.lo = 1, .hi = 1000, .from = 0, .to = 300, .logarithmic = true};
     double ticks[12];
     size_t count;
 
-    (void)state;
     assert_float_equal(scale_map(&scale, 10), 100, 1e-9);
     assert_float_equal(scale_map(&scale, 100), 200, 1e-9);
     assert_float_equal(scale_map(&scale, 0), 0, 1e-9);
@@ -45,12 +41,11 @@ static void logarithmic_scales_map_decades_alike(void **state)
     assert_int_equal(scale_ticks_logarithmic(5, 5, ticks, 12), 0);
 }
 
-static void axes_cover_what_they_can_show(void **state)
+TEST(axes_cover_what_they_can_show)
 {
     struct plot_axis linear = plot_axis_new("x", NONE, false);
     struct plot_axis decades = plot_axis_new("x", NONE, true);
 
-    (void)state;
     plot_cover(&linear, NAN);
     plot_cover(&linear, INFINITY);
     plot_round(&linear); /* nothing: still an axis */
@@ -72,7 +67,7 @@ static void axes_cover_what_they_can_show(void **state)
     assert_true(linear.scale.lo < -3 && linear.scale.lo > -4 && linear.scale.hi > 2);
 }
 
-static void rows_show_values_intervals_and_reasons(void **state)
+TEST(rows_show_values_intervals_and_reasons)
 {
     const struct plot_row rows[] = {
         {"one <b>",
@@ -94,7 +89,6 @@ static void rows_show_values_intervals_and_reasons(void **state)
     struct text out;
     const char *whisker;
 
-    (void)state;
     text_init(&out);
     plot_rows(&out, "f", &plot);
     assert_non_null(strstr(out.data, "one &lt;b&gt;"));
@@ -120,7 +114,7 @@ static void rows_show_values_intervals_and_reasons(void **state)
 }
 
 /* One interval of decades leaves the axis to the others, and says that it goes on. */
-static void a_wide_interval_does_not_hide_the_others(void **state)
+TEST(a_wide_interval_does_not_hide_the_others)
 {
     const struct plot_row rows[] = {
         {"a_name_that_is_far_too_long_for_the_width_of_a_chart fp32 batch 16", "10", 10, 9, 11,
@@ -138,7 +132,6 @@ static void a_wide_interval_does_not_hide_the_others(void **state)
     double cx[4];
     struct text out;
 
-    (void)state;
     text_init(&out);
     plot_rows(&out, "w", &plot);
     assert_int_equal(numbers_of(out.data, "cx=\"", cx, 4), 2);
@@ -150,7 +143,7 @@ static void a_wide_interval_does_not_hide_the_others(void **state)
     text_finish(&out);
 }
 
-static void points_stay_inside_and_labels_apart(void **state)
+TEST(points_stay_inside_and_labels_apart)
 {
     struct plot_point points[40];
     struct plot_curve curves[] = {
@@ -167,7 +160,6 @@ static void points_stay_inside_and_labels_apart(void **state)
     size_t count;
     struct text out;
 
-    (void)state;
     plot.x.ticks = batches;
     plot.x.tick_count = 3;
     for (size_t i = 0; i < 40; ++i) {
@@ -212,9 +204,8 @@ static void assert_capacity(struct capacity_result capacity, const char *wanted)
     text_finish(&out);
 }
 
-static void words_say_which_rates_leave_a_capacity_open(void **state)
+TEST(words_say_which_rates_leave_a_capacity_open)
 {
-    (void)state;
     assert_capacity((struct capacity_result){CAPACITY_WITHIN, 25, 22.25, 28, 20, 30},
                     "It serves 22.2 to 28 requests/s within the limits.");
     assert_capacity((struct capacity_result){CAPACITY_AT_LEAST, NAN, 40, NAN, 40, NAN},
@@ -232,18 +223,4 @@ static void words_say_which_rates_leave_a_capacity_open(void **state)
         "It serves at most 17 requests/s within the limits; at rates down to 10/s they are "
         "not shown to be kept.");
     assert_capacity((struct capacity_result){CAPACITY_INCONCLUSIVE, NAN, NAN, NAN, NAN, NAN}, "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(logarithmic_scales_map_decades_alike),
-        cmocka_unit_test(axes_cover_what_they_can_show),
-        cmocka_unit_test(rows_show_values_intervals_and_reasons),
-        cmocka_unit_test(a_wide_interval_does_not_hide_the_others),
-        cmocka_unit_test(points_stay_inside_and_labels_apart),
-        cmocka_unit_test(words_say_which_rates_leave_a_capacity_open),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

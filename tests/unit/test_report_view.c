@@ -1,17 +1,14 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "reports/remarks.h"
 #include "reports/terminal.h"
 #include "reports/view.h"
 #include "reports/view_json.h"
 #include "tests/support/json_shapes.h"
+#include "tests/support/unit.h"
 
 static const char whole[] =
     "{\"id\":\"9f2c41aa/"
@@ -57,7 +54,7 @@ static json_t *parse(const char *text)
     return json;
 }
 
-static void a_whole_record_is_read(void **state)
+TEST(a_whole_record_is_read)
 {
     struct view_cell cell;
     const struct metric_value *headline;
@@ -66,7 +63,6 @@ static void a_whole_record_is_read(void **state)
     enum metric_id id;
     struct view_count cache;
 
-    (void)state;
     assert_int_equal(view_cell_from_json(parse(whole), VIEW_FULL, &cell, NULL), STATUS_OK);
     assert_string_equal(cell.result, "9f2c41aa/3");
     assert_string_equal(cell.workload, "triad");
@@ -119,7 +115,7 @@ static void a_whole_record_is_read(void **state)
 }
 
 /* The size of a cache that a hypervisor reports is not this machine's share of it. */
-static void a_virtual_machines_cache_may_hold(void **state)
+TEST(a_virtual_machines_cache_may_hold)
 {
     static const struct {
         const char *type, *virtualised;
@@ -130,7 +126,6 @@ static void a_virtual_machines_cache_may_hold(void **state)
                  {"cpu", "no", 1000, VIEW_CACHE_HOLDS},
                  {"gpu", "yes", 1000, VIEW_CACHE_HOLDS}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct view_cell cell;
         json_t *json = json_pack(
@@ -147,11 +142,10 @@ static void a_virtual_machines_cache_may_hold(void **state)
     }
 }
 
-static void a_summary_leaves_the_long_parts_out(void **state)
+TEST(a_summary_leaves_the_long_parts_out)
 {
     struct view_cell cell;
 
-    (void)state;
     assert_int_equal(view_cell_from_json(parse(whole), VIEW_SUMMARY, &cell, NULL), STATUS_OK);
     assert_int_equal(cell.trials[2].component_count, 0);
     assert_int_equal(cell.trials[2].check_count, 0);
@@ -160,7 +154,7 @@ static void a_summary_leaves_the_long_parts_out(void **state)
 }
 
 /* A value is shown whatever the verdict, which decides whether it is a headline. */
-static void verdicts_mark_the_value(void **state)
+TEST(verdicts_mark_the_value)
 {
     static const struct {
         const char *verdict, *label;
@@ -174,7 +168,6 @@ static void verdicts_mark_the_value(void **state)
                  {"non_stationary", "non-stationary", false},
                  {"something", "unknown verdict", false}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
         json_t *root = parse(whole);
         struct view_cell cell;
@@ -209,25 +202,23 @@ static void render(void *context, json_t *root)
     view_cell_finish(&cells[0]);
 }
 
-static void no_shape_of_json_breaks_it(void **state)
+TEST(no_shape_of_json_breaks_it)
 {
     json_t *root = parse(whole);
 
-    (void)state;
     assert_true(json_shapes_try(root, render, NULL) > 1000);
     json_decref(root);
     for (size_t s = 0; s < json_shape_count(); ++s)
         render(NULL, json_shape(s));
 }
 
-static void alike_remarks_are_said_once(void **state)
+TEST(alike_remarks_are_said_once)
 {
     json_t *other = parse(whole), *third_root = parse(whole);
     struct view_cell cell, second, third;
     struct remarks remarks;
     size_t refs[8];
 
-    (void)state;
     assert_int_equal(view_cell_from_json(parse(whole), VIEW_FULL, &cell, NULL), STATUS_OK);
     remarks_init(&remarks);
     remarks_add_cell(&remarks, 0, &cell);
@@ -288,7 +279,7 @@ static void join(void *context, enum finding_severity severity, const char *text
 }
 
 /* What failed while sizes were chosen, for all trials or in one that chose for itself. */
-static void choices_that_failed_are_remarks(void **state)
+TEST(choices_that_failed_are_remarks)
 {
     json_t *root = parse(whole), *choices = parse("{\"refused\":[\"rows, lanes 64: a\","
                                                   "\"rows, lanes 128: a\",\"gemm: b\",7]}");
@@ -297,7 +288,6 @@ static void choices_that_failed_are_remarks(void **state)
     struct remarks remarks;
     struct text said;
 
-    (void)state;
     json_object_set(root, "choices", choices);
     json_object_set_new(trial, "facts", parse("{\"refused\":[\"vendor: c\"]}"));
     json_object_set_new(json_object_get(root, "estimate"), "findings", json_array());
@@ -334,7 +324,7 @@ static void choices_that_failed_are_remarks(void **state)
 
 /* What a device lacks is reported once for all its cells, an interrupted campaign with how to
  * resume. */
-static void what_has_no_number_says_why(void **state)
+TEST(what_has_no_number_says_why)
 {
     struct remarks remarks;
     struct view_cell cells[3] = {
@@ -344,7 +334,6 @@ static void what_has_no_number_says_why(void **state)
     struct view_trial trial = {
         .number = 1, .status = (char *)"unsupported", .message = (char *)"no bf16 here"};
 
-    (void)state;
     cells[0].trials = cells[1].trials = &trial;
     cells[0].trial_count = cells[1].trial_count = 1;
     remarks_init(&remarks);
@@ -359,7 +348,7 @@ static void what_has_no_number_says_why(void **state)
 }
 
 /* What was withheld from a bundle is named as such, and a damaged time breaks nothing. */
-static void amendments_are_shown(void **state)
+TEST(amendments_are_shown)
 {
     static const char *const cases[][2] = {
         {"{\"created\": \"2026-11-20T16:02:03.004Z\", \"author\": \"me\", \"reason\": \"why\"}",
@@ -370,7 +359,6 @@ static void amendments_are_shown(void **state)
         {"[]", "amended by (withheld): (withheld)"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         json_t *json = json_loads(cases[i][0], 0, NULL);
         struct view_cell cell = {.result = "9f2c41aa/1", .amendments = json_pack("[O]", json)};
@@ -390,12 +378,11 @@ static void amendments_are_shown(void **state)
 }
 
 /* A value without an interval has no more digits than an uncertain one. */
-static void a_percentile_without_an_interval_has_two_digits(void **state)
+TEST(a_percentile_without_an_interval_has_two_digits)
 {
     struct metric_value percentile = {.has_value = true, .value = 35517384};
     struct view_figure figure;
 
-    (void)state;
     assert_true(view_figure_of(METRIC_P99, &percentile, &figure));
     assert_string_equal(figure.value, "36 ms");
     percentile.has_interval = true;
@@ -403,22 +390,4 @@ static void a_percentile_without_an_interval_has_two_digits(void **state)
     percentile.hi = 35518000;
     view_figure_of(METRIC_P99, &percentile, &figure);
     assert_string_equal(figure.value, "35.52 ms");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_whole_record_is_read),
-        cmocka_unit_test(a_virtual_machines_cache_may_hold),
-        cmocka_unit_test(a_summary_leaves_the_long_parts_out),
-        cmocka_unit_test(verdicts_mark_the_value),
-        cmocka_unit_test(no_shape_of_json_breaks_it),
-        cmocka_unit_test(alike_remarks_are_said_once),
-        cmocka_unit_test(choices_that_failed_are_remarks),
-        cmocka_unit_test(what_has_no_number_says_why),
-        cmocka_unit_test(amendments_are_shown),
-        cmocka_unit_test(a_percentile_without_an_interval_has_two_digits),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "harness/core/file.h"
 #include "results/evidence/cosignature.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/unit.h"
 
 #define PUBLIC "watch.example.org+bbe14e52+AQOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4"
 #define COSIGNER "watch.example.org+fdf348e4+BAOhB7/zzhC+HXDdGOdLwJln5NYwm6UNXx3chmQSVTG4"
@@ -22,7 +23,7 @@ static enum status read_text(struct fixture *fixture, const char *text, struct r
     return roster_read(path, ret, err);
 }
 
-static void test_read(void **state)
+TEST_WITH(read, fixture_make, fixture_remove)
 {
     struct error err = ERROR_INIT;
     struct roster roster;
@@ -53,7 +54,7 @@ static void test_read(void **state)
 }
 
 /* A line of a note names its key by name, id and form. */
-static void test_lines(void **state)
+TEST_WITH(lines, fixture_make, fixture_remove)
 {
     struct note_line line = {
         .name = "watch.example.org", .id = 0xfdf348e4, .size = COSIGNATURE_SIZE};
@@ -71,7 +72,7 @@ static void test_lines(void **state)
     roster_finish(&roster);
 }
 
-static void test_what_is_wrong(void **state)
+TEST_WITH(what_is_wrong, fixture_make, fixture_remove)
 {
     static const struct {
         const char *text, *says;
@@ -100,15 +101,4 @@ static void test_what_is_wrong(void **state)
             fail_msg("%s: %s", bad[i].text, err.message);
     }
     assert_status(roster_read(fixture_path(*state, "none"), &roster, &err), STATUS_NOT_FOUND, err);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_read, fixture_make, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_lines, fixture_make, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_what_is_wrong, fixture_make, fixture_remove),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,12 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <stdlib.h>
 
 #include <string.h>
 
 #include "harness/runner/arm_spec.h"
+#include "tests/support/unit.h"
 
 static void add(struct arm_spec *spec, const char *setting)
 {
@@ -18,12 +16,11 @@ static void add(struct arm_spec *spec, const char *setting)
         fail_msg("%s", err.message);
 }
 
-static void test_settings(void **state)
+TEST(settings)
 {
     struct arm_spec spec = {0}, back = {0};
     json_t *json;
 
-    (void)state;
     add(&spec, "device=opencl:1");
     add(&spec, "precision=bf16");
     add(&spec, "lib:opencl=/x/libOpenCL.so.1");
@@ -55,7 +52,7 @@ static void test_settings(void **state)
     arm_spec_finish(NULL);
 }
 
-static void test_wrong_settings(void **state)
+TEST(wrong_settings)
 {
     static const char *const wrong[] = {"",
                                         "x",
@@ -73,7 +70,6 @@ static void test_wrong_settings(void **state)
                                         "root=/no/such/folder",
                                         "colour=red"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         struct arm_spec spec = {0};
         struct error err = ERROR_INIT;
@@ -85,11 +81,10 @@ static void test_wrong_settings(void **state)
 }
 
 /* A file for a library that nobody opens would make both arms the same. */
-static void test_unknown_library(void **state)
+TEST(unknown_library)
 {
     static const char *const wrong[] = {"lib:cublas=/x", "env:ASSAY_LIB_CUBLAS=/x"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         struct arm_spec spec = {0};
         struct error err = ERROR_INIT;
@@ -102,14 +97,13 @@ static void test_unknown_library(void **state)
     }
 }
 
-static void test_environment(void **state)
+TEST(environment)
 {
     struct arm_spec spec = {0};
     json_t *fixed = json_pack("{s:{s:s, s:s}, s:{s:s, s:s}}", "variable.OLD", "status", "measured",
                               "value", "1", "host.name", "status", "measured", "value", "h");
     json_t *environment;
 
-    (void)state;
     add(&spec, "env:OLD");
     add(&spec, "env:NEW=2");
     environment = arm_spec_environment(&spec, fixed);
@@ -122,16 +116,4 @@ static void test_environment(void **state)
     json_decref(environment);
     json_decref(fixed);
     arm_spec_finish(&spec);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_wrong_settings),
-        cmocka_unit_test(test_unknown_library),
-        cmocka_unit_test(test_environment),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +11,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/runner/channel.h"
+#include "tests/support/unit.h"
 
 #define SECOND ((int64_t)1000000000)
 
@@ -54,12 +51,11 @@ static enum status read_now(struct channel *channel, int wake_fd)
                              NULL);
 }
 
-static void test_lines(void **state)
+TEST(lines)
 {
     struct channel channel;
     int writer;
 
-    (void)state;
     open_reader(&channel, &writer);
     assert_int_equal(read_now(&channel, -1), STATUS_TIMEOUT);
     put(writer, "one\ntwo\n\nthr");
@@ -76,12 +72,11 @@ static void test_lines(void **state)
     channel_finish(&channel);
 }
 
-static void test_wake(void **state)
+TEST(wake)
 {
     struct channel channel;
     int writer, wake[2];
 
-    (void)state;
     open_reader(&channel, &writer);
     assert_int_equal(pipe(wake), 0);
     put(wake[1], "x");
@@ -93,14 +88,13 @@ static void test_wake(void **state)
 }
 
 /* A child writes more than a line may hold; the reader refuses and does not grow without end. */
-static void test_long_line(void **state)
+TEST(long_line)
 {
     struct channel channel;
     enum status status;
     int writer;
     pid_t child;
 
-    (void)state;
     open_reader(&channel, &writer);
     child = fork();
     if (child == 0) {
@@ -123,7 +117,7 @@ static void test_long_line(void **state)
     kill(child, SIGKILL);
 }
 
-static void test_write(void **state)
+TEST(write)
 {
     struct channel writer, reader;
     json_t *json = json_pack("{s:i}", "a", 1);
@@ -131,7 +125,6 @@ static void test_write(void **state)
     size_t length;
     int ends[2];
 
-    (void)state;
     signal(SIGPIPE, SIG_IGN);
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(channel_init(&reader, ends[0], -1, NULL), STATUS_OK);
@@ -151,7 +144,7 @@ static void test_write(void **state)
 }
 
 /* Another process may hold the descriptor, and must not write to it. */
-static void test_speaker(void **state)
+TEST(speaker)
 {
     const int on = 1;
     struct channel channel;
@@ -161,7 +154,6 @@ static void test_speaker(void **state)
     int ends[2];
     pid_t child;
 
-    (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     assert_int_equal(setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)), 0);
     assert_int_equal(channel_init(&channel, ends[0], -1, NULL), STATUS_OK);
@@ -183,15 +175,4 @@ static void test_speaker(void **state)
     assert_non_null(strstr(err.message, name));
     close(ends[1]);
     channel_finish(&channel);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),     cmocka_unit_test(test_wake),
-        cmocka_unit_test(test_long_line), cmocka_unit_test(test_write),
-        cmocka_unit_test(test_speaker),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,12 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/runner/child_environment.h"
 #include "harness/runner/environment.h"
+#include "tests/support/unit.h"
 
 static const char *value_of(char *const *list, const char *name)
 {
@@ -25,14 +22,13 @@ static const char *value_of(char *const *list, const char *name)
     return found;
 }
 
-static void test_changes(void **state)
+TEST(changes)
 {
     char set[] = "ASSAY_T1=new", unset[] = "ASSAY_T2",
          added[] = "ASSAY_T3=", prefix[] = "ASSAY_T=x";
     char *changes[] = {set, unset, added, prefix, NULL};
     char **list;
 
-    (void)state;
     setenv("ASSAY_T1", "old", 1);
     setenv("ASSAY_T2", "gone", 1);
     assert_int_equal(child_environment_build(changes, &list, NULL), STATUS_OK);
@@ -48,7 +44,7 @@ static void test_changes(void **state)
     child_environment_free(NULL);
 }
 
-static void test_defaults(void **state)
+TEST(defaults)
 {
     static const char *const defaults[] = {"ASSAY_T1=default", "ASSAY_T4=default",
                                            "ASSAY_T5=default"};
@@ -56,7 +52,6 @@ static void test_defaults(void **state)
     char *changes[] = {unset, NULL};
     char **list;
 
-    (void)state;
     setenv("ASSAY_T1", "mine", 1);
     unsetenv("ASSAY_T4");
     setenv("ASSAY_T5", "gone", 1);
@@ -68,9 +63,8 @@ static void test_defaults(void **state)
     child_environment_free(list);
 }
 
-static void test_relevant(void **state)
+TEST(relevant)
 {
-    (void)state;
     assert_true(environment_is_relevant("POCL_MAX_PTHREAD_COUNT=2"));
     assert_true(environment_is_relevant("LD_PRELOAD=/x"));
     assert_true(environment_is_relevant("OMP_NUM_THREADS"));
@@ -99,11 +93,10 @@ static void test_relevant(void **state)
     assert_true(environment_is_relevant("OMP_NUM_THREADS=KEY"));
 }
 
-static void test_readings(void **state)
+TEST(readings)
 {
     json_t *fixed, *moving;
 
-    (void)state;
     setenv("POCL_TEST", "bad \x1b[31m \xff bytes", 1);
     assert_int_equal(environment_read_fixed(&fixed, NULL), STATUS_OK);
     assert_int_equal(environment_read_moving(&moving, NULL), STATUS_OK);
@@ -115,16 +108,4 @@ static void test_readings(void **state)
     assert_non_null(json_object_get(moving, "load.average_1min"));
     json_decref(fixed);
     json_decref(moving);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_changes),
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_relevant),
-        cmocka_unit_test(test_readings),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

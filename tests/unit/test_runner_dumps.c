@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/support/store_fixture.h"
+#include "tests/support/unit.h"
 
 static char folder[] = "/tmp/assay-dumps-XXXXXX";
 
@@ -73,7 +74,7 @@ static int64_t count(const struct fixture *fixture, const char *tool, const char
     return fixture_ask(fixture->store, sql);
 }
 
-static void test_verbatim(void **state)
+TEST_WITH(verbatim, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -104,7 +105,7 @@ static void test_verbatim(void **state)
     remove_tools();
 }
 
-static void test_misbehaviour(void **state)
+TEST_WITH(misbehaviour, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     int64_t campaign, cell;
@@ -135,7 +136,7 @@ static void test_misbehaviour(void **state)
     remove_tools();
 }
 
-static void test_hang(void **state)
+TEST_WITH(hang, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     int64_t campaign, cell;
@@ -149,7 +150,7 @@ static void test_hang(void **state)
 }
 
 /* The tools here do not describe a replayed machine. */
-static void test_recorded_machine(void **state)
+TEST_WITH(recorded_machine, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     int64_t campaign, cell;
@@ -164,12 +165,5 @@ static void test_recorded_machine(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_verbatim, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_misbehaviour, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_hang, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_recorded_machine, fixture_open, fixture_remove),
-    };
-
-    return cmocka_run_group_tests(tests, begin, end);
+    return unit_run(begin, end);
 }

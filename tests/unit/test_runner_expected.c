@@ -1,10 +1,6 @@
 /* How long a campaign will take, on synthetic durations whose sum is known. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -14,6 +10,7 @@
 #include "harness/core/random.h"
 #include "harness/runner/expected.h"
 #include "protocols/protocol.h"
+#include "tests/support/unit.h"
 #include "workloads/workload.h"
 
 #define CELLS 8
@@ -102,9 +99,8 @@ static void follow(double slower, double apart, uint64_t seed, double within)
     expected_finish(&expected);
 }
 
-static void test_follows_durations(void **state)
+TEST(follows_durations)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 50; seed++) {
         follow(1, 1, seed, 1.3);
         follow(0.2, 1, seed, 1.3);
@@ -112,13 +108,12 @@ static void test_follows_durations(void **state)
     }
 }
 
-static void test_words(void **state)
+TEST(words)
 {
     struct expected expected;
     struct text out;
     json_t *json;
 
-    (void)state;
     plan(&expected, "quick");
     expected.before_ns = 1000000000;
     text_init(&out);
@@ -141,14 +136,4 @@ static void test_words(void **state)
                 expected.cells[0].guess_ns[EXPECTED_LATER]);
     assert_true(expected.cells[0].guess_ns[EXPECTED_LATER] >= 14e9);
     expected_finish(&expected);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_follows_durations),
-        cmocka_unit_test(test_words),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "harness/core/clock.h"
 #include "harness/runner/generator.h"
+#include "tests/support/unit.h"
 
 #define COUNT 50
 
@@ -35,13 +32,12 @@ static struct generator *started(const struct schedule *schedule, uint32_t queue
 }
 
 /* All come, in their order, none before its time, and seen by nobody before it was sent. */
-static void test_in_order_and_never_early(void **state)
+TEST(in_order_and_never_early)
 {
     struct schedule schedule = planned(200000);
     struct generator *generator = started(&schedule, COUNT);
     uint32_t seen = 0;
 
-    (void)state;
     while (seen < COUNT) {
         assert_int_equal(generator_check(generator, NULL), STATUS_OK);
         if (generator_waiting(generator) == 0)
@@ -60,12 +56,11 @@ static void test_in_order_and_never_early(void **state)
 }
 
 /* Of a server that takes nothing, as many wait as the queue holds, and the others are refused. */
-static void test_full_ring(void **state)
+TEST(full_ring)
 {
     struct schedule schedule = planned(1000);
     struct generator *generator = started(&schedule, 5);
 
-    (void)state;
     while (!generator_is_done(generator))
         assert_int_equal(generator_check(generator, NULL), STATUS_OK);
     assert_int_equal(generator_waiting(generator), 5);
@@ -78,7 +73,7 @@ static void test_full_ring(void **state)
 }
 
 /* Nothing is sent while the clock stands still, and all of the rest afterwards. */
-static void test_pause(void **state)
+TEST(pause)
 {
     struct schedule schedule = planned(10000000);
     struct generator *generator = started(&schedule, COUNT);
@@ -86,7 +81,6 @@ static void test_pause(void **state)
     int64_t at_ns;
     json_t *facts;
 
-    (void)state;
     while (generator_waiting(generator) < 3)
         assert_int_equal(generator_check(generator, NULL), STATUS_OK);
     generator_pause(generator);
@@ -107,15 +101,4 @@ static void test_pause(void **state)
     json_decref(facts);
     generator_destroy(generator);
     free(schedule.requests);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_in_order_and_never_early),
-        cmocka_unit_test(test_full_ring),
-        cmocka_unit_test(test_pause),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <sched.h>
@@ -17,6 +13,7 @@
 
 #include "harness/core/text.h"
 #include "harness/runner/maps.h"
+#include "tests/support/unit.h"
 
 static char folder[] = "/tmp/assay-maps-XXXXXX";
 
@@ -39,13 +36,12 @@ static unsigned long long inode_of(const char *path)
     return info.st_ino;
 }
 
-static void test_own_process(void **state)
+TEST(own_process)
 {
     struct maps_list list;
     struct maps_cache cache;
     bool found_libc = false;
 
-    (void)state;
     maps_cache_init(&cache);
     assert_int_equal(maps_read(getpid(), &list, NULL), STATUS_OK);
     for (size_t i = 0; i < list.count; i++) {
@@ -66,7 +62,7 @@ static void test_own_process(void **state)
     assert_int_equal(maps_read(0, &list, NULL), STATUS_UNAVAILABLE);
 }
 
-static void test_parse(void **state)
+TEST(parse)
 {
     char *path = write_file("lib a b.so", "content");
     char *text = text_format("00400000-00452000 r-xp 00000000 08:02 %llu      %s\n"
@@ -80,7 +76,6 @@ static void test_parse(void **state)
                              inode_of(path), path, inode_of(path), path);
     struct maps_list list;
 
-    (void)state;
     assert_int_equal(maps_parse(text, &list, NULL), STATUS_OK);
     assert_int_equal(list.count, 2);
     assert_string_equal(list.files[0].path, path);
@@ -96,13 +91,12 @@ static void test_parse(void **state)
 /* A library that is replaced between mapping and hashing must not give its digest to the old one.
  */
 /* A line end in a path is written as \012. */
-static void test_line_end_in_path(void **state)
+TEST(line_end_in_path)
 {
     char *path = write_file("lib\nx.so", "content");
     char *text = text_format("0-1 r-xp 0 0:0 %llu %s/lib\\012x.so\n", inode_of(path), folder);
     struct maps_list list;
 
-    (void)state;
     assert_int_equal(maps_parse(text, &list, NULL), STATUS_OK);
     assert_int_equal(list.count, 1);
     assert_string_equal(list.files[0].path, path);
@@ -140,12 +134,11 @@ static void run_on_overlay(void)
     _exit(0);
 }
 
-static void test_overlay(void **state)
+TEST(overlay)
 {
     int status;
     pid_t pid;
 
-    (void)state;
     pid = fork();
     if (pid == 0)
         run_on_overlay();
@@ -156,7 +149,7 @@ static void test_overlay(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void test_changed_file(void **state)
+TEST(changed_file)
 {
     char *path = write_file("lib.so", "first");
     char *text = text_format("0-1 r-xp 0 0:0 %llu %s\n", inode_of(path), path);
@@ -166,7 +159,6 @@ static void test_changed_file(void **state)
     struct error err = ERROR_INIT;
     FILE *file;
 
-    (void)state;
     maps_cache_init(&cache);
     assert_int_equal(maps_parse(text, &list, NULL), STATUS_OK);
     file = fopen(path, "w");
@@ -182,7 +174,7 @@ static void test_changed_file(void **state)
     free(path);
 }
 
-static void test_build_id(void **state)
+TEST(build_id)
 {
     static const char *const texts[] = {"",
                                         "\x7f"
@@ -192,7 +184,6 @@ static void test_build_id(void **state)
                                         "#!/bin/sh\n"};
     char id[ELF_BUILD_ID_SIZE];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         char *path = write_file("not-elf", texts[i]);
 
@@ -204,7 +195,7 @@ static void test_build_id(void **state)
 }
 
 /* Every one-byte change and every cut of a real file's head: no crash, whatever the result. */
-static void test_damaged_elf(void **state)
+TEST(damaged_elf)
 {
     static char bytes[4096];
     int fd = open("/proc/self/exe", O_RDONLY);
@@ -212,7 +203,6 @@ static void test_damaged_elf(void **state)
     char *path = write_file("damaged", "");
     char id[ELF_BUILD_ID_SIZE];
 
-    (void)state;
     close(fd);
     for (ssize_t i = 0; i < 1200 && i < length; i++) {
         int out = open(path, O_WRONLY | O_TRUNC);
@@ -243,12 +233,5 @@ static int remove_folder(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_process),      cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_line_end_in_path), cmocka_unit_test(test_overlay),
-        cmocka_unit_test(test_changed_file),     cmocka_unit_test(test_build_id),
-        cmocka_unit_test(test_damaged_elf),
-    };
-
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return unit_run(make_folder, remove_folder);
 }

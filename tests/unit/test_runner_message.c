@@ -1,14 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <math.h>
 #include <string.h>
 
 #include "harness/runner/message.h"
+#include "tests/support/unit.h"
 
 static struct message parse(const char *line)
 {
@@ -20,11 +17,10 @@ static struct message parse(const char *line)
     return message;
 }
 
-static void test_good(void **state)
+TEST(good)
 {
     struct message message = parse("{\"type\":\"hello\",\"protocol\":1,\"worker\":\"x 1\"}");
 
-    (void)state;
     assert_int_equal(message.type, MESSAGE_HELLO);
     assert_int_equal(message.protocol, 1);
     assert_string_equal(message.worker, "x 1");
@@ -55,7 +51,7 @@ static void test_good(void **state)
 }
 
 /* Every line must be refused with PROTOCOL and leave the output unchanged. */
-static void test_bad(void **state)
+TEST(bad)
 {
     static const char *const lines[] = {
         "",
@@ -98,7 +94,6 @@ static void test_bad(void **state)
         "{\"type\":\"alive\"}{}",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         struct message message = {.count = 77};
         struct error err = ERROR_INIT;
@@ -110,14 +105,13 @@ static void test_bad(void **state)
     }
 }
 
-static void test_builders(void **state)
+TEST(builders)
 {
     const int64_t values[] = {5, 6};
     json_t *json = message_new_samples("wall_ns", 3, values, 2);
     char *line = json_dumps(json, JSON_COMPACT);
     struct message message = parse(line);
 
-    (void)state;
     assert_int_equal(message.first, 3);
     assert_true(message.values[1] == 6);
     message_finish(&message);
@@ -129,15 +123,4 @@ static void test_builders(void **state)
     for (int type = 0; type < MESSAGE_TYPE_COUNT; type++)
         assert_string_not_equal(message_type_name((enum message_type)type), "unknown");
     assert_string_equal(message_type_name(MESSAGE_TYPE_COUNT), "unknown");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),
-        cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_builders),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,16 @@
 #include "harness/runner/packages.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/recorded_machine.h"
+#include "tests/support/unit.h"
 
-static void test_found(void **state)
+TEST(found)
 {
     struct packages *packages = NULL;
     struct package package = {0};
 
-    (void)state;
     recorded_machine_use("cloud_guest");
     recorded_machine_write("/var/lib/dpkg/info/libc6:amd64.list",
                            "/.\n/lib\n/lib/x86_64-linux-gnu/libc.so.6\n"
@@ -45,12 +41,11 @@ static void test_found(void **state)
     recorded_machine_remove();
 }
 
-static void test_pacman(void **state)
+TEST(pacman)
 {
     struct packages *packages = NULL;
     struct package package = {0};
 
-    (void)state;
     recorded_machine_use("laptop");
     recorded_machine_write("/var/lib/pacman/local/glibc-2.40-1/desc",
                            "%NAME%\nglibc\n\n%VERSION%\n2.40+r16-1\n\n%ARCH%\nx86_64\n\n"
@@ -71,12 +66,11 @@ static void test_pacman(void **state)
     recorded_machine_remove();
 }
 
-static void test_apk(void **state)
+TEST(apk)
 {
     struct packages *packages = NULL;
     struct package package = {0};
 
-    (void)state;
     recorded_machine_use("laptop");
     recorded_machine_write("/lib/apk/db/installed",
                            "C:Q1x=\nP:musl\nV:1.2.5-r0\nA:x86_64\nF:lib\nR:ld-musl-x86_64.so.1\n"
@@ -94,13 +88,12 @@ static void test_apk(void **state)
     recorded_machine_remove();
 }
 
-static void test_wheels(void **state)
+TEST(wheels)
 {
     struct packages *packages = NULL;
     struct package package = {0};
     const struct digest content = digest_bytes("abc", 3), other = digest_bytes("abd", 3);
 
-    (void)state;
     recorded_machine_use("laptop");
     recorded_machine_write(
         "/opt/v/lib/python3.11/site-packages/intel_opencl_rt-2024.2.0.dist-info/RECORD",
@@ -131,26 +124,15 @@ static void test_wheels(void **state)
     recorded_machine_remove();
 }
 
-static void test_no_dpkg(void **state)
+TEST(no_dpkg)
 {
     struct packages *packages = NULL;
     struct package package = {0};
 
-    (void)state;
     recorded_machine_use("laptop");
     assert_int_equal(packages_open(&packages, NULL), STATUS_OK);
     assert_false(packages_find(packages, "/usr/lib/x86_64-linux-gnu/libc.so.6", NULL, &package));
     packages_destroy(packages);
     packages_destroy(NULL);
     recorded_machine_remove();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_found),  cmocka_unit_test(test_pacman),  cmocka_unit_test(test_apk),
-        cmocka_unit_test(test_wheels), cmocka_unit_test(test_no_dpkg),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,15 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "harness/runner/sampler.h"
+#include "tests/support/unit.h"
 
 /* Walls and gaps together give back the whole time line. */
-static void test_time_line(void **state)
+TEST(time_line)
 {
     struct sampler sampler;
     int64_t first_begin = 0, last_end, sum = 0;
 
-    (void)state;
     assert_int_equal(sampler_init(&sampler, 100, NULL), STATUS_OK);
     for (int i = 0; i < 100; i++) {
         assert_false(sampler_full(&sampler));
@@ -36,24 +32,13 @@ static void test_time_line(void **state)
     sampler_finish(&sampler);
 }
 
-static void test_refusals(void **state)
+TEST(refusals)
 {
     struct sampler sampler;
     struct error err = ERROR_INIT;
 
-    (void)state;
     assert_int_equal(sampler_init(&sampler, 0, &err), STATUS_INVALID);
     assert_int_equal(sampler_init(&sampler, SIZE_MAX, &err), STATUS_INVALID);
     assert_int_equal(sampler_init(&sampler, (size_t)1 << 58, &err), STATUS_NO_MEMORY);
     sampler_finish(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_time_line),
-        cmocka_unit_test(test_refusals),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

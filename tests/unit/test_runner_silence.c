@@ -1,24 +1,20 @@
 /* Silence of a process, without the time in which it could not run. */
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/core/clock.h"
 #include "harness/runner/silence.h"
+#include "tests/support/unit.h"
 
 #define S INT64_C(1000000000)
 
-static void test_idle_process_is_silent(void **state)
+TEST(idle_process_is_silent)
 {
     struct silence silence;
 
-    (void)state;
     silence_broken(&silence, 100 * S);
     assert_false(silence_is_long(&silence, 106 * S, 60 * S));
     assert_true(silence_is_long(&silence, 107 * S, 60 * S));
@@ -28,12 +24,11 @@ static void test_idle_process_is_silent(void **state)
     assert_int_equal(silence_counted(&silence, 162 * S, 5 * S, 60 * S), 1 * S);
 }
 
-static void test_time_in_queues_does_not_count(void **state)
+TEST(time_in_queues_does_not_count)
 {
     struct silence silence;
     int64_t now = 0, queued = 7 * S, counted = 0;
 
-    (void)state;
     silence_broken(&silence, now);
     silence_counted(&silence, now, queued, 10 * S);
     /* Two threads wait in turn: 1.6 s of 2; both at once: never more than the time that passed. */
@@ -46,23 +41,21 @@ static void test_time_in_queues_does_not_count(void **state)
     assert_int_equal(silence.waited_ns, 36 * S);
 }
 
-static void test_no_silence_is_endless(void **state)
+TEST(no_silence_is_endless)
 {
     struct silence silence;
     int64_t now = 0, queued = 0, counted = 0;
 
-    (void)state;
     silence_broken(&silence, now);
     while (counted <= 10 * S && now < 10000 * S)
         counted = silence_counted(&silence, now += S, queued += S, 10 * S);
     assert_in_range(now, 100 * S, 102 * S);
 }
 
-static void test_unknown_queues(void **state)
+TEST(unknown_queues)
 {
     struct silence silence;
 
-    (void)state;
     silence_broken(&silence, 0);
     assert_int_equal(silence_counted(&silence, 10 * S, -1, 60 * S), 10 * S);
     assert_int_equal(silence_counted(&silence, 20 * S, 100 * S, 60 * S), 20 * S);
@@ -78,13 +71,12 @@ static void spin(int64_t until_ns)
 }
 
 /* Both on one processor: one of the two is always in its queue. */
-static void test_queue_of_a_process(void **state)
+TEST(queue_of_a_process)
 {
     cpu_set_t before, one;
     int64_t queued;
     pid_t pid;
 
-    (void)state;
     assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
     CPU_ZERO(&one);
     for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; i++)
@@ -104,17 +96,4 @@ static void test_queue_of_a_process(void **state)
     if (access("/proc/self/schedstat", R_OK) == 0)
         assert_true(queued > 0);
     assert_int_equal(silence_queued(pid), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_idle_process_is_silent),
-        cmocka_unit_test(test_time_in_queues_does_not_count),
-        cmocka_unit_test(test_no_silence_is_endless),
-        cmocka_unit_test(test_unknown_queues),
-        cmocka_unit_test(test_queue_of_a_process),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,12 @@
 /* Kernel modules and firmware of a recorded machine; files that a worker reports. */
 #include "harness/runner/stack_files.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/recorded_machine.h"
+#include "tests/support/unit.h"
 
 static const struct stack_file *find(const struct stack_files *files, const char *end)
 {
@@ -33,7 +30,7 @@ static void write_note(const char *path, const unsigned char *bytes, size_t leng
     assert_int_equal(fclose(file), 0);
 }
 
-static void test_modules(void **state)
+TEST(modules)
 {
     static const unsigned char note[] = {4, 0, 0,   0,   3,   0, 0,    0, 3,   0,
                                          0, 0, 'G', 'N', 'U', 0, 0xab, 0, 0x5f};
@@ -41,7 +38,6 @@ static void test_modules(void **state)
     struct maps_list list = {0};
     const struct stack_file *file;
 
-    (void)state;
     recorded_machine_use("tuned_server");
     recorded_machine_write("/proc/sys/kernel/osrelease", "6.1.0-18-amd64\n");
     recorded_machine_write("/sys/module/nvidia/version", "570.86.15\n");
@@ -85,11 +81,10 @@ static void test_modules(void **state)
 }
 
 /* In a container the modules' files are mostly missing: the loaded module is recorded instead. */
-static void test_no_module_folder(void **state)
+TEST(no_module_folder)
 {
     struct stack_files files = {0};
 
-    (void)state;
     recorded_machine_use("cloud_guest");
     recorded_machine_write("/sys/module/xe/srcversion", "1234\n");
     assert_int_equal(stack_files_add_host(&files, NULL), STATUS_OK);
@@ -99,14 +94,13 @@ static void test_no_module_folder(void **state)
     recorded_machine_remove();
 }
 
-static void test_reported(void **state)
+TEST(reported)
 {
     struct stack_files files = {0};
     json_t *reported =
         json_pack("[{s:s, s:s, s:s}, {s:s, s:s, s:n}]", "kind", "compiler", "path", "/usr/bin/ld",
                   "version", "2.40", "kind", "icd", "path", "/x.icd", "version");
 
-    (void)state;
     assert_int_equal(stack_files_add_told(&files, NULL, NULL, NULL), STATUS_OK);
     assert_int_equal(stack_files_add_told(&files, reported, "/root", NULL), STATUS_OK);
     assert_int_equal(files.count, 2);
@@ -118,15 +112,4 @@ static void test_reported(void **state)
     stack_files_finish(&files);
     stack_files_finish(NULL);
     json_decref(reported);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_modules),
-        cmocka_unit_test(test_no_module_folder),
-        cmocka_unit_test(test_reported),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,3 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -7,10 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/runner/telemetry_host.h"
 #include "tests/support/recorded_machine.h"
+#include "tests/support/unit.h"
 
 #define CHANNELS 128
 
@@ -47,13 +44,12 @@ static int64_t value_of(struct telemetry *telemetry, const char *name)
     return values[at];
 }
 
-static void test_server(void **state)
+TEST(server)
 {
     const struct telemetry_channel *package;
     struct telemetry *host;
     size_t at;
 
-    (void)state;
     recorded_machine_use("tuned_server");
     host = open_host();
     package = find(host, "rapl_0_package-0_energy_uj", &at);
@@ -81,12 +77,11 @@ static void test_server(void **state)
 }
 
 /* Version 1 of cgroups counts nanoseconds, and each controller has a folder of its own. */
-static void test_guest(void **state)
+TEST(guest)
 {
     struct telemetry *host;
     size_t at;
 
-    (void)state;
     recorded_machine_use("cloud_guest");
     host = open_host();
     assert_int_equal(value_of(host, "cgroup_throttled_us"), 7000);
@@ -101,12 +96,11 @@ static void test_guest(void **state)
 }
 
 /* A counter that only root may read says so, and is not 0. */
-static void test_denied(void **state)
+TEST(denied)
 {
     struct telemetry *host;
     size_t at;
 
-    (void)state;
     recorded_machine_use("tuned_server");
     assert_int_equal(chmod(recorded_machine_path("/sys/class/powercap/intel-rapl:0/energy_uj"), 0),
                      0);
@@ -124,7 +118,7 @@ static void test_denied(void **state)
 }
 
 /* 128 cores in a package, numbers of processors with a hole, a pod's group: nothing is lost. */
-static void test_large_server(void **state)
+TEST(large_server)
 {
     static const char group[] =
         "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0d8f1c1e_7a1b_4c37_9d57_"
@@ -133,7 +127,6 @@ static void test_large_server(void **state)
     struct telemetry *host;
     size_t at;
 
-    (void)state;
     recorded_machine_use("tuned_server");
     for (int chip = 2; chip < 6; chip++) {
         snprintf(path, sizeof(path), "/sys/class/hwmon/hwmon%d/name", chip);
@@ -172,16 +165,4 @@ static void test_large_server(void **state)
             assert_string_not_equal(host->channels[i].name, host->channels[k].name);
     telemetry_close(host);
     recorded_machine_remove();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_server),
-        cmocka_unit_test(test_guest),
-        cmocka_unit_test(test_denied),
-        cmocka_unit_test(test_large_server),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

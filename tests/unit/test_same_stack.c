@@ -1,12 +1,10 @@
 /* Which two trials are of one stack, by their variables and by their files. */
 #include "protocols/same_stack.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 /* A trial with one variable (`value` NULL: it is not known) and one file. */
 static json_t *trial(const char *variable, const char *value, const char *path, const char *sha256)
@@ -38,11 +36,10 @@ static void check(json_t *first, json_t *later, const char *named)
 
 #define LIBC "/lib/libc.so.6"
 
-static void test_variables(void **state)
+TEST(variables)
 {
     static const char threads[] = "variable.OMP_NUM_THREADS";
 
-    (void)state;
     check(trial(threads, "1", LIBC, "a"), trial(threads, "1", LIBC, "a"), NULL);
     check(trial(threads, "1", LIBC, "a"), trial(threads, "2", LIBC, "a"),
           "the variable OMP_NUM_THREADS was \"1\" in the first trial and is \"2\"");
@@ -54,11 +51,10 @@ static void test_variables(void **state)
     check(trial("variable.ASSAY_DB", "a", LIBC, "a"), trial("host.name", "b", LIBC, "a"), NULL);
 }
 
-static void test_files(void **state)
+TEST(files)
 {
     static const char name[] = "host.name";
 
-    (void)state;
     check(trial(name, "h", LIBC, "aaaa"), trial(name, "h", LIBC, "bbbb"),
           "the file library.libc was aaaa in the first trial and is bbbb");
     check(trial(name, "h", "/opt/1/libdnnl.so.3.1", "aaaa"),
@@ -71,9 +67,8 @@ static void test_files(void **state)
 }
 
 /* Two copies of a library in one trial, as frameworks bring their own. */
-static void test_several_contents(void **state)
+TEST(several_contents)
 {
-    (void)state;
     for (int other = 0; other < 2; other++) {
         json_t *both = trial("host.name", "h", LIBC, "aaaa");
 
@@ -83,13 +78,4 @@ static void test_several_contents(void **state)
         check(both, trial("host.name", "h", LIBC, other ? "cccc" : "bbbb"),
               other ? "library.libc" : NULL);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_variables),
-                                       cmocka_unit_test(test_files),
-                                       cmocka_unit_test(test_several_contents)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
 #include "results/store/series.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/core/digest.h"
 #include "harness/core/random.h"
+#include "tests/support/unit.h"
 
 static void check_round_trip(const int64_t *values, size_t count, size_t expected_width)
 {
@@ -27,11 +24,10 @@ static void check_round_trip(const int64_t *values, size_t count, size_t expecte
     assert_memory_equal(back, values, count * sizeof(*values));
 }
 
-static void test_every_width_round_trips(void **state)
+TEST(every_width_round_trips)
 {
     int64_t values[SERIES_CHUNK_MAX];
 
-    (void)state;
     for (size_t width = 0; width <= 8; width++) {
         uint64_t mask = width == 0 ? 0 : UINT64_MAX >> (64 - 8 * width);
 
@@ -47,23 +43,21 @@ static void test_every_width_round_trips(void **state)
     }
 }
 
-static void test_extremes_round_trip(void **state)
+TEST(extremes_round_trip)
 {
     const int64_t extremes[] = {INT64_MAX, INT64_MIN, 0, -1, 1};
     const int64_t least[] = {INT64_MIN, INT64_MIN}, most[] = {INT64_MAX};
 
-    (void)state;
     check_round_trip(extremes, 5, 8);
     check_round_trip(least, 2, 0);
     check_round_trip(most, 1, 0);
 }
 
-static void test_facts_of_values(void **state)
+TEST(facts_of_values)
 {
     const int64_t values[] = {3, -5, 10}, large[] = {INT64_MAX, 1};
     struct series_facts facts = series_measure(values, 3);
 
-    (void)state;
     assert_int_equal(facts.minimum, -5);
     assert_int_equal(facts.maximum, 10);
     assert_true(facts.has_total);
@@ -80,13 +74,12 @@ static size_t example(uint8_t *chunk)
     return series_encode(values, 9, chunk);
 }
 
-static void test_every_changed_bit_is_found(void **state)
+TEST(every_changed_bit_is_found)
 {
     uint8_t chunk[SERIES_ENCODED_MAX];
     int64_t back[SERIES_CHUNK_MAX];
     size_t length = example(chunk), read;
 
-    (void)state;
     for (size_t bit = 0; bit < 8 * length; bit++) {
         chunk[bit / 8] ^= (uint8_t)(1 << bit % 8);
         assert_int_equal(series_decode(chunk, length, back, &read, NULL, NULL), STATUS_CORRUPT);
@@ -95,13 +88,12 @@ static void test_every_changed_bit_is_found(void **state)
     assert_int_equal(series_decode(chunk, length, back, &read, NULL, NULL), STATUS_OK);
 }
 
-static void test_every_other_length_is_refused(void **state)
+TEST(every_other_length_is_refused)
 {
     uint8_t chunk[SERIES_ENCODED_MAX + 64] = {0};
     int64_t back[SERIES_CHUNK_MAX];
     size_t length = example(chunk), read;
 
-    (void)state;
     for (size_t other = 0; other < length + 32; other++) {
         if (other != length)
             assert_int_equal(series_decode(chunk, other, back, &read, NULL, NULL), STATUS_CORRUPT);
@@ -121,13 +113,12 @@ static void reseal(uint8_t *chunk, size_t length)
     memcpy(chunk + 20, digest.bytes, 8);
 }
 
-static void test_other_spellings_are_refused(void **state)
+TEST(other_spellings_are_refused)
 {
     uint8_t chunk[SERIES_ENCODED_MAX];
     int64_t back[SERIES_CHUNK_MAX], values[2] = {5, 9};
     size_t read, length;
 
-    (void)state;
     /* The smallest distance is not 0. */
     length = series_encode(values, 2, chunk);
     chunk[SERIES_HEADER_SIZE] = 1;
@@ -154,18 +145,4 @@ static void test_other_spellings_are_refused(void **state)
     chunk[11] = 1;
     reseal(chunk, length);
     assert_int_equal(series_decode(chunk, length, back, &read, NULL, NULL), STATUS_CORRUPT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_width_round_trips),
-        cmocka_unit_test(test_extremes_round_trip),
-        cmocka_unit_test(test_facts_of_values),
-        cmocka_unit_test(test_every_changed_bit_is_found),
-        cmocka_unit_test(test_every_other_length_is_refused),
-        cmocka_unit_test(test_other_spellings_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

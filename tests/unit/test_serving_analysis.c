@@ -1,17 +1,14 @@
 #include "protocols/serving/analysis.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "harness/core/random.h"
 #include "protocols/serving/exceedance.h"
 #include "protocols/serving/saturation.h"
+#include "tests/support/unit.h"
 
 #define TRIALS 4
 
@@ -85,12 +82,11 @@ static void finish(struct fixture *f)
     }
 }
 
-static void test_good(void **state)
+TEST(good)
 {
     struct fixture f;
     const struct percentile_result *p;
 
-    (void)state;
     init(&f, 500, 4000);
     analyze(&f);
     assert_int_equal(f.result.load.verdict, LOAD_DELIVERED);
@@ -116,11 +112,10 @@ static void test_good(void **state)
     finish(&f);
 }
 
-static void test_load(void **state)
+TEST(load)
 {
     struct fixture f;
 
-    (void)state;
     init(&f, 500, 4000);
     f.requests[1][77].sent_ns = f.requests[1][77].scheduled_ns - 1;
     analyze(&f);
@@ -161,12 +156,11 @@ static void test_load(void **state)
 }
 
 /* A schedule that is no Poisson process, sent as it says: the tests see it. */
-static void test_process(void **state)
+TEST(process)
 {
     struct fixture f = {.arrivals = {.process = ARRIVAL_GAMMA, .cv = 1.5}};
     const struct arrivals poisson = {.process = ARRIVAL_POISSON};
 
-    (void)state;
     simulate(&f, 500, 4000, 1e-3);
     analyze(&f);
     assert_int_equal(f.result.load.verdict, LOAD_DELIVERED);
@@ -182,11 +176,10 @@ static void test_process(void **state)
     finish(&f);
 }
 
-static void test_overload(void **state)
+TEST(overload)
 {
     struct fixture f;
 
-    (void)state;
     init(&f, 1100, 8000);
     f.options.limits.ns[SERVING_E2E] = INT64_C(1) << 60;
     analyze(&f);
@@ -200,11 +193,10 @@ static void test_overload(void **state)
     finish(&f);
 }
 
-static void test_reasons(void **state)
+TEST(reasons)
 {
     struct fixture f;
 
-    (void)state;
     init(&f, 800, 4000);
     analyze(&f);
     assert_int_equal(f.result.slo.reason, SLO_REASON_SHORT);
@@ -241,14 +233,13 @@ static void test_reasons(void **state)
 }
 
 /* Of a trace the share itself counts, with the spread between trials; a trial is one batch. */
-static void test_trace(void **state)
+TEST(trace)
 {
     struct fixture f;
     struct trace trace = {NULL, 2000, {{0}}};
     const struct arrivals arrivals = {.process = ARRIVAL_TRACE, .trace = &trace, .scale = 1};
     double missed, lo, hi;
 
-    (void)state;
     init(&f, 500, 2000);
     trace.requests = f.schedules[0].requests;
     for (int r = 1; r < TRIALS; r++) {
@@ -287,11 +278,10 @@ static void test_trace(void **state)
     finish(&f);
 }
 
-static void test_undecided(void **state)
+TEST(undecided)
 {
     struct fixture f;
 
-    (void)state;
     init(&f, 500, 4000);
     for (int i = 3000; i < 3200; i++) {
         f.requests[3][i].status = REQUEST_UNFINISHED;
@@ -311,13 +301,12 @@ static void test_undecided(void **state)
     finish(&f);
 }
 
-static void test_refusals(void **state)
+TEST(refusals)
 {
     struct fixture f;
     struct serving_result result = {.version = 99};
     struct error err;
 
-    (void)state;
     init(&f, 500, 4000);
     assert_int_equal(serving_analyze(f.trials, 0, &f.options, &result, &err), STATUS_INVALID);
     f.options.limits.attain = 1;
@@ -335,7 +324,7 @@ static void test_refusals(void **state)
     finish(&f);
 }
 
-static void test_codec(void **state)
+TEST(codec)
 {
     struct fixture f;
     json_t *json, *again, *schema = serving_result_schema();
@@ -343,7 +332,6 @@ static void test_codec(void **state)
     struct capacity_result capacity = {CAPACITY_AT_LEAST, NAN, 700, NAN, 700, NAN}, back;
     struct error err = ERROR_INIT;
 
-    (void)state;
     init(&f, 500, 4000);
     analyze(&f);
     json = serving_result_to_json(&f.result);
@@ -372,7 +360,7 @@ static void test_codec(void **state)
 
 /* ---- the parts ---- */
 
-static void test_exceedance(void **state)
+TEST(exceedance)
 {
     enum { COUNT = 4000 };
     static double values[COUNT];
@@ -380,7 +368,6 @@ static void test_exceedance(void **state)
     struct exceedance e;
     double lo, hi, share, value;
 
-    (void)state;
     /* Clopper and Pearson's of 10 in 100: 4.90 to 17.62 % (Fisher and Yates, table VIII1). */
     exceedance_interval(0.1, 100, 0.95, &lo, &hi);
     assert_true(fabs(lo - 0.049005) < 1e-5 && fabs(hi - 0.176223) < 1e-5);
@@ -426,12 +413,11 @@ static void test_exceedance(void **state)
     exceedance_finish(&e);
 }
 
-static void test_early_stopping(void **state)
+TEST(early_stopping)
 {
     static const size_t counts[] = {459, 460};
     struct fixture f;
 
-    (void)state;
     init(&f, 500, 460);
     /* 0.99^459 < 0.01 < 0.99^458: that many must be inside before any claim. */
     f.options.subject.capacity = 1e6; /* no warmup to speak of: 0.005 ms */
@@ -445,7 +431,7 @@ static void test_early_stopping(void **state)
     finish(&f);
 }
 
-static void test_plan(void **state)
+TEST(plan)
 {
     const struct arrivals poisson = {.process = ARRIVAL_POISSON},
                           gamma = {.process = ARRIVAL_GAMMA, .cv = 3},
@@ -457,7 +443,6 @@ static void test_plan(void **state)
     const double alone = 1 / (100 * pow(1 - sqrt(0.8), 2)); /* M/M/1 */
     struct serving_plan plan = serving_plan(&poisson, 80, &subject, 0.01, 0, 5), precise;
 
-    (void)state;
     assert_true(plan.known && plan.load == 0.8);
     assert_true(fabs(plan.relaxation_s - alone - 0.01) < 1e-12);
     assert_int_equal(plan.requests, (uint64_t)ceil(200 * plan.relaxation_s * 80));
@@ -499,7 +484,7 @@ static struct serving_result at_rate(double rate, double lo, double share, doubl
     return r;
 }
 
-static void test_capacity(void **state)
+TEST(capacity)
 {
     const struct serving_limits limits = {.attain = 0.99};
     struct serving_result results[] = {
@@ -507,7 +492,6 @@ static void test_capacity(void **state)
         at_rate(30, 0.008, 0.01, 0.04), at_rate(40, 0.032, 0.1, 0.2)};
     struct capacity_result c;
 
-    (void)state;
     assert_int_equal(serving_capacity(results, 4, &limits, &c, NULL), STATUS_OK);
     assert_int_equal(c.state, CAPACITY_WITHIN);
     /* Log-linear: 0.004 to 0.04 crosses 0.01 after log 2.5 / log 10; 0.008 to 0.032 after
@@ -538,12 +522,11 @@ static void test_capacity(void **state)
 }
 
 /* Batches of 4 each 10 ms, begun by one alone: 400 requests/s, whatever the start and the end. */
-static void test_saturated_server(void **state)
+TEST(saturated_server)
 {
     struct request requests[4 * 20 + 1];
     const size_t count = sizeof(requests) / sizeof(*requests);
 
-    (void)state;
     for (size_t i = 0; i < count; i++)
         requests[i] =
             (struct request){.admitted_ns = i == 0 ? 0 : 1000 + (int64_t)((i - 1) / 4) * 10000000};
@@ -553,24 +536,4 @@ static void test_saturated_server(void **state)
     assert_true(isnan(saturation_rate(requests, 4)));
     assert_true(isnan(saturation_rate(requests, 0)));
     assert_true(saturation_share(0.3, 1234567.89) == 370370);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_saturated_server),
-                                       cmocka_unit_test(test_good),
-                                       cmocka_unit_test(test_load),
-                                       cmocka_unit_test(test_process),
-                                       cmocka_unit_test(test_overload),
-                                       cmocka_unit_test(test_reasons),
-                                       cmocka_unit_test(test_trace),
-                                       cmocka_unit_test(test_undecided),
-                                       cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_codec),
-                                       cmocka_unit_test(test_exceedance),
-                                       cmocka_unit_test(test_plan),
-                                       cmocka_unit_test(test_capacity),
-                                       cmocka_unit_test(test_early_stopping)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,11 @@
 #include "protocols/serving/arrivals.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 static const struct lengths no_lengths = {0};
 static const struct arrivals poisson = {.process = ARRIVAL_POISSON};
@@ -29,12 +27,11 @@ static struct schedule make(const struct arrivals *arrivals, const struct length
     return schedule;
 }
 
-static void test_deterministic(void **state)
+TEST(deterministic)
 {
     const struct arrivals a = {.process = ARRIVAL_DETERMINISTIC};
     struct schedule s = make(&a, &no_lengths, 4, 9, 1);
 
-    (void)state;
     for (size_t i = 0; i < 9; i++)
         assert_int_equal(s.requests[i].at_ns, 250000000 * (int64_t)i);
     assert_int_equal(s.window_ns, 2250000000);
@@ -43,7 +40,7 @@ static void test_deterministic(void **state)
 }
 
 /* The same unit-rate realisation at every rate, and the same tokens. */
-static void test_common_random_numbers(void **state)
+TEST(common_random_numbers)
 {
     const struct arrivals kinds[] = {{.process = ARRIVAL_POISSON},
                                      {.process = ARRIVAL_GAMMA, .cv = 1.5},
@@ -52,7 +49,6 @@ static void test_common_random_numbers(void **state)
         .prompt = {LENGTH_LOGNORMAL, .mean = 200, .cv = 1, .min = 1, .max = 4096},
         .output = {LENGTH_GEOMETRIC, .mean = 50, .min = 1, .max = 1000}};
 
-    (void)state;
     for (size_t k = 0; k < 3; k++) {
         struct schedule slow = make(&kinds[k], &lengths, 10, 2000, 7);
         struct schedule fast = make(&kinds[k], &lengths, 40, 3000, 7);
@@ -68,11 +64,10 @@ static void test_common_random_numbers(void **state)
 }
 
 /* Mean and CV of gaps: standard error of the CV below 0.01 at n = 200 000. */
-static void test_moments(void **state)
+TEST(moments)
 {
     const double cvs[] = {0.3, 1, 1.5, 3};
 
-    (void)state;
     for (size_t k = 0; k < 4; k++) {
         const struct arrivals a = {.process = ARRIVAL_GAMMA, .cv = cvs[k]};
         const size_t n = 200000;
@@ -91,7 +86,7 @@ static void test_moments(void **state)
 }
 
 /* On and off: the mean rate, and the counts are overdispersed by the theory of the process. */
-static void test_on_off(void **state)
+TEST(on_off)
 {
     const struct arrivals a = {
         .process = ARRIVAL_ON_OFF, .on_s = 1, .off_s = 3, .rate_ratio = INFINITY};
@@ -100,7 +95,6 @@ static void test_on_off(void **state)
     double count;
     size_t again = 0;
 
-    (void)state;
     assert_int_equal(
         schedule_make(&a, &no_lengths, 10, (struct schedule_extent){0, window}, 3, &s, NULL),
         STATUS_OK);
@@ -115,7 +109,7 @@ static void test_on_off(void **state)
 }
 
 /* Rescaled gaps are exponential, for all that have such a form: mean, variance, a quantile. */
-static void test_rescale(void **state)
+TEST(rescale)
 {
     const struct arrivals kinds[] = {
         {.process = ARRIVAL_POISSON},
@@ -127,7 +121,6 @@ static void test_rescale(void **state)
     int64_t *at = calloc(n, sizeof(*at));
     double *gaps = calloc(n, sizeof(*gaps));
 
-    (void)state;
     assert_true(at && gaps);
     for (size_t k = 0; k < 5; k++) {
         struct schedule s = make(&kinds[k], &no_lengths, 25, n, 5);
@@ -153,7 +146,7 @@ static void test_rescale(void **state)
     free(gaps);
 }
 
-static void test_lengths(void **state)
+TEST(lengths)
 {
     static const uint32_t values[] = {3, 5, 8};
     const struct lengths a = {.prompt = {LENGTH_UNIFORM, .min = 10, .max = 12},
@@ -169,7 +162,6 @@ static void test_lengths(void **state)
     double prompt = 0, output = 0, squares = 0;
     int seen[16] = {0};
 
-    (void)state;
     for (size_t i = 0; i < n; i++) {
         seen[s.requests[i].prompt_tokens]++;
         seen[s.requests[i].output_tokens]++;
@@ -195,7 +187,7 @@ static void test_lengths(void **state)
 }
 
 /* Known bytes: the same on every machine. The digest of the empty form is hashlib's. */
-static void test_digest(void **state)
+TEST(digest)
 {
     const struct arrivals gamma = {.process = ARRIVAL_GAMMA, .cv = 1.5};
     const struct lengths lengths = {
@@ -207,7 +199,6 @@ static void test_digest(void **state)
     struct digest digest = schedule_digest(&by_hand);
     char hex[DIGEST_HEX_SIZE];
 
-    (void)state;
     assert_string_equal(digest_hex(&digest, hex),
                         "a104b228ac43ca4e210b4c9fa307a6d0d5b9da4b62b775848541d093fd6da492");
     digest = schedule_digest(&s);
@@ -228,7 +219,7 @@ static void expect_refused(const struct arrivals *a, const struct lengths *l, do
     assert_int_equal(schedule.count, 99);
 }
 
-static void test_refusals(void **state)
+TEST(refusals)
 {
     const struct schedule_extent ten = {10, 0}, both = {10, 10}, none = {0, 0},
                                  many = {SCHEDULE_COUNT_MAX + 1, 0}, week = {0, INT64_MAX},
@@ -243,7 +234,6 @@ static void test_refusals(void **state)
                          list = {.output = {LENGTH_EMPIRICAL}},
                          wide = {.prompt = {LENGTH_LOGNORMAL, .mean = 5, .min = 1, .max = 9}};
 
-    (void)state;
     expect_refused(&poisson, &no_lengths, 0, ten, "rate");
     expect_refused(&poisson, &no_lengths, -1, ten, "rate");
     expect_refused(&poisson, &no_lengths, NAN, ten, "rate");
@@ -264,15 +254,4 @@ static void test_refusals(void **state)
     expect_refused(&poisson, &limits, 1, ten, "output");
     expect_refused(&poisson, &list, 1, ten, "empty");
     expect_refused(&poisson, &wide, 1, ten, "cv");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_deterministic), cmocka_unit_test(test_common_random_numbers),
-        cmocka_unit_test(test_moments),       cmocka_unit_test(test_on_off),
-        cmocka_unit_test(test_rescale),       cmocka_unit_test(test_lengths),
-        cmocka_unit_test(test_digest),        cmocka_unit_test(test_refusals)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

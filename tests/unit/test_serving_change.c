@@ -1,13 +1,10 @@
 #include "protocols/serving/change.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 
-#include <cmocka.h>
-
 #include "protocols/serving/exceedance.h"
+#include "tests/support/unit.h"
 
 /* JASA 22 (1927). */
 static struct served_figure wilson(double share, double n)
@@ -28,7 +25,7 @@ static struct compare_options options_of(double margin)
 }
 
 /* Newcombe, Statistics in Medicine 17 (1998), table II, method 10: columns (a), (b), (h). */
-static void test_difference_of_shares(void **state)
+TEST(difference_of_shares)
 {
     static const struct {
         double a, m, b, n, lo, hi;
@@ -37,7 +34,6 @@ static void test_difference_of_shares(void **state)
                      {10, 10, 0, 10, 0.6075, 1.0000}};
     const struct compare_options options = options_of(0.01);
 
-    (void)state;
     for (size_t i = 0; i < sizeof(published) / sizeof(published[0]); i++) {
         const struct served_figure a = wilson(published[i].b / published[i].n, published[i].n);
         const struct served_figure b = wilson(published[i].a / published[i].m, published[i].m);
@@ -48,14 +44,13 @@ static void test_difference_of_shares(void **state)
     }
 }
 
-static void test_margin_decides(void **state)
+TEST(margin_decides)
 {
     const struct served_figure a = {0.99, 0.985, 0.993}, same = {0.989, 0.984, 0.993},
                                lower = {0.90, 0.88, 0.915};
     const struct compare_options wide = options_of(0.02), narrow = options_of(0.001);
     struct served_change c;
 
-    (void)state;
     c = served_change_make(COMPARE_ATTAINMENT, &a, &same, &wide);
     assert_int_equal(served_change_verdict(COMPARE_ATTAINMENT, &c), 1);
     c = served_change_make(COMPARE_ATTAINMENT, &a, &same, &narrow);
@@ -70,14 +65,13 @@ static void test_margin_decides(void **state)
     assert_true(fabs(c.p_worse - 0.025) < 1e-9);
 }
 
-static void test_capacity_is_a_ratio(void **state)
+TEST(capacity_is_a_ratio)
 {
     const struct served_figure a = {100, 95, 105}, b = {90, 86, 94}, least = {NAN, 200, NAN},
                                most = {NAN, NAN, 80};
     const struct compare_options options = options_of(0.01);
     struct served_change c = served_change_make(COMPARE_CAPACITY, &a, &b, &options);
 
-    (void)state;
     assert_true(fabs(c.change.value - 0.9) < 1e-12);
     assert_true(fabs(log(c.change.lo) - (log(0.9) - hypot(log(90. / 86), log(105. / 100)))) <
                 1e-12);
@@ -109,14 +103,13 @@ static struct served_change change_of(const struct served_pair *pairs, size_t co
 
 /* Where many pairs differ, Student's t on the differences: here 80, -10, 60, -5, 65, 38 too many.
  */
-static void test_pairs_are_students(void **state)
+TEST(pairs_are_students)
 {
     const struct served_pair pairs[] = {pair_of(500, 580), pair_of(460, 450), pair_of(520, 580),
                                         pair_of(480, 475), pair_of(510, 575)};
     const double half = 2.776445 * sqrt(1782.5 / 5) / 1000;
     struct served_change c = change_of(pairs, 5, NAN, 0.01);
 
-    (void)state;
     assert_int_equal(c.pairs, 5);
     assert_true(fabs(c.change.value + 0.038) < 1e-12);
     assert_true(c.change.lo <= -0.038 - half + 1e-9 && c.change.lo > -0.038 - 2 * half);
@@ -128,13 +121,12 @@ static void test_pairs_are_students(void **state)
 }
 
 /* Few that differ, or none, show no more than so many requests. */
-static void test_pairs_with_few_misses(void **state)
+TEST(pairs_with_few_misses)
 {
     struct served_pair pairs[5];
     struct served_change c;
     double lo, hi, none, unused, n;
 
-    (void)state;
     for (int k = 0; k < 5; k++)
         pairs[k] = pair_of(0, 0);
     for (int size = 1; size <= 50; size += 49) { /* as if clusters of one, and of 50 */
@@ -170,13 +162,12 @@ static void test_pairs_with_few_misses(void **state)
 }
 
 /* Undecided requests count against either end. */
-static void test_undecided_requests_of_pairs(void **state)
+TEST(undecided_requests_of_pairs)
 {
     struct served_pair pairs[] = {pair_of(10, 11), pair_of(12, 10), pair_of(9, 10)};
     const struct served_change before = change_of(pairs, 3, 1, 0.01);
     struct served_change c;
 
-    (void)state;
     pairs[0].b.undecided = pairs[1].b.undecided = pairs[2].b.undecided = 30;
     c = change_of(pairs, 3, 1, 0.01);
     assert_true(fabs(c.change.hi - before.change.hi) < 1e-12);
@@ -184,7 +175,7 @@ static void test_undecided_requests_of_pairs(void **state)
     assert_true(fabs(c.change.value - (before.change.value - 0.015)) < 1e-12);
 }
 
-static void test_family_needs_more(void **state)
+TEST(family_needs_more)
 {
     const struct served_figure a = {0.99, 0.985, 0.993}, b = {0.97, 0.96, 0.978};
     const struct compare_options options = options_of(0.0085);
@@ -192,24 +183,8 @@ static void test_family_needs_more(void **state)
     struct served_change equal = served_change_make(COMPARE_ATTAINMENT, &a, &a, &options);
     struct served_change *list[] = {&one, &equal, NULL};
 
-    (void)state;
     assert_int_equal(served_change_verdict(COMPARE_ATTAINMENT, &one), -1);
     assert_int_equal(served_change_family(list, 3, NULL), 0);
     assert_true(fabs(one.p_worse_family - 3 * one.p_worse) < 1e-12);
     assert_int_equal(served_change_verdict(COMPARE_ATTAINMENT, &one), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_difference_of_shares),
-        cmocka_unit_test(test_margin_decides),
-        cmocka_unit_test(test_capacity_is_a_ratio),
-        cmocka_unit_test(test_pairs_are_students),
-        cmocka_unit_test(test_pairs_with_few_misses),
-        cmocka_unit_test(test_undecided_requests_of_pairs),
-        cmocka_unit_test(test_family_needs_more),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
 #include "protocols/serving/serving_metrics.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "harness/core/random.h"
+#include "tests/support/unit.h"
 
 #define NEVER REQUEST_NEVER
 
@@ -33,9 +30,8 @@ static void expect(const struct request *r, enum serving_metric metric, int64_t 
                  (int)value.state, (long long)ns, (int)state);
 }
 
-static void test_values(void **state)
+TEST(values)
 {
-    (void)state;
     expect(&good, SERVING_LAG, 5, VALUE_KNOWN);
     expect(&good, SERVING_WAIT, 20, VALUE_KNOWN);
     expect(&good, SERVING_TTFT, 40, VALUE_KNOWN);
@@ -85,7 +81,7 @@ static void expect_tpot(const struct request *r, enum value_state state, int64_t
 }
 
 /* A time per token is over the tokens that came after the first piece, or is not known. */
-static void test_pieces(void **state)
+TEST(pieces)
 {
     const int64_t ms = 1000000;
     struct request one_token = in_pieces(1, 1, 1, 0);
@@ -108,7 +104,6 @@ static void test_pieces(void **state)
         {one_token, VALUE_NONE, 0, 0},
     };
 
-    (void)state;
     cases[sizeof(cases) / sizeof(*cases) - 1].request.is_told = 1;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         expect_tpot(&cases[i].request, cases[i].state, cases[i].least, cases[i].most);
@@ -128,11 +123,10 @@ static void expect_score(const struct request *r, int64_t ttft, int64_t e2e, int
     assert_true(score == least && upper == most);
 }
 
-static void test_scores(void **state)
+TEST(scores)
 {
     struct request at_once, merged;
 
-    (void)state;
     expect_score(&good, 80, 0, 0, 0.5, 0.5);
     expect_score(&good, 80, 160, 0, 1, 1); /* at the limit it is met */
     expect_score(&good, 80, 100, 20, 2, 2);
@@ -154,7 +148,7 @@ static void test_scores(void **state)
 }
 
 /* Answers of another length than asked for, and those without a time per token, are counted. */
-static void test_answers(void **state)
+TEST(answers)
 {
     struct request requests[5] = {in_pieces(1, 1, 1, 0), in_pieces(8, 8, 1, 70000000),
                                   in_pieces(11, 11, 1, 70000000), in_pieces(8, 8, 8, 0),
@@ -166,7 +160,6 @@ static void test_answers(void **state)
     struct serving_limits limits = {.attain = 0.9};
     struct serving_totals total = {0};
 
-    (void)state;
     limits.ns[SERVING_TPOT] = 10000000;
     requests[0].is_told = 1;
     serving_totals_add(&trial, &limits, 0, &total);
@@ -187,7 +180,7 @@ static struct serving_trial trial_of(struct schedule *s, const struct request *r
     return (struct serving_trial){.schedule = s, .requests = requests, .until_ns = until_ns};
 }
 
-static void test_totals(void **state)
+TEST(totals)
 {
     struct request requests[7] = {good, unfinished, failed, refused, single, unsent, good};
     struct scheduled_request planned[7];
@@ -198,7 +191,6 @@ static void test_totals(void **state)
     struct serving_totals total = {0};
     struct serving_trial trial;
 
-    (void)state;
     requests[6].scheduled_ns = 50; /* before the warmup is over */
     requests[4].done_ns = 240;     /* before its first output */
     limits.ns[SERVING_TTFT] = 100;
@@ -224,7 +216,7 @@ static void test_totals(void **state)
 }
 
 /* Random requests: integral and sum are the same number; one that ends before it began shows. */
-static void test_audit(void **state)
+TEST(audit)
 {
     enum { COUNT = 500 };
     static struct request requests[COUNT];
@@ -236,7 +228,6 @@ static void test_audit(void **state)
     double mean, sum = 0;
     int64_t at = 0;
 
-    (void)state;
     random_init(&random, 1, 1);
     for (int i = 0; i < COUNT; i++) {
         at += (int64_t)random_next_below(&random, 4000);
@@ -266,14 +257,4 @@ static void test_audit(void **state)
     requests[100].done_ns = requests[100].scheduled_ns - 1;
     assert_int_equal(serving_audit(&trial, &equal, &mean, NULL), STATUS_OK);
     assert_false(equal);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values), cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_scores), cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_totals), cmocka_unit_test(test_audit)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "protocols/serving/request_log.h"
+#include "tests/support/unit.h"
 
 /* Three requests in two steps: two at once, and one of two tokens that spans both. */
 static const struct request good[] = {
@@ -21,9 +18,8 @@ static const struct request good[] = {
 static const struct serving_step steps[] = {{10, 20, 2, 0, 2, 0}, {30, 40, 2, 0, 2, 0}};
 #define COUNT (sizeof(good) / sizeof(*good))
 
-static void test_columns_round_trip(void **state)
+TEST(columns_round_trip)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT; i++) {
         struct request back = {0};
 
@@ -56,11 +52,10 @@ static void assert_refused(size_t index, struct request bad, const char *why)
         fail_msg("\"%s\" lacks \"%s\"", err.message, why);
 }
 
-static void test_audit(void **state)
+TEST(audit)
 {
     struct request bad;
 
-    (void)state;
     assert_int_equal(request_log_audit(good, COUNT, steps, 2, NULL), STATUS_OK);
     assert_int_equal(request_log_audit(good, COUNT, NULL, 0, NULL), STATUS_OK);
     bad = good[0];
@@ -96,14 +91,4 @@ static void test_audit(void **state)
     bad = good[0];
     bad.status = REQUEST_REFUSED;
     assert_refused(0, bad, "its status excludes");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_columns_round_trip),
-        cmocka_unit_test(test_audit),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

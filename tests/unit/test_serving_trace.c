@@ -1,13 +1,11 @@
 #include "protocols/serving/arrivals.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit.h"
 
 static const struct trace_columns azure = {"TIMESTAMP", "ContextTokens", "GeneratedTokens"};
 
@@ -33,7 +31,7 @@ static struct trace read_good(const char *text, const struct trace_columns *colu
     return trace;
 }
 
-static void test_forms(void **state)
+TEST(forms)
 {
     static const char *const texts[] = {
         "TIMESTAMP,ContextTokens,GeneratedTokens\r\n2023-11-16 18:17:03.9799600,4808,10\r\n"
@@ -42,7 +40,6 @@ static void test_forms(void **state)
         ",8,3180,2023-11-16T18:17:04.03196+00:00\n\n,27,110,2023-11-16T18:17:05Z\n",
         "TIMESTAMP,ContextTokens,GeneratedTokens\n-1,4808,10\n-0.948,3180,8\n0.02004,110,27\n"};
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         struct trace trace = read_good(texts[i], &azure), first = read_good(texts[0], &azure);
 
@@ -59,7 +56,7 @@ static void test_forms(void **state)
     trace_finish(NULL);
 }
 
-static void test_schedule(void **state)
+TEST(schedule)
 {
     struct trace trace =
         read_good("t,p,o\n0,1,2\n1,3,4\n1,5,6\n4,7,8\n", &(struct trace_columns){"t", "p", "o"});
@@ -69,7 +66,6 @@ static void test_schedule(void **state)
     struct schedule s;
     int seen[10] = {0};
 
-    (void)state;
     assert_int_equal(schedule_make(&a, &joint, 0, (struct schedule_extent){0, 0}, 1, &s, NULL), 0);
     assert_int_equal(s.count, 4);
     assert_int_equal(s.requests[1].at_ns, 500000000);
@@ -106,7 +102,7 @@ static void test_schedule(void **state)
 }
 
 /* Numbers are of the declared unit; those of nanoseconds since 1970 are exact. */
-static void test_units(void **state)
+TEST(units)
 {
     static const struct {
         const char *text, *unit;
@@ -119,7 +115,6 @@ static void test_units(void **state)
                  {"t\n1700000000\n1700000001\n1700000002.5\n", NULL, 1000000000, 2500000000},
                  {"t\n1700000000\n1700000300\n1700000600\n", "s", 300000000000, 600000000000}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct trace_columns columns = {.time = "t", .unit = cases[i].unit};
         struct trace trace = read_good(cases[i].text, &columns);
@@ -131,7 +126,7 @@ static void test_units(void **state)
 }
 
 /* A unit is never guessed: what does not look like seconds is refused with what to declare. */
-static void test_unlikely_seconds(void **state)
+TEST(unlikely_seconds)
 {
     static const struct {
         const char *column, *text, *message;
@@ -156,7 +151,6 @@ static void test_unlikely_seconds(void **state)
                 {"seconds", "0\n600\n1200\n"}};
     char text[200];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct trace_columns columns = {.time = cases[i].column};
         struct trace trace = {0};
@@ -178,7 +172,7 @@ static void test_unlikely_seconds(void **state)
 }
 
 /* What is stored is what was read, and nothing else is taken for a trace. */
-static void test_stored(void **state)
+TEST(stored)
 {
     static const char *const bad[] = {
         "{}",
@@ -193,7 +187,6 @@ static void test_stored(void **state)
     struct trace again = {0};
     json_t *json = trace_to_json(&trace);
 
-    (void)state;
     assert_int_equal(trace_from_json(json, &again, NULL), STATUS_OK);
     assert_int_equal(again.count, trace.count);
     assert_memory_equal(again.requests, trace.requests, trace.count * sizeof(*trace.requests));
@@ -220,7 +213,7 @@ static void test_stored(void **state)
     trace_finish(&trace);
 }
 
-static void test_refusals(void **state)
+TEST(refusals)
 {
     static const struct {
         const char *text, *message;
@@ -250,7 +243,6 @@ static void test_refusals(void **state)
         {"TIMESTAMP,ContextTokens,GeneratedTokens\n1,1,1\n2023-11-16 18:17:03,1,1\n",
          "t.csv:3: '2023-11-16 18:17:03' is no time"}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct trace trace = {.count = 99};
         struct error err = ERROR_INIT;
@@ -263,7 +255,7 @@ static void test_refusals(void **state)
 }
 
 /* Counted with awk; the file is not part of this repository: ASSAY_TEST_TRACES names its folder. */
-static void test_azure(void **state)
+TEST(azure)
 {
     static const struct {
         const char *name;
@@ -274,7 +266,6 @@ static void test_azure(void **state)
                  {"conv.csv", 19366, 22361870, 4088665, 1.09}};
     const char *folder = getenv("ASSAY_TEST_TRACES");
 
-    (void)state;
     if (!folder) {
         print_message("ASSAY_TEST_TRACES is not set\n");
         skip();
@@ -309,15 +300,4 @@ static void test_azure(void **state)
         assert_int_equal(output, files[k].output);
         trace_finish(&trace);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),  cmocka_unit_test(test_schedule),
-        cmocka_unit_test(test_units),  cmocka_unit_test(test_unlikely_seconds),
-        cmocka_unit_test(test_stored), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_azure)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,6 @@
 /* Clipping, change points, steps and states on small series with a known answer. */
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,6 +12,7 @@
 #include "protocols/stats/pelt.h"
 #include "protocols/stats/states.h"
 #include "protocols/stats/step_scan.h"
+#include "tests/support/unit.h"
 
 static void make_noise(double *x, size_t n, double sd, uint64_t seed)
 {
@@ -26,12 +24,11 @@ static void make_noise(double *x, size_t n, double sd, uint64_t seed)
         x[i] = sd * random_next_normal(&random);
 }
 
-static void test_hampel_takes_impulses_and_leaves_steps(void **state)
+TEST(hampel_takes_impulses_and_leaves_steps)
 {
     double x[100], y[100];
     size_t clipped, i;
 
-    (void)state;
     make_noise(x, 100, 0.01, 1);
     for (i = 50; i < 100; i++)
         x[i] += 1;
@@ -45,12 +42,11 @@ static void test_hampel_takes_impulses_and_leaves_steps(void **state)
     assert_true(fabs(y[99] - 1) < 0.1 && fabs(y[49]) < 0.1 && fabs(y[50] - 1) < 0.1);
 }
 
-static void test_hampel_keeps_a_coarse_clock(void **state)
+TEST(hampel_keeps_a_coarse_clock)
 {
     double x[200], y[200];
     size_t clipped, i;
 
-    (void)state;
     for (i = 0; i < 200; i++)
         x[i] = i % 3 == 0 ? 2 : 1;
     assert_int_equal(hampel_clip(x, 200, 0, y, &clipped, NULL), STATUS_OK);
@@ -60,12 +56,11 @@ static void test_hampel_keeps_a_coarse_clock(void **state)
 }
 
 /* Independent draws: one level in each window is no impulse, unless it is rare. */
-static void test_hampel_keeps_a_second_level(void **state)
+TEST(hampel_keeps_a_second_level)
 {
     double x[400], y[400];
     size_t clipped, i;
 
-    (void)state;
     for (int share = 2; share <= 8; share += 3) {
         make_noise(x, 400, 0.01, 3);
         for (i = 0; i < 400; i++)
@@ -93,14 +88,13 @@ static double cost(const double *w, size_t from, size_t to, size_t skip)
     return sum;
 }
 
-static void test_pelt_is_the_exhaustive_optimum(void **state)
+TEST(pelt_is_the_exhaustive_optimum)
 {
     enum { N = 40, LEAST = 4, SKIP = 1 };
     const double penalty = 4;
     double w[N];
     size_t changes[N], count, round, a, b, i;
 
-    (void)state;
     for (round = 0; round < 60; round++) {
         double best, pelt = 0;
         size_t from = 0;
@@ -129,7 +123,7 @@ static void test_pelt_is_the_exhaustive_optimum(void **state)
     }
 }
 
-static void test_step_scan_sees_the_jump(void **state)
+TEST(step_scan_sees_the_jump)
 {
     /* A random-walk-like series: only the jump itself shows the change. */
     enum { N = 400 };
@@ -137,7 +131,6 @@ static void test_step_scan_sees_the_jump(void **state)
     double x[N], white[N], gain, e[N];
     size_t i, at;
 
-    (void)state;
     make_noise(e, N, 0.1, 21);
     x[0] = 0;
     for (i = 1; i < N; i++)
@@ -151,14 +144,13 @@ static void test_step_scan_sees_the_jump(void **state)
     assert_true(gain == 0);
 }
 
-static void test_two_states(void **state)
+TEST(two_states)
 {
     enum { N = 1000 };
     double x[N];
     struct two_state two;
     size_t i;
 
-    (void)state;
     make_noise(x, N, 0.01, 31);
     for (i = 0; i < N; i++)
         x[i] += (i / 50) % 2 ? 0.1 : 0;
@@ -209,13 +201,12 @@ static struct two_state levels_of(const double *values, size_t count, double sd,
     return two;
 }
 
-static void test_levels_in_any_order(void **state)
+TEST(levels_in_any_order)
 {
     static const double one[] = {0}, pair[] = {0, 0.6}, rare[] = {0, 0, 0, 0.6},
                         three[] = {0, 0.3, 0.6}, uneven[] = {0, 0.2, 0.9};
     struct two_state two;
 
-    (void)state;
     for (double sd = 0; sd < 0.03; sd += 0.02) {
         two = levels_of(pair, 2, sd, 0, 0);
         assert_int_equal(two.levels, 2);
@@ -234,14 +225,13 @@ static void test_levels_in_any_order(void **state)
     assert_int_equal(levels_of(pair, 2, 0, 0, 0.3).levels, 2);
 }
 
-static void test_cycles_give_an_interval(void **state)
+TEST(cycles_give_an_interval)
 {
     enum { N = 400 };
     struct two_state two = {.found = true, .scale = 1, .low = 0, .high = 1, .threshold = 0.5};
     double x[N], expected;
     size_t i;
 
-    (void)state;
     for (i = 0; i < N; i++)
         x[i] = (i / 20) % 2 ? 1 : 0;
     /* Entries at 20, 60, ... 380: nine cycles, all the same, so the memoryless switch decides. */
@@ -252,20 +242,4 @@ static void test_cycles_give_an_interval(void **state)
     x[27] = 0.3;
     assert_true(fabs(two_state_half_width(x, x, N, &two, 0.95) / expected - 1) < 0.02);
     assert_true(isinf(two_state_half_width(x, x, 100, &two, 0.95)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hampel_takes_impulses_and_leaves_steps),
-        cmocka_unit_test(test_hampel_keeps_a_coarse_clock),
-        cmocka_unit_test(test_hampel_keeps_a_second_level),
-        cmocka_unit_test(test_pelt_is_the_exhaustive_optimum),
-        cmocka_unit_test(test_step_scan_sees_the_jump),
-        cmocka_unit_test(test_two_states),
-        cmocka_unit_test(test_levels_in_any_order),
-        cmocka_unit_test(test_cycles_give_an_interval),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,10 @@
 /* What samples show of the step of their clock. */
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
 
 #include "harness/core/random.h"
 #include "protocols/stats/clock_step.h"
+#include "tests/support/unit.h"
 
 enum { N = 200 };
 
@@ -23,9 +21,8 @@ static struct clock_step of_values(const int64_t *values, size_t count, uint64_t
 #define STEP_OF(seed, ...)                                                                         \
     of_values((int64_t[]){__VA_ARGS__}, sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), seed)
 
-static void test_a_step_divides_the_samples(void **state)
+TEST(a_step_divides_the_samples)
 {
-    (void)state;
     /* The distance of two levels is no step of a clock that could have shown them. */
     assert_int_equal(STEP_OF(1, 13260000, 25000000).step_ns, 20000);
     assert_int_equal(STEP_OF(2, 12000, 17000).step_ns, 1000);
@@ -38,11 +35,10 @@ static void test_a_step_divides_the_samples(void **state)
     assert_int_equal(clock_step_find(NULL, 0).step_ns, 0);
 }
 
-static void test_it_is_no_longer_than_the_shortest(void **state)
+TEST(it_is_no_longer_than_the_shortest)
 {
     int64_t x[100];
 
-    (void)state;
     for (size_t i = 0; i < 100; i++)
         x[i] = i == 60 ? INT64_C(10000000000) : 1000000;
     assert_int_equal(clock_step_find(x, 100).step_ns, 1000000);
@@ -55,19 +51,17 @@ static void test_it_is_no_longer_than_the_shortest(void **state)
 }
 
 /* A clock of 24 MHz, whose times are rounded to nanoseconds, far from 0: one step or the other. */
-static void test_a_step_that_is_no_whole_nanosecond(void **state)
+TEST(a_step_that_is_no_whole_nanosecond)
 {
     int64_t x[N];
 
-    (void)state;
     for (size_t i = 0; i < N; i++)
         x[i] = (int64_t)((double)(24000 + (int64_t)(random_at(8, 0, i) % 3)) * 1000 / 24 + 0.5);
     assert_in_range(clock_step_find(x, N).step_ns, 41, 42);
 }
 
-static void test_few_values_may_be_multiples_by_chance(void **state)
+TEST(few_values_may_be_multiples_by_chance)
 {
-    (void)state;
     assert_int_equal(STEP_OF(9, 10000000, 12000000).step_ns, 2000000);
     assert_int_equal(STEP_OF(9, 10000000, 12000000).sure_ns, 200000);
     assert_int_equal(STEP_OF(10, 10000000, 20000000).sure_ns, 1000000);
@@ -78,16 +72,4 @@ static void test_few_values_may_be_multiples_by_chance(void **state)
     assert_int_equal(STEP_OF(14, 100, 101).sure_ns, 1);
     /* Noise that a clock rounds is in the middle mostly. */
     assert_int_equal(STEP_OF(15, 9000000, 10000000, 10000000, 10000000, 11000000).sure_ns, 1000000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_step_divides_the_samples),
-        cmocka_unit_test(test_it_is_no_longer_than_the_shortest),
-        cmocka_unit_test(test_a_step_that_is_no_whole_nanosecond),
-        cmocka_unit_test(test_few_values_may_be_multiples_by_chance),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,6 @@
 /* Distribution functions against tables of 30 digits (data/distributions.py says how made). */
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -12,6 +9,7 @@
 
 #include "protocols/stats/distribution.h"
 #include "protocols/stats/special.h"
+#include "tests/support/unit.h"
 
 struct function {
     const char *name;
@@ -45,14 +43,13 @@ static double call(const struct function *f, const double *a)
                                : f->three(a[0], a[1], a[2]);
 }
 
-static void test_reference_table(void **state)
+TEST(reference_table)
 {
     FILE *file = fopen(DISTRIBUTION_TABLE, "r");
     char line[256];
     int failures = 0;
     size_t i;
 
-    (void)state;
     assert_non_null(file);
     while (fgets(line, sizeof(line), file)) {
         char *rest = line, *name = strtok_r(line, " \n", &rest);
@@ -82,13 +79,12 @@ static void test_reference_table(void **state)
     assert_int_equal(failures, 0);
 }
 
-static void test_quantiles_invert(void **state)
+TEST(quantiles_invert)
 {
     static const double ps[] = {1e-12, 1e-4, 0.025, 0.3, 0.5, 0.7, 0.975, 0.9999};
     static const double dfs[] = {0.3, 1, 2.5, 7, 40, 1e4, 1e7};
     size_t i, j;
 
-    (void)state;
     for (i = 0; i < sizeof(ps) / sizeof(ps[0]); i++) {
         assert_true(fabs(normal_cdf(normal_quantile(ps[i])) - ps[i]) <= 1e-12 * ps[i] + 1e-16);
         for (j = 0; j < sizeof(dfs) / sizeof(dfs[0]); j++) {
@@ -99,9 +95,8 @@ static void test_quantiles_invert(void **state)
     }
 }
 
-static void test_ends_and_nonsense(void **state)
+TEST(ends_and_nonsense)
 {
-    (void)state;
     assert_true(isinf(normal_quantile(0)) && normal_quantile(0) < 0);
     assert_true(isinf(student_quantile(1, 3)) && student_quantile(1, 3) > 0);
     assert_true(student_quantile(0.5, 3) == 0);
@@ -113,15 +108,4 @@ static void test_ends_and_nonsense(void **state)
     assert_true(binomial_cdf(-1, 5, 0.5) == 0 && binomial_cdf(5, 5, 0.5) == 1);
     /* Noncentral t with noncentrality 0 is t. */
     assert_true(fabs(student_noncentral_cdf(1.3, 7, 0) - student_cdf(1.3, 7)) < 1e-10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reference_table),
-        cmocka_unit_test(test_quantiles_invert),
-        cmocka_unit_test(test_ends_and_nonsense),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,6 @@
 /* The interval of the mean: exact cases, blocks, and too few samples. */
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,45 +8,43 @@
 #include "harness/core/random.h"
 #include "protocols/stats/distribution.h"
 #include "protocols/stats/mean_interval.h"
+#include "tests/support/unit.h"
 
-static void test_equal_samples_have_no_width(void **state)
+TEST(equal_samples_have_no_width)
 {
     double x[50];
     struct mean_interval m;
     size_t i;
 
-    (void)state;
     for (i = 0; i < 50; i++)
         x[i] = 1234.5;
     assert_int_equal(mean_interval(x, 50, 0.95, &m, NULL), STATUS_OK);
     assert_true(m.mean == 1234.5 && m.half_width == 0 && m.ess == 50);
 }
 
-static void test_too_few_samples_have_no_interval(void **state)
+TEST(too_few_samples_have_no_interval)
 {
     double x[3] = {1, 2, 4};
     struct mean_interval m;
 
-    (void)state;
     assert_int_equal(mean_interval(x, 3, 0.95, &m, NULL), STATUS_OK);
     assert_true(isinf(m.half_width));
     assert_int_equal(mean_interval(x, 0, 0.95, &m, NULL), STATUS_INVALID);
 }
 
-static void test_cosines_of_a_cosine(void **state)
+TEST(cosines_of_a_cosine)
 {
     /* x = cos(pi 3 (t + 1/2) / n): the third transform holds all of it, n / 2 squared. */
     double x[64];
     size_t t;
 
-    (void)state;
     for (t = 0; t < 64; t++)
         x[t] = cos(M_PI * 3 * ((double)t + 0.5) / 64);
     assert_true(fabs(cosine_long_run_variance(x, 64, 0, 2)) < 1e-20);
     assert_true(fabs(cosine_long_run_variance(x, 64, 0, 3) - 2.0 * 32 * 32 / (64 * 3)) < 1e-10);
 }
 
-static void test_width_is_about_that_of_the_oracle(void **state)
+TEST(width_is_about_that_of_the_oracle)
 {
     /* White noise, n = 2000: 1.96 / sqrt(n), and never narrower than the cosines say. */
     double x[2000];
@@ -57,7 +52,6 @@ static void test_width_is_about_that_of_the_oracle(void **state)
     struct random random;
     size_t i;
 
-    (void)state;
     random_init(&random, 5, 0);
     for (i = 0; i < 2000; i++)
         x[i] = 10 + random_next_normal(&random);
@@ -68,7 +62,7 @@ static void test_width_is_about_that_of_the_oracle(void **state)
                 student_quantile(0.975, 32) * sqrt(m.lrv_cosines / 2000) * (1 - 1e-12));
 }
 
-static void test_autocorrelation_is_paid_for(void **state)
+TEST(autocorrelation_is_paid_for)
 {
     /* AR(1), phi = 0.9: nineteen times the variance of the mean. */
     enum { N = 20000 };
@@ -77,7 +71,6 @@ static void test_autocorrelation_is_paid_for(void **state)
     struct random random;
     size_t i;
 
-    (void)state;
     assert_non_null(x);
     random_init(&random, 6, 0);
     for (i = 0; i < N; i++)
@@ -87,17 +80,4 @@ static void test_autocorrelation_is_paid_for(void **state)
     assert_true(m.lrv_ar > 14 && m.lrv_ar < 25);
     assert_true(m.ess > N / 25.0 && m.ess < N / 14.0);
     free(x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equal_samples_have_no_width),
-        cmocka_unit_test(test_too_few_samples_have_no_interval),
-        cmocka_unit_test(test_cosines_of_a_cosine),
-        cmocka_unit_test(test_width_is_about_that_of_the_oracle),
-        cmocka_unit_test(test_autocorrelation_is_paid_for),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

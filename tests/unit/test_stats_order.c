@@ -1,19 +1,16 @@
 /* Order statistics: ranks of exact binomial intervals, the refusal table, selection. */
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "harness/core/random.h"
 #include "protocols/stats/order.h"
+#include "tests/support/unit.h"
 
-static void test_the_refusal_table(void **state)
+TEST(the_refusal_table)
 {
-    (void)state;
     assert_int_equal(order_needed(0.5), 5);
     assert_int_equal(order_needed(0.9), 29);
     assert_int_equal(order_needed(0.95), 59);
@@ -22,9 +19,8 @@ static void test_the_refusal_table(void **state)
     assert_int_equal(order_needed(0.1), 29);
 }
 
-static void test_quantile_index(void **state)
+TEST(quantile_index)
 {
-    (void)state;
     assert_int_equal(order_quantile_index(10, 0.9), 8);
     assert_int_equal(order_quantile_index(10, 0.5), 4);
     assert_int_equal(order_quantile_index(11, 0.5), 5);
@@ -33,11 +29,10 @@ static void test_quantile_index(void **state)
     assert_int_equal(order_quantile_index(1, 0.001), 0);
 }
 
-static void test_binomial_ranks(void **state)
+TEST(binomial_ranks)
 {
     size_t lo, hi;
 
-    (void)state;
     /* Median of 20: ranks 6 and 15 (1-based) cover 95.86 % (David and Nagaraja, table 7.1). */
     assert_true(order_interval(20, 20, 0.5, 0.95, &lo, &hi));
     assert_int_equal(lo, 5);
@@ -56,11 +51,10 @@ static void test_binomial_ranks(void **state)
     assert_int_equal(hi, 367);
 }
 
-static void test_fewer_effective_samples_widen(void **state)
+TEST(fewer_effective_samples_widen)
 {
     size_t lo, hi, lo_all, hi_all;
 
-    (void)state;
     assert_true(order_interval(1000, 1000, 0.5, 0.95, &lo_all, &hi_all));
     assert_true(order_interval(1000, 50, 0.5, 0.95, &lo, &hi));
     assert_true(lo < lo_all && hi > hi_all);
@@ -74,13 +68,12 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void test_select_is_sort_and_take(void **state)
+TEST(select_is_sort_and_take)
 {
     double x[101], y[101];
     struct random random;
     size_t round, i, rank;
 
-    (void)state;
     random_init(&random, 9, 0);
     for (round = 0; round < 200; round++) {
         size_t n = 1 + random_next_below(&random, 101);
@@ -95,14 +88,13 @@ static void test_select_is_sort_and_take(void **state)
 }
 
 /* More values than qsort is given: of both signs, of many magnitudes, with ties and infinities. */
-static void test_sorting_many(void **state)
+TEST(sorting_many)
 {
     enum { MANY = 50000 };
     double *x = malloc(MANY * sizeof(*x)), *y = malloc(MANY * sizeof(*y));
     int64_t *times = malloc(MANY * sizeof(*times));
     struct random random;
 
-    (void)state;
     assert_true(x && y && times);
     random_init(&random, 3, 0);
     for (int kind = 0; kind < 3; kind++) {
@@ -126,18 +118,4 @@ static void test_sorting_many(void **state)
     free(x);
     free(y);
     free(times);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_refusal_table),
-        cmocka_unit_test(test_quantile_index),
-        cmocka_unit_test(test_binomial_ranks),
-        cmocka_unit_test(test_fewer_effective_samples_widen),
-        cmocka_unit_test(test_select_is_sort_and_take),
-        cmocka_unit_test(test_sorting_many),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,6 @@
 /* Autocovariance, FFT, AR models: against direct sums and closed forms. */
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +10,7 @@
 #include "protocols/stats/autoregression.h"
 #include "protocols/stats/fractional.h"
 #include "protocols/stats/fft.h"
+#include "tests/support/unit.h"
 
 static void make_ar(double *x, size_t n, double phi, double phi2, uint64_t seed)
 {
@@ -31,12 +29,11 @@ static void make_ar(double *x, size_t n, double phi, double phi2, uint64_t seed)
     }
 }
 
-static void test_fft_equals_the_direct_sum(void **state)
+TEST(fft_equals_the_direct_sum)
 {
     double data[32], original[32], table[16];
     size_t k, t;
 
-    (void)state;
     for (t = 0; t < 32; t++)
         data[t] = original[t] = sin((double)(t * t));
     fft_init_table(table, 16);
@@ -54,12 +51,11 @@ static void test_fft_equals_the_direct_sum(void **state)
     }
 }
 
-static void test_autocovariance_by_fft_is_the_direct_one(void **state)
+TEST(autocovariance_by_fft_is_the_direct_one)
 {
     double x[777], direct[21], fast[777];
     size_t lag;
 
-    (void)state;
     make_ar(x, 777, 0.7, 0, 3);
     assert_int_equal(autocovariance(x, 777, 20, direct, NULL), STATUS_OK);
     assert_int_equal(autocovariance(x, 777, 776, fast, NULL), STATUS_OK);
@@ -75,25 +71,23 @@ static void test_autocovariance_by_fft_is_the_direct_one(void **state)
     }
 }
 
-static void test_mean_keeps_its_digits(void **state)
+TEST(mean_keeps_its_digits)
 {
     double x[1000];
     size_t i;
 
-    (void)state;
     for (i = 0; i < 1000; i++)
         x[i] = 4611686018427387904.0;
     assert_true(series_mean(x, 1000) == 4611686018427387904.0);
     assert_true(isnan(series_mean(x, 0)));
 }
 
-static void test_geyer_stops_where_noise_begins(void **state)
+TEST(geyer_stops_where_noise_begins)
 {
     /* AR(1) with 0.5, exact: gamma_k = 0.5^k; long-run variance (1 + 0.5) / (1 - 0.5) = 3. */
     double gamma[60], noise[4] = {1, -0.6, 0.9, 0.9};
     size_t k;
 
-    (void)state;
     for (k = 0; k < 60; k++)
         gamma[k] = pow(0.5, (double)k);
     assert_true(fabs(geyer_long_run_variance(gamma, 59) - 3) < 1e-12);
@@ -103,14 +97,13 @@ static void test_geyer_stops_where_noise_begins(void **state)
     assert_true(geyer_long_run_variance(noise, 3) == 0);
 }
 
-static void test_levinson_solves_exact_ar2(void **state)
+TEST(levinson_solves_exact_ar2)
 {
     /* phi = 0.6, phi2 = 0.3: rho1 = 0.6 / 0.7, then the recursion. */
     double gamma[10];
     struct autoregression model;
     size_t k;
 
-    (void)state;
     gamma[0] = 1;
     gamma[1] = 0.6 / 0.7;
     for (k = 2; k < 10; k++)
@@ -121,13 +114,12 @@ static void test_levinson_solves_exact_ar2(void **state)
     assert_true(fabs(autoregression_gain(&model) - 0.1) < 1e-12);
 }
 
-static void test_burg_finds_a_long_ar2(void **state)
+TEST(burg_finds_a_long_ar2)
 {
     size_t n = 50000, i;
     double *x = malloc((1 + AUTOREGRESSION_WORK) * n * sizeof(*x)), *work = x + n, mean;
     struct autoregression model;
 
-    (void)state;
     assert_non_null(x);
     make_ar(x, n, 1.5, -0.8, 11);
     mean = series_mean(x, n);
@@ -140,12 +132,11 @@ static void test_burg_finds_a_long_ar2(void **state)
     free(x);
 }
 
-static void test_constant_series_have_no_model(void **state)
+TEST(constant_series_have_no_model)
 {
     double zeros[20] = {0}, work[20 * AUTOREGRESSION_WORK];
     struct autoregression model;
 
-    (void)state;
     autoregression_fit_burg(zeros, 20, 3, 2, work, &model);
     assert_int_equal(model.order, 0);
     assert_true(model.sigma2 == 0);
@@ -153,11 +144,10 @@ static void test_constant_series_have_no_model(void **state)
     assert_int_equal(model.order, 0);
 }
 
-static void test_gain_is_freed_of_its_bias(void **state)
+TEST(gain_is_freed_of_its_bias)
 {
     struct autoregression model = {.order = 1, .phi = {0.9}, .sigma2 = 1};
 
-    (void)state;
     /* (1 + 3 * 0.9) / 1000 */
     assert_true(fabs(autoregression_gain_corrected(&model, 1000) - (0.1 - 0.0037)) < 1e-12);
     /* Never more than three quarters. */
@@ -166,12 +156,11 @@ static void test_gain_is_freed_of_its_bias(void **state)
     assert_true(autoregression_gain_corrected(&model, 10) == 1);
 }
 
-static void test_fractional_differences(void **state)
+TEST(fractional_differences)
 {
     const double x[] = {1, 3, 2, 5};
     double half[4], other[4], first[4];
 
-    (void)state;
     fractional_difference(x, 4, 0.5, half);
     /* (1 - B)^0.5 = 1 - B / 2 - B^2 / 8 - B^3 / 16 - ... */
     assert_true(fabs(half[3] - (5 - 2 / 2.0 - 3 / 8.0 - 1 / 16.0)) < 1e-12);
@@ -182,21 +171,4 @@ static void test_fractional_differences(void **state)
         assert_true(fabs(first[i] - (i > 0 ? x[i] - x[i - 1] : x[i])) < 1e-12);
         assert_true(fabs(other[i] - first[i]) < 1e-12);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fft_equals_the_direct_sum),
-        cmocka_unit_test(test_autocovariance_by_fft_is_the_direct_one),
-        cmocka_unit_test(test_mean_keeps_its_digits),
-        cmocka_unit_test(test_geyer_stops_where_noise_begins),
-        cmocka_unit_test(test_levinson_solves_exact_ar2),
-        cmocka_unit_test(test_burg_finds_a_long_ar2),
-        cmocka_unit_test(test_constant_series_have_no_model),
-        cmocka_unit_test(test_gain_is_freed_of_its_bias),
-        cmocka_unit_test(test_fractional_differences),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

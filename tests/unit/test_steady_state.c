@@ -1,9 +1,6 @@
 /* Verdicts on series whose trend is plain. The rates on noisy ones are measured by calibration. */
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,6 +8,7 @@
 
 #include "harness/core/random.h"
 #include "protocols/steady_state.h"
+#include "tests/support/unit.h"
 
 enum { N = 1200 };
 
@@ -84,11 +82,10 @@ static double warm_then_drift(double t)
     return t < 0.1 ? 1.3 : 1 + 0.06 * t;
 }
 
-static void test_verdicts(void **state)
+TEST(verdicts)
 {
     struct steady_state s;
 
-    (void)state;
     s = judge_trend(flat, 0);
     assert_int_equal(s.verdict, ESTIMATE_STEADY);
     assert_int_equal(s.from, 0);
@@ -112,14 +109,13 @@ static void test_verdicts(void **state)
 }
 
 /* A long series often crosses the middle of its own approach by noise alone. */
-static void test_a_long_approach_is_not_two_states(void **state)
+TEST(a_long_approach_is_not_two_states)
 {
     enum { LONG = 60000 };
     int64_t *x = malloc(LONG * sizeof(*x));
     struct steady_state s;
     size_t i;
 
-    (void)state;
     assert_non_null(x);
     for (i = 0; i < LONG; i++)
         x[i] = (int64_t)(1e6 * (1 + 0.1 * exp(-(double)i / (0.05 * LONG))) * (1 + 0.01 * noise(i)));
@@ -137,11 +133,10 @@ static double endless_approach(double t)
     return 1 + 0.1 * exp(-t / 0.2);
 }
 
-static void test_the_rest_of_an_approach_is_reported(void **state)
+TEST(the_rest_of_an_approach_is_reported)
 {
     struct steady_state s = judge_trend(endless_approach, 0);
 
-    (void)state;
     assert_int_equal(s.verdict, ESTIMATE_WARMUP);
     assert_in_range(s.from, N / 2, 3 * N / 4);
     /* The mean of the rest against the level it goes to. */
@@ -165,11 +160,10 @@ static double power_law(double t)
     return 1 + 0.1 / sqrt(1 + t / 0.01);
 }
 
-static void test_ramps(void **state)
+TEST(ramps)
 {
     struct steady_state s = judge_trend(ramp, 0);
 
-    (void)state;
     assert_int_equal(s.verdict, ESTIMATE_WARMUP);
     assert_in_range(s.from, 45 * N / 100, 55 * N / 100);
     assert_true(fabs(s.change - 0.05) < 0.005);
@@ -177,12 +171,11 @@ static void test_ramps(void **state)
 }
 
 /* What is left at the end of the window is unknown; what the steady part still lost is not. */
-static void test_a_power_law_leaves_a_remainder(void **state)
+TEST(a_power_law_leaves_a_remainder)
 {
     struct steady_state s = judge_trend(power_law, 0);
     double mean = 0, end = power_law(1);
 
-    (void)state;
     assert_int_equal(s.verdict, ESTIMATE_WARMUP);
     for (size_t i = s.from; i < N; i++)
         mean += power_law((double)i / N) / (double)(N - s.from);
@@ -191,11 +184,10 @@ static void test_a_power_law_leaves_a_remainder(void **state)
 }
 
 /* A random walk is shown as one, alone or in noise; by first differences it is white. */
-static void test_random_walks_are_undetermined(void **state)
+TEST(random_walks_are_undetermined)
 {
     int64_t x[N];
 
-    (void)state;
     for (int noisy = 0; noisy < 2; noisy++) {
         double walk = 0;
         struct steady_state s;
@@ -211,14 +203,13 @@ static void test_random_walks_are_undetermined(void **state)
 }
 
 /* Fractional noise of order 0.45, by its moving average (Hosking 1981). */
-static void test_long_memory_is_undetermined(void **state)
+TEST(long_memory_is_undetermined)
 {
     enum { PAST = 4 * N };
     int64_t x[N];
     double weight[PAST] = {1};
     struct steady_state s;
 
-    (void)state;
     for (size_t k = 1; k < PAST; k++)
         weight[k] = weight[k - 1] * ((double)k - 0.55) / (double)k;
     for (size_t i = 0; i < N; i++) {
@@ -235,12 +226,11 @@ static void test_long_memory_is_undetermined(void **state)
 }
 
 /* Independent samples with rare, far larger ones, two or three of which meet now and then. */
-static void test_heavy_tails_are_steady(void **state)
+TEST(heavy_tails_are_steady)
 {
     int64_t x[300];
     size_t steady = 0;
 
-    (void)state;
     for (size_t run = 0; run < 100; run++) {
         for (size_t i = 0; i < 300; i++)
             x[i] =
@@ -250,39 +240,35 @@ static void test_heavy_tails_are_steady(void **state)
     assert_true(steady >= 94);
 }
 
-static void test_within_the_tolerance_is_the_same_level(void **state)
+TEST(within_the_tolerance_is_the_same_level)
 {
     struct steady_state s = judge_trend(small_step, 0);
 
-    (void)state;
     assert_int_equal(s.verdict, ESTIMATE_STEADY);
     assert_int_equal(s.from, 0);
 }
 
-static void test_steady_state_begins_after_the_last_disturbance(void **state)
+TEST(steady_state_begins_after_the_last_disturbance)
 {
     struct steady_state s = judge_trend(bump, 0);
 
-    (void)state;
     assert_int_equal(s.verdict, ESTIMATE_WARMUP);
     assert_in_range(s.from, 2 * N / 5 - 2, 2 * N / 5 + 2);
 }
 
-static void test_declared_warmup_is_a_lower_bound(void **state)
+TEST(declared_warmup_is_a_lower_bound)
 {
-    (void)state;
     assert_int_equal(judge_trend(flat, 100).from, 100);
     assert_int_equal(judge_trend(warm, 100).from, N / 5);
     assert_int_equal(judge_trend(warm, N / 2).from, N / 2);
     assert_int_equal(judge_trend(warm, N / 2).verdict, ESTIMATE_WARMUP);
 }
 
-static void test_a_slow_first_sample(void **state)
+TEST(a_slow_first_sample)
 {
     int64_t x[40];
     size_t i;
 
-    (void)state;
     for (i = 0; i < 40; i++)
         x[i] = (int64_t)(1e6 * (1 + 0.005 * noise(i)));
     x[0] = 5000000;
@@ -294,7 +280,7 @@ static void test_a_slow_first_sample(void **state)
     assert_int_equal(judge(x, 40, 0).impulses, 4);
 }
 
-static void test_hostile_input(void **state)
+TEST(hostile_input)
 {
     struct estimate_options options = estimate_options_default();
     int64_t equal[500], huge[500], ticks[500], zero[9] = {1, 1, 1, 1, 1, 1, 1, 1, 0};
@@ -302,7 +288,6 @@ static void test_hostile_input(void **state)
     struct error err;
     size_t i, n;
 
-    (void)state;
     for (i = 0; i < 500; i++) {
         equal[i] = 100;
         huge[i] = ((int64_t)1 << 62) + (int64_t)(random_at(1, 1, i) >> 20);
@@ -364,12 +349,11 @@ static struct steady_state judge_draws(int distribution, uint64_t run, size_t n,
 
 /* None of these moves. A median that follows draws from two levels made steps of them: of the
    first one at n = 40 a tenth were called a change. */
-static void test_stationary_series_of_few_values_do_not_change(void **state)
+TEST(stationary_series_of_few_values_do_not_change)
 {
     static const size_t counts[] = {20, 40, 80, 300};
     enum { RUNS = 100 };
 
-    (void)state;
     for (int distribution = 0; distribution < DISTRIBUTIONS; distribution++) {
         for (size_t k = 0; k < 4; k++) {
             size_t changes = 0;
@@ -385,11 +369,10 @@ static void test_stationary_series_of_few_values_do_not_change(void **state)
     }
 }
 
-static void test_levels_are_called_bimodal_without_noise_as_well(void **state)
+TEST(levels_are_called_bimodal_without_noise_as_well)
 {
     static const int distributions[] = {FOLDED, TIED, RARE_TIED, NOISY, LOGNORMAL, THREE};
 
-    (void)state;
     for (size_t k = 0; k < 6; k++) {
         size_t found = 0;
 
@@ -405,9 +388,8 @@ static void test_levels_are_called_bimodal_without_noise_as_well(void **state)
 }
 
 /* A start that is twice as slow is found among two levels, too. */
-static void test_a_change_is_found_among_levels(void **state)
+TEST(a_change_is_found_among_levels)
 {
-    (void)state;
     for (uint64_t run = 0; run < 20; run++) {
         const struct steady_state s = judge_draws(FOLDED, run, 300, 2);
 
@@ -418,11 +400,10 @@ static void test_a_change_is_found_among_levels(void **state)
 }
 
 /* 10 ms and 12 ms: two levels, or a clock of 2 ms that rounds one either way. */
-static void test_two_values_that_may_be_steps(void **state)
+TEST(two_values_that_may_be_steps)
 {
     int64_t x[300];
 
-    (void)state;
     for (size_t i = 0; i < 300; i++)
         x[i] = random_at(3, 1, i) & 1 ? 10000000 : 12000000;
     assert_int_equal(judge(x, 300, 0).verdict, ESTIMATE_UNDETERMINED);
@@ -432,11 +413,10 @@ static void test_two_values_that_may_be_steps(void **state)
     assert_int_equal(judge(x, 300, 0).verdict, ESTIMATE_BIMODAL);
 }
 
-static void test_a_series_that_repeats_itself(void **state)
+TEST(a_series_that_repeats_itself)
 {
     int64_t x[300];
 
-    (void)state;
     for (size_t period = 2; period < 6; period++) {
         for (size_t i = 0; i < 300; i++)
             x[i] = i % period == 0 ? 25000000 : 13260000;
@@ -445,11 +425,10 @@ static void test_a_series_that_repeats_itself(void **state)
 }
 
 /* A coarse clock shows in every distance; the least distance of a few noisy samples is no clock. */
-static void test_resolution(void **state)
+TEST(resolution)
 {
     int64_t few[12], coarse[60], ticks[60];
 
-    (void)state;
     for (size_t i = 0; i < 12; i++)
         few[i] = 1000000 + (int64_t)(50000 * noise(i));
     for (size_t i = 0; i < 60; i++) {
@@ -460,31 +439,4 @@ static void test_resolution(void **state)
     assert_int_equal(judge(few, 12, 0).resolution_ns, 1);
     assert_int_equal(judge(coarse, 60, 0).resolution_ns, 1000);
     assert_in_range(judge(ticks, 60, 0).resolution_ns, 1, 42);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_verdicts),
-        cmocka_unit_test(test_a_long_approach_is_not_two_states),
-        cmocka_unit_test(test_the_rest_of_an_approach_is_reported),
-        cmocka_unit_test(test_ramps),
-        cmocka_unit_test(test_a_power_law_leaves_a_remainder),
-        cmocka_unit_test(test_random_walks_are_undetermined),
-        cmocka_unit_test(test_long_memory_is_undetermined),
-        cmocka_unit_test(test_heavy_tails_are_steady),
-        cmocka_unit_test(test_within_the_tolerance_is_the_same_level),
-        cmocka_unit_test(test_steady_state_begins_after_the_last_disturbance),
-        cmocka_unit_test(test_declared_warmup_is_a_lower_bound),
-        cmocka_unit_test(test_a_slow_first_sample),
-        cmocka_unit_test(test_stationary_series_of_few_values_do_not_change),
-        cmocka_unit_test(test_levels_are_called_bimodal_without_noise_as_well),
-        cmocka_unit_test(test_a_change_is_found_among_levels),
-        cmocka_unit_test(test_two_values_that_may_be_steps),
-        cmocka_unit_test(test_a_series_that_repeats_itself),
-        cmocka_unit_test(test_resolution),
-        cmocka_unit_test(test_hostile_input),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@
 #include "results/evidence/ledger.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/timestamp_fixture.h"
+#include "tests/support/unit.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -38,7 +39,7 @@ static void write_file(const char *path, const void *bytes, size_t length)
     assert_int_equal(file_write_atomic(path, bytes, length, 0600, NULL), STATUS_OK);
 }
 
-static void test_creates_and_opens_again(void **state)
+TEST_WITH(creates_and_opens_again, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -71,7 +72,7 @@ static void test_creates_and_opens_again(void **state)
     store_close(NULL);
 }
 
-static void test_refuses_what_is_no_database(void **state)
+TEST_WITH(refuses_what_is_no_database, fixture_make, fixture_remove)
 {
     struct fixture *fixture = *state;
     char text[4096];
@@ -103,7 +104,7 @@ static void execute(const char *path, const char *sql)
     sqlite3_close(db);
 }
 
-static void test_refuses_other_schemas(void **state)
+TEST_WITH(refuses_other_schemas, fixture_make, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -130,7 +131,7 @@ static void test_refuses_other_schemas(void **state)
     refuse(fixture->path, STORE_CREATE, STATUS_CORRUPT, "version 901", "newer assay");
 }
 
-static void test_refuses_a_truncated_file(void **state)
+TEST_WITH(refuses_a_truncated_file, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -154,7 +155,7 @@ static void test_refuses_a_truncated_file(void **state)
     free(bytes);
 }
 
-static void test_odd_names_are_names(void **state)
+TEST_WITH(odd_names_are_names, fixture_make, fixture_remove)
 {
     struct fixture *fixture = *state;
     const char *const names[] = {":memory:", "file:x?mode=memory", "a#b%41?c.db"};
@@ -238,7 +239,7 @@ static int pending_log(struct fixture *fixture)
     return refused(fixture->path, STORE_READ, "copy both files");
 }
 
-static void test_permissions(void **state)
+TEST_WITH(permissions, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -265,7 +266,7 @@ static void test_permissions(void **state)
     assert_int_equal(chmod(fixture->folder, 0755), 0);
 }
 
-static void test_busy_is_waited_for_and_reported(void **state)
+TEST_WITH(busy_is_waited_for_and_reported, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -281,7 +282,7 @@ static void test_busy_is_waited_for_and_reported(void **state)
     store_close(second);
 }
 
-static void test_batch_is_all_or_nothing(void **state)
+TEST_WITH(batch_is_all_or_nothing, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -324,7 +325,7 @@ static void fill_ledger(struct store *store, int64_t cell)
 }
 
 /* Every table that has rows refuses both, and every table has rows. */
-static void test_evidence_is_append_only(void **state)
+TEST_WITH(evidence_is_append_only, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -375,7 +376,7 @@ static void test_evidence_is_append_only(void **state)
     assert_string_equal(fixture_soundness(fixture->store), "ok");
 }
 
-static void test_migrates_forward(void **state)
+TEST_WITH(migrates_forward, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -418,25 +419,4 @@ static void test_migrates_forward(void **state)
         sqlite3_exec(store_connection(store), "DELETE FROM later", NULL, NULL, NULL), SQLITE_OK);
     /* The current assay does not know the next version. */
     refuse(fixture->path, STORE_READ, STATUS_CORRUPT, next, known);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_creates_and_opens_again, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_refuses_what_is_no_database, fixture_make,
-                                        fixture_remove),
-        cmocka_unit_test_setup_teardown(test_refuses_other_schemas, fixture_make, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_refuses_a_truncated_file, fixture_open,
-                                        fixture_remove),
-        cmocka_unit_test_setup_teardown(test_odd_names_are_names, fixture_make, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_permissions, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_busy_is_waited_for_and_reported, fixture_open,
-                                        fixture_remove),
-        cmocka_unit_test_setup_teardown(test_batch_is_all_or_nothing, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_evidence_is_append_only, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_migrates_forward, fixture_open, fixture_remove),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +8,7 @@
 #include <unistd.h>
 
 #include "results/store/lease.h"
+#include "tests/support/unit.h"
 
 static json_t *events(const char *event, const char *detail)
 {
@@ -29,14 +26,13 @@ static enum status check(const char *event, const char *detail)
 }
 
 /* Another process identifies itself; it holds the lease exactly as long as it lives. */
-static void test_other_process(void **state)
+TEST(other_process)
 {
     char detail[LEASE_SIZE] = "";
     siginfo_t end;
     int ends[2];
     pid_t child;
 
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     child = fork();
     if (child == 0) {
@@ -62,12 +58,11 @@ static void test_other_process(void **state)
     assert_int_equal(check("started", detail), STATUS_OK);
 }
 
-static void test_odd_details(void **state)
+TEST(odd_details)
 {
     char mine[LEASE_SIZE];
     json_t *none = json_array();
 
-    (void)state;
     lease_describe(mine);
     assert_int_equal(check("started", mine), STATUS_OK);
     assert_int_equal(check("started", "otherboot 1 1"), STATUS_OK);
@@ -79,13 +74,12 @@ static void test_odd_details(void **state)
 }
 
 /* A process that cannot be inspected (another container) has the lock as long as it lives. */
-static void test_lock(void **state)
+TEST(lock)
 {
     char path[] = "/tmp/assay-lease-XXXXXX", byte;
     int fd = mkstemp(path), ends[2];
     pid_t child;
 
-    (void)state;
     assert_true(fd >= 0);
     assert_int_equal(pipe(ends), 0);
     child = fork();
@@ -113,15 +107,4 @@ static void test_lock(void **state)
     assert_false(lease_is_held("/nowhere/at/all", 7, NULL));
     close(fd);
     unlink(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_other_process),
-        cmocka_unit_test(test_odd_details),
-        cmocka_unit_test(test_lock),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
 
 #include <jansson.h>
 
+#include "tests/support/unit.h"
+
 #define CAMPAIGNS 600 /* two cells each: more than the store sorts by a filter's index */
 #define RUN 7         /* of them have a trial, and so a device */
 
@@ -55,7 +57,7 @@ static json_t *picked(const json_t *all, const struct store_filter *filter)
     return kept;
 }
 
-static void test_filters_agree_with_checking_every_row(void **state)
+TEST_WITH(filters_agree_with_checking_every_row, fixture_open, fixture_remove)
 {
     static const struct {
         struct store_filter filter;
@@ -92,7 +94,7 @@ static void test_filters_agree_with_checking_every_row(void **state)
 }
 
 /* The text of a device filter is matched literally, in any case. */
-static void test_a_device_is_found_in_any_case(void **state)
+TEST_WITH(a_device_is_found_in_any_case, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     json_t *rows;
@@ -104,16 +106,4 @@ static void test_a_device_is_found_in_any_case(void **state)
     rows = list(fixture->store, &(struct store_filter){.device = "%"});
     assert_int_equal(json_array_size(rows), 0);
     json_decref(rows);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_filters_agree_with_checking_every_row, fixture_open,
-                                        fixture_remove),
-        cmocka_unit_test_setup_teardown(test_a_device_is_found_in_any_case, fixture_open,
-                                        fixture_remove),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

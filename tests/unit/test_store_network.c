@@ -1,11 +1,7 @@
 /* The store on a file system that other machines share: statfs(2) of this executable is replaced.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +11,7 @@
 #include <sqlite3.h>
 
 #include "results/store/store.h"
+#include "tests/support/unit.h"
 
 static unsigned long type;
 static char path[] = "/tmp/assay-network-XXXXXX";
@@ -48,11 +45,10 @@ static void assert_journal(unsigned long on, const char *mode)
     store_close(store);
 }
 
-static void test_journal(void **state)
+TEST(journal)
 {
     const int fd = mkstemp(path);
 
-    (void)state;
     assert_true(fd >= 0);
     close(fd);
     assert_journal(0, "wal"); /* where tests run: a disk of this machine */
@@ -65,7 +61,7 @@ static void test_journal(void **state)
 }
 
 /* Nobody on this machine has the lock, and it is not to be had: then the place is at fault. */
-static void test_busy(void **state)
+TEST(busy)
 {
     static const struct {
         unsigned long type;
@@ -79,7 +75,6 @@ static void test_busy(void **state)
     sqlite3 *other = NULL;
     const int fd = mkstemp(file);
 
-    (void)state;
     assert_true(fd >= 0);
     close(fd);
     type = 0x6969;
@@ -99,14 +94,4 @@ static void test_busy(void **state)
     sqlite3_close(other);
     store_close(store);
     unlink(file);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_journal),
-        cmocka_unit_test(test_busy),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

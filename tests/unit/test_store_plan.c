@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "tests/support/store_fixture.h"
+#include "tests/support/unit.h"
 
-static void test_json_is_stored_once(void **state)
+TEST_WITH(json_is_stored_once, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -33,7 +34,7 @@ static void test_json_is_stored_once(void **state)
     json_decref(same);
 }
 
-static void test_any_text_is_kept(void **state)
+TEST_WITH(any_text_is_kept, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -51,7 +52,7 @@ static void test_any_text_is_kept(void **state)
                      1);
 }
 
-static void test_plan_is_stored_whole(void **state)
+TEST_WITH(plan_is_stored_whole, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -79,7 +80,7 @@ static void test_plan_is_stored_whole(void **state)
     assert_int_equal(fixture_ask(fixture->store, "SELECT count(*) FROM planned"), 12);
 }
 
-static void test_wrong_plans_leave_nothing(void **state)
+TEST_WITH(wrong_plans_leave_nothing, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -123,7 +124,7 @@ static void test_wrong_plans_leave_nothing(void **state)
     json_decref(json);
 }
 
-static void test_campaigns_are_found(void **state)
+TEST_WITH(campaigns_are_found, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -175,7 +176,7 @@ static int64_t campaign_with(struct fixture *fixture, const char *digits)
     return id;
 }
 
-static void test_ambiguous_ids_are_refused(void **state)
+TEST_WITH(ambiguous_ids_are_refused, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -208,7 +209,7 @@ static void test_ambiguous_ids_are_refused(void **state)
     assert_int_equal(found, 1203);
 }
 
-static void test_results_are_found(void **state)
+TEST_WITH(results_are_found, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -238,21 +239,4 @@ static void test_results_are_found(void **state)
     memset(id, 'a', sizeof(id) - 1);
     id[sizeof(id) - 1] = '\0';
     assert_status(store_find_cell(fixture->store, id, &found, &err), STATUS_INVALID, err);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_json_is_stored_once, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_any_text_is_kept, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_plan_is_stored_whole, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_wrong_plans_leave_nothing, fixture_open,
-                                        fixture_remove),
-        cmocka_unit_test_setup_teardown(test_campaigns_are_found, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_ambiguous_ids_are_refused, fixture_open,
-                                        fixture_remove),
-        cmocka_unit_test_setup_teardown(test_results_are_found, fixture_open, fixture_remove),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

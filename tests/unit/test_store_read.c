@@ -10,6 +10,7 @@
 #include "results/formats/csv_export.h"
 #include "results/evidence/ledger.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/unit.h"
 
 static json_t *estimate(const char *verdict, double rate)
 {
@@ -73,7 +74,7 @@ static const char *text_at(const json_t *json, const char *path)
     return text ? text : "(no text)";
 }
 
-static void test_cell_as_json(void **state)
+TEST_WITH(cell_as_json, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -125,7 +126,7 @@ static void test_cell_as_json(void **state)
     assert_status(store_cell_json(fixture->store, 99, &cell, &err), STATUS_NOT_FOUND, err);
 }
 
-static void test_campaign_as_json(void **state)
+TEST_WITH(campaign_as_json, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -164,7 +165,7 @@ static size_t list(struct fixture *fixture, const struct store_filter *filter, j
     return count;
 }
 
-static void test_results_are_listed(void **state)
+TEST_WITH(results_are_listed, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     int64_t campaigns[2], cells[2][FIXTURE_CELLS];
@@ -205,7 +206,7 @@ static void test_results_are_listed(void **state)
 }
 
 /* Every view can be read, in a plain connection as in the shell. */
-static void test_views_answer(void **state)
+TEST_WITH(views_answer, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     int64_t imported, campaigns[2], cells[2][FIXTURE_CELLS];
@@ -291,7 +292,7 @@ static const char *text_of(const json_t *row, const char *key)
     return json_string_value(json_object_get(row, key));
 }
 
-static void test_csv(void **state)
+TEST_WITH(csv, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -347,17 +348,4 @@ static void test_csv(void **state)
         fclose(full);
     }
     json_decref(rows);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_cell_as_json, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_campaign_as_json, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_results_are_listed, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_views_answer, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_csv, fixture_open, fixture_remove),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include "harness/core/embed.h"
 #include "results/store/schema_model.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/unit.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -21,12 +22,11 @@ static const char *const written[] = {
     "8936b67f3862d78ba93dc2bdb086d3fbfe375ab97aa613d8fdc4fa72280a2cfe",
 };
 
-static void test_written_scripts_stay(void **state)
+TEST(written_scripts_stay)
 {
     int count;
     const struct embed_file *scripts = store_migrations(&count);
 
-    (void)state;
     assert_int_equal(sizeof(written) / sizeof(written[0]), count);
     for (int i = 0; i < count; i++) {
         struct digest digest = digest_bytes(scripts[i].text, strlen(scripts[i].text));
@@ -37,12 +37,11 @@ static void test_written_scripts_stay(void **state)
 }
 
 /* The digest that saves making a model whenever a file is opened is that of the model. */
-static void test_knows_its_schema(void **state)
+TEST(knows_its_schema)
 {
     int count;
     const struct embed_file *scripts = store_migrations(&count);
 
-    (void)state;
     for (int version = 1; version <= count; version++) {
         struct error err = ERROR_INIT;
         sqlite3 *model = NULL;
@@ -59,7 +58,7 @@ static void test_knows_its_schema(void **state)
 }
 
 /* Opened for reading, an older file is shown in the newest form, and not changed. */
-static void test_reads_older_files(void **state)
+TEST_WITH(reads_older_files, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -101,7 +100,7 @@ static void test_reads_older_files(void **state)
 }
 
 /* The text of the schema cannot be edited through a connection of a store. */
-static void test_schema_stays_closed(void **state)
+TEST_WITH(schema_stays_closed, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     sqlite3 *db = store_connection(fixture->store);
@@ -109,16 +108,4 @@ static void test_schema_stays_closed(void **state)
     sqlite3_exec(db, "PRAGMA writable_schema=ON", NULL, NULL, NULL);
     assert_int_not_equal(sqlite3_exec(db, "UPDATE sqlite_schema SET sql = sql", NULL, NULL, NULL),
                          SQLITE_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_written_scripts_stay),
-        cmocka_unit_test(test_knows_its_schema),
-        cmocka_unit_test_setup_teardown(test_reads_older_files, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_schema_stays_closed, fixture_open, fixture_remove),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include "harness/core/random.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/unit.h"
 
 #define UTC 1763654400000000000
 
@@ -29,7 +30,7 @@ static int64_t trial_of(struct fixture *fixture)
     return trial;
 }
 
-static void test_trial_is_stored_whole(void **state)
+TEST_WITH(trial_is_stored_whole, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -60,7 +61,7 @@ static void test_trial_is_stored_whole(void **state)
 }
 
 /* The date was set back by an hour in a trial, and before the next one. */
-static void test_a_date_that_steps_back(void **state)
+TEST_WITH(a_date_that_steps_back, fixture_open, fixture_remove)
 {
     const int64_t begun = UTC + 10000000000; /* after the campaign was planned */
     struct fixture *fixture = *state;
@@ -123,7 +124,7 @@ static void check_view(struct store *store, int64_t trial, const int64_t *values
     }
 }
 
-static void test_samples_come_back(void **state)
+TEST_WITH(samples_come_back, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -151,7 +152,7 @@ static void test_samples_come_back(void **state)
                      0);
 }
 
-static void test_extreme_samples_come_back(void **state)
+TEST_WITH(extreme_samples_come_back, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -163,7 +164,7 @@ static void test_extreme_samples_come_back(void **state)
     check_samples(fixture->store, trial, "gap_ns", values, 4);
 }
 
-static void test_chunks_must_follow(void **state)
+TEST_WITH(chunks_must_follow, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -187,7 +188,7 @@ static void test_chunks_must_follow(void **state)
 }
 
 /* Any change to a chunk or its row is found when the samples are read. */
-static void test_changed_samples_are_found(void **state)
+TEST(changed_samples_are_found)
 {
     static const char *const changes[] = {
         "UPDATE series SET minimum = minimum + 1 WHERE first = 0",
@@ -220,7 +221,7 @@ static void test_changed_samples_are_found(void **state)
     }
 }
 
-static void test_errors_without_a_number(void **state)
+TEST_WITH(errors_without_a_number, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -260,7 +261,7 @@ static void check_pending(struct fixture *fixture, int64_t campaign, const char 
     assert_string_equal(sequences, expected);
 }
 
-static void test_what_a_resume_runs(void **state)
+TEST_WITH(what_a_resume_runs, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -294,7 +295,7 @@ static void test_what_a_resume_runs(void **state)
         fixture_ask(fixture->store, "SELECT count(*) FROM planned WHERE state = 'not run'"), 6);
 }
 
-static void test_a_trial_ends_once(void **state)
+TEST_WITH(a_trial_ends_once, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -320,7 +321,7 @@ static void test_a_trial_ends_once(void **state)
 }
 
 /* A gap is not a 0, and a 0 is not a gap. */
-static void test_telemetry(void **state)
+TEST_WITH(telemetry, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     int64_t campaign = 0, cells[FIXTURE_CELLS], trial = 0, *times = NULL, *values = NULL;
@@ -348,23 +349,4 @@ static void test_telemetry(void **state)
                      0);
     /* A second record of the same part is refused. */
     assert_int_equal(fixture_ask(fixture->store, "SELECT count(*) FROM telemetry"), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_trial_is_stored_whole, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_a_date_that_steps_back, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_samples_come_back, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_extreme_samples_come_back, fixture_open,
-                                        fixture_remove),
-        cmocka_unit_test_setup_teardown(test_chunks_must_follow, fixture_open, fixture_remove),
-        cmocka_unit_test(test_changed_samples_are_found),
-        cmocka_unit_test_setup_teardown(test_errors_without_a_number, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_what_a_resume_runs, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_a_trial_ends_once, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_telemetry, fixture_open, fixture_remove),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

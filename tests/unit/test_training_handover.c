@@ -1,15 +1,12 @@
 /* A step of training that another program hands over: the right one passes, each changed array
  * fails. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "workloads/models/gpt2_handover.h"
 #include "workloads/models/gpt2_reference.h"
 #include "workloads/training_step/training_step.h"
@@ -91,7 +88,7 @@ static enum status judge(const struct workload_case *work, const char *path, int
     return status;
 }
 
-static void test_every_array(void **state)
+TEST(every_array)
 {
     char folder[] = "/tmp/assay-training-XXXXXX", *in_path, *out_path;
     struct workload workload;
@@ -102,7 +99,6 @@ static void test_every_array(void **state)
     struct tensor *items;
     size_t count;
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     in_path = text_format("%s/in", folder);
     out_path = text_format("%s/out", folder);
@@ -147,11 +143,4 @@ static void test_every_array(void **state)
     free(items);
     free(in_path);
     free(out_path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_array)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

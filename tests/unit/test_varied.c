@@ -1,16 +1,14 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <stdlib.h>
 
 #include <string.h>
 
 #include "harness/core/member.h"
 #include "results/analysis/varied.h"
+#include "tests/support/unit.h"
 
 /* A cell as in the plan; `spec`: JSON of what its arm was given. */
 static json_t *planned(const char *spec, const char *device, const char *precision)
@@ -31,12 +29,11 @@ static json_t *varied_of(json_t *a, json_t *b)
     return varied;
 }
 
-static void test_what_one_arm_sets(void **state)
+TEST(what_one_arm_sets)
 {
     static const char same[] = "{\"environment\": [\"SAME=1\"]}";
     json_t *varied = varied_of(planned(same, "cpu:0", "fp32"), planned(same, "cpu:0", "fp32"));
 
-    (void)state;
     assert_int_equal(json_object_size(varied), 0);
     json_decref(varied);
     varied = varied_of(
@@ -52,13 +49,12 @@ static void test_what_one_arm_sets(void **state)
 }
 
 /* One arm states what the other gets from the command line or by default: not a difference. */
-static void test_only_what_comes_out_differently(void **state)
+TEST(only_what_comes_out_differently)
 {
     static const char none[] = "{\"environment\": []}",
                       stated[] = "{\"device\": \"cpu\", \"precision\": \"fp32\"}";
     json_t *varied = varied_of(planned(none, "cpu:0", "fp32"), planned(stated, "cpu:0", "fp32"));
 
-    (void)state;
     assert_int_equal(json_object_size(varied), 0);
     json_decref(varied);
     varied = varied_of(planned(none, "cpu:0", "fp32"), planned(stated, "opencl:0", "fp32"));
@@ -71,21 +67,20 @@ static void test_only_what_comes_out_differently(void **state)
 }
 
 /* The compiler, what it brings and the variable that chose it are one factor. */
-static void test_a_compiler_is_one_factor(void **state)
+TEST(a_compiler_is_one_factor)
 {
     static const char *const fields[] = {"variable.ASSAY_CC", "compiler.*", "library.*",
                                          "device.compiler*", "kernel.*.options"};
     json_t *varied = varied_of(planned("{\"environment\": [\"ASSAY_CC=sh\"]}", "cpu:0", "fp32"),
                                planned("{}", "cpu:0", "fp32"));
 
-    (void)state;
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
         assert_string_equal(member_text(varied, fields[i]), "compiler");
     json_decref(varied);
 }
 
 /* The two variables of a driver and all that it brings are the driver; others stay their own. */
-static void test_a_driver_is_one_factor(void **state)
+TEST(a_driver_is_one_factor)
 {
     static const char one[] = "{\"driver\": \"/one\", \"environment\": [\"OCL_ICD_VENDORS=/one\", "
                               "\"LD_LIBRARY_PATH=/one\"]}",
@@ -96,7 +91,6 @@ static void test_a_driver_is_one_factor(void **state)
     const char *pattern;
     json_t *value;
 
-    (void)state;
     assert_string_equal(member_text(varied, "variable.LD_LIBRARY_PATH"), "driver");
     assert_string_equal(member_text(varied, "library.*"), "driver");
     json_object_foreach(varied, pattern, value)
@@ -113,12 +107,11 @@ static void test_a_driver_is_one_factor(void **state)
 }
 
 /* A plan that somebody else wrote may say anything. */
-static void test_no_environment(void **state)
+TEST(no_environment)
 {
     json_t *empty = json_object(), *varied = NULL, *list = json_array(), *cell;
     struct error err = ERROR_INIT;
 
-    (void)state;
     cell = json_pack("{s:{s:[i]}}", "spec", "environment", 1);
     assert_int_equal(varied_of_arms(empty, cell, &varied, &err), STATUS_CORRUPT);
     json_decref(cell);
@@ -156,7 +149,7 @@ static char *ineffective(const char *varied_json, const char *field, const char 
     return sentence;
 }
 
-static void test_a_setting_without_effect_is_reported(void **state)
+TEST(a_setting_without_effect_is_reported)
 {
     static const char varied[] = "{\"variable.X\": \"variable X\", \"library.*\": \"variable X\"}";
     static const struct {
@@ -171,7 +164,6 @@ static void test_a_setting_without_effect_is_reported(void **state)
                  {"kernel.copy.lanes", "controlled", "64", "128", false}};
     char *sentence;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         sentence = ineffective(varied, cases[i].field, cases[i].class, cases[i].a, cases[i].b);
         assert_true(!sentence == cases[i].effect);
@@ -184,18 +176,4 @@ static void test_a_setting_without_effect_is_reported(void **state)
     free(sentence);
     assert_null(ineffective("{}", "device.name", "subject", "x", "x"));
     assert_null(ineffective("{\"device.*\": \"device\"}", "device.name", "subject", "x", "x"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_one_arm_sets),
-        cmocka_unit_test(test_only_what_comes_out_differently),
-        cmocka_unit_test(test_a_compiler_is_one_factor),
-        cmocka_unit_test(test_a_driver_is_one_factor),
-        cmocka_unit_test(test_no_environment),
-        cmocka_unit_test(test_a_setting_without_effect_is_reported),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

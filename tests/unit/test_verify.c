@@ -14,6 +14,7 @@
 #include "results/evidence/verify.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/synthetic_campaign.h"
+#include "tests/support/unit.h"
 
 #define SECOND INT64_C(1000000000)
 
@@ -96,7 +97,7 @@ static void close_store(struct fixture *fixture)
     fixture->store = NULL;
 }
 
-static void test_good(void **state)
+TEST_WITH(good, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct verify_summary summary, shared;
@@ -128,7 +129,7 @@ static void keep(void *context, const struct verify_finding *finding)
 }
 
 /* More findings than are kept, in many parts: the same ones in the same order. */
-static void test_threads_report_in_order(void **state)
+TEST_WITH(threads_report_in_order, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct verify_summary summary;
@@ -165,7 +166,7 @@ static void test_threads_report_in_order(void **state)
     }
 }
 
-static void test_stops_when_asked(void **state)
+TEST_WITH(stops_when_asked, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct heard heard = {.stop = true};
@@ -189,7 +190,7 @@ static bool write_meanwhile(void *context, const struct verify_progress *unused)
 }
 
 /* A file without a log is read without locks, so there is no verdict if others wrote to it. */
-static void test_written_meanwhile(void **state)
+TEST_WITH(written_meanwhile, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     const struct verify_options options = {.context = fixture, .progress = write_meanwhile};
@@ -203,7 +204,7 @@ static void test_written_meanwhile(void **state)
 }
 
 /* An earlier estimate stays valid when trials were added after it. */
-static void test_earlier_estimates(void **state)
+TEST_WITH(earlier_estimates, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct heard heard;
@@ -221,7 +222,7 @@ static void test_earlier_estimates(void **state)
         heard_of(&heard, "row: estimate 1: is not what its record says: it differs in body"));
 }
 
-static void test_signatures(void **state)
+TEST_WITH(signatures, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     struct error err = ERROR_INIT;
@@ -262,7 +263,7 @@ static void test_signatures(void **state)
 }
 
 /* Files that are no evidence at all, and malicious ones. */
-static void test_hostile(void **state)
+TEST_WITH(hostile, fixture_open, fixture_remove)
 {
     struct fixture *fixture = *state;
     const char *path = fixture_path(fixture, "x.db");
@@ -293,19 +294,4 @@ static void test_hostile(void **state)
     summary = check(fixture->path, &options, &heard);
     assert_true(heard_of(&heard, "the table amendment is missing"));
     assert_true(summary.rows == 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_good, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_threads_report_in_order, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_stops_when_asked, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_written_meanwhile, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_earlier_estimates, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_signatures, fixture_open, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_hostile, fixture_open, fixture_remove),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include "results/evidence/merkle_levels.h"
 #include "results/evidence/note.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/unit.h"
 #include "tests/unit/leaf.h"
 
 #define LEAVES 40
@@ -103,7 +104,7 @@ static int64_t kept(const struct site *site, const char *origin)
     return size;
 }
 
-static void test_growth(void **state)
+TEST_WITH(growth, fixture_make, fixture_remove)
 {
     struct site site = open_site(*state);
     struct error err = ERROR_INIT;
@@ -122,7 +123,7 @@ static void test_growth(void **state)
     merkle_levels_finish(&site.levels);
 }
 
-static void test_refusals(void **state)
+TEST_WITH(refusals, fixture_make, fixture_remove)
 {
     struct site site = open_site(*state);
     struct error err = ERROR_INIT;
@@ -153,7 +154,7 @@ static void test_refusals(void **state)
     merkle_levels_finish(&site.levels);
 }
 
-static void test_log_keys(void **state)
+TEST_WITH(log_keys, fixture_make, fixture_remove)
 {
     struct site site = open_site(*state);
     struct error err = ERROR_INIT;
@@ -173,7 +174,7 @@ static void test_log_keys(void **state)
     merkle_levels_finish(&site.levels);
 }
 
-static void test_damage(void **state)
+TEST_WITH(damage, fixture_make, fixture_remove)
 {
     static const char *const states[] = {"x\n", LOG_A " 5\n", LOG_A " 0 AA==\n", LOG_A " 5 AA=="};
     static const char *const requests[] = {"",
@@ -195,16 +196,4 @@ static void test_damage(void **state)
                       STATUS_CORRUPT, err);
     }
     merkle_levels_finish(&site.levels);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_growth, fixture_make, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_refusals, fixture_make, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_log_keys, fixture_make, fixture_remove),
-        cmocka_unit_test_setup_teardown(test_damage, fixture_make, fixture_remove),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

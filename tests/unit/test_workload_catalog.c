@@ -1,16 +1,13 @@
 /* Everything built in loads, is named after its file, and knows its cost. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/core/file.h"
 #include "harness/core/text.h"
+#include "tests/support/unit.h"
 #include "workloads/workload.h"
 
 static void check_cost(const struct workload *workload)
@@ -39,12 +36,11 @@ static void check_cost(const struct workload *workload)
     }
 }
 
-static void test_workloads(void **state)
+TEST(workloads)
 {
     size_t count;
     const struct catalog_entry *entries = catalog_workloads(&count);
 
-    (void)state;
     assert_true(count >= 12);
     for (size_t i = 0; i < count; ++i) {
         struct workload workload, stored;
@@ -69,13 +65,12 @@ static void test_workloads(void **state)
     }
 }
 
-static void test_suites(void **state)
+TEST(suites)
 {
     static const char *const expected[] = {"first-look", "memory-bound", "precisions", "self-test"};
     size_t count;
     const struct catalog_entry *entries = catalog_suites(&count);
 
-    (void)state;
     assert_true(count >= 3);
     for (size_t i = 0; i < count; ++i) {
         struct suite suite;
@@ -95,13 +90,12 @@ static void test_suites(void **state)
     }
 }
 
-static void test_not_found(void **state)
+TEST(not_found)
 {
     struct workload workload;
     struct suite suite;
     struct error err = ERROR_INIT;
 
-    (void)state;
     assert_int_equal(workload_find("traid", &workload, &err), STATUS_NOT_FOUND);
     assert_string_equal(err.message, "there is no workload \"traid\"; did you mean \"triad\"?");
     assert_int_equal(workload_find("quite-another-thing", &workload, &err), STATUS_NOT_FOUND);
@@ -116,7 +110,7 @@ static void test_not_found(void **state)
 }
 
 /* The name of a built-in workload is its own; a copy of it is the same workload. */
-static void test_a_built_in_name(void **state)
+TEST(a_built_in_name)
 {
     char path[] = "/tmp/assay-catalog-XXXXXX.yaml";
     const int fd = mkstemps(path, 5);
@@ -124,7 +118,6 @@ static void test_a_built_in_name(void **state)
     struct error err = ERROR_INIT;
     char *text;
 
-    (void)state;
     assert_true(fd >= 0);
     close(fd);
     assert_int_equal(workload_find("triad", &built_in, &err), STATUS_OK);
@@ -143,12 +136,11 @@ static void test_a_built_in_name(void **state)
     unlink(path);
 }
 
-static void test_names(void **state)
+TEST(names)
 {
     enum scenario scenario;
     enum implementation implementation;
 
-    (void)state;
     for (int i = SCENARIO_SINGLE_STREAM; i <= SCENARIO_SERVER; ++i) {
         assert_true(scenario_from_name(scenario_name((enum scenario)i), &scenario));
         assert_int_equal(scenario, i);
@@ -162,15 +154,4 @@ static void test_names(void **state)
     assert_false(implementation_from_name("leg", &implementation));
     assert_string_equal(workload_kind_find("memory_bound")->name, "memory_bound");
     assert_null(workload_kind_find("none"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_workloads), cmocka_unit_test(test_suites),
-        cmocka_unit_test(test_not_found), cmocka_unit_test(test_a_built_in_name),
-        cmocka_unit_test(test_names),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "workloads/convolution/convolution.h"
-#include "workloads/gemm/element.h"
+#include "workloads/data/element.h"
 
 static struct device *device;
 

@@ -1,15 +1,12 @@
 /* Declarations of workloads and suites: their results, and the exact text of every error. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "harness/core/file.h"
+#include "tests/support/unit.h"
 #include "workloads/workload.h"
 
 #define HEAD "workload: mine\nversion: 1\nkind: memory_bound\ndescription: A test\n"
@@ -23,11 +20,10 @@ static void parse(const char *yaml, struct workload *ret)
         fail_msg("%s", err.message);
 }
 
-static void test_defaults(void **state)
+TEST(defaults)
 {
     struct workload workload;
 
-    (void)state;
     parse(TRIAD, &workload);
     assert_string_equal(workload.name, "mine");
     assert_int_equal(workload.version, 1);
@@ -46,7 +42,7 @@ static void test_defaults(void **state)
     workload_finish(&workload);
 }
 
-static void test_identity(void **state)
+TEST(identity)
 {
     static const char *const same[] = {
         TRIAD "  lanes: auto\nscenario: offline\nprecisions: [fp32]\nbatches: [1]\n",
@@ -62,7 +58,6 @@ static void test_identity(void **state)
     };
     struct workload first, other;
 
-    (void)state;
     parse(TRIAD, &first);
     for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); ++i) {
         parse(same[i], &other);
@@ -77,12 +72,11 @@ static void test_identity(void **state)
     workload_finish(&first);
 }
 
-static void test_from_json(void **state)
+TEST(from_json)
 {
     struct workload written, stored;
     struct error err = ERROR_INIT;
 
-    (void)state;
     parse(TRIAD "  lanes: 64\nprecisions: [fp32, fp16]\nscenario: single_stream\n", &written);
     if (workload_from_json(written.json, &stored, &err) != STATUS_OK)
         fail_msg("%s", err.message);
@@ -156,9 +150,8 @@ static const struct golden golden[] = {
      "mine.yaml:6: `synthetic.launches` is 0; write a number of launches from 1 up"},
 };
 
-static void test_errors(void **state)
+TEST(errors)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(golden) / sizeof(golden[0]); ++i) {
         struct workload workload = {0}, untouched = {0};
         struct error err = ERROR_INIT;
@@ -172,7 +165,7 @@ static void test_errors(void **state)
 }
 
 /* What the schema itself refuses names line and key; the text comes from the core. */
-static void test_schema_errors(void **state)
+TEST(schema_errors)
 {
     static const struct {
         const char *yaml, *place, *word;
@@ -187,7 +180,6 @@ static void test_schema_errors(void **state)
         {HEAD, "mine.yaml:", "memory_bound"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
         struct workload workload;
         struct error err = ERROR_INIT;
@@ -233,7 +225,7 @@ static char *write_file(const char *name, const char *content)
 
 #define SUITE "suite: both\nversion: 2\ndescription: A test\nworkloads:\n"
 
-static void test_suite(void **state)
+TEST(suite)
 {
     char *mine = write_file("mine.yaml", TRIAD "precisions: [fp32, bf16]\n");
     char *path = write_file("suite.yaml", SUITE "  - workload: ./mine.yaml\n"
@@ -245,7 +237,6 @@ static void test_suite(void **state)
     char *expected = text_format("%s/./mine.yaml", directory);
     bool is_suite = false;
 
-    (void)state;
     assert_int_equal(declaration_is_suite(path, &is_suite, &err), STATUS_OK);
     assert_true(is_suite);
     assert_int_equal(declaration_is_suite(mine, &is_suite, &err), STATUS_OK);
@@ -269,7 +260,7 @@ static void test_suite(void **state)
     free(mine);
 }
 
-static void test_suite_errors(void **state)
+TEST(suite_errors)
 {
     static const struct golden suites[] = {
         {"suite: Both\nversion: 1\ndescription: A test\nworkloads:\n  - workload: copy\n",
@@ -282,7 +273,6 @@ static void test_suite_errors(void **state)
          ":6: workload copy does not declare batch 7; choose from its own `batches`"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(suites) / sizeof(suites[0]); ++i) {
         char *path = write_file("suite.yaml", suites[i].yaml);
         char *expected = text_format("%s%s", path, suites[i].message);
@@ -298,12 +288,5 @@ static void test_suite_errors(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),      cmocka_unit_test(test_identity),
-        cmocka_unit_test(test_from_json),     cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_schema_errors), cmocka_unit_test(test_suite),
-        cmocka_unit_test(test_suite_errors),
-    };
-
-    return cmocka_run_group_tests(tests, make_directory, remove_directory);
+    return unit_run(make_directory, remove_directory);
 }

@@ -1,21 +1,17 @@
 /* Numbers of every storage type: patterns, ties, limits, and agreement with workloads/storage.h. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 
-#include <cmocka.h>
-
-#include "workloads/gemm/element.h"
+#include "tests/support/unit.h"
+#include "workloads/data/element.h"
 #include "workloads/storage.h"
 
 static const enum dtype narrow[] = {DTYPE_BF16, DTYPE_F16,       DTYPE_E4M3,
                                     DTYPE_E5M2, DTYPE_E4M3_FNUZ, DTYPE_E5M2_FNUZ};
 
 /* Every pattern decodes to a number that encodes to it again; between two, the nearer one wins. */
-static void test_patterns(void **state)
+TEST(patterns)
 {
-    (void)state;
     for (size_t t = 0; t < sizeof(narrow) / sizeof(narrow[0]); t++) {
         const unsigned half = 1u << (dtype_bits(narrow[t]) - 1);
         uint16_t cell = 0, back = 0;
@@ -51,7 +47,7 @@ static void test_patterns(void **state)
 }
 
 /* The numbers of the specifications: largest, smallest, and the special ones. */
-static void test_limits(void **state)
+TEST(limits)
 {
     static const struct {
         enum dtype type;
@@ -67,7 +63,6 @@ static void test_limits(void **state)
         {DTYPE_BF16, 0x7f7f, 0x1.fep127, 0x1p-133, 0x7f81},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const uint16_t one = 1;
         uint16_t cell = 0;
@@ -89,7 +84,7 @@ static void test_limits(void **state)
  * 1 and the FNUZ kinds of Noune et al. ("8-bit Numerical Formats for Deep Neural Networks", 2022),
  * (-1)^s 2^(e - bias) (1 + m / 2^M), below the smallest exponent 2^(1 - bias) (m / 2^M).
  */
-static void test_fp8_formula(void **state)
+TEST(fp8_formula)
 {
     static const struct {
         enum dtype type;
@@ -102,7 +97,6 @@ static void test_fp8_formula(void **state)
         {DTYPE_E5M2_FNUZ, 2, 16, true},
     };
 
-    (void)state;
     for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
         for (unsigned code = 0; code < 256; code++) {
             const uint8_t cell = (uint8_t)code;
@@ -142,9 +136,8 @@ static void test_fp8_formula(void **state)
 }
 
 /* Two implementations of bf16 and f16 in one room agree. */
-static void test_storage_agrees(void **state)
+TEST(storage_agrees)
 {
-    (void)state;
     for (int i = 0; i < 200000; i++) {
         const float value = (float)ldexp((double)(i * 7919 % 65537) - 32768.0, i % 60 - 45);
         uint16_t mine = 0, other = 0;
@@ -158,16 +151,4 @@ static void test_storage_agrees(void **state)
         storage_encode(DTYPE_BF16, &value, 1, &other);
         assert_int_equal(mine & 0x7fff, other & 0x7fff);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_fp8_formula),
-        cmocka_unit_test(test_storage_agrees),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,27 +1,23 @@
 /* The kernels' own e^x, compiled here as C, against libm in fp64. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 typedef float f32;
 typedef uint32_t u32;
 #define INLINE static inline
 #define F_FMA(a, b, c) fmaf(a, b, c)
+#include "tests/support/unit.h"
 #include "workloads/kernels/memory_exp.h"
 
 #define STRIDE 1009 /* prime; every float is 1.30 * 2^-24 at most, this takes one in a thousand */
 
-static void test_error(void **state)
+TEST(error)
 {
     double worst = 0.0;
     uint64_t tried = 0;
 
-    (void)state;
     for (uint64_t bits = 0; bits < (UINT64_C(1) << 32); bits += STRIDE) {
         const uint32_t pattern = (uint32_t)bits;
         float x;
@@ -40,9 +36,8 @@ static void test_error(void **state)
     assert_true(worst > 0.5 * 0x1p-24); /* else the comparison itself is wrong */
 }
 
-static void test_edges(void **state)
+TEST(edges)
 {
-    (void)state;
     assert_true(exp_f32(0.0f) == 1.0f);
     assert_true(exp_f32(-0.0f) == 1.0f);
     assert_true(exp_f32(-INFINITY) == exp_f32(-87.0f));
@@ -50,14 +45,4 @@ static void test_edges(void **state)
     assert_true(exp_f32(INFINITY) == exp_f32(88.0f));
     assert_true(isfinite(exp_f32(88.0f)));
     assert_true(isnan(exp_f32(NAN)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_error),
-        cmocka_unit_test(test_edges),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

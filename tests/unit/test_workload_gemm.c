@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/gemm/element.h"
+#include "workloads/data/element.h"
 #include "workloads/gemm/gemm.h"
 #include "workloads/ops/gemm_internal.h"
 

@@ -1,13 +1,10 @@
 /* Bytes, items and memory of the memory-bound kernels against numbers computed by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "workloads/memory_bound/memory_bound.h"
 
 struct expected {
@@ -45,9 +42,8 @@ static void load(const struct expected *row, struct workload *ret)
     free(yaml);
 }
 
-static void test_costs(void **state)
+TEST(costs)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); ++i) {
         struct workload workload;
         struct workload_case work = {
@@ -73,9 +69,8 @@ static void test_costs(void **state)
 }
 
 /* The declaration's names and the table are in two files. */
-static void test_table(void **state)
+TEST(table)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); ++i) {
         struct workload workload;
         const struct memory_parameters *parameters;
@@ -97,13 +92,12 @@ static void test_table(void **state)
     }
 }
 
-static void test_data(void **state)
+TEST(data)
 {
     struct memory_data data = {.kernel = memory_kernel_at(0), .storage = DTYPE_F32, .seed = 7};
     double sum = 0.0, square = 0.0;
     size_t same = 0;
 
-    (void)state;
     for (uint64_t i = 0; i < 100000; ++i) {
         const double value = memory_value(&data, 0, i);
 
@@ -127,15 +121,4 @@ static void test_data(void **state)
                     memory_value(&data, 0, i) - value <= 0x1p-8);
         data.storage = DTYPE_BF16;
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_costs),
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_data),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/unit.h"
 #include "workloads/memory_bound/memory_bound.h"
 
 static struct device *device;
@@ -110,9 +111,8 @@ static const struct {
     {"adamw", {"elements: 1", "elements: 7", "elements: 1000003"}},
 };
 
-static void test_odd_shapes(void **state)
+TEST(odd_shapes)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); ++i)
         for (size_t s = 0; s < 5 && odd[i].shapes[s] != NULL; ++s)
             run_and_verify(odd[i].kernel, odd[i].shapes[s], 1, PRECISION_FP32);
@@ -133,11 +133,10 @@ static enum status no_launch(struct device *base, const struct kernel_launch *la
 }
 
 /* Without the launch, and with the output that an earlier one wrote. */
-static void test_spot_checks(void **state)
+TEST(spot_checks)
 {
     struct device_ops ops = *device->ops;
 
-    (void)state;
     own = device->ops;
     ops.kernel_launch = no_launch;
     for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); ++i)
@@ -177,20 +176,18 @@ static bool has_lanes(int lanes)
 }
 
 /* Lanes share rows and meet at barriers as soon as there are several. */
-static void test_lanes(void **state)
+TEST(lanes)
 {
     static const int lanes[] = {8, 64};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); ++i)
         for (size_t l = 0; l < sizeof(lanes) / sizeof(lanes[0]); ++l)
             if (has_lanes(lanes[l]))
                 run_and_verify(odd[i].kernel, odd[i].shapes[1], lanes[l], PRECISION_FP32);
 }
 
-static void test_storage(void **state)
+TEST(storage)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); ++i) {
         if (strcmp(odd[i].kernel, "adamw") == 0)
             continue;
@@ -200,13 +197,12 @@ static void test_storage(void **state)
 }
 
 /* A device without f64 says so in the compiler's message. */
-static void test_fp64(void **state)
+TEST(fp64)
 {
     static const char *const with[] = {"copy",  "scale",     "add",
                                        "triad", "transpose", "embedding_gather"};
     size_t found = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); ++i)
         for (size_t w = 0; w < sizeof(with) / sizeof(with[0]); ++w)
             if (strcmp(odd[i].kernel, with[w]) == 0) {
@@ -243,9 +239,8 @@ static void expect_damage(const char *kernel, const char *shape, size_t array, u
     stop(&running);
 }
 
-static void test_damage(void **state)
+TEST(damage)
 {
-    (void)state;
     expect_damage("copy", "elements: 100003", 1, 100002, 0.123f,
                   "copy: output c[100002]: got 0.123");
     expect_damage("triad", "elements: 100003", 2, 7, 9.0f, "triad: output a[7]: got 9");
@@ -266,14 +261,13 @@ static void test_damage(void **state)
 }
 
 /* A window whose launches did nothing must not pass on what an earlier one wrote. */
-static void test_stale_output(void **state)
+TEST(stale_output)
 {
     struct running running;
     struct memory_instance *instance;
     struct tally tally = {0};
     struct error err = ERROR_INIT;
 
-    (void)state;
     start(&running, "scale", "elements: 1003", 1, PRECISION_FP32);
     instance = (struct memory_instance *)running.instance;
     assert_int_equal(running.workload.kind->verify(running.instance, count_check, &tally, &err),
@@ -307,7 +301,7 @@ static struct workload_recheck recheck(struct running *running, const char *expe
 }
 
 /* Another instance's verified output replaces the reference, bit for bit. */
-static void test_recheck(void **state)
+TEST(recheck)
 {
     struct running first, later;
     struct tally tally = {0};
@@ -316,7 +310,6 @@ static void test_recheck(void **state)
     struct memory_instance *instance;
     float value = 0.123f;
 
-    (void)state;
     start(&first, "triad", "elements: 5000003", 1, PRECISION_FP32);
     start(&later, "triad", "elements: 5000003", 1, PRECISION_FP32);
     instance = (struct memory_instance *)later.instance;
@@ -372,13 +365,12 @@ static void test_recheck(void **state)
     stop(&first);
 }
 
-static void test_facts(void **state)
+TEST(facts)
 {
     struct running running;
     struct module_artifact artifact = {0};
     json_t *facts;
 
-    (void)state;
     start(&running, "triad", "elements: 1003", 1, PRECISION_FP32);
     facts = running.workload.kind->facts(running.instance);
     assert_non_null(facts);
@@ -402,7 +394,7 @@ static void test_facts(void **state)
 }
 
 /* A given choice is used and nothing is measured; an invalid choice is refused. */
-static void test_choices(void **state)
+TEST(choices)
 {
     static const char *const others[] = {"{}", "{\"lanes\": 1}", "{\"lanes\": 1, \"groups\": 0}",
                                          "{\"lanes\": 2, \"groups\": 3}", "[]"};
@@ -412,7 +404,6 @@ static void test_choices(void **state)
     struct error err = ERROR_INIT;
     json_t *given = json_pack("{s:i, s:i}", "lanes", 1, "groups", 3), *first_check, *facts;
 
-    (void)state;
     start(&running, "gelu", "elements: 100003", 1, PRECISION_FP32);
     running.work.choices = given;
     assert_int_equal(workload_instance_create(&running.work, device, &instance, &err), STATUS_OK);
@@ -435,13 +426,12 @@ static void test_choices(void **state)
     stop(&running);
 }
 
-static void test_unsupported(void **state)
+TEST(unsupported)
 {
     struct running running;
     struct workload_instance *instance;
     struct error err = ERROR_INIT;
 
-    (void)state;
     start(&running, "adamw", "elements: 100", 1, PRECISION_FP32);
     running.work.precision = PRECISION_BF16;
     assert_int_equal(workload_instance_create(&running.work, device, &instance, &err),
@@ -455,20 +445,12 @@ static void test_unsupported(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_odd_shapes),  cmocka_unit_test(test_lanes),
-        cmocka_unit_test(test_storage),     cmocka_unit_test(test_fp64),
-        cmocka_unit_test(test_damage),      cmocka_unit_test(test_stale_output),
-        cmocka_unit_test(test_facts),       cmocka_unit_test(test_unsupported),
-        cmocka_unit_test(test_choices),     cmocka_unit_test(test_recheck),
-        cmocka_unit_test(test_spot_checks),
-    };
     int failed;
 
     device = model_fixture_open();
     if (device == NULL)
         return 77;
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    failed = unit_run(NULL, NULL);
     model_fixture_close(device);
     return failed;
 }

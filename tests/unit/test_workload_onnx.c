@@ -1,12 +1,9 @@
 /* Operators of the fp64 reference against numbers worked out by hand, and files that are none. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "workloads/onnx/reference.h"
 
 #define SHAPE(...)                                                                                 \
@@ -81,7 +78,7 @@ static void run(const struct operation *one)
         .name = (word), .list = (int64_t[]){__VA_ARGS__}, .count = (length)                        \
     }
 
-static void test_operators(void **state)
+TEST(operators)
 {
     const struct operation operations[] = {
         {"Relu", {{0}}, {ARRAY(1, SHAPE(2), -1, 2)}, ARRAY(1, SHAPE(2), 0, 2)},
@@ -151,29 +148,17 @@ static void test_operators(void **state)
          ARRAY(4, SHAPE(1, 2, 1, 1), 2, 7)},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
         run(&operations[i]);
 }
 
-static void test_no_model(void **state)
+TEST(no_model)
 {
     /* A graph (field 7) of 5 bytes, of which 1 is there; a node without a graph; nothing. */
     static const char *const files[] = {"\x3a\x05\x0a", "\x0a\x00", "", "PK\x03\x04"};
     struct onnx_model model;
     struct error err;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         assert_int_equal(onnx_model_read(files[i], strlen(files[i]), &model, &err), STATUS_CORRUPT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_operators),
-        cmocka_unit_test(test_no_model),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

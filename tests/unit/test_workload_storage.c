@@ -1,12 +1,9 @@
 /* The host's bf16 and f16 against numbers computed by hand, and every 16-bit pattern. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "workloads/storage.h"
 
 static uint16_t encode(enum dtype type, float value)
@@ -25,11 +22,10 @@ static float decode(enum dtype type, uint16_t half)
     return ret;
 }
 
-static void test_every_pattern(void **state)
+TEST(every_pattern)
 {
     static const enum dtype types[] = {DTYPE_BF16, DTYPE_F16};
 
-    (void)state;
     for (size_t t = 0; t < 2; t++)
         for (uint32_t bits = 0; bits < 65536; bits++) {
             const float value = decode(types[t], (uint16_t)bits);
@@ -41,7 +37,7 @@ static void test_every_pattern(void **state)
         }
 }
 
-static void test_rounding(void **state)
+TEST(rounding)
 {
     static const struct {
         enum dtype type;
@@ -65,7 +61,6 @@ static void test_rounding(void **state)
         {DTYPE_F16, 0x1.ffep-15f, 0x0400}, /* rounds up into the normal range */
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (encode(known[i].type, known[i].value) != known[i].bits)
             fail_msg("%s of %.9g is %#x, expected %#x", dtype_name(known[i].type),
@@ -73,11 +68,10 @@ static void test_rounding(void **state)
 }
 
 /* The unit roundoff is exact: no number has a larger error, and some have this one. */
-static void test_unit_roundoff(void **state)
+TEST(unit_roundoff)
 {
     static const enum dtype types[] = {DTYPE_BF16, DTYPE_F16};
 
-    (void)state;
     for (size_t t = 0; t < 2; t++) {
         const double roundoff = storage_unit_roundoff(types[t]);
         double worst = 0.0;
@@ -91,15 +85,4 @@ static void test_unit_roundoff(void **state)
         }
         assert_true(worst <= roundoff && worst > 0.95 * roundoff);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_pattern),
-        cmocka_unit_test(test_rounding),
-        cmocka_unit_test(test_unit_roundoff),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* The synthetic kind on the null backend: passes without faults, and requested faults are detected.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "tests/support/unit.h"
 #include "workloads/workload.h"
 
 static void note_check(void *context, const struct workload_check *check)
@@ -69,27 +66,15 @@ static void expect(const char *plan, enum status expected, bool passed)
     assert_int_equal(WEXITSTATUS(result), 0);
 }
 
-static void test_clean(void **state)
+TEST(clean)
 {
-    (void)state;
     expect("launch_ns=1us", STATUS_OK, true);
 }
 
-static void test_faults(void **state)
+TEST(faults)
 {
-    (void)state;
     expect("launch_ns=1us,fault=download_corrupt@2", STATUS_CHECK_FAILED, false);
     expect("launch_ns=1us,fault=launch@5", STATUS_DEVICE, true);
     expect("launch_ns=1us,fault=oom@1", STATUS_DEVICE_MEMORY, false);
     expect("launch_ns=1us,fault=compile@1", STATUS_COMPILE, false);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clean),
-        cmocka_unit_test(test_faults),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

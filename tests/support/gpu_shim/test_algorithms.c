@@ -3,15 +3,12 @@
  * what fails is skipped; a given choice is kept. Times are those given to the stand-in
  * (ASSAY_SHIM_ALGORITHMS), so that a busy machine does not affect this test.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/gpu_shim/journey.h"
+#include "tests/support/unit.h"
 #include "workloads/ops/gemm.h"
 #include "tests/support/operations.h"
 
@@ -99,14 +96,13 @@ static const char *name_of(uint32_t index)
     return info.algorithm;
 }
 
-static void test_the_fastest_is_taken(void **state)
+TEST(the_fastest_is_taken)
 {
     json_t *facts = NULL;
     /* The last is faster by less than the threshold. */
     json_t *choices = autotune("30000000,9000000,20000000,8990000", PRECISION_BF16, &facts);
     const json_t *listed = json_array_get(json_object_get(facts, "gemms"), 0);
 
-    (void)state;
     assert_string_equal(journey_algorithm(choices, "gemm"), name_of(1));
     assert_int_equal(json_integer_value(json_object_get(journey_choice(choices, "gemm"), "tried")),
                      4);
@@ -120,7 +116,7 @@ static void test_the_fastest_is_taken(void **state)
     json_decref(facts);
 }
 
-static void test_what_fails_is_skipped(void **state)
+TEST(what_fails_is_skipped)
 {
     json_t *facts = NULL;
     json_t *choices = autotune("fail,20000000,5000000", PRECISION_BF16, &facts);
@@ -128,7 +124,6 @@ static void test_what_fails_is_skipped(void **state)
     json_t *refusals = workload_refusals(facts);
     const char *words = json_string_value(json_array_get(refusals, 0));
 
-    (void)state;
     assert_string_equal(journey_algorithm(choices, "gemm"), name_of(2));
     assert_non_null(strstr(json_string_value(json_object_get(first, "refused")), GEMM));
     assert_int_equal(json_array_size(refusals), 1);
@@ -140,12 +135,11 @@ static void test_what_fails_is_skipped(void **state)
     json_decref(facts);
 }
 
-static void test_none_that_runs(void **state)
+TEST(none_that_runs)
 {
     struct gemms *gemms;
     struct error err = ERROR_INIT;
 
-    (void)state;
     list("fail,fail");
     gemms = create(PRECISION_BF16, NULL);
     assert_int_equal(multiply(gemms, PRECISION_BF16, false, &err), STATUS_DEVICE);
@@ -155,14 +149,13 @@ static void test_none_that_runs(void **state)
 }
 
 /* As a trial does: it uses what was chosen, though another is faster now, and measures nothing. */
-static void test_a_choice_is_kept(void **state)
+TEST(a_choice_is_kept)
 {
     json_t *choices = autotune("30000000,9000000", PRECISION_BF16, NULL), *again;
     struct gemms *gemms;
     struct error err = ERROR_INIT;
     int before;
 
-    (void)state;
     list("1000,9000000");
     gemms = create(PRECISION_BF16, choices);
     before = journey_calls(GEMM);
@@ -175,13 +168,12 @@ static void test_a_choice_is_kept(void **state)
     json_decref(choices);
 }
 
-static void test_what_is_not_offered_any_more(void **state)
+TEST(what_is_not_offered_any_more)
 {
     json_t *choices = autotune("30000000,9000000,2000", PRECISION_BF16, NULL);
     struct gemms *gemms;
     struct error err = ERROR_INIT;
 
-    (void)state;
     list("30000000,9000000");
     gemms = create(PRECISION_BF16, choices);
     assert_int_equal(multiply(gemms, PRECISION_BF16, false, &err), STATUS_UNSUPPORTED);
@@ -198,14 +190,13 @@ static void test_what_is_not_offered_any_more(void **state)
 }
 
 /* Choices of another precision, as a reference next to the measured model has them. */
-static void test_a_gemm_without_a_choice(void **state)
+TEST(a_gemm_without_a_choice)
 {
     json_t *choices = autotune("30000000,9000000", PRECISION_BF16, NULL);
     struct gemms *gemms = create(PRECISION_FP16, choices);
     struct error err = ERROR_INIT;
     const int before = journey_calls(GEMM);
 
-    (void)state;
     assert_int_equal(multiply(gemms, PRECISION_FP16, false, &err), STATUS_OK);
     assert_int_equal(journey_calls(GEMM) - before, 1);
     gemms_destroy(gemms);
@@ -213,13 +204,12 @@ static void test_a_gemm_without_a_choice(void **state)
 }
 
 /* Measuring launches a GEMM many times, but the result is accumulated only once. */
-static void test_a_sum_is_taken_once(void **state)
+TEST(a_sum_is_taken_once)
 {
     float values[SIDE * SIDE];
     struct gemms *gemms;
     struct error err = ERROR_INIT;
 
-    (void)state;
     for (size_t i = 0; i < SIDE * SIDE; i++)
         values[i] = 100.0f;
     assert_int_equal(device_upload(result, 0, values, sizeof(values), NULL), STATUS_OK);
@@ -233,7 +223,7 @@ static void test_a_sum_is_taken_once(void **state)
 }
 
 /* The wrapper's own checks. */
-static void test_select(void **state)
+TEST(select)
 {
     const struct gemm_shape shape = {
         .precision = PRECISION_BF16,
@@ -247,7 +237,6 @@ static void test_select(void **state)
     struct operation *gemm = NULL;
     struct error err = ERROR_INIT;
 
-    (void)state;
     list("1,1,1");
     assert_int_equal(create_gemm(device, &shape, &gemm, NULL), STATUS_OK);
     assert_int_equal(operation_select(gemm, 3, &err), STATUS_NOT_FOUND);
@@ -256,7 +245,7 @@ static void test_select(void **state)
 }
 
 /* fp4 is requested with its block scales; a library without them says so. */
-static void test_fp4(void **state)
+TEST(fp4)
 {
     const struct gemm_shape shape = {
         .precision = PRECISION_FP4,
@@ -273,7 +262,6 @@ static void test_fp4(void **state)
     struct gemm_operands all = {0};
     struct error err = ERROR_INIT;
 
-    (void)state;
     operation_support(device, OPERATION_GEMM, PRECISION_FP4, &info);
     assert_int_equal(info.support, SUPPORT_ABSENT);
     assert_non_null(strstr(info.method, "INVALID_VALUE"));
@@ -293,11 +281,10 @@ static void test_fp4(void **state)
 }
 
 /* The stand-in for AMD has the FNUZ kinds alone, as gfx942; NVIDIA's libraries know none. */
-static void test_fp8_kinds(void **state)
+TEST(fp8_kinds)
 {
     struct operation_info info;
 
-    (void)state;
     operation_support(device, OPERATION_GEMM, PRECISION_FP8_E4M3, &info);
     assert_int_equal(info.support, SUPPORT_NATIVE);
     if (strcmp(BACKEND, "hip") == 0)
@@ -307,11 +294,10 @@ static void test_fp8_kinds(void **state)
 }
 
 /* More than we request: the rest is not returned. */
-static void test_a_long_list(void **state)
+TEST(a_long_list)
 {
     json_t *choices = autotune("9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,9,1,1,1,1", PRECISION_BF16, NULL);
 
-    (void)state;
     assert_int_equal(json_integer_value(json_object_get(journey_choice(choices, "gemm"), "tried")),
                      16);
     assert_string_equal(journey_algorithm(choices, "gemm"), name_of(0));
@@ -350,22 +336,9 @@ static int close_device(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_fastest_is_taken),
-        cmocka_unit_test(test_what_fails_is_skipped),
-        cmocka_unit_test(test_none_that_runs),
-        cmocka_unit_test(test_a_choice_is_kept),
-        cmocka_unit_test(test_what_is_not_offered_any_more),
-        cmocka_unit_test(test_a_gemm_without_a_choice),
-        cmocka_unit_test(test_a_sum_is_taken_once),
-        cmocka_unit_test(test_select),
-        cmocka_unit_test(test_a_long_list),
-        cmocka_unit_test(test_fp4),
-        cmocka_unit_test(test_fp8_kinds),
-    };
     const int opened = journey_open(LIBRARIES, SHIM_PATH);
 
     if (opened != 0)
         return opened;
-    return cmocka_run_group_tests(tests, open_device, close_device);
+    return unit_run(open_device, close_device);
 }

@@ -3,15 +3,12 @@
  * arithmetic, by measurement and once (test_algorithms.c); and a check of fewer sequences runs the
  * operation that is timed. Times are those given to the stand-in.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/gpu_shim/journey.h"
+#include "tests/support/unit.h"
 #include "workloads/workload.h"
 
 #define TRAINING                                                                                   \
@@ -107,13 +104,12 @@ static void expect_choice(const json_t *choices, const char *pass, const char *a
     assert_int_equal(json_integer_value(json_object_get(choice, "tried")), tried);
 }
 
-static void test_the_fastest_is_taken(void **state)
+TEST(the_fastest_is_taken)
 {
     json_t *attention, *stacks;
     /* The stand-in's engine 0 cannot be planned. The last is faster by less than the threshold. */
     json_t *choices = autotune("30000000,9000000,20000000,8990000", &attention);
 
-    (void)state;
     expect_choice(choices, FORWARD, "engine 2, knobs 24=7", 5);
     expect_choice(choices, BACKWARD, "engine 2, knobs 24=7", 5);
     assert_string_equal(json_string_value(json_object_get(attention, "algorithm")),
@@ -129,7 +125,7 @@ static void test_the_fastest_is_taken(void **state)
 }
 
 /* As a trial does: it uses what was chosen, though another is faster now, and measures nothing. */
-static void test_a_choice_is_kept(void **state)
+TEST(a_choice_is_kept)
 {
     json_t *attention, *again;
     json_t *choices = autotune("30000000,9000000,20000000", &attention);
@@ -137,7 +133,6 @@ static void test_a_choice_is_kept(void **state)
     struct error err = ERROR_INIT;
     int before;
 
-    (void)state;
     json_decref(attention);
     before = journey_calls("cudnnBackendExecute");
     if (start(&running, "1000,9000000,20000000", choices, &err) != STATUS_OK)
@@ -150,14 +145,13 @@ static void test_a_choice_is_kept(void **state)
     json_decref(choices);
 }
 
-static void test_what_is_not_offered_any_more(void **state)
+TEST(what_is_not_offered_any_more)
 {
     json_t *attention;
     json_t *choices = autotune("30000000,9000000,2000", &attention);
     struct running running;
     struct error err = ERROR_INIT;
 
-    (void)state;
     json_decref(attention);
     /* GEMMs of the stand-in have the same list, so theirs is made one that it offers. */
     json_object_del(json_object_get(choices, "gemm"), "algorithms");
@@ -168,11 +162,10 @@ static void test_what_is_not_offered_any_more(void **state)
     json_decref(choices);
 }
 
-static void test_arithmetic_is_not_mixed(void **state)
+TEST(arithmetic_is_not_mixed)
 {
     json_t *attention, *choices;
 
-    (void)state;
     setenv("ASSAY_SHIM_CONVERTING", "3", 1);
     choices = autotune("30000000,9000000,2000", &attention);
     unsetenv("ASSAY_SHIM_CONVERTING");
@@ -182,23 +175,21 @@ static void test_arithmetic_is_not_mixed(void **state)
 }
 
 /* What fails when it runs is skipped. */
-static void test_what_fails_is_skipped(void **state)
+TEST(what_fails_is_skipped)
 {
     json_t *attention, *choices = autotune("30000000,20000000,fail", &attention);
 
-    (void)state;
     expect_choice(choices, BACKWARD, "engine 2, knobs 24=7", 4);
     json_decref(choices);
     json_decref(attention);
 }
 
 /* Engine 0 is not supported, and the other fails: the failure is reported. */
-static void test_a_failure_is_reported_before_unsupported(void **state)
+TEST(a_failure_is_reported_before_unsupported)
 {
     struct running running;
     struct error err = ERROR_INIT;
 
-    (void)state;
     journey_fail("cudnnBackendExecute", 1, 5000);
     assert_int_equal(start(&running, "9000000", NULL, &err), STATUS_DEVICE);
     journey_fail(NULL, 0, 0);
@@ -211,11 +202,10 @@ static void test_a_failure_is_reported_before_unsupported(void **state)
  * The library does the batch of two and refuses the one sequence that the check takes: the check
  * runs the batch's operation.
  */
-static void test_a_check_uses_what_is_timed(void **state)
+TEST(a_check_uses_what_is_timed)
 {
     json_t *attention, *choices;
 
-    (void)state;
     setenv("ASSAY_SHIM_REFUSED_BATCH", "1", 1);
     choices = autotune("1000", &attention);
     unsetenv("ASSAY_SHIM_REFUSED_BATCH");
@@ -225,18 +215,9 @@ static void test_a_check_uses_what_is_timed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_fastest_is_taken),
-        cmocka_unit_test(test_a_choice_is_kept),
-        cmocka_unit_test(test_what_is_not_offered_any_more),
-        cmocka_unit_test(test_arithmetic_is_not_mixed),
-        cmocka_unit_test(test_what_fails_is_skipped),
-        cmocka_unit_test(test_a_failure_is_reported_before_unsupported),
-        cmocka_unit_test(test_a_check_uses_what_is_timed),
-    };
     const int opened = journey_open(LIBRARIES, SHIM_PATH);
 
     if (opened != 0)
         return opened;
-    return cmocka_run_group_tests(tests, journey_setup, journey_teardown);
+    return unit_run(journey_setup, journey_teardown);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tests/support/gpu_shim/journey.h"
+#include "tests/support/unit.h"
 #include "tests/unit/gemm_fixture.h"
 
 #define ONE_SHAPE "{height: 5, width: 6, channels: 4, filters: 8, kernel: 3, padding: 1}"
@@ -52,14 +53,13 @@ static json_t *autotune(const char *times, json_t **ret_facts)
     return choices;
 }
 
-static void test_the_fastest_is_taken(void **state)
+TEST(the_fastest_is_taken)
 {
     json_t *facts = NULL;
     /* The last is faster by less than the threshold. */
     json_t *choices = autotune("30000000,9000000,20000000,8990000", &facts);
     const json_t *listed = json_array_get(json_object_get(facts, "gemms"), 0);
 
-    (void)state;
     assert_string_equal(journey_algorithm(choices, "convolution"), "GEMM, CUDNN_TENSOR_OP_MATH");
     assert_string_equal(json_object_iter_key(json_object_iter(json_object_get(
                             json_object_get(choices, "convolution"), "algorithms"))),
@@ -78,13 +78,12 @@ static void test_the_fastest_is_taken(void **state)
     json_decref(facts);
 }
 
-static void test_what_fails_is_skipped(void **state)
+TEST(what_fails_is_skipped)
 {
     json_t *facts = NULL;
     json_t *choices = autotune("fail,20000000,5000000", &facts);
     const json_t *first = json_array_get(json_object_get(facts, "candidates"), 0);
 
-    (void)state;
     assert_string_equal(journey_algorithm(choices, "convolution"),
                         "IMPLICIT_GEMM, CUDNN_TENSOR_OP_MATH");
     assert_non_null(
@@ -93,12 +92,11 @@ static void test_what_fails_is_skipped(void **state)
     json_decref(facts);
 }
 
-static void test_none_that_runs(void **state)
+TEST(none_that_runs)
 {
     struct gemm_running running;
     struct error err = ERROR_INIT;
 
-    (void)state;
     assert_int_equal(start(&running, "fail,fail", NULL, &err), STATUS_DEVICE);
     assert_non_null(strstr(err.message, "none of the library's 2 algorithms runs"));
     assert_non_null(strstr(err.message, "cudnnConvolutionForward"));
@@ -106,13 +104,12 @@ static void test_none_that_runs(void **state)
 }
 
 /* As a trial does: it uses what was chosen, though another is faster now, and measures nothing. */
-static void test_a_choice_is_kept(void **state)
+TEST(a_choice_is_kept)
 {
     json_t *choices = autotune("30000000,9000000", NULL), *again;
     struct gemm_running running;
     int before;
 
-    (void)state;
     before = journey_calls("cudnnConvolutionForward");
     start_ok(&running, "1000,9000000", choices);
     assert_int_equal(journey_calls("cudnnConvolutionForward") - before, 1);
@@ -124,13 +121,12 @@ static void test_a_choice_is_kept(void **state)
     json_decref(choices);
 }
 
-static void test_what_is_not_offered_any_more(void **state)
+TEST(what_is_not_offered_any_more)
 {
     json_t *choices = autotune("30000000,9000000,2000", NULL);
     struct gemm_running running;
     struct error err = ERROR_INIT;
 
-    (void)state;
     assert_int_equal(start(&running, "30000000,9000000", choices, &err), STATUS_UNSUPPORTED);
     assert_non_null(strstr(err.message, "does not offer the algorithm"));
     assert_non_null(strstr(err.message, journey_algorithm(choices, "convolution")));
@@ -143,13 +139,12 @@ static void test_what_is_not_offered_any_more(void **state)
 }
 
 /* Two layers of one shape are measured once and run by one algorithm; another shape has its own. */
-static void test_equal_layers_have_one_choice(void **state)
+TEST(equal_layers_have_one_choice)
 {
     struct gemm_plan planned = plan("30000000,9000000,2000", NULL);
     struct gemm_running running;
     json_t *facts, *choices, *gemms;
 
-    (void)state;
     planned.section = "shapes: [" ONE_SHAPE ", " ONE_SHAPE
                       ", {height: 5, width: 6, channels: 4, filters: 8, kernel: 1}]";
     gemm_start(&running, journey_device, &planned);
@@ -175,14 +170,13 @@ static void test_equal_layers_have_one_choice(void **state)
 }
 
 /* The choice never uses other arithmetic than requested, however fast. */
-static void test_arithmetic_is_not_mixed(void **state)
+TEST(arithmetic_is_not_mixed)
 {
     struct gemm_running running;
     struct error err = ERROR_INIT;
     json_t *facts;
     const json_t *gemm;
 
-    (void)state;
     setenv("ASSAY_SHIM_NO_TENSOR", "1", 1);
     start_ok(&running, "1000,9000000,80000", NULL);
     facts = running.workload.kind->facts(running.instance);
@@ -202,18 +196,9 @@ static void test_arithmetic_is_not_mixed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_fastest_is_taken),
-        cmocka_unit_test(test_what_fails_is_skipped),
-        cmocka_unit_test(test_none_that_runs),
-        cmocka_unit_test(test_a_choice_is_kept),
-        cmocka_unit_test(test_what_is_not_offered_any_more),
-        cmocka_unit_test(test_equal_layers_have_one_choice),
-        cmocka_unit_test(test_arithmetic_is_not_mixed),
-    };
     const int opened = journey_open(LIBRARIES, SHIM_PATH);
 
     if (opened != 0)
         return opened;
-    return cmocka_run_group_tests(tests, journey_setup, journey_teardown);
+    return unit_run(journey_setup, journey_teardown);
 }

@@ -3,13 +3,9 @@
  * names the function, or be tolerable (listed below); no object may be left in the driver, and
  * under a sanitizer nothing in our memory.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "backends/cuda/cublaslt.h"
 #include "backends/cuda/cuda.h"
@@ -18,6 +14,7 @@
 #include "backends/cuda/nvml.h"
 #include "backends/cuda/nvrtc.h"
 #include "tests/support/gpu_shim/journey_faults.h"
+#include "tests/support/unit.h"
 
 static const char *const driver_functions[] = {
 #define NAME(result, name, symbol, version, parameters) #name,
@@ -104,14 +101,13 @@ static struct journey_outcome run(const char *function, int n, int code)
 
 static const struct journey_faults faults = {run, uncounted, tolerated, tolerable};
 
-static void test_driver(void **state)
+TEST(driver)
 {
     static const struct journey_code codes[] = {{2, "CUDA_ERROR_OUT_OF_MEMORY (2)"},
                                                 {719, "CUDA_ERROR_LAUNCH_FAILED"},
                                                 {46, "CUDA_ERROR_DEVICE_UNAVAILABLE"}};
     const struct journey_outcome outcome = run(NULL, 0, 0);
 
-    (void)state;
     if (outcome.status != STATUS_OK)
         fail_msg("without a fault: %s", outcome.err.message);
     assert_true(outcome.has_gemm);
@@ -125,12 +121,11 @@ static void test_driver(void **state)
     assert_int_equal(run("cuInit", 1, 100).status, STATUS_UNAVAILABLE);
 }
 
-static void test_nvrtc(void **state)
+TEST(nvrtc)
 {
     static const struct journey_code codes[] = {{11, "NVRTC_ERROR_INTERNAL_ERROR"},
                                                 {1, "NVRTC_ERROR_OUT_OF_MEMORY"}};
 
-    (void)state;
     assert_true(journey_fail_each(&faults, nvrtc_functions, COUNT(nvrtc_functions), codes,
                                   COUNT(codes)) >= 8);
     /* The part of the installation that is easily forgotten. */
@@ -142,27 +137,25 @@ static void test_nvrtc(void **state)
     }
 }
 
-static void test_cublaslt(void **state)
+TEST(cublaslt)
 {
     static const struct journey_code codes[] = {{14, "CUBLAS_STATUS_INTERNAL_ERROR"},
                                                 {3, "CUBLAS_STATUS_ALLOC_FAILED"},
                                                 {15, "CUBLAS_STATUS_NOT_SUPPORTED"}};
 
-    (void)state;
     assert_true(journey_fail_each(&faults, cublaslt_functions, COUNT(cublaslt_functions), codes,
                                   COUNT(codes)) > 30);
     assert_int_equal(run("cublasLtMatmulAlgoGetHeuristic", 1, 15).status, STATUS_UNSUPPORTED);
 }
 
 /* By the codes of cuDNN 9, and of 8. */
-static void test_cudnn(void **state)
+TEST(cudnn)
 {
     static const struct journey_code codes[] = {{5000, "EXECUTION_FAILED (5000)"},
                                                 {4004, "ALLOCATION_FAILED (4004)"},
                                                 {3002, "NOT_SUPPORTED_SHAPE (3002)"},
                                                 {9, "(9)"}};
 
-    (void)state;
     assert_true(journey_fail_each(&faults, cudnn_functions, COUNT(cudnn_functions), codes,
                                   COUNT(codes)) > 40);
     assert_int_equal(run("cudnnSetConvolutionGroupCount", 1, 3002).status, STATUS_UNSUPPORTED);
@@ -176,13 +169,12 @@ static void test_cudnn(void **state)
 }
 
 /* Every call that builds, plans and runs the graphs of attention. */
-static void test_cudnn_graph(void **state)
+TEST(cudnn_graph)
 {
     static const struct journey_code codes[] = {{5000, "EXECUTION_FAILED (5000)"},
                                                 {4004, "ALLOCATION_FAILED (4004)"},
                                                 {3002, "NOT_SUPPORTED_SHAPE (3002)"}};
 
-    (void)state;
     journey_for_attention(true);
     assert_true(journey_fail_each(&faults, cudnn_graph_functions, COUNT(cudnn_graph_functions),
                                   codes, COUNT(codes)) > 600);
@@ -193,16 +185,15 @@ static void test_cudnn_graph(void **state)
 }
 
 /* No missing NVML data stops a measurement, except a lost board. */
-static void test_nvml(void **state)
+TEST(nvml)
 {
-    (void)state;
     journey_ignore_each(&faults, nvml_functions, COUNT(nvml_functions), 3);
     /* The second call: the first finds out which channels exist. */
     assert_int_equal(run("nvmlDeviceGetPowerUsage", 2, 15).status, STATUS_DEVICE_LOST);
 }
 
 /* Success without a result is refused, and never used. */
-static void test_lies(void **state)
+TEST(lies)
 {
     static const char *const creators[] = {"cuDevicePrimaryCtxRetain",
                                            "cuStreamCreate",
@@ -228,13 +219,12 @@ static void test_lies(void **state)
                                            "cudnnBackendGetAttribute",
                                            "cuDeviceGetCount"};
 
-    (void)state;
     journey_lie_each(&faults, creators, COUNT(creators));
 }
 
 /* A device that NVRTC does not know gets PTX, and the reading says so; one that is too old gets a
  * reason. */
-static void test_unknown_arch(void **state)
+TEST(unknown_arch)
 {
     static struct backend newer = {.ops = &cuda_backend_ops}, older = {.ops = &cuda_backend_ops};
     static struct backend known = {.ops = &cuda_backend_ops}, ahead = {.ops = &cuda_backend_ops};
@@ -243,7 +233,6 @@ static void test_unknown_arch(void **state)
     struct error err = ERROR_INIT;
     const struct reading *target;
 
-    (void)state;
     run(NULL, 0, 0);
     setenv("ASSAY_SHIM_ARCH", "110", 1);
     assert_int_equal(backend_device_open(&newer, 0, &plain, &device, &err), STATUS_OK);
@@ -266,27 +255,19 @@ static void test_unknown_arch(void **state)
     unsetenv("ASSAY_SHIM_NVRTC_MINOR");
 }
 
-static void test_unknown_code(void **state)
+TEST(unknown_code)
 {
     const struct journey_outcome outcome = run("cuMemcpyHtoDAsync", 1, 98765);
 
-    (void)state;
     assert_int_equal(outcome.status, STATUS_DEVICE);
     assert_non_null(strstr(outcome.err.message, "cuMemcpyHtoDAsync: unknown code (98765)"));
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_driver),       cmocka_unit_test(test_nvrtc),
-        cmocka_unit_test(test_cublaslt),     cmocka_unit_test(test_cudnn),
-        cmocka_unit_test(test_cudnn_graph),  cmocka_unit_test(test_nvml),
-        cmocka_unit_test(test_lies),         cmocka_unit_test(test_unknown_code),
-        cmocka_unit_test(test_unknown_arch),
-    };
     const int opened = journey_open(LIBRARIES, SHIM_PATH);
 
     if (opened != 0)
         return opened;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

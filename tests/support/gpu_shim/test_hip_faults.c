@@ -3,13 +3,9 @@
  * names the function, or be tolerable (listed below); no object may be left in the library, and
  * under a sanitizer nothing in our memory.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "backends/hip/hip.h"
 #include "backends/hip/hipblaslt.h"
@@ -20,6 +16,7 @@
 #include "backends/telemetry.h"
 #include "tests/support/gpu_shim/journey_faults.h"
 #include "tests/support/operations.h"
+#include "tests/support/unit.h"
 
 #define NAME(name, parameters) #name,
 static const char *const runtime_functions[] = {HIP_RUNTIME_REQUIRED_MAP(NAME)
@@ -84,14 +81,13 @@ static struct journey_outcome run(const char *function, int n, int code)
 
 static const struct journey_faults faults = {run, uncounted, tolerated, tolerable};
 
-static void test_runtime(void **state)
+TEST(runtime)
 {
     static const struct journey_code codes[] = {{2, "hipErrorOutOfMemory (2)"},
                                                 {719, "hipErrorLaunchFailure"},
                                                 {1, "hipErrorInvalidValue"}};
     const struct journey_outcome outcome = run(NULL, 0, 0);
 
-    (void)state;
     if (outcome.status != STATUS_OK)
         fail_msg("without a fault: %s", outcome.err.message);
     assert_true(outcome.has_gemm);
@@ -103,23 +99,21 @@ static void test_runtime(void **state)
     assert_int_equal(run("hipGetDeviceCount", 1, 100).status, STATUS_UNAVAILABLE);
 }
 
-static void test_rtc(void **state)
+TEST(rtc)
 {
     static const struct journey_code codes[] = {{11, "HIPRTC_ERROR_INTERNAL_ERROR"},
                                                 {1, "HIPRTC_ERROR_OUT_OF_MEMORY"}};
 
-    (void)state;
     assert_true(
         journey_fail_each(&faults, rtc_functions, COUNT(rtc_functions), codes, COUNT(codes)) >= 8);
     assert_int_equal(run("hiprtcCompileProgram", 1, 6).status, STATUS_COMPILE);
 }
 
-static void test_hipblaslt(void **state)
+TEST(hipblaslt)
 {
     static const struct journey_code codes[] = {{6, "HIPBLAS_STATUS_INTERNAL_ERROR"},
                                                 {2, "HIPBLAS_STATUS_ALLOC_FAILED"}};
 
-    (void)state;
     assert_true(journey_fail_each(&faults, hipblaslt_functions, COUNT(hipblaslt_functions), codes,
                                   COUNT(codes)) > 20);
     /* What hipBLASLt does not support goes to rocBLAS; it has no bias, and both answers are
@@ -185,12 +179,11 @@ static struct journey_outcome run_rocblas(const char *function, int n, int code)
 
 static const struct journey_faults rocblas_faults = {run_rocblas, uncounted, tolerated, tolerable};
 
-static void test_rocblas(void **state)
+TEST(rocblas)
 {
     static const struct journey_code codes[] = {{6, "rocblas_status_internal_error"},
                                                 {5, "rocblas_status_memory_error"}};
 
-    (void)state;
     assert_true(journey_fail_each(&rocblas_faults, rocblas_functions, COUNT(rocblas_functions),
                                   codes, COUNT(codes)) >= 8);
     assert_int_equal(run_rocblas("rocblas_gemm_strided_batched_ex", 1, 2).status,
@@ -198,9 +191,8 @@ static void test_rocblas(void **state)
 }
 
 /* No missing ROCm SMI data stops a measurement. */
-static void test_smi(void **state)
+TEST(smi)
 {
-    (void)state;
     journey_ignore_each(&faults, smi_functions, COUNT(smi_functions), 3);
 }
 
@@ -217,7 +209,7 @@ static int64_t value_of(const struct telemetry *telemetry, const int64_t *values
 }
 
 /* Units: microwatts to milliwatts, steps of energy to microjoules, hertz to kilohertz. */
-static void test_telemetry(void **state)
+TEST(telemetry)
 {
     struct telemetry *telemetry = NULL;
     struct error err = ERROR_INIT;
@@ -226,7 +218,6 @@ static void test_telemetry(void **state)
     const char *reason = NULL;
     char *dump = NULL;
 
-    (void)state;
     run(NULL, 0, 0);
     if (backend_telemetry_open(journey_backend(&hip_backend_ops), 0, &telemetry, &err) != STATUS_OK)
         fail_msg("%s", err.message);
@@ -261,7 +252,7 @@ static void test_telemetry(void **state)
 }
 
 /* Success without a result is refused, and never used. */
-static void test_lies(void **state)
+TEST(lies)
 {
     static const char *const creators[] = {"hipGetDeviceCount",
                                            "hipStreamCreateWithFlags",
@@ -281,32 +272,24 @@ static void test_lies(void **state)
                                            "hipblasLtMatmulPreferenceCreate",
                                            "hipblasLtMatmulAlgoGetHeuristic"};
 
-    (void)state;
     journey_lie_each(&faults, creators, COUNT(creators));
     assert_int_not_equal(run("hipGetDevicePropertiesR0600", 2, 0).status, STATUS_OK);
     assert_int_not_equal(run_rocblas("rocblas_create_handle", 1, 0).status, STATUS_OK);
 }
 
-static void test_unknown_code(void **state)
+TEST(unknown_code)
 {
     const struct journey_outcome outcome = run("hipMemcpyHtoDAsync", 1, 98765);
 
-    (void)state;
     assert_int_equal(outcome.status, STATUS_DEVICE);
     assert_non_null(strstr(outcome.err.message, "hipMemcpyHtoDAsync: unknown code (98765)"));
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_runtime),   cmocka_unit_test(test_rtc),
-        cmocka_unit_test(test_hipblaslt), cmocka_unit_test(test_rocblas),
-        cmocka_unit_test(test_smi),       cmocka_unit_test(test_telemetry),
-        cmocka_unit_test(test_lies),      cmocka_unit_test(test_unknown_code),
-    };
     const int opened = journey_open(LIBRARIES, SHIM_PATH);
 
     if (opened != 0)
         return opened;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }

@@ -2,15 +2,12 @@
  * The effect on a GEMM of what cuBLASLt's algorithms report of their numerics: all of it, a part,
  * nothing, or something other than requested.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/gpu_shim/journey.h"
 #include "tests/support/operations.h"
+#include "tests/support/unit.h"
 
 #define INPUT_NOT_REPORTED "(operands' type not reported)"
 
@@ -148,34 +145,26 @@ static void expect_all(const struct expectation *rows, size_t count)
 
 #define EXPECT_ALL(rows) expect_all(rows, sizeof(rows) / sizeof((rows)[0]))
 
-static void test_reported(void **state)
+TEST(reported)
 {
-    (void)state;
     EXPECT_ALL(reported);
 }
 
-static void test_silent(void **state)
+TEST(silent)
 {
-    (void)state;
     EXPECT_ALL(silent);
 }
 
-static void test_others(void **state)
+TEST(others)
 {
-    (void)state;
     EXPECT_ALL(others);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reported),
-        cmocka_unit_test(test_silent),
-        cmocka_unit_test(test_others),
-    };
     const int opened = journey_open(LIBRARIES, SHIM_PATH);
 
     if (opened != 0)
         return opened;
-    return cmocka_run_group_tests(tests, journey_setup, journey_teardown);
+    return unit_run(journey_setup, journey_teardown);
 }

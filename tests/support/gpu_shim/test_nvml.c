@@ -2,15 +2,12 @@
  * NVML's data where drivers and boards differ: a slice of MIG, which has a
  * name, memory and processes of its own, and the longer entries of the first drivers of 535.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "backends/telemetry.h"
 #include "tests/support/gpu_shim/journey.h"
+#include "tests/support/unit.h"
 
 #define BOARD "GPU-a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf"
 #define SLICE "MIG-b0b1b2b3-b4b5-b6b7-b8b9-babbbcbdbebf"
@@ -72,11 +69,10 @@ static struct telemetry *open_telemetry(void)
     return telemetry;
 }
 
-static void test_board(void **state)
+TEST(board)
 {
     struct telemetry *telemetry = open_telemetry();
 
-    (void)state;
     assert_uuid(BOARD);
     assert_channel(telemetry, "memory_used_bytes", "");
     assert_channel(telemetry, "busy_percent", "");
@@ -89,11 +85,10 @@ static void test_board(void **state)
  * The board's power and clocks are the slice's too; the rest is read from the slice itself. The
  * board's energy is not that of the slice's work: it includes that of others.
  */
-static void test_slice(void **state)
+TEST(slice)
 {
     struct telemetry *telemetry;
 
-    (void)state;
     setenv("ASSAY_SHIM_MIG", "1", 1);
     telemetry = open_telemetry();
     assert_uuid(SLICE);
@@ -107,13 +102,12 @@ static void test_slice(void **state)
 }
 
 /* The board's memory and processes are not used for a slice that NVML does not find. */
-static void test_hidden_slice(void **state)
+TEST(hidden_slice)
 {
     const struct reading *reading;
     struct telemetry *telemetry;
     struct reading_list list;
 
-    (void)state;
     setenv("ASSAY_SHIM_MIG", "1", 1);
     setenv("ASSAY_SHIM_MIG_HIDDEN", "1", 1);
     telemetry = open_telemetry();
@@ -133,11 +127,10 @@ static void test_hidden_slice(void **state)
     unsetenv("ASSAY_SHIM_MIG");
 }
 
-static void test_longer_entries(void **state)
+TEST(longer_entries)
 {
     struct telemetry *telemetry;
 
-    (void)state;
     setenv("ASSAY_SHIM_NVML_535", "1", 1);
     telemetry = open_telemetry();
     assert_processes(telemetry);
@@ -147,15 +140,9 @@ static void test_longer_entries(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_board),
-        cmocka_unit_test(test_slice),
-        cmocka_unit_test(test_hidden_slice),
-        cmocka_unit_test(test_longer_entries),
-    };
     const int opened = journey_open(LIBRARIES, SHIM_PATH);
 
     if (opened != 0)
         return opened;
-    return cmocka_run_group_tests(tests, journey_setup, journey_teardown);
+    return unit_run(journey_setup, journey_teardown);
 }

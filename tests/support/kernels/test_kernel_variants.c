@@ -1,12 +1,9 @@
 /* The list of kernel variants is complete, without duplicates, and its cases are small. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/kernels/kernel_variants.h"
+#include "tests/support/unit.h"
 
 static bool has_define(const struct module_source *source, const char *name, const char *value)
 {
@@ -17,14 +14,13 @@ static bool has_define(const struct module_source *source, const char *name, con
     return false;
 }
 
-static void test_collect(void **state)
+TEST(collect)
 {
     static const uint32_t lanes[] = {1, 64};
     struct kernel_variants variants = {0};
     struct error err = ERROR_INIT;
     bool gemm = false, softmax = false;
 
-    (void)state;
     if (kernel_variants_collect(lanes, 2, &variants, &err) != STATUS_OK)
         fail_msg("%s", err.message);
     for (size_t i = 0; i < variants.count; i++) {
@@ -42,12 +38,11 @@ static void test_collect(void **state)
     kernel_variants_finish(&variants);
 }
 
-static void test_small(void **state)
+TEST(small)
 {
     struct small_cases cases = {0};
     struct error err = ERROR_INIT;
 
-    (void)state;
     if (small_cases_init(&cases, &err) != STATUS_OK)
         fail_msg("%s", err.message);
     assert_true(cases.count >= 2 * cases.workload_count);
@@ -62,14 +57,4 @@ static void test_small(void **state)
                      (unsigned long long)cost.device_memory_bytes);
     }
     small_cases_finish(&cases);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_collect),
-        cmocka_unit_test(test_small),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* Messages when OpenCL is missing, or incomplete. Each case is a process of its own. */
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "backends/opencl/opencl.h"
+#include "tests/support/unit.h"
 
 /* Exits 0 when the probe gives UNAVAILABLE with every part, else prints its message. */
 static void child(const char *const *parts)
@@ -54,9 +51,8 @@ static void expect(const char *variable, const char *value, const char *const *p
         __VA_ARGS__, NULL                                                                          \
     }
 
-static void test_no_loader(void **state)
+TEST(no_loader)
 {
-    (void)state;
     expect("ASSAY_LIB_OPENCL", "/nowhere/libOpenCL.so.1", PARTS("/nowhere/libOpenCL.so.1"));
     expect("ASSAY_LIB_OPENCL", "libm.so.6", PARTS("clGetPlatformIDs", "libm"));
     expect("ASSAY_LIB_OPENCL", "/etc/passwd", PARTS("/etc/passwd"));
@@ -70,12 +66,11 @@ static void skip_without_loader(void)
     }
 }
 
-static void test_no_driver(void **state)
+TEST(no_driver)
 {
     char directory[] = "/tmp/assay_icd_XXXXXX", path[64];
     FILE *file;
 
-    (void)state;
     skip_without_loader();
     assert_non_null(mkdtemp(directory));
     expect("OCL_ICD_VENDORS", directory,
@@ -99,12 +94,11 @@ static void test_no_driver(void **state)
 }
 
 /* PoCL without a place for its cache has no devices: the message says what to set. */
-static void test_pocl_cache(void **state)
+TEST(pocl_cache)
 {
     char directory[] = "/tmp/assay_icd_XXXXXX", path[64];
     FILE *file;
 
-    (void)state;
     skip_without_loader();
     if (dlopen("libpocl.so.2", RTLD_NOW | RTLD_LOCAL) == NULL) {
         print_message("  skipped: libpocl.so.2 is not here\n");
@@ -121,15 +115,4 @@ static void test_pocl_cache(void **state)
     unsetenv("POCL_CACHE_DIR");
     unlink(path);
     rmdir(directory);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_loader),
-        cmocka_unit_test(test_no_driver),
-        cmocka_unit_test(test_pocl_cache),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

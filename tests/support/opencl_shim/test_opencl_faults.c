@@ -4,17 +4,14 @@
  * object may be left in the driver, and under a sanitizer nothing in our memory.
  */
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "backends/opencl/api.h"
 #include "backends/opencl/opencl.h"
 #include "tests/support/opencl_shim/shim.h"
+#include "tests/support/unit.h"
 
 static __typeof__(&assay_shim_fail) shim_fail;
 static __typeof__(&assay_shim_calls) shim_calls;
@@ -146,14 +143,13 @@ static bool is_reported_for_kernels(const char *function, int code)
            (strcmp(function, "clFinish") == 0 || strcmp(function, "clEnqueueReadBuffer") == 0);
 }
 
-static void test_every_call(void **state)
+TEST(every_call)
 {
     static const int codes[] = {-5, -36, -2};
     int counts[FUNCTIONS], errors = 0, lived_with = 0;
     struct outcome outcome = run(NULL, 0, 0);
     size_t f;
 
-    (void)state;
     if (outcome.status != STATUS_OK)
         fail_msg("without a fault: %s", outcome.err.message);
     assert_true(outcome.has_binary);
@@ -193,7 +189,7 @@ static void test_every_call(void **state)
 }
 
 /* Success without a result, and absurd sizes: refused, and never used. */
-static void test_lies(void **state)
+TEST(lies)
 {
     static const char *const creators[] = {
         "clCreateContext", "clCreateCommandQueue", "clCreateBuffer",  "clCreateProgramWithSource",
@@ -201,7 +197,6 @@ static void test_lies(void **state)
     size_t i;
     int n;
 
-    (void)state;
     for (i = 0; i < sizeof(creators) / sizeof(creators[0]); i++) {
         struct outcome outcome = run(creators[i], 1, 0);
 
@@ -225,9 +220,8 @@ static void test_lies(void **state)
 }
 
 /* A marker whose time is 0 has none: the stage between two of them did not take 0 ns. */
-static void test_marker_without_time(void **state)
+TEST(marker_without_time)
 {
-    (void)state;
     for (int n = 1; n <= 2; n++) {
         struct outcome outcome = run("clGetEventProfilingInfo", n, 0);
 
@@ -252,11 +246,10 @@ static struct device_info info_of_vendor(unsigned vendor)
 }
 
 /* The cache size that GPU drivers report is the last level's only for Intel's. */
-static void test_vendors(void **state)
+TEST(vendors)
 {
     static const unsigned vendors[] = {0x1002, 0x10de, 0x8086};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(vendors) / sizeof(vendors[0]); i++) {
         const bool amd = vendors[i] == 0x1002, intel = vendors[i] == 0x8086;
         struct device_info info = info_of_vendor(vendors[i]);
@@ -273,21 +266,19 @@ static void test_vendors(void **state)
 }
 
 /* A code that no specification knows. */
-static void test_unknown_code(void **state)
+TEST(unknown_code)
 {
     struct outcome outcome = run("clEnqueueWriteBuffer", 1, -9999);
 
-    (void)state;
     assert_int_equal(outcome.status, STATUS_DEVICE);
     assert_non_null(strstr(outcome.err.message, "clEnqueueWriteBuffer: unknown code (-9999)"));
 }
 
 /* Messages of a driver that exists but is broken. */
-static void test_no_platform(void **state)
+TEST(no_platform)
 {
     struct outcome outcome = run("clGetPlatformIDs", 1, -1001);
 
-    (void)state;
     assert_int_equal(outcome.status, STATUS_UNAVAILABLE);
     assert_non_null(strstr(outcome.err.message, "finds no platform"));
     outcome = run("clGetDeviceIDs", 1, -1);
@@ -296,7 +287,7 @@ static void test_no_platform(void **state)
 }
 
 /* More devices than are listed: one after the last represents the others, and says so. */
-static void test_too_many_devices(void **state)
+TEST(too_many_devices)
 {
     struct backend *backend = &backends[backend_used++];
     struct device_options options = {0};
@@ -304,7 +295,6 @@ static void test_too_many_devices(void **state)
     struct device_info info;
     struct error err = ERROR_INIT;
 
-    (void)state;
     backend->ops = &opencl_backend_ops;
     shim_fail(NULL, 0, 0);
     shim_devices(300);
@@ -324,7 +314,7 @@ static void test_too_many_devices(void **state)
 }
 
 /* One platform fails and another has devices: the error is reported after the devices. */
-static void test_one_platform_fails(void **state)
+TEST(one_platform_fails)
 {
     static const struct {
         const char *function;
@@ -335,7 +325,6 @@ static void test_one_platform_fails(void **state)
                   {"clGetDeviceIDs", 1, -5, "clGetDeviceIDs: CL_OUT_OF_RESOURCES (-5)"},
                   {"clGetDeviceIDs", 3, -1, NULL}};
 
-    (void)state;
     shim_platforms_twice(true);
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         struct backend *backend = &backends[backend_used++];
@@ -361,12 +350,6 @@ static void test_one_platform_fails(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_call),          cmocka_unit_test(test_lies),
-        cmocka_unit_test(test_marker_without_time), cmocka_unit_test(test_vendors),
-        cmocka_unit_test(test_unknown_code),        cmocka_unit_test(test_no_platform),
-        cmocka_unit_test(test_too_many_devices),    cmocka_unit_test(test_one_platform_fails),
-    };
     struct opencl_api api;
     struct dynlib lib = {0};
     struct error err = ERROR_INIT;
@@ -399,5 +382,5 @@ int main(void)
         shim_live == NULL || shim_devices == NULL || shim_vendor == NULL)
         return 1;
     setenv("ASSAY_LIB_OPENCL", SHIM_PATH, 1);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(NULL, NULL);
 }
