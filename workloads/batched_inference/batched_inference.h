@@ -9,7 +9,7 @@
 #define ASSAY_WORKLOADS_BATCHED_INFERENCE_BATCHED_INFERENCE_H
 
 #include "harness/core/random.h"
-#include "workloads/models/compare.h"
+#include "workloads/check/compare.h"
 #include "workloads/models/declaration.h"
 #include "workloads/models/gpt2_instance.h"
 #include "workloads/models/gpt2_int8.h"

@@ -5,7 +5,7 @@
 
 #include "workloads/batched_inference/batched_inference.h"
 #include "harness/core/cleanup.h"
-#include "workloads/gemm/element.h"
+#include "workloads/data/element.h"
 #include "workloads/models/gpt2_handover.h"
 #include "workloads/models/gpt2_reference.h"
 #include "workloads/models/gpt2_spot.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "workloads/convolution/convolution.h"
-#include "workloads/gemm/element.h"
+#include "workloads/data/element.h"
 #include "workloads/gemm/operands.h"
 
 struct section {

@@ -35,7 +35,7 @@
 
 #include "harness/core/cleanup.h"
 #include "harness/core/random.h"
-#include "workloads/gemm/element.h"
+#include "workloads/data/element.h"
 
 #define WALK 12.0     /* of errors of either sign over a random walk, see above */
 #define WALK_MEAN 4.0 /* of the walk's own size */

@@ -5,7 +5,7 @@
 
 #include "harness/core/random.h"
 #include "workloads/gemm/check.h"
-#include "workloads/gemm/element.h"
+#include "workloads/data/element.h"
 
 #define PI 3.14159265358979323846
 #define TILE_ELEMENTS ((uint64_t)1 << 20)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/gemm/element.h"
+#include "workloads/data/element.h"
 #include "workloads/gemm/operands.h"
 
 struct section {

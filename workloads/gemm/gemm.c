@@ -5,7 +5,7 @@
 
 #include "workloads/gemm/check.h"
 #include "workloads/kinds.h"
-#include "workloads/gemm/element.h"
+#include "workloads/data/element.h"
 #include "workloads/storage.h"
 
 static void free_layers(struct gemm_instance *instance)

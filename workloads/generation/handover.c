@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/gemm/element.h"
+#include "workloads/data/element.h"
 #include "harness/core/cleanup.h"
 #include "workloads/generation/generation.h"
 #include "workloads/models/gpt2_handover.h"

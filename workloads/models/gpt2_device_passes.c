@@ -57,6 +57,7 @@ struct op_norm gpt2_norm_of(const struct gpt2_device *model, uint64_t index, enu
                              index / 2),
         .mean = gpt2_half(model, GPT2_MEAN, index, 1),
         .rstd = gpt2_half(model, GPT2_RSTD, index, 1),
+        .epsilon = (float)GPT2_NORM_EPSILON,
     };
 }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/models/reference_math.h"
+#include "workloads/check/reference_math.h"
 
 #define WORTH_THREADS 30000 /* elements below which one thread is faster */
 
@@ -223,7 +223,7 @@ static enum status layer_forward(const struct gpt2_reference *ref, const float *
 
     reference_norm_forward(layer->input, weight(ref, w, GPT2_LN1_G, l),
                            weight(ref, w, GPT2_LN1_B, l), layer->norm1, layer->mean1, layer->rstd1,
-                           rows, d);
+                           rows, d, GPT2_NORM_EPSILON);
     status = linear(ref, layer->norm1, weight(ref, w, GPT2_ATTN_W, l),
                     weight(ref, w, GPT2_ATTN_B, l), layer->qkv, d, 3 * d, err);
     if (status == STATUS_OK)
@@ -236,7 +236,7 @@ static enum status layer_forward(const struct gpt2_reference *ref, const float *
     add(layer->middle, layer->middle, layer->input, rows * d);
     reference_norm_forward(layer->middle, weight(ref, w, GPT2_LN2_G, l),
                            weight(ref, w, GPT2_LN2_B, l), layer->norm2, layer->mean2, layer->rstd2,
-                           rows, d);
+                           rows, d, GPT2_NORM_EPSILON);
     status = linear(ref, layer->norm2, weight(ref, w, GPT2_FC_W, l), weight(ref, w, GPT2_FC_B, l),
                     layer->fc, d, m, err);
     if (status != STATUS_OK)
@@ -309,7 +309,7 @@ enum status gpt2_reference_forward(struct gpt2_reference *ref, const float *para
     }
     reference_norm_forward(state->last, weight(ref, parameters, GPT2_LNF_G, 0),
                            weight(ref, parameters, GPT2_LNF_B, 0), state->normf, state->meanf,
-                           state->rstdf, rows, d);
+                           state->rstdf, rows, d, GPT2_NORM_EPSILON);
     status = reference_gemm(ref->logits, ref->shape.vocabulary, hidden, head, rows,
                             ref->shape.vocabulary, d, false, err);
     if (status == STATUS_OK && targets)

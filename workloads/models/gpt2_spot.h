@@ -6,7 +6,7 @@
 #define ASSAY_WORKLOADS_MODELS_GPT2_SPOT_H
 
 #include "harness/core/random.h"
-#include "workloads/models/compare.h"
+#include "workloads/check/compare.h"
 #include "workloads/models/gpt2_device.h"
 
 /*

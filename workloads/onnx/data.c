@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "harness/core/random.h"
-#include "workloads/gemm/element.h"
+#include "workloads/data/element.h"
 #include "workloads/onnx/onnx.h"
 
 #define PI 3.14159265358979323846

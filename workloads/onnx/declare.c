@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "workloads/declaration.h"
-#include "workloads/models/compare.h"
+#include "workloads/check/compare.h"
 #include "workloads/onnx/external.h"
 #include "workloads/onnx/onnx.h"
 #include "workloads/storage.h"

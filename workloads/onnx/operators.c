@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "workloads/models/reference_math.h"
+#include "workloads/check/reference_math.h"
 #include "workloads/onnx/reference.h"
 
 static double relu(double x)

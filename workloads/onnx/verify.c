@@ -10,7 +10,7 @@
 
 #include "workloads/fingerprint.h"
 #include "harness/core/cleanup.h"
-#include "workloads/models/compare.h"
+#include "workloads/check/compare.h"
 #include "workloads/onnx/onnx.h"
 
 enum status onnx_iterate(struct workload_instance *base, struct error *err)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "workloads/models/reference_math.h"
+#include "workloads/check/reference_math.h"
 #include "workloads/onnx/reference.h"
 
 /* How a window goes over rows (0) and columns (1). */

@@ -1,7 +1,5 @@
 #include "workloads/ops/internal.h"
 
-#include "workloads/models/gpt2.h"
-
 #define CHUNK 16 /* elements, the dialect's CHUNK_BEGIN and CHUNK_END */
 
 enum status op_int8_quantise(struct ops *ops, struct operand x, struct buffer *y, uint64_t count,
@@ -21,7 +19,7 @@ enum status op_int8_norm(struct ops *ops, const struct op_norm *norm, struct buf
         arg_buffer(norm->bias.buffer), arg_buffer(y),
         arg_u64(norm->x.offset),       arg_u64(norm->gain.offset),
         arg_u64(norm->bias.offset),    arg_u64(norm->rows),
-        arg_u64(norm->width),          arg_f32(GPT2_NORM_EPSILON),
+        arg_u64(norm->width),          arg_f32(norm->epsilon),
         arg_f32(1.0 / (double)scale),
     };
 

@@ -1,7 +1,5 @@
 #include "workloads/ops/internal.h"
 
-#include "workloads/models/gpt2.h"
-
 #define COLUMNS 64 /* of a single lane, kernels/transformer_norm.h */
 #define SLICES_MAX 64
 #define SLICE_ROWS 16 /* at least */
@@ -57,7 +55,7 @@ enum status op_norm_forward(struct ops *ops, const struct op_norm *norm, struct 
         arg_buffer(y.buffer),       arg_buffer(norm->mean.buffer), arg_buffer(norm->rstd.buffer),
         arg_u64(norm->x.offset),    arg_u64(norm->gain.offset),    arg_u64(norm->bias.offset),
         arg_u64(y.offset),          arg_u64(norm->mean.offset),    arg_u64(norm->rstd.offset),
-        arg_u64(norm->rows),        arg_u64(norm->width),          arg_f32(GPT2_NORM_EPSILON),
+        arg_u64(norm->rows),        arg_u64(norm->width),          arg_f32(norm->epsilon),
     };
 
     return OPS_LAUNCH(ops, OPS_ROWS, "norm_forward", norm->rows, args, err);

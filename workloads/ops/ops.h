@@ -63,6 +63,7 @@ struct op_norm {
     struct operand x;          /* (rows, width) */
     struct operand gain, bias; /* (width) */
     struct operand mean, rstd; /* (rows), f32 */
+    float epsilon;             /* added to the variance */
 };
 /* y = norm(x) gain + bias; writes mean and rstd. */
 enum status op_norm_forward(struct ops *ops, const struct op_norm *norm, struct operand y,

@@ -35,6 +35,7 @@ static enum status run_norm(struct ops *ops, const struct task *task, struct err
         .bias = {task->b, WIDTH},
         .mean = {task->b, 2 * WIDTH},
         .rstd = {task->b, 2 * WIDTH + ROWS},
+        .epsilon = 1e-5f,
     };
 
     return op_norm_forward(ops, &norm, (struct operand){task->c, 0}, err);

@@ -8,7 +8,7 @@
 #define ASSAY_WORKLOADS_TRAINING_STEP_TRAINING_STEP_H
 
 #include "harness/core/random.h"
-#include "workloads/models/compare.h"
+#include "workloads/check/compare.h"
 #include "workloads/models/declaration.h"
 #include "workloads/models/gpt2_instance.h"
 #include "workloads/models/gpt2_precision.h"

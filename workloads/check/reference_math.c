@@ -1,9 +1,7 @@
-#include "workloads/models/reference_math.h"
+#include "workloads/check/reference_math.h"
 
 #include <math.h>
 #include <string.h>
-
-#include "workloads/models/gpt2.h"
 
 #define WORTH_THREADS 30000 /* elements below which one thread is faster */
 
@@ -11,7 +9,8 @@
 #define GELU_CUBIC 0.044715
 
 void reference_norm_forward(const double *x, const float *gain, const float *bias, double *y,
-                            double *mean, double *rstd, uint64_t rows, uint64_t width)
+                            double *mean, double *rstd, uint64_t rows, uint64_t width,
+                            double epsilon)
 {
 #pragma omp parallel for schedule(static) if (rows * width > WORTH_THREADS)
     for (uint64_t r = 0; r < rows; r++) {
@@ -23,7 +22,7 @@ void reference_norm_forward(const double *x, const float *gain, const float *bia
         mean[r] = sum / (double)width;
         for (uint64_t i = 0; i < width; i++)
             square += (in[i] - mean[r]) * (in[i] - mean[r]);
-        rstd[r] = 1.0 / sqrt(square / (double)width + GPT2_NORM_EPSILON);
+        rstd[r] = 1.0 / sqrt(square / (double)width + epsilon);
         for (uint64_t i = 0; i < width; i++)
             out[i] = (in[i] - mean[r]) * rstd[r] * (double)gain[i] + (double)bias[i];
     }

@@ -1,6 +1,6 @@
 /* compare - device results against the fp64 reference, and the report of it. */
-#ifndef ASSAY_WORKLOADS_MODELS_COMPARE_H
-#define ASSAY_WORKLOADS_MODELS_COMPARE_H
+#ifndef ASSAY_WORKLOADS_CHECK_COMPARE_H
+#define ASSAY_WORKLOADS_CHECK_COMPARE_H
 
 #include "workloads/workload.h"
 

@@ -4,8 +4,8 @@
  * Every sum runs in one fixed order for a given shape, whatever the number of threads or the
  * processor's vector width, so results are the same bytes everywhere. Arrays are row-major.
  */
-#ifndef ASSAY_WORKLOADS_MODELS_REFERENCE_MATH_H
-#define ASSAY_WORKLOADS_MODELS_REFERENCE_MATH_H
+#ifndef ASSAY_WORKLOADS_CHECK_REFERENCE_MATH_H
+#define ASSAY_WORKLOADS_CHECK_REFERENCE_MATH_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,9 +26,13 @@ enum status reference_gemm(double *c, uint64_t c_stride, struct reference_matrix
                            struct reference_matrix b, uint64_t m, uint64_t n, uint64_t k,
                            bool accumulate, struct error *err);
 
-/* y = (x - mean) * rstd * g + b for each row; keeps the rows' means and reciprocal deviations. */
+/*
+ * y = (x - mean) * rstd * g + b for each row, rstd = 1 / sqrt(variance + epsilon); keeps the rows'
+ * means and reciprocal deviations.
+ */
 void reference_norm_forward(const double *x, const float *gain, const float *bias, double *y,
-                            double *mean, double *rstd, uint64_t rows, uint64_t width);
+                            double *mean, double *rstd, uint64_t rows, uint64_t width,
+                            double epsilon);
 /* Adds to dx; writes dgain and dbias. */
 void reference_norm_backward(const double *x, const float *gain, const double *mean,
                              const double *rstd, const double *dy, double *dx, double *dgain,

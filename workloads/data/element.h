@@ -6,8 +6,8 @@
  * section 4.5) have a bias one larger, one zero and one NaN (0x80). What is too large becomes the
  * largest number (saturates); generated data never is.
  */
-#ifndef ASSAY_WORKLOADS_GEMM_ELEMENT_H
-#define ASSAY_WORKLOADS_GEMM_ELEMENT_H
+#ifndef ASSAY_WORKLOADS_DATA_ELEMENT_H
+#define ASSAY_WORKLOADS_DATA_ELEMENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "workloads/gemm/element.h"
+#include "workloads/data/element.h"
 
 #include <float.h>
 #include <math.h>

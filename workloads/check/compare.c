@@ -1,4 +1,4 @@
-#include "workloads/models/compare.h"
+#include "workloads/check/compare.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * order. The inner kernel exists once and is compiled for three vector widths; no width changes the
  * order of a sum (each element of C has its own chain over k), so the bytes do not depend on it.
  */
-#include "workloads/models/reference_math.h"
+#include "workloads/check/reference_math.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,1 +1,0 @@
-list(APPEND ASSAY_WORKLOAD_SOURCES endpoint/endpoint.c)
