@@ -173,7 +173,7 @@ class Bundle(CliTest):
 
     def test_withheld_is_nowhere(self):
         self.measure()
-        secret = b"launch_ns=200000,seed=1"
+        secret = self.environment()["ASSAY_NULL"].encode()
         self.make()
         self.assertTrue(secret in read(self.file))
         report = self.make("--withhold", "variable.ASSAY_NULL")

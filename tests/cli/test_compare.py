@@ -258,7 +258,7 @@ class Compare(CliTest):
         self.assertEqual(self.gate(a, b), 2)
         refused = self.assay("compare", a, b, "--record", "--db", self.db)
         self.assertEqual(refused.status, 2)
-        self.assertIn("no evidence", refused.err)
+        self.assertIn("without evidence", refused.err)
 
     def test_gate_is_recorded(self):
         """Whatever the result; once, while it stays the same; and recomputed from samples."""
