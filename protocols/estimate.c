@@ -278,8 +278,8 @@ static void combine_trials(struct estimate *e, const struct estimate_part *parts
         last = i;
         e->ess += e->trials[i].ess;
     }
-    e->variance_iteration = samples > 0 ? within / (double)samples : NAN;
-    e->variance_process = NAN;
+    e->variance.iteration = samples > 0 ? within / (double)samples : NAN;
+    e->variance.process = NAN;
     if (with == 1)
         *ret = e->trials[last].mean_ns;
     if (with < 2)
@@ -287,7 +287,7 @@ static void combine_trials(struct estimate *e, const struct estimate_part *parts
     r = (double)with;
     sd = estimate_between(logs, with, options->confidence, estimate_tick(parts, e->trial_count),
                           ret);
-    e->variance_process = fmax(sd * sd - noise / r, 0);
+    e->variance.process = fmax(sd * sd - noise / r, 0);
     ret->lo *= exp(-remainder / r);
     ret->hi *= exp(remainder / r);
     needed = trials_needed(sd, r - 1, log1p(options->margin), options->confidence,
@@ -403,16 +403,4 @@ out:
     else
         *ret = e;
     return status;
-}
-
-void estimate_destroy(struct estimate *e)
-{
-    if (!e)
-        return;
-    finding_list_finish(&e->findings);
-    json_decref(e->energy);
-    json_decref(e->serving);
-    free(e->energy_source);
-    free(e->trials);
-    free(e);
 }

@@ -123,6 +123,11 @@ struct estimate_trial {
     int64_t requests, missed, undecided;
 };
 
+struct estimate_variance {
+    double iteration; /* of log time, within processes; NAN: unknown */
+    double process;   /* between processes; NAN with one trial */
+};
+
 struct estimate {
     int64_t version;
     enum estimate_verdict verdict; /* of the cell, see estimate_cell */
@@ -138,10 +143,9 @@ struct estimate {
     enum metric_id headline; /* what the cell is shown by */
     /* iteration_time: one trial: within it; several: between them (log scale). */
     struct metric_value metrics[METRIC_COUNT];
-    double variance_iteration; /* of log time, within processes; NAN: unknown */
-    double variance_process;   /* between processes; NAN with one trial */
-    uint64_t needed_trials;    /* trials that bring the interval within the margin with a chance of
-                                  80 % (trials_needed); 0: unknown, or already there */
+    struct estimate_variance variance;
+    uint64_t needed_trials; /* trials that bring the interval within the margin with a chance of
+                               80 % (trials_needed); 0: unknown, or already there */
     struct finding_list findings;
     char *energy_source; /* heap: "device.energy_uj"; NULL: no energy is known */
     json_t *serving;     /* of a server's cell (serving_result_to_json); NULL: it is none */

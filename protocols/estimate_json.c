@@ -1,149 +1,154 @@
-/* The codec of an estimate: what is stored, read back, and described by a schema. */
+/* An estimate as a record: what is stored, read back, and described by a schema (core/type.h). */
 #include "protocols/estimate.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "harness/core/member.h"
+#include "harness/core/type.h"
 #include "protocols/serving/analysis.h"
 
-static json_t *trials_to_json(const struct estimate *e)
+#define ID(constant, id, ...) id,
+static const char *const verdicts[] = {ESTIMATE_VERDICT_MAP(ID)};
+static const char *const metric_ids[] = {METRIC_MAP(ID)};
+#undef ID
+static const char *const centres[] = {[ESTIMATE_MEAN] = "mean", [ESTIMATE_MEDIAN] = "median"};
+
+/* ---- a trial ---- */
+
+#define M(...) MEMBER(struct estimate_trial, __VA_ARGS__)
+#define MEAN(name, part, flag)                                                                     \
+    MEMBER_AS(struct estimate_trial, REAL, name, mean_ns.part, .flags = MEMBER_LATER,              \
+              .has = offsetof(struct estimate_trial, mean_ns.flag))
+#define OF_SERVER .flags = MEMBER_OPTIONAL, .with = offsetof(struct estimate_trial, requests)
+static const struct member trial_members[] = {
+    M(COUNT, number),
+    M(NAME, verdict, .names = MEMBER_NAMES(verdicts)),
+    M(COUNT, steady_from, .flags = MEMBER_LATER,
+      .has = offsetof(struct estimate_trial, has_steady)),
+    MEAN("mean_ns", value, has_value),
+    MEAN("mean_lo_ns", lo, has_interval),
+    MEAN("mean_hi_ns", hi, has_interval),
+    M(REAL, median_ns, .flags = MEMBER_LATER),
+    M(REAL, ess),
+    M(COUNT, sequence, .flags = MEMBER_OPTIONAL, .help = "place in the campaign's order"),
+    M(COUNT, requests, OF_SERVER, .help = "of a server: after the warmup"),
+    M(COUNT, missed, OF_SERVER, .help = "requests outside the limits"),
+    M(COUNT, undecided, OF_SERVER, .help = "requests of which nobody can tell"),
+};
+#undef OF_SERVER
+#undef MEAN
+#undef M
+
+static const struct estimate_trial unknown_trial = {
+    .verdict = ESTIMATE_VERDICT_COUNT, .median_ns = NAN, .ess = NAN};
+
+static void settle_trial(void *record)
 {
-    json_t *array = json_array();
+    struct estimate_interval *mean = &((struct estimate_trial *)record)->mean_ns;
 
-    for (size_t i = 0; i < e->trial_count; i++) {
-        const struct estimate_trial *t = &e->trials[i];
-        json_t *trial =
-            json_pack("{s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "number", (json_int_t)t->number,
-                      "verdict", estimate_verdict_name(t->verdict), "steady_from",
-                      t->has_steady ? json_integer((json_int_t)t->steady_from) : json_null(),
-                      "mean_ns", real_or_null(t->mean_ns.has_value ? t->mean_ns.value : NAN),
-                      "mean_lo_ns", real_or_null(t->mean_ns.has_interval ? t->mean_ns.lo : NAN),
-                      "mean_hi_ns", real_or_null(t->mean_ns.has_interval ? t->mean_ns.hi : NAN),
-                      "median_ns", real_or_null(t->median_ns), "ess", real_or_null(t->ess));
-
-        if (t->sequence)
-            json_object_set_new(trial, "sequence", json_integer((json_int_t)t->sequence));
-        if (t->requests) {
-            json_object_set_new(trial, "requests", json_integer((json_int_t)t->requests));
-            json_object_set_new(trial, "missed", json_integer((json_int_t)t->missed));
-            json_object_set_new(trial, "undecided", json_integer((json_int_t)t->undecided));
-        }
-        json_array_append_new(array, trial);
-    }
-    return array;
+    mean->has_interval =
+        mean->has_value && isfinite(mean->lo) && isfinite(mean->hi) && mean->lo <= mean->hi;
 }
 
-json_t *estimate_to_json(const struct estimate *e)
-{
-    json_t *object =
-        json_pack("{s:I, s:s, s:s, s:I, s:I, s:f, s:s, s:o, s:o, s:o, s:{s:o, s:o}, s:o, s:o}",
-                  "version", (json_int_t)e->version, "verdict", estimate_verdict_name(e->verdict),
-                  "headline", metrics[e->headline].id, "samples", (json_int_t)e->sample_count,
-                  "iterations_per_sample", (json_int_t)e->iterations_per_sample, "confidence",
-                  e->confidence, "compare_by", estimate_centre_name(e->compare_by), "ess",
-                  real_or_null(e->ess), "metrics", metrics_to_json(e->metrics), "trials",
-                  trials_to_json(e), "variance", "iteration", real_or_null(e->variance_iteration),
-                  "process", real_or_null(e->variance_process), "needed_trials",
-                  e->needed_trials ? json_integer((json_int_t)e->needed_trials) : json_null(),
-                  "findings", findings_to_json(&e->findings));
+static const struct type trial_type =
+    TYPE(struct estimate_trial, "a trial of an estimate", trial_members, .unknown = &unknown_trial,
+         .settle = settle_trial);
 
-    if (object && e->energy_source)
-        json_object_set_new(object, "energy_source", json_string(e->energy_source));
-    if (object && e->energy)
-        json_object_set(object, "energy", e->energy);
-    if (object && e->serving)
-        json_object_set(object, "serving", e->serving);
-    return object;
+/* ---- the cell ---- */
+
+static const struct member variance_members[] = {
+    MEMBER(struct estimate_variance, REAL, iteration, .help = "of log time, within processes"),
+    MEMBER(struct estimate_variance, REAL, process, .help = "between processes"),
+};
+static const struct type variance_type =
+    TYPE(struct estimate_variance, "a variance", variance_members);
+
+static json_t *metrics_written(const void *at)
+{
+    return metrics_to_json(at);
 }
 
-/* ---- reading ---- */
-
-static int64_t read_count(const json_t *object, const char *key)
+static const char *metrics_read(const json_t *json, void *at)
 {
-    int64_t value = json_integer_value(json_object_get(object, key));
-
-    return value > 0 ? value : 0;
+    metrics_from_json(json, at);
+    return json_is_object(json) ? NULL : "";
 }
 
-static struct estimate_interval read_mean(const json_t *trial)
-{
-    struct estimate_interval mean = {.value = member_number(trial, "mean_ns"),
-                                     .lo = member_number(trial, "mean_lo_ns"),
-                                     .hi = member_number(trial, "mean_hi_ns")};
+static const struct member_codec metrics_codec = {metrics_written, metrics_read, metrics_schema,
+                                                  NULL};
 
-    mean.has_value = isfinite(mean.value);
-    mean.has_interval = mean.has_value && mean.lo <= mean.hi;
-    return mean;
+static json_t *findings_written(const void *at)
+{
+    return findings_to_json(at);
 }
 
-static void read_trial(const json_t *json, struct estimate_trial *ret)
+static const char *findings_read(const json_t *json, void *at)
 {
-    const json_t *from = json_object_get(json, "steady_from");
-
-    ret->sequence = read_count(json, "sequence");
-    ret->number = read_count(json, "number");
-    ret->verdict = estimate_verdict_find(member_string(json, "verdict"));
-    ret->has_steady = json_is_integer(from) && json_integer_value(from) >= 0;
-    ret->steady_from = ret->has_steady ? (size_t)json_integer_value(from) : 0;
-    ret->mean_ns = read_mean(json);
-    ret->median_ns = member_number(json, "median_ns");
-    ret->ess = member_number(json, "ess");
-    ret->requests = read_count(json, "requests");
-    ret->missed = read_count(json, "missed");
-    ret->undecided = read_count(json, "undecided");
+    return findings_from_json(json, at) ? NULL : type_no_memory;
 }
 
-static bool read_lists(const json_t *json, struct estimate *e)
+static void findings_finish(void *at)
 {
-    const json_t *trials = json_object_get(json, "trials"), *trial;
-    const json_t *energy = json_object_get(json, "energy");
-    const json_t *serving = json_object_get(json, "serving");
-    const char *source = member_string(json, "energy_source");
-    size_t i;
+    finding_list_finish(at);
+}
 
-    e->trials = calloc(json_array_size(trials) + 1, sizeof(*e->trials));
-    if (!e->trials || !findings_from_json(json_object_get(json, "findings"), &e->findings))
-        return false;
-    json_array_foreach(trials, i, trial) read_trial(trial, &e->trials[e->trial_count++]);
-    if (json_is_array(energy))
-        e->energy = json_incref((json_t *)energy);
-    if (json_is_object(serving))
-        e->serving = json_incref((json_t *)serving);
-    e->energy_source = source ? strdup(source) : NULL;
-    return !source || e->energy_source;
+static const struct member_codec findings_codec = {findings_written, findings_read, findings_schema,
+                                                   findings_finish};
+
+#define M(...) MEMBER(struct estimate, __VA_ARGS__)
+#define AS(...) MEMBER_AS(struct estimate, __VA_ARGS__)
+static const struct member members[] = {
+    M(COUNT, version),
+    M(NAME, verdict, .names = MEMBER_NAMES(verdicts)),
+    M(NAME, headline, .names = MEMBER_NAMES(metric_ids)),
+    AS(COUNT, "samples", sample_count, .flags = MEMBER_LATER),
+    M(COUNT, iterations_per_sample, .flags = MEMBER_LATER),
+    M(REAL, confidence, .flags = MEMBER_LATER),
+    M(NAME, compare_by, .flags = MEMBER_LATER, .names = MEMBER_NAMES(centres)),
+    M(REAL, ess, .flags = MEMBER_LATER),
+    M(CUSTOM, metrics, .codec = &metrics_codec),
+    M(LIST, trials, .of = &trial_type, .count = offsetof(struct estimate, trial_count)),
+    M(RECORD, variance, .flags = MEMBER_LATER, .of = &variance_type),
+    M(COUNT, needed_trials, .flags = MEMBER_LATER | MEMBER_NULLABLE),
+    M(CUSTOM, findings, .codec = &findings_codec),
+    M(TEXT, energy_source, .flags = MEMBER_OPTIONAL),
+    M(JSON, energy, .flags = MEMBER_OPTIONAL, .json = JSON_ARRAY),
+    M(JSON, serving, .flags = MEMBER_OPTIONAL),
+};
+#undef AS
+#undef M
+
+static const struct estimate unknown = {.verdict = ESTIMATE_VERDICT_COUNT,
+                                        .headline = METRIC_ITERATION_TIME,
+                                        .ess = NAN,
+                                        .variance = {NAN, NAN}};
+
+static void settle(void *record)
+{
+    struct estimate *e = record;
+
+    if (!(e->confidence > 0 && e->confidence < 1))
+        e->confidence = 0;
+}
+
+static const struct type type =
+    TYPE(struct estimate, "an estimate", members, .unknown = &unknown, .settle = settle);
+
+json_t *estimate_to_json(const struct estimate *estimate)
+{
+    return type_to_json(&type, estimate);
 }
 
 enum status estimate_from_json(const json_t *json, struct estimate **ret, struct error *err)
 {
-    const json_t *variance = json_object_get(json, "variance");
-    const char *by = member_string(json, "compare_by");
     struct estimate *e;
 
     if (!json_is_object(json))
-        return error_set(err, STATUS_CORRUPT, "an estimate is no JSON object");
+        return error_set(err, STATUS_CORRUPT, "an estimate must be a JSON object");
     e = calloc(1, sizeof(*e));
     if (!e)
         return error_no_memory(err);
-    e->version = read_count(json, "version");
-    e->verdict = estimate_verdict_find(member_string(json, "verdict"));
-    e->headline = metric_find(member_string(json, "headline"));
-    if (e->headline == METRIC_COUNT)
-        e->headline = METRIC_ITERATION_TIME;
-    e->sample_count = (size_t)read_count(json, "samples");
-    e->iterations_per_sample = read_count(json, "iterations_per_sample");
-    e->confidence = member_number(json, "confidence");
-    if (!(e->confidence > 0 && e->confidence < 1))
-        e->confidence = 0;
-    e->compare_by = by && strcmp(by, estimate_centre_name(ESTIMATE_MEDIAN)) == 0 ? ESTIMATE_MEDIAN
-                                                                                 : ESTIMATE_MEAN;
-    e->ess = member_number(json, "ess");
-    metrics_from_json(json_object_get(json, "metrics"), e->metrics);
-    e->variance_iteration = member_number(variance, "iteration");
-    e->variance_process = member_number(variance, "process");
-    e->needed_trials = (uint64_t)read_count(json, "needed_trials");
-    if (!read_lists(json, e)) {
+    if (type_read(&type, json, e) == type_no_memory) {
         estimate_destroy(e);
         return error_no_memory(err);
     }
@@ -151,57 +156,19 @@ enum status estimate_from_json(const json_t *json, struct estimate **ret, struct
     return STATUS_OK;
 }
 
-/* ---- schema ---- */
-
-static json_t *verdicts_schema(void)
-{
-    json_t *names = json_array();
-
-    for (int i = 0; i < ESTIMATE_VERDICT_COUNT; i++)
-        json_array_append_new(names, json_string(estimate_verdict_name((enum estimate_verdict)i)));
-    return json_pack("{s:o}", "enum", names);
-}
-
-static json_t *number_or_null(void)
-{
-    return json_pack("{s:[s,s]}", "type", "number", "null");
-}
-
-static json_t *trial_schema(void)
-{
-    return json_pack(
-        "{s:s, s:b, s:[s,s,s,s], s:{s:{s:s, s:s}, s:{s:s, s:i}, s:o, s:{s:[s,s], s:i}, s:o, s:o, "
-        "s:o, s:o, s:o, s:{s:s, s:s}, s:{s:s, s:s}, s:{s:s, s:s}}}",
-        "type", "object", "additionalProperties", 0, "required", "number", "verdict", "mean_ns",
-        "ess", "properties", "sequence", "type", "integer", "description",
-        "place in the campaign's order", "number", "type", "integer", "minimum", 1, "verdict",
-        verdicts_schema(), "steady_from", "type", "integer", "null", "minimum", 0, "mean_ns",
-        number_or_null(), "mean_lo_ns", number_or_null(), "mean_hi_ns", number_or_null(),
-        "median_ns", number_or_null(), "ess", number_or_null(), "requests", "type", "integer",
-        "description", "of a server: after the warmup", "missed", "type", "integer", "description",
-        "requests outside the limits", "undecided", "type", "integer", "description",
-        "requests of which nobody can tell");
-}
-
 json_t *estimate_schema(void)
 {
-    json_t *ids = json_array(), *properties;
+    json_t *schema = type_schema(&type);
 
-    for (int i = 0; i < METRIC_COUNT; i++)
-        json_array_append_new(ids, json_string(metrics[i].id));
-    properties = json_pack(
-        "{s:{s:s}, s:o, s:{s:o}, s:{s:s}, s:{s:s}, s:o, s:{s:[s,s]}, s:o, s:o, s:{s:s, s:o}, "
-        "s:{s:s, s:b, s:{s:o, s:o}}, s:{s:[s,s]}, s:o, s:{s:s}, s:{s:s}}",
-        "version", "type", "integer", "verdict", verdicts_schema(), "headline", "enum", ids,
-        "samples", "type", "integer", "iterations_per_sample", "type", "integer", "confidence",
-        number_or_null(), "compare_by", "enum", "mean", "median", "ess", number_or_null(),
-        "metrics", metrics_schema(), "trials", "type", "array", "items", trial_schema(), "variance",
-        "type", "object", "additionalProperties", 0, "properties", "iteration", number_or_null(),
-        "process", number_or_null(), "needed_trials", "type", "integer", "null", "findings",
-        findings_schema(), "energy_source", "type", "string", "energy", "type", "array");
-    if (properties)
-        json_object_set_new(properties, "serving", serving_result_schema());
-    return json_pack("{s:s, s:b, s:[s,s,s,s,s,s], s:o}", "type", "object", "additionalProperties",
-                     0, "required", "version", "verdict", "headline", "metrics", "trials",
-                     "findings", "properties", properties);
+    if (schema)
+        json_object_set_new(json_object_get(schema, "properties"), "serving",
+                            serving_result_schema());
+    return schema;
+}
+
+void estimate_destroy(struct estimate *estimate)
+{
+    if (estimate)
+        type_finish(&type, estimate);
+    free(estimate);
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/core/member.h"
+#include "harness/core/type.h"
 
 #define TRIALS_FOR_B 5
 #define TRIALS_FOR_C 2 /* one trial's interval leaves out the differences between processes */
@@ -19,7 +19,7 @@ const struct metric metrics[METRIC_COUNT] = {
 #undef METRIC_ROW
 };
 
-static const char *const grade_names[] = {"", "A", "B", "C", "D"};
+static const char *const grade_names[] = {NULL, "A", "B", "C", "D"};
 
 enum metric_id metric_find(const char *id)
 {
@@ -76,7 +76,7 @@ enum metric_grade metric_grade(const struct metric_value *value, bool steady, bo
 
 const char *metric_grade_name(enum metric_grade grade)
 {
-    return grade_names[grade];
+    return grade == METRIC_GRADE_NONE ? "" : grade_names[grade];
 }
 
 const char *metric_grade_label(enum metric_grade grade)
@@ -88,36 +88,44 @@ const char *metric_grade_label(enum metric_grade grade)
 
 /* ---- codec ---- */
 
+#define M(...) MEMBER(struct metric_value, __VA_ARGS__)
+#define HAS(member) .has = offsetof(struct metric_value, member)
+static const struct member value_members[] = {
+    M(CHARS, unit, .size = METRIC_UNIT_SIZE),
+    M(REAL, value, HAS(has_value)),
+    M(REAL, lo, HAS(has_interval)),
+    M(REAL, hi, HAS(has_interval)),
+    M(NAME, grade, .names = MEMBER_NAMES(grade_names)),
+    M(COUNT, needed, .flags = MEMBER_OPTIONAL),
+};
+#undef HAS
+#undef M
+
+static void settle_value(void *record)
+{
+    struct metric_value *v = record;
+
+    v->has_interval = v->has_value && isfinite(v->lo) && isfinite(v->hi) && v->lo <= v->hi;
+    if (!v->has_value)
+        v->grade = METRIC_GRADE_NONE;
+}
+
+static const struct type value_type =
+    TYPE(struct metric_value, "a metric", value_members, .settle = settle_value);
+
 json_t *metrics_to_json(const struct metric_value values[METRIC_COUNT])
 {
     json_t *object = json_object();
 
     for (size_t i = 0; i < METRIC_COUNT; i++) {
-        const struct metric_value *v = &values[i];
-        json_t *entry;
+        struct metric_value v = values[i];
 
-        if (!v->present)
-            continue;
-        entry = json_pack("{s:s, s:o, s:o, s:o, s:o}", "unit", v->unit, "value",
-                          real_or_null(v->has_value ? v->value : NAN), "lo",
-                          real_or_null(v->has_interval ? v->lo : NAN), "hi",
-                          real_or_null(v->has_interval ? v->hi : NAN), "grade",
-                          v->grade ? json_string(metric_grade_name(v->grade)) : json_null());
-        if (entry && !v->has_value && v->needed)
-            json_object_set_new(entry, "needed", json_integer((json_int_t)v->needed));
-        json_object_set_new(object, metrics[i].id, entry);
+        if (v.has_value)
+            v.needed = 0;
+        if (v.present)
+            json_object_set_new(object, metrics[i].id, type_to_json(&value_type, &v));
     }
     return object;
-}
-
-static bool read_real(const json_t *object, const char *key, double *ret)
-{
-    const json_t *number = json_object_get(object, key);
-
-    if (!json_is_number(number))
-        return false;
-    *ret = json_number_value(number);
-    return isfinite(*ret);
 }
 
 json_t *metric_member(const json_t *values, enum metric_id id)
@@ -127,27 +135,11 @@ json_t *metric_member(const json_t *values, enum metric_id id)
 
 void metrics_from_json(const json_t *json, struct metric_value ret[METRIC_COUNT])
 {
-    memset(ret, 0, METRIC_COUNT * sizeof(*ret));
     for (size_t i = 0; i < METRIC_COUNT; i++) {
         const json_t *entry = json_object_get(json, metrics[i].id);
-        const char *unit = json_string_value(json_object_get(entry, "unit"));
-        const char *grade = json_string_value(json_object_get(entry, "grade"));
-        const json_t *needed = json_object_get(entry, "needed");
-        struct metric_value *v = &ret[i];
 
-        if (!json_is_object(entry))
-            continue;
-        v->present = true;
-        snprintf(v->unit, sizeof(v->unit), "%.47s", unit ? unit : "");
-        v->has_value = read_real(entry, "value", &v->value);
-        v->has_interval = v->has_value && read_real(entry, "lo", &v->lo) &&
-                          read_real(entry, "hi", &v->hi) && v->lo <= v->hi;
-        if (json_is_integer(needed) && json_integer_value(needed) > 0)
-            v->needed = (uint64_t)json_integer_value(needed);
-        for (size_t g = 1; grade && v->has_value && g < sizeof(grade_names) / sizeof(*grade_names);
-             g++)
-            if (strcmp(grade, grade_names[g]) == 0)
-                v->grade = (enum metric_grade)g;
+        type_read(&value_type, entry, &ret[i]);
+        ret[i].present = json_is_object(entry);
     }
 }
 
@@ -156,19 +148,13 @@ json_t *metrics_schema(void)
     json_t *properties = json_object();
 
     for (size_t i = 0; i < METRIC_COUNT; i++) {
+        json_t *schema = type_schema(&value_type);
         char description[256];
 
         snprintf(description, sizeof(description), "%s: %s, in %s", metrics[i].label,
                  metrics[i].help, metrics[i].unit);
-        json_object_set_new(
-            properties, metrics[i].id,
-            json_pack("{s:s, s:s, s:b, s:[s,s,s,s,s], s:{s:{s:s}, s:{s:[s,s]}, s:{s:[s,s]}, "
-                      "s:{s:[s,s]}, s:{s:[s,s,s,s,n]}, s:{s:s, s:i}}}",
-                      "description", description, "type", "object", "additionalProperties", 0,
-                      "required", "unit", "value", "lo", "hi", "grade", "properties", "unit",
-                      "type", "string", "value", "type", "number", "null", "lo", "type", "number",
-                      "null", "hi", "type", "number", "null", "grade", "enum", "A", "B", "C", "D",
-                      "needed", "type", "integer", "minimum", 1));
+        json_object_set_new(schema, "description", json_string(description));
+        json_object_set_new(properties, metrics[i].id, schema);
     }
     return json_pack("{s:s, s:b, s:o}", "type", "object", "additionalProperties", 0, "properties",
                      properties);

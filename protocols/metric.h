@@ -31,7 +31,9 @@ enum metric_better { METRIC_LOWER, METRIC_HIGHER, METRIC_NEITHER };
  *   unit      base unit; {item} is the workload's item ("token"), {op} "FLOP", or "OP" for integers
  *   q         of a percentile, else 0
  *   exported  name in OpenMetrics, base unit last, "assay_" is prepended; {item} metrics have a
- * label help      definition, for schemas and documentation In the order that people read them.
+ * label help      definition, for schemas and documentation
+ *
+ * In the order that people read them.
  */
 /* clang-format off */
 #define METRIC_MAP(X)                                                                              \

@@ -193,15 +193,15 @@ static void append_figures(struct text *out, const struct view_cell *cell)
     for (int i = 0; i < METRIC_COUNT; ++i)
         if (view_metric(cell, (enum metric_id)i))
             append_metric(out, cell, (enum metric_id)i);
-    if (isfinite(estimate->variance_iteration) || isfinite(estimate->variance_process)) {
-        number_format_percent(sqrt(fmax(estimate->variance_iteration, 0)), value);
-        if (isfinite(estimate->variance_process))
+    if (isfinite(estimate->variance.iteration) || isfinite(estimate->variance.process)) {
+        number_format_percent(sqrt(fmax(estimate->variance.iteration, 0)), value);
+        if (isfinite(estimate->variance.process))
             snprintf(small, sizeof(small), "between trials %s",
-                     number_format_percent(sqrt(fmax(estimate->variance_process, 0)), percent));
+                     number_format_percent(sqrt(fmax(estimate->variance.process, 0)), percent));
         else
             snprintf(small, sizeof(small), "between trials: needs several");
         append_figure(out, "sd within a trial",
-                      isfinite(estimate->variance_iteration) ? value : "unknown", small);
+                      isfinite(estimate->variance.iteration) ? value : "unknown", small);
     }
     if (isfinite(estimate->ess))
         append_figure(out, "effective samples", number_format_count((int64_t)estimate->ess, value),

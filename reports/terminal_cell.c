@@ -130,12 +130,12 @@ static void append_numbers(const struct terminal *terminal, const struct view_ce
     }
     text_finish(&line);
     append_energy_source(terminal, estimate);
-    if (isfinite(estimate->variance_iteration) && estimate->variance_iteration >= 0)
+    if (isfinite(estimate->variance.iteration) && estimate->variance.iteration >= 0)
         terminal_fact(terminal, "sd within a trial",
-                      number_format_percent(sqrt(estimate->variance_iteration), value));
-    if (isfinite(estimate->variance_process) && estimate->variance_process >= 0)
+                      number_format_percent(sqrt(estimate->variance.iteration), value));
+    if (isfinite(estimate->variance.process) && estimate->variance.process >= 0)
         terminal_fact(terminal, "sd between trials",
-                      number_format_percent(sqrt(estimate->variance_process), value));
+                      number_format_percent(sqrt(estimate->variance.process), value));
     if (isfinite(estimate->ess))
         terminal_fact(terminal, "effective samples",
                       number_format_count((int64_t)fmin(estimate->ess, 9e18), value));

@@ -302,7 +302,7 @@ static struct estimate *new_estimate(const struct served_trial *trials, size_t c
     e->compare_by = options->compare_by;
     e->confidence = options->confidence;
     e->trial_count = count;
-    e->variance_iteration = e->variance_process = e->ess = NAN;
+    e->variance.iteration = e->variance.process = e->ess = NAN;
     for (size_t i = 0; e->trials && i < count; i++)
         e->trials[i] = (struct estimate_trial){.sequence = trials[i].sequence,
                                                .number = trials[i].number,

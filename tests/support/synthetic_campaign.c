@@ -372,8 +372,8 @@ static json_t *declared_estimate(struct store *store, enum synthetic_shape shape
     e.iterations_per_sample = 1;
     e.confidence = 0.95;
     e.ess = 1234.5;
-    e.variance_iteration = 1.6e-5;
-    e.variance_process = 4e-6;
+    e.variance.iteration = 1.6e-5;
+    e.variance.process = 4e-6;
     declare_metrics(shape, &e);
     if (shape == SYNTHETIC_DRIFT) {
         finding_add(&e.findings, FINDING_DRIFT, 1, NULL, (double[]){0.095});

@@ -160,7 +160,7 @@ TEST_WITH(it_is_the_engines_estimate, fixture_open, fixture_remove)
     /* All that has no unit of time is the same; times are divided by the iterations. */
     assert_int_equal(stored->verdict, estimate->verdict);
     assert_true(stored->ess == estimate->ess);
-    assert_true(stored->variance_process == estimate->variance_process);
+    assert_true(stored->variance.process == estimate->variance.process);
     /* The last finding is that percentiles are of blocks, not of iterations. */
     assert_int_equal(stored->findings.count, estimate->findings.count + 1);
     assert_int_equal(stored->findings.items[estimate->findings.count].code, FINDING_BLOCKS);

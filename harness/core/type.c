@@ -1,0 +1,407 @@
+#include "harness/core/type.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const void *at_of(const struct member *m, const void *record)
+{
+    return (const char *)record + m->offset;
+}
+
+static bool has_value(const struct member *m, const void *record)
+{
+    return m->has == 0 || *(const bool *)((const char *)record + m->has);
+}
+
+static size_t list_count(const struct member *m, const void *record)
+{
+    return *(const size_t *)((const char *)record + m->count);
+}
+
+/* ---- writing ---- */
+
+static json_t *list_to_json(const struct member *m, const void *record)
+{
+    const char *items = *(const char *const *)at_of(m, record);
+    const size_t count = list_count(m, record);
+    json_t *array = json_array();
+
+    for (size_t i = 0; array && i < count; i++)
+        if (json_array_append_new(array, type_to_json(m->of, items + i * m->of->size)) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    return array;
+}
+
+/* NULL: the value has no name. */
+static const char *name_of(const struct member *m, const void *record)
+{
+    const unsigned value = *(const unsigned *)at_of(m, record);
+
+    return value < m->name_count ? m->names[value] : NULL;
+}
+
+/* Whether the member says nothing: 0, NULL or empty. */
+static bool is_empty(const struct member *m, const void *record)
+{
+    const void *at = at_of(m, record);
+
+    switch (m->kind) {
+    case MEMBER_REAL:
+        return !has_value(m, record) || !isfinite(*(const double *)at);
+    case MEMBER_COUNT:
+    case MEMBER_INTEGER:
+        return m->has ? !has_value(m, record) : *(const uint64_t *)at == 0;
+    case MEMBER_BOOLEAN:
+        return !*(const bool *)at;
+    case MEMBER_NAME:
+        return name_of(m, record) == NULL;
+    case MEMBER_TEXT:
+    case MEMBER_JSON:
+        return *(void *const *)at == NULL;
+    case MEMBER_CHARS:
+        return *(const char *)at == '\0';
+    case MEMBER_LIST:
+        return list_count(m, record) == 0;
+    case MEMBER_RECORD:
+    case MEMBER_CUSTOM:
+        break;
+    }
+    return false;
+}
+
+static json_t *member_to_json(const struct member *m, const void *record)
+{
+    const void *at = at_of(m, record);
+
+    switch (m->kind) {
+    case MEMBER_REAL:
+        return json_real(*(const double *)at);
+    case MEMBER_COUNT:
+    case MEMBER_INTEGER:
+        return json_integer(*(const json_int_t *)at);
+    case MEMBER_BOOLEAN:
+        return json_boolean(*(const bool *)at);
+    case MEMBER_NAME:
+        return json_string(name_of(m, record));
+    case MEMBER_TEXT:
+        return json_string(*(const char *const *)at);
+    case MEMBER_CHARS:
+        return json_string(at);
+    case MEMBER_JSON:
+        return json_incref(*(json_t *const *)at);
+    case MEMBER_RECORD:
+        return type_to_json(m->of, at);
+    case MEMBER_LIST:
+        return list_to_json(m, record);
+    case MEMBER_CUSTOM:
+        return m->codec->to_json(at);
+    }
+    return NULL;
+}
+
+/* Whether an empty member is null: numbers that are not known always are. */
+static bool is_null(const struct member *m, const void *record)
+{
+    const bool always = m->kind == MEMBER_REAL || m->kind == MEMBER_NAME || m->has != 0;
+
+    return (always || (m->flags & MEMBER_NULLABLE)) && is_empty(m, record);
+}
+
+static bool is_left_out(const struct member *m, const void *record)
+{
+    if (!(m->flags & MEMBER_OPTIONAL))
+        return false;
+    return m->with ? *(const uint64_t *)((const char *)record + m->with) == 0 : is_empty(m, record);
+}
+
+json_t *type_to_json(const struct type *type, const void *record)
+{
+    json_t *object = json_object();
+
+    for (size_t i = 0; object && i < type->count; i++) {
+        const struct member *m = &type->members[i];
+
+        if (is_left_out(m, record))
+            continue;
+        if (json_object_set_new(object, m->name,
+                                is_null(m, record) ? json_null() : member_to_json(m, record)) !=
+            0) {
+            json_decref(object);
+            return NULL;
+        }
+    }
+    return object;
+}
+
+/* ---- reading ---- */
+
+const char type_no_memory[] = "";
+
+static bool read_name(const struct member *m, const json_t *json, unsigned *ret)
+{
+    const char *name = json_string_value(json);
+
+    for (unsigned i = 0; i < m->name_count; i++)
+        if (m->names[i] ? name && strcmp(m->names[i], name) == 0 : json_is_null(json)) {
+            *ret = i;
+            return true;
+        }
+    return false;
+}
+
+static const char *read_text(const struct member *m, const json_t *json, char **ret)
+{
+    if (!json_is_string(json))
+        return (m->flags & MEMBER_NULLABLE) && json_is_null(json) ? NULL : "";
+    *ret = strdup(json_string_value(json));
+    return *ret ? NULL : type_no_memory;
+}
+
+/* A prefix that fits and does not end within a character. */
+static bool read_chars(const struct member *m, const json_t *json, char *ret)
+{
+    size_t length = json_string_length(json);
+
+    if (!json_is_string(json))
+        return false;
+    if (length >= m->size)
+        for (length = m->size - 1; length && (json_string_value(json)[length] & 0xC0) == 0x80;)
+            length--;
+    memcpy(ret, json_string_value(json), length);
+    ret[length] = '\0';
+    return true;
+}
+
+static const char *read_list(const struct member *m, const json_t *json, void *record)
+{
+    const size_t count = json_array_size(json);
+    char *items = json_is_array(json) ? calloc(count + 1, m->of->size) : NULL;
+    const char *wrong = NULL;
+
+    if (!items)
+        return json_is_array(json) ? type_no_memory : "";
+    for (size_t i = 0; i < count; i++) {
+        const char *first = type_read(m->of, json_array_get(json, i), items + i * m->of->size);
+
+        if (!wrong || first == type_no_memory)
+            wrong = first;
+    }
+    *(char **)((char *)record + m->offset) = items;
+    *(size_t *)((char *)record + m->count) = count;
+    return wrong;
+}
+
+static bool read_real(const struct member *m, const json_t *json, char *record)
+{
+    double value = json_is_number(json) ? json_number_value(json) : NAN;
+
+    *(double *)(record + m->offset) = value;
+    if (m->has)
+        *(bool *)(record + m->has) = isfinite(value);
+    return json_is_number(json) || json_is_null(json);
+}
+
+static bool read_integer(const struct member *m, const json_t *json, char *record)
+{
+    const bool is_good =
+        json_is_integer(json) && (m->kind == MEMBER_INTEGER || json_integer_value(json) >= 0);
+
+    if (is_good || json_is_null(json))
+        *(int64_t *)(record + m->offset) = json_integer_value(json);
+    if (m->has)
+        *(bool *)(record + m->has) = is_good;
+    return is_good || ((m->has || (m->flags & MEMBER_NULLABLE)) && json_is_null(json));
+}
+
+/* NULL, or the path of what is wrong within the member; "": the member itself. */
+static const char *member_read(const struct member *m, const json_t *json, char *record)
+{
+    void *at = record + m->offset;
+    bool is_good = false;
+
+    switch (m->kind) {
+    case MEMBER_REAL:
+        is_good = read_real(m, json, record);
+        break;
+    case MEMBER_COUNT:
+    case MEMBER_INTEGER:
+        is_good = read_integer(m, json, record);
+        break;
+    case MEMBER_BOOLEAN:
+        *(bool *)at = json_is_true(json);
+        is_good = json_is_boolean(json);
+        break;
+    case MEMBER_NAME:
+        is_good = read_name(m, json, at);
+        break;
+    case MEMBER_TEXT:
+        return read_text(m, json, at);
+    case MEMBER_CHARS:
+        is_good = read_chars(m, json, at);
+        break;
+    case MEMBER_JSON:
+        is_good = json && json_typeof(json) == m->json;
+        *(json_t **)at = is_good ? json_incref((json_t *)json) : NULL;
+        break;
+    case MEMBER_RECORD:
+        return type_read(m->of, json, at);
+    case MEMBER_LIST:
+        return read_list(m, json, record);
+    case MEMBER_CUSTOM:
+        return m->codec->from_json(json, at);
+    }
+    return is_good ? NULL : "";
+}
+
+const char *type_read(const struct type *type, const json_t *json, void *ret)
+{
+    static _Thread_local char path[256];
+    const char *wrong = json_is_object(json) ? NULL : "";
+
+    if (type->unknown)
+        memcpy(ret, type->unknown, type->size);
+    else
+        memset(ret, 0, type->size);
+    for (size_t i = 0; i < type->count && json_is_object(json); i++) {
+        const struct member *m = &type->members[i];
+        const json_t *value = json_object_get(json, m->name);
+        const char *inner = NULL;
+        char within[sizeof(path) / 2];
+
+        if (value || !(m->flags & (MEMBER_OPTIONAL | MEMBER_LATER)))
+            inner = member_read(m, value, ret);
+        if (inner == type_no_memory)
+            wrong = inner;
+        if (!inner || wrong)
+            continue;
+        snprintf(within, sizeof(within), "%s", inner);
+        snprintf(path, sizeof(path), "%.100s%s%s", m->name, *within ? "." : "", within);
+        wrong = path;
+    }
+    if (type->settle)
+        type->settle(ret);
+    return wrong;
+}
+
+enum status type_from_json(const struct type *type, const json_t *json, void *ret,
+                           struct error *err)
+{
+    const char *wrong = type_read(type, json, ret);
+
+    if (!wrong)
+        return STATUS_OK;
+    type_finish(type, ret);
+    if (wrong == type_no_memory)
+        return error_no_memory(err);
+    if (!*wrong)
+        return error_set(err, STATUS_CORRUPT, "%s must be a JSON object", type->what);
+    return error_set(err, STATUS_CORRUPT, "%s has no valid '%s'", type->what, wrong);
+}
+
+/* ---- schema ---- */
+
+static json_t *names_schema(const struct member *m)
+{
+    json_t *names = json_array();
+
+    for (size_t i = 0; i < m->name_count; i++)
+        if (m->names[i])
+            json_array_append_new(names, json_string(m->names[i]));
+    for (size_t i = 0; i < m->name_count; i++)
+        if (!m->names[i])
+            json_array_append_new(names, json_null());
+    return json_pack("{s:o}", "enum", names);
+}
+
+static json_t *plain_schema(const struct member *m, const char *name)
+{
+    const bool may_be_null = m->kind == MEMBER_REAL || m->has || (m->flags & MEMBER_NULLABLE);
+
+    return may_be_null ? json_pack("{s:[s,s]}", "type", name, "null")
+                       : json_pack("{s:s}", "type", name);
+}
+
+static json_t *member_schema(const struct member *m)
+{
+    switch (m->kind) {
+    case MEMBER_REAL:
+        return plain_schema(m, "number");
+    case MEMBER_COUNT:
+    case MEMBER_INTEGER:
+        return plain_schema(m, "integer");
+    case MEMBER_BOOLEAN:
+        return plain_schema(m, "boolean");
+    case MEMBER_NAME:
+        return names_schema(m);
+    case MEMBER_TEXT:
+    case MEMBER_CHARS:
+        return plain_schema(m, "string");
+    case MEMBER_JSON:
+        return plain_schema(m, m->json == JSON_ARRAY ? "array" : "object");
+    case MEMBER_RECORD:
+        return type_schema(m->of);
+    case MEMBER_LIST:
+        return json_pack("{s:s, s:o}", "type", "array", "items", type_schema(m->of));
+    case MEMBER_CUSTOM:
+        return m->codec->schema();
+    }
+    return NULL;
+}
+
+json_t *type_schema(const struct type *type)
+{
+    json_t *properties = json_object(), *required = json_array();
+
+    for (size_t i = 0; i < type->count; i++) {
+        const struct member *m = &type->members[i];
+        json_t *schema = member_schema(m);
+
+        if (m->help)
+            json_object_set_new(schema, "description", json_string(m->help));
+        json_object_set_new(properties, m->name, schema);
+        if (!(m->flags & (MEMBER_OPTIONAL | MEMBER_LATER)))
+            json_array_append_new(required, json_string(m->name));
+    }
+    return json_pack("{s:s, s:b, s:o, s:o}", "type", "object", "additionalProperties", 0,
+                     "required", required, "properties", properties);
+}
+
+/* ---- the end of a record ---- */
+
+static void finish_list(const struct member *m, void *record)
+{
+    char **items = (char **)((char *)record + m->offset);
+    size_t *count = (size_t *)((char *)record + m->count);
+
+    for (size_t i = 0; i < *count; i++)
+        type_finish(m->of, *items + i * m->of->size);
+    free(*items);
+    *items = NULL;
+    *count = 0;
+}
+
+void type_finish(const struct type *type, void *record)
+{
+    for (size_t i = 0; i < type->count; i++) {
+        const struct member *m = &type->members[i];
+        void *at = (char *)record + m->offset;
+
+        if (m->kind == MEMBER_TEXT) {
+            free(*(char **)at);
+            *(char **)at = NULL;
+        } else if (m->kind == MEMBER_JSON) {
+            json_decref(*(json_t **)at);
+            *(json_t **)at = NULL;
+        } else if (m->kind == MEMBER_RECORD) {
+            type_finish(m->of, at);
+        } else if (m->kind == MEMBER_LIST) {
+            finish_list(m, record);
+        } else if (m->kind == MEMBER_CUSTOM && m->codec->finish) {
+            m->codec->finish(at);
+        }
+    }
+}

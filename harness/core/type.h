@@ -1,0 +1,126 @@
+/*
+ * type - a record described once: one table of its members writes it as JSON, reads it back, and
+ * gives its JSON Schema.
+ *
+ *     static const struct member members[] = {
+ *         MEMBER(struct point, REAL, x, .help = "metres to the east"),
+ *         MEMBER(struct point, COUNT, visits),
+ *     };
+ *     const struct type point_type = TYPE(struct point, "a point", members);
+ *
+ * A record is valid with all bytes zero. What its members point to (TEXT, JSON, LIST) is on the
+ * heap and its own; type_finish frees it.
+ */
+#ifndef ASSAY_CORE_TYPE_H
+#define ASSAY_CORE_TYPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "harness/core/status.h"
+
+enum member_kind {
+    MEMBER_REAL,    /* double; NaN and infinities are null */
+    MEMBER_COUNT,   /* uint64_t, below 2^63 */
+    MEMBER_INTEGER, /* int64_t */
+    MEMBER_BOOLEAN, /* bool */
+    MEMBER_NAME, /* an enumeration (unsigned), by the names of `names`; a NULL among them is null */
+    MEMBER_TEXT, /* char *, UTF-8; NULL: there is none */
+    MEMBER_CHARS,  /* char[of `size`], UTF-8, ends in 0; longer text is cut when it is read */
+    MEMBER_JSON,   /* json_t *, a reference; NULL: there is none */
+    MEMBER_RECORD, /* a record of the type `of`, inside this one */
+    MEMBER_LIST,   /* a pointer to records of the type `of`; their number (size_t) at `count` */
+    MEMBER_CUSTOM, /* by the functions of `codec` */
+};
+
+enum member_flags {
+    /* Where it is 0, NULL or empty: null. */
+    MEMBER_NULLABLE = 1,
+    /* Where it is 0, NULL or empty: left out. Need not be there when it is read. */
+    MEMBER_OPTIONAL = 2,
+    /* Came later: need not be there when it is read. */
+    MEMBER_LATER = 4,
+};
+
+/* How a member is written that no kind fits. All three get the member's address in the record. */
+struct member_codec {
+    json_t *(*to_json)(const void *at);                     /* new; NULL: out of memory */
+    const char *(*from_json)(const json_t *json, void *at); /* as type_read */
+    json_t *(*schema)(void);
+    void (*finish)(void *at); /* NULL: it owns nothing */
+};
+
+struct member {
+    const char *name; /* in JSON */
+    enum member_kind kind;
+    unsigned flags;
+    size_t offset;
+    size_t has; /* REAL, COUNT: offset of a bool, whether there is a value; 0: the value says it */
+    size_t
+        with; /* OPTIONAL: left out where the COUNT at this offset is 0; 0: where itself is empty */
+    size_t size;              /* of CHARS */
+    size_t count;             /* of a LIST: the offset of its number */
+    const char *const *names; /* of a NAME */
+    size_t name_count;
+    json_type json; /* of JSON; an object where nothing is said */
+    const struct type *of;
+    const struct member_codec *codec;
+    const char *help; /* in the schema */
+};
+
+struct type {
+    const char *what; /* "an estimate", for errors */
+    size_t size;
+    const struct member *members;
+    size_t count;
+    const void
+        *unknown; /* a record of which nothing is known, from which reading starts; NULL: zeros */
+    void (*settle)(
+        void *record); /* after reading: what follows from several members; NULL: nothing */
+};
+
+#define MEMBER(record, of_kind, member_name, ...)                                                  \
+    {                                                                                              \
+        .name = #member_name, .kind = MEMBER_##of_kind, .offset = offsetof(record, member_name),   \
+        __VA_ARGS__                                                                                \
+    }
+/* A member whose name in JSON is another than its name here. */
+#define MEMBER_AS(record, of_kind, json_name, member_name, ...)                                    \
+    {                                                                                              \
+        .name = json_name, .kind = MEMBER_##of_kind, .offset = offsetof(record, member_name),      \
+        __VA_ARGS__                                                                                \
+    }
+/* What follows `.names = `: an array of names. */
+#define MEMBER_NAMES(array) (array), .name_count = sizeof(array) / sizeof(*(array))
+
+#define TYPE(record, of_what, table, ...)                                                          \
+    {                                                                                              \
+        .what = (of_what), .size = sizeof(record), .members = (table),                             \
+        .count = sizeof(table) / sizeof(*(table)), __VA_ARGS__                                     \
+    }
+
+/* A new object; NULL: out of memory. */
+json_t *type_to_json(const struct type *type, const void *record);
+
+/*
+ * Reads what is valid; the rest of `ret` is as of `unknown`, reals NaN. NULL, or the path of the
+ * first member that is missing or not valid ("plan.load"; "" where `json` is no object), in a
+ * buffer of the calling thread until its next call; type_no_memory where memory has run out. Free
+ * the record with type_finish in each case.
+ */
+const char *type_read(const struct type *type, const json_t *json, void *ret);
+extern const char type_no_memory[];
+
+/* The same of what must be valid: CORRUPT names the member, and `ret` holds nothing to free. */
+enum status type_from_json(const struct type *type, const json_t *json, void *ret,
+                           struct error *err);
+
+/* JSON Schema: a closed object. Members that are neither OPTIONAL nor LATER are required. */
+json_t *type_schema(const struct type *type);
+
+/* Frees what members point to, and sets them to NULL. */
+void type_finish(const struct type *type, void *record);
+
+#endif

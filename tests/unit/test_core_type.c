@@ -1,0 +1,212 @@
+#include "harness/core/type.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/unit.h"
+
+struct leaf {
+    uint64_t id;
+    double weight;
+    bool has_weight;
+};
+
+struct tree {
+    double height, width;
+    bool has_width;
+    uint64_t rings, cuts, cut_at;
+    int64_t below;
+    bool old;
+    unsigned kind;
+    char *owner;
+    char tag[4];
+    json_t *notes, *places;
+    struct leaf top;
+    struct leaf *leaves;
+    size_t leaf_count;
+    bool settled;
+};
+
+static const struct member leaf_members[] = {
+    MEMBER(struct leaf, COUNT, id, .help = "as it is counted"),
+    MEMBER(struct leaf, REAL, weight, .has = offsetof(struct leaf, has_weight)),
+};
+static const struct leaf unknown_leaf = {.id = 77};
+static const struct type leaf_type =
+    TYPE(struct leaf, "a leaf", leaf_members, .unknown = &unknown_leaf);
+
+static const char *const kinds[] = {NULL, "oak", "elm"};
+
+#define M(...) MEMBER(struct tree, __VA_ARGS__)
+static const struct member tree_members[] = {
+    M(REAL, height),
+    M(REAL, width, .flags = MEMBER_LATER, .has = offsetof(struct tree, has_width)),
+    M(COUNT, rings, .flags = MEMBER_NULLABLE),
+    M(COUNT, cuts, .flags = MEMBER_OPTIONAL),
+    M(COUNT, cut_at, .flags = MEMBER_OPTIONAL, .with = offsetof(struct tree, cuts)),
+    M(INTEGER, below),
+    M(BOOLEAN, old),
+    M(NAME, kind, .names = MEMBER_NAMES(kinds)),
+    M(TEXT, owner, .flags = MEMBER_OPTIONAL),
+    M(CHARS, tag, .size = 4),
+    M(JSON, notes, .flags = MEMBER_OPTIONAL),
+    M(JSON, places, .flags = MEMBER_OPTIONAL, .json = JSON_ARRAY),
+    M(RECORD, top, .of = &leaf_type),
+    M(LIST, leaves, .of = &leaf_type, .count = offsetof(struct tree, leaf_count)),
+};
+#undef M
+
+static void settle(void *record)
+{
+    ((struct tree *)record)->settled = true;
+}
+
+static const struct type tree_type = TYPE(struct tree, "a tree", tree_members, .settle = settle);
+
+static const char whole[] =
+    "{\"height\": 1.5, \"width\": null, \"rings\": null, \"cuts\": 2, \"cut_at\": 0, \"below\": -3,"
+    " \"old\": true, \"kind\": \"elm\", \"owner\": \"Ann\", \"tag\": \"abc\", \"notes\": {\"a\": "
+    "1},"
+    " \"places\": [1], \"top\": {\"id\": 9, \"weight\": 0.25},"
+    " \"leaves\": [{\"id\": 1, \"weight\": null}, {\"id\": 2, \"weight\": 4.0}]}";
+
+static json_t *parsed(const char *text)
+{
+    json_t *json = json_loads(text, 0, NULL);
+
+    assert_non_null(json);
+    return json;
+}
+
+TEST(written_as_it_was_read)
+{
+    json_t *json = parsed(whole), *again;
+    struct error err = ERROR_INIT;
+    struct tree tree;
+
+    assert_int_equal(type_from_json(&tree_type, json, &tree, &err), STATUS_OK);
+    assert_true(tree.height == 1.5 && !tree.has_width && tree.rings == 0 && tree.cuts == 2);
+    assert_true(tree.below == -3 && tree.old && tree.kind == 2 && tree.settled);
+    assert_string_equal(tree.owner, "Ann");
+    assert_string_equal(tree.tag, "abc");
+    assert_int_equal(tree.leaf_count, 2);
+    assert_true(tree.top.has_weight && !tree.leaves[0].has_weight && tree.leaves[1].weight == 4.0);
+    again = type_to_json(&tree_type, &tree);
+    assert_true(json_equal(json, again));
+    json_decref(again);
+    json_decref(json);
+    type_finish(&tree_type, &tree);
+    assert_null(tree.owner);
+    assert_null(tree.leaves);
+}
+
+TEST(what_says_nothing_is_null_or_left_out)
+{
+    const struct tree empty = {.height = NAN};
+    json_t *json = type_to_json(&tree_type, &empty);
+    json_t *expected = parsed("{\"height\": null, \"width\": null, \"rings\": null, \"below\": 0,"
+                              " \"old\": false, \"kind\": null, \"tag\": \"\","
+                              " \"top\": {\"id\": 0, \"weight\": null}, \"leaves\": []}");
+
+    assert_true(json_equal(json, expected));
+    json_decref(json);
+    json_decref(expected);
+}
+
+/* Each fault alone is named, and what is valid is read all the same. */
+TEST(the_first_fault_is_named)
+{
+    static const struct {
+        const char *key, *value, *path;
+    } faults[] = {
+        {"height", "\"1\"", "height"}, {"rings", "-1", "rings"},    {"below", "1.0", "below"},
+        {"old", "0", "old"},           {"kind", "\"ash\"", "kind"}, {"owner", "7", "owner"},
+        {"tag", "null", "tag"},        {"notes", "[]", "notes"},    {"places", "{}", "places"},
+        {"top", "{}", "top.id"},       {"leaves", "{}", "leaves"},  {"leaves", "[{}]", "leaves.id"},
+        {"cuts", "true", "cuts"},      {"width", "false", "width"},
+    };
+
+    for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
+        json_t *json = parsed(whole);
+        struct error err = ERROR_INIT;
+        struct tree tree;
+
+        json_object_set_new(json, faults[i].key,
+                            json_loads(faults[i].value, JSON_DECODE_ANY, NULL));
+        assert_string_equal(type_read(&tree_type, json, &tree), faults[i].path);
+        assert_true(tree.settled && (tree.height == 1.5 || i == 0));
+        type_finish(&tree_type, &tree);
+        assert_int_equal(type_from_json(&tree_type, json, &tree, &err), STATUS_CORRUPT);
+        assert_non_null(strstr(err.message, faults[i].path));
+        assert_null(tree.owner);
+        json_decref(json);
+    }
+}
+
+TEST(what_is_missing)
+{
+    json_t *json = parsed(whole);
+    struct error err = ERROR_INIT;
+    struct tree tree;
+
+    json_object_del(json, "width"); /* came later */
+    json_object_del(json, "owner"); /* optional */
+    assert_int_equal(type_from_json(&tree_type, json, &tree, &err), STATUS_OK);
+    assert_null(tree.owner);
+    type_finish(&tree_type, &tree);
+    json_object_del(json, "tag");
+    assert_string_equal(type_read(&tree_type, json, &tree), "tag");
+    type_finish(&tree_type, &tree);
+    json_decref(json);
+    json = json_array();
+    assert_string_equal(type_read(&tree_type, json, &tree), "");
+    assert_int_equal(tree.top.id, 0);
+    assert_int_equal(type_from_json(&tree_type, json, &tree, &err), STATUS_CORRUPT);
+    assert_string_equal(err.message, "a tree must be a JSON object");
+    json_decref(json);
+}
+
+TEST(what_is_unknown_stays_so)
+{
+    json_t *json = json_object();
+    struct leaf leaf;
+
+    assert_string_equal(type_read(&leaf_type, json, &leaf), "id");
+    assert_int_equal(leaf.id, 77);
+    assert_true(isnan(leaf.weight) && !leaf.has_weight);
+    json_decref(json);
+    assert_string_equal(type_read(&leaf_type, NULL, &leaf), "");
+    assert_int_equal(leaf.id, 77);
+}
+
+TEST(long_text_is_cut_between_characters)
+{
+    json_t *json = parsed(whole);
+    struct tree tree;
+
+    json_object_set_new(json, "tag", json_string("ab\xC3\xA4z"));
+    assert_null(type_read(&tree_type, json, &tree));
+    assert_string_equal(tree.tag, "ab");
+    type_finish(&tree_type, &tree);
+    json_decref(json);
+}
+
+TEST(schema)
+{
+    json_t *schema = type_schema(&tree_type), *leaf = type_schema(&leaf_type);
+    json_t *expected = parsed("{\"type\": \"object\", \"additionalProperties\": false,"
+                              " \"required\": [\"id\", \"weight\"], \"properties\": {\"id\":"
+                              " {\"type\": \"integer\", \"description\": \"as it is counted\"},"
+                              " \"weight\": {\"type\": [\"number\", \"null\"]}}}");
+    const json_t *required = json_object_get(schema, "required");
+
+    assert_true(json_equal(leaf, expected));
+    assert_int_equal(json_array_size(required), 8); /* neither later nor optional */
+    assert_true(json_equal(
+        json_object_get(json_object_get(json_object_get(schema, "properties"), "leaves"), "items"),
+        expected));
+    json_decref(schema);
+    json_decref(leaf);
+    json_decref(expected);
+}
