@@ -360,7 +360,7 @@ command_sanitize() {
     provide_cache
     mkdir -p "$reports"
     say "testing under AddressSanitizer and UndefinedBehaviorSanitizer"
-    run_tests asan -L '^(unit|conformance|fuzz)$' || status=$?
+    run_tests asan -L '^(unit|conformance|fuzz)$' -LE '^long$' || status=$?
     rm -f -- "$reports"/*
     say "testing the command line under both"
     run_tests asan -L '^sanitized$' || status=$?

@@ -1,4 +1,5 @@
-/* What trials under load say, as records: their tables write, read and describe them (core/type.h). */
+/* What trials under load say, as records: their tables write, read and describe them (core/type.h).
+ */
 #include "protocols/serving/analysis.h"
 
 #include "harness/core/type.h"
