@@ -5,17 +5,6 @@
 
 #include "protocols/stats/order.h"
 
-const char *serving_metric_name(enum serving_metric metric)
-{
-    static const char *const names[] = {
-#define SERVING_METRIC_NAME(code, name) name,
-        SERVING_METRIC_MAP(SERVING_METRIC_NAME)
-#undef SERVING_METRIC_NAME
-    };
-
-    return (unsigned)metric < SERVING_METRIC_COUNT ? names[metric] : NULL;
-}
-
 static bool has_failed(const struct request *r)
 {
     return r->status != REQUEST_OK && r->status != REQUEST_UNFINISHED;

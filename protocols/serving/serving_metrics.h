@@ -40,9 +40,6 @@ enum serving_metric {
         SERVING_METRIC_COUNT
 };
 
-/* "ttft"; NULL out of range. */
-const char *serving_metric_name(enum serving_metric metric);
-
 /* One trial under load, as it was planned and as it went. Nothing is owned. */
 struct serving_trial {
     const struct schedule *schedule; /* made anew from what was declared, with the trial's seed */

@@ -10,7 +10,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
-from assay_cli import ASSAY, CliTest, document, run_tests, validator, wait_until  # noqa: E402
+from assay_cli import ASSAY, CliTest, document, run_tests, skip_when_busy, validator, wait_until  # noqa: E402
 
 SAMPLES = "series,trial,sample_ns\n" + "".join(f"s,{t},{1000 + (7 * i + 3 * t) % 11}\n"
                                                for t in range(3) for i in range(100))
@@ -82,12 +82,21 @@ class Json(CliTest):
         self.assertEqual(self.assay("key", "new").status, 0)
         self.first, self.second = (self.assay(*run, "--json").json()["results"][0]["id"] for _ in "ab")
         self.assertEqual(self.assay(*run, ASSAY_NULL="launch_ns=200000,seed=1,fault=download_corrupt@2").status, 1)
-        served = self.write("served.yaml", SERVED)
-        call = self.assay("run", served, "--device", "null:0", "--protocol", self.write("few.yaml", FEW), "--db",
-                          self.db, "--json")
-        self.assertEqual(call.status, 0, call.err)
-        self.served = call.json()["results"][0]["id"]
+        self.serve()
         self.run_words = run
+
+    def serve(self):
+        """A server that keeps up, which a busy machine may prevent."""
+        served = self.write("served.yaml", SERVED)
+        for _ in range(10):
+            call = self.assay("run", served, "--device", "null:0", "--protocol", self.write("few.yaml", FEW), "--db",
+                              self.db, "--json")
+            self.assertEqual(call.status, 0, call.err)
+            self.served = call.json()["results"][0]["id"]
+            if self.assay("plan", self.served, "--demand", "1", "--db", self.db).status == 0:
+                return
+        skip_when_busy(self)
+        self.fail("no server keeps up here")
 
     def calls(self):
         """Of every command with --json, calls that succeed; statuses other than 0 are verdicts."""
