@@ -177,7 +177,7 @@ static enum status clause_from_json(const struct clause *clause, const json_t *v
         break;
     case CLAUSE_BOOLEAN:
         if (!json_is_boolean(value))
-            return fail_member(err, clause->json, "is no truth value");
+            return fail_member(err, clause->json, "must be true or false");
         truth = json_is_true(value);
         memcpy(place, &truth, sizeof(truth));
         break;

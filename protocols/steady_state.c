@@ -397,9 +397,9 @@ static enum status judge_levels(const struct view *view, const struct estimate_o
 }
 
 /* A trend, a slow start of `start` samples, and whether what is left is steady. */
-static enum status judge_course(const struct view *view, size_t start, double start_level,
-                                size_t first, const struct estimate_options *options,
-                                struct steady_state *ret, struct error *err)
+static enum status judge_load_timeline(const struct view *view, size_t start, double start_level,
+                                       size_t first, const struct estimate_options *options,
+                                       struct steady_state *ret, struct error *err)
 {
     enum status status = judge(view, start, options, ret, err);
 
@@ -447,7 +447,7 @@ static enum status find(struct view *view, double *work, size_t first,
         ret->change = expm1(ret->states.high - ret->states.low);
         return STATUS_OK;
     }
-    status = judge_course(view, start, start_level, first, options, ret, err);
+    status = judge_load_timeline(view, start, start_level, first, options, ret, err);
     return status ? status : judge_levels(view, options, ret, err);
 }
 

@@ -268,7 +268,7 @@ enum status html_charts(struct text *out, struct store *store, const struct view
     if (status != STATUS_OK)
         goto cleanup;
     text_append_format(out, "<h4>%s of all trials</h4><div class=\"charts\">\n",
-                       cell->course           ? "Steps"
+                       cell->load_timeline    ? "Steps"
                        : view_is_steady(cell) ? "Steady samples"
                                               : "Windows");
     append_distribution(out, cell, loaded, count, scratch, &unit);

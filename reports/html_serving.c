@@ -8,7 +8,7 @@
 #include "protocols/serving/analysis.h"
 #include "protocols/serving/declared.h"
 #include "protocols/stats/order.h"
-#include "reports/course.h"
+#include "reports/load_timeline.h"
 #include "reports/escape.h"
 #include "reports/plot.h"
 #include "reports/serving_table.h"
@@ -132,26 +132,27 @@ static void append_latencies(struct text *out, const struct view_cell *cell,
     text_finish(&id);
 }
 
-static void append_course(struct text *out, const struct view_cell *cell)
+static void append_load_timeline(struct text *out, const struct view_cell *cell)
 {
-    const struct course *course = cell->course;
+    const struct load_timeline *load_timeline = cell->load_timeline;
     double seconds[COURSE_PARTS], latency_ms[COURSE_PARTS];
     struct chart_strip strips[] = {
-        {"backlog, requests", "", seconds, course->backlog, course->count},
-        {"longest latency", "ms", seconds, latency_ms, course->count}};
+        {"backlog, requests", "", seconds, load_timeline->backlog, load_timeline->count},
+        {"longest latency", "ms", seconds, latency_ms, load_timeline->count}};
     char heading[HTML_HEADING_SIZE], what[48];
     struct text id;
 
-    for (size_t i = 0; i < course->count; ++i) {
-        seconds[i] = course->length_s * ((double)i + 0.5) / (double)course->count;
-        latency_ms[i] = course->latency_ns[i] / 1e6;
+    for (size_t i = 0; i < load_timeline->count; ++i) {
+        seconds[i] = load_timeline->length_s * ((double)i + 0.5) / (double)load_timeline->count;
+        latency_ms[i] = load_timeline->latency_ns[i] / 1e6;
     }
-    snprintf(what, sizeof(what), "Trial %lld", (long long)course->trial);
+    snprintf(what, sizeof(what), "Trial %lld", (long long)load_timeline->trial);
     html_figure_heading(cell, what, heading);
     text_init(&id);
     html_figure_id(&id, cell, "b", 0);
     text_append(out, "<figure>");
-    if (!chart_strips(out, id.data, heading, strips, 2, 0, course->length_s, course->length_s))
+    if (!chart_strips(out, id.data, heading, strips, 2, 0, load_timeline->length_s,
+                      load_timeline->length_s))
         out->failed = true;
     text_append(out, "</figure>\n");
     text_finish(&id);
@@ -163,14 +164,14 @@ enum status html_serving_cell(struct text *out, struct store *store, const struc
     struct values values[LATENCIES] = {{NULL, 0}};
     enum status status;
 
-    if (!cell->course || !(cell->course->length_s > 0))
+    if (!cell->load_timeline || !(cell->load_timeline->length_s > 0))
         return STATUS_OK;
     status = collect(store, cell, values, err);
     if (status == STATUS_OK) {
         text_append(out, "<h4>Requests</h4><div class=\"charts\">\n");
         if (values[0].count > 0)
             append_latencies(out, cell, values);
-        append_course(out, cell);
+        append_load_timeline(out, cell);
         text_append(out, "</div>\n<p class=\"soft\"><small>Latency: which share of the requests of "
                          "all trials took longer, from the scheduled time; both scales are "
                          "logarithmic. Backlog: requests that were scheduled and not over, on "

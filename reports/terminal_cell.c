@@ -361,7 +361,7 @@ void report_terminal_cell(struct text *out, const struct view_campaign *campaign
     append_verdict(&terminal, cell);
     append_amendments(&terminal, cell);
     append_numbers(&terminal, cell);
-    terminal_course(&terminal, cell->course);
+    terminal_load_timeline(&terminal, cell->load_timeline);
     if (remarks_has_any(cell))
         terminal_heading(&terminal, "Findings");
     remarks_of_cell(cell, say_remark, &terminal);

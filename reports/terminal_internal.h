@@ -2,7 +2,7 @@
 #ifndef ASSAY_REPORTS_TERMINAL_INTERNAL_H
 #define ASSAY_REPORTS_TERMINAL_INTERNAL_H
 
-#include "reports/course.h"
+#include "reports/load_timeline.h"
 #include "reports/terminal.h"
 
 enum terminal_tone { TONE_PLAIN, TONE_BOLD, TONE_SOFT, TONE_GOOD, TONE_CARE, TONE_BAD };
@@ -40,8 +40,9 @@ void terminal_readings(const struct terminal *terminal, const struct reading_lis
 /* The trial whose environment represents the cell's; NULL: none recorded it. */
 const struct view_trial *terminal_shown_trial(const struct view_cell *cell);
 
-/* terminal_course.c: requests over a trial's time; `course` may be NULL. */
-void terminal_course(const struct terminal *terminal, const struct course *course);
+/* terminal_load_timeline.c: requests over a trial's time; `load_timeline` may be NULL. */
+void terminal_load_timeline(const struct terminal *terminal,
+                            const struct load_timeline *load_timeline);
 
 /* terminal_telemetry.c: telemetry of a trial, and what was unavailable. */
 struct view_trial;

@@ -6,7 +6,7 @@
 
 #include "harness/core/member.h"
 #include "reports/view_json.h"
-#include "reports/course.h"
+#include "reports/load_timeline.h"
 #include "results/analysis/serving_log.h"
 #include "results/evidence/ledger.h"
 #include "results/store/lease.h"
@@ -174,9 +174,9 @@ enum status view_cell_from_json(json_t *root, enum view_depth depth, struct view
 }
 
 /* A log that cannot be read leaves none: `verify` says what is wrong with it. */
-static void load_course(struct store *store, struct view_cell *cell)
+static void add_load_timeline(struct store *store, struct view_cell *cell)
 {
-    for (size_t i = 0; i < cell->trial_count && !cell->course; ++i) {
+    for (size_t i = 0; i < cell->trial_count && !cell->load_timeline; ++i) {
         struct serving_log log = {0};
 
         if (!cell->trials[i].ok ||
@@ -184,10 +184,10 @@ static void load_course(struct store *store, struct view_cell *cell)
             serving_log_finish(&log);
             continue;
         }
-        cell->course = calloc(1, sizeof(*cell->course));
-        if (cell->course) {
-            course_make(log.requests, log.count, COURSE_PARTS, cell->course);
-            cell->course->trial = cell->trials[i].number;
+        cell->load_timeline = calloc(1, sizeof(*cell->load_timeline));
+        if (cell->load_timeline) {
+            load_timeline_make(log.requests, log.count, COURSE_PARTS, cell->load_timeline);
+            cell->load_timeline->trial = cell->trials[i].number;
         }
         serving_log_finish(&log);
     }
@@ -201,7 +201,7 @@ enum status view_cell_load(struct store *store, int64_t cell, enum view_depth de
     TRY(store_cell_json(store, cell, &root, err));
     TRY(view_cell_from_json(root, depth, ret, err));
     if (depth == VIEW_FULL && ret->estimate && ret->estimate->serving)
-        load_course(store, ret);
+        add_load_timeline(store, ret);
     return STATUS_OK;
 }
 
@@ -226,7 +226,7 @@ void view_cell_finish(struct view_cell *cell)
         view_trial_finish(&cell->trials[i]);
     free(cell->trials);
     estimate_destroy(cell->estimate);
-    free(cell->course);
+    free(cell->load_timeline);
     view_origin_finish(&cell->origin);
     reading_list_finish(&cell->device.readings);
     json_decref(cell->amendments);

@@ -23,7 +23,7 @@
 #include "results/analysis/contention.h"
 #include "results/store/store.h"
 
-struct course; /* course.h */
+struct load_timeline; /* load_timeline.h */
 
 struct view_count {
     bool known;
@@ -140,8 +140,8 @@ struct view_cell {
     size_t ok_count;           /* planned trials that ended well */
     size_t ended_count;        /* planned trials that ended, however */
     struct estimate *estimate; /* heap; NULL: none. An imported cell's has metrics alone */
-    struct course *course;     /* heap; of the first trial of a server that was ok; NULL: none, or
-                                  not VIEW_FULL */
+    struct load_timeline *load_timeline; /* heap; of the first trial of a server that was ok; NULL:
+                              none, or not VIEW_FULL */
     struct view_imported imported;
     struct view_origin origin;
     json_t *amendments; /* array, oldest first (view_amendment_words); NULL or empty: none */

@@ -32,7 +32,7 @@ static const struct {
  */
 struct null_device {
     struct device base;
-    struct null_course course;
+    struct null_progress progress;
     int64_t busy_until_ns;
     uint64_t used_bytes;
 };
@@ -85,9 +85,9 @@ static enum status buffer_alloc(struct device *base, uint64_t bytes, enum buffer
     struct null_buffer *buffer;
 
     (void)flags;
-    if (null_course_fault(&device->course, NULL_FAULT_ALLOC))
+    if (null_progress_fault(&device->progress, NULL_FAULT_ALLOC))
         return fault(err, STATUS_DEVICE, "buffer_alloc failed");
-    if (null_course_fault(&device->course, NULL_FAULT_OOM))
+    if (null_progress_fault(&device->progress, NULL_FAULT_OOM))
         return fault(err, STATUS_DEVICE_MEMORY, "out of device memory");
     if (bytes > base->info.memory_bytes - device->used_bytes)
         return error_set(err, STATUS_DEVICE_MEMORY,
@@ -121,7 +121,7 @@ static enum status upload(struct device *base, struct buffer *buffer, uint64_t o
 {
     struct null_device *device = null_device(base);
 
-    if (null_course_fault(&device->course, NULL_FAULT_UPLOAD))
+    if (null_progress_fault(&device->progress, NULL_FAULT_UPLOAD))
         return fault(err, STATUS_DEVICE, "upload failed");
     wait_until_idle(device);
     memcpy(((struct null_buffer *)buffer)->bytes + offset, source, (size_t)bytes);
@@ -133,11 +133,11 @@ static enum status download(struct device *base, struct buffer *buffer, uint64_t
 {
     struct null_device *device = null_device(base);
 
-    if (null_course_fault(&device->course, NULL_FAULT_DOWNLOAD))
+    if (null_progress_fault(&device->progress, NULL_FAULT_DOWNLOAD))
         return fault(err, STATUS_DEVICE, "download failed");
     wait_until_idle(device);
     memcpy(target, ((struct null_buffer *)buffer)->bytes + offset, (size_t)bytes);
-    if (null_course_fault(&device->course, NULL_FAULT_DOWNLOAD_CORRUPT))
+    if (null_progress_fault(&device->progress, NULL_FAULT_DOWNLOAD_CORRUPT))
         for (uint64_t i = 0; i < bytes; i++)
             ((unsigned char *)target)[i] ^= 0x55;
     return STATUS_OK;
@@ -171,7 +171,7 @@ static enum status module_load(struct device *base, const struct module_source *
 {
     struct null_module *module;
 
-    if (null_course_fault(&null_device(base)->course, NULL_FAULT_COMPILE))
+    if (null_progress_fault(&null_device(base)->progress, NULL_FAULT_COMPILE))
         return error_set(err, STATUS_COMPILE,
                          "%s does not compile:\n%s:1: error: a fault that ASSAY_NULL asked for",
                          source->file, source->file);
@@ -234,19 +234,19 @@ static void die_of(int signal_number)
 
 static enum status launch_fault(struct null_device *device, struct error *err)
 {
-    struct null_course *course = &device->course;
+    struct null_progress *progress = &device->progress;
 
-    if (null_course_fault(course, NULL_FAULT_LAUNCH))
+    if (null_progress_fault(progress, NULL_FAULT_LAUNCH))
         return fault(err, STATUS_DEVICE, "kernel_launch failed");
-    if (null_course_fault(course, NULL_FAULT_LOST))
+    if (null_progress_fault(progress, NULL_FAULT_LOST))
         return fault(err, STATUS_DEVICE_LOST, "the device has gone");
-    if (null_course_fault(course, NULL_FAULT_CRASH))
+    if (null_progress_fault(progress, NULL_FAULT_CRASH))
         die_of(SIGSEGV);
-    if (null_course_fault(course, NULL_FAULT_ABORT))
+    if (null_progress_fault(progress, NULL_FAULT_ABORT))
         die_of(SIGABRT);
-    if (null_course_fault(course, NULL_FAULT_EXIT))
+    if (null_progress_fault(progress, NULL_FAULT_EXIT))
         _exit(0);
-    if (null_course_fault(course, NULL_FAULT_HANG))
+    if (null_progress_fault(progress, NULL_FAULT_HANG))
         for (;;)
             pause();
     return STATUS_OK;
@@ -262,7 +262,7 @@ static enum status kernel_launch(struct device *base, const struct kernel_launch
         return error_set(err, STATUS_NOT_FOUND, "%s has no kernel \"%s\"", module->file,
                          launch->kernel);
     TRY(launch_fault(device, err));
-    device->busy_until_ns = queue_end_ns(device) + null_course_next_ns(&device->course);
+    device->busy_until_ns = queue_end_ns(device) + null_progress_next_ns(&device->progress);
     return STATUS_OK;
 }
 
@@ -301,7 +301,7 @@ static enum status event_elapsed_ns(struct device *base, const struct event *sta
 
     if (!from->recorded || !to->recorded)
         return error_set(err, STATUS_INTERNAL, "an event was asked for its time but not recorded");
-    *ret = null_course_fault(&null_device(base)->course, NULL_FAULT_BAD_TIME)
+    *ret = null_progress_fault(&null_device(base)->progress, NULL_FAULT_BAD_TIME)
                ? -1000
                : to->at_ns - from->at_ns;
     return STATUS_OK;
@@ -391,8 +391,8 @@ static enum status device_open(struct backend *backend, uint32_t index,
         return error_no_memory(err);
     device->base.ops = options->profile ? &event_ops : &plain_ops;
     device->base.backend = backend;
-    null_course_init(&device->course, backend->state);
-    status = null_course_fault(&device->course, NULL_FAULT_OPEN)
+    null_progress_init(&device->progress, backend->state);
+    status = null_progress_fault(&device->progress, NULL_FAULT_OPEN)
                  ? fault(err, STATUS_DEVICE, "device_open failed")
                  : device_info(backend, index, &device->base.info, err);
     if (status != STATUS_OK) {

@@ -169,46 +169,47 @@ enum status null_plan_parse(const char *string, struct null_plan *ret, struct er
     return status;
 }
 
-void null_course_init(struct null_course *course, const struct null_plan *plan)
+void null_progress_init(struct null_progress *progress, const struct null_plan *plan)
 {
     uint64_t seed = plan->seed;
     char identifier[65];
 
-    memset(course, 0, sizeof(*course));
-    course->plan = plan;
+    memset(progress, 0, sizeof(*progress));
+    progress->plan = plan;
     if (!plan->seeded) {
         random_identifier(identifier);
         identifier[16] = '\0';
         seed = strtoull(identifier, NULL, 16);
     }
-    random_init(&course->random, seed, 0);
-    course->process_factor = 1 + plan->process_cv * random_next_normal(&course->random);
-    course->noise = random_next_normal(&course->random);
+    random_init(&progress->random, seed, 0);
+    progress->process_factor = 1 + plan->process_cv * random_next_normal(&progress->random);
+    progress->noise = random_next_normal(&progress->random);
 }
 
-int64_t null_course_next_ns(struct null_course *course)
+int64_t null_progress_next_ns(struct null_progress *progress)
 {
-    const struct null_plan *plan = course->plan;
-    const double i = (double)course->launches++;
-    double ns = (double)plan->launch_ns * (1 + plan->delay) * course->process_factor;
+    const struct null_plan *plan = progress->plan;
+    const double i = (double)progress->launches++;
+    double ns = (double)plan->launch_ns * (1 + plan->delay) * progress->process_factor;
 
     ns *= 1 + plan->drift * i / 1000;
-    if (plan->step_at != 0 && course->launches >= plan->step_at)
+    if (plan->step_at != 0 && progress->launches >= plan->step_at)
         ns *= 1 + plan->step;
     if (plan->cv > 0) {
-        ns *= 1 + plan->cv * course->noise;
-        course->noise = plan->phi * course->noise +
-                        sqrt(1 - plan->phi * plan->phi) * random_next_normal(&course->random);
+        ns *= 1 + plan->cv * progress->noise;
+        progress->noise = plan->phi * progress->noise +
+                          sqrt(1 - plan->phi * plan->phi) * random_next_normal(&progress->random);
     }
     if (plan->warmup_ns > 0)
         ns += (double)plan->warmup_ns * exp(-i / plan->warmup_launches);
     return ns > 0 ? llround(ns) : 0;
 }
 
-bool null_course_fault(struct null_course *course, enum null_fault fault)
+bool null_progress_fault(struct null_progress *progress, enum null_fault fault)
 {
-    course->calls[fault]++;
-    if (course->plan->faults[fault] == 0 || course->calls[fault] != course->plan->faults[fault])
+    progress->calls[fault]++;
+    if (progress->plan->faults[fault] == 0 ||
+        progress->calls[fault] != progress->plan->faults[fault])
         return false;
-    return course->plan->once[0] == '\0' || unlink(course->plan->once) == 0;
+    return progress->plan->once[0] == '\0' || unlink(progress->plan->once) == 0;
 }

@@ -68,7 +68,7 @@ struct null_plan {
 enum status null_plan_parse(const char *text, struct null_plan *ret, struct error *err);
 
 /* What a device has drawn and counted so far. */
-struct null_course {
+struct null_progress {
     const struct null_plan *plan;
     struct random random;
     double process_factor;
@@ -77,12 +77,12 @@ struct null_course {
     uint64_t calls[NULL_FAULT_COUNT];
 };
 
-void null_course_init(struct null_course *course, const struct null_plan *plan);
+void null_progress_init(struct null_progress *progress, const struct null_plan *plan);
 
 /* Duration of the next launch; never negative. */
-int64_t null_course_next_ns(struct null_course *course);
+int64_t null_progress_next_ns(struct null_progress *progress);
 
 /* Counts a call of that kind; true when it is the one to fail. */
-bool null_course_fault(struct null_course *course, enum null_fault fault);
+bool null_progress_fault(struct null_progress *progress, enum null_fault fault);
 
 #endif

@@ -28,7 +28,7 @@ struct null_telemetry {
     struct telemetry base;
     struct telemetry_channel channels[CHANNELS];
     const struct null_plan *plan;
-    struct null_course course;
+    struct null_progress progress;
     int64_t opened_ns;
 };
 
@@ -57,12 +57,12 @@ static enum status read_values(struct telemetry *base, int64_t *values, struct e
     double s = (double)now_ns / 1e9;
     bool throttled = plan->throttle && now_ns - self->opened_ns >= plan->throttle_after_ns;
 
-    if (null_course_fault(&self->course, NULL_FAULT_TELEMETRY_HANG))
+    if (null_progress_fault(&self->progress, NULL_FAULT_TELEMETRY_HANG))
         for (;;)
             pause();
-    if (null_course_fault(&self->course, NULL_FAULT_TELEMETRY_CRASH))
+    if (null_progress_fault(&self->progress, NULL_FAULT_TELEMETRY_CRASH))
         raise(SIGSEGV);
-    if (null_course_fault(&self->course, NULL_FAULT_TELEMETRY_READ))
+    if (null_progress_fault(&self->progress, NULL_FAULT_TELEMETRY_READ))
         return error_set(err, STATUS_DEVICE,
                          "null: telemetry_read failed (a fault that ASSAY_NULL asked for)");
     values[POWER] = (int64_t)((double)plan->power_mw + plan->power_ramp * s);
@@ -134,8 +134,8 @@ enum status null_telemetry_open(struct backend *backend, uint32_t index, struct 
     self->base = (struct telemetry){&ops, self->channels, CHANNELS};
     self->plan = plan;
     self->opened_ns = clock_monotonic_ns();
-    null_course_init(&self->course, plan);
-    if (null_course_fault(&self->course, NULL_FAULT_TELEMETRY_OPEN)) {
+    null_progress_init(&self->progress, plan);
+    if (null_progress_fault(&self->progress, NULL_FAULT_TELEMETRY_OPEN)) {
         free(self);
         return error_set(err, STATUS_DEVICE,
                          "null: telemetry_open failed (a fault that ASSAY_NULL asked for)");

@@ -326,7 +326,7 @@ static int with_record(const struct command_line *line, struct store *store, con
         store, json_integer_value(json_object_get(json_object_get(record, "campaign"), "id")),
         &campaign, &err);
     if (status == STATUS_OK)
-        status = plan_build_again(record, json_object_get(campaign, "plan"), store,
+        status = plan_from_record(record, json_object_get(campaign, "plan"), store,
                                   command_value(line, KEY_DEVICE), &plan, &err);
     json_decref(campaign);
     if (status == STATUS_NOT_FOUND || status == STATUS_UNAVAILABLE || status == STATUS_UNSUPPORTED)

@@ -12,7 +12,7 @@
 #include "harness/core/log.h"
 #include "harness/core/shortage.h"
 #include "harness/core/text.h"
-#include "harness/runner/cell_again.h"
+#include "harness/runner/cell_from_record.h"
 #include "results/evidence/bundle.h"
 #include "results/evidence/verify.h"
 #include "results/evidence/witnessing.h"
@@ -274,8 +274,8 @@ static int run(const struct command_line *line)
                                      .found = found,
                                      .campaign = take_campaign,
                                      .progress = progress,
-                                     .derive = cell_again,
-                                     .tolerance = tolerance_again,
+                                     .derive = cell_from_record,
+                                     .tolerance = tolerance_from_record,
                                      .wait_ns = database_wait_ns(STORE_READ)};
     struct verify_summary summary = {0};
     struct error err = ERROR_INIT;

@@ -7,7 +7,7 @@
 
 #include "harness/core/log.h"
 #include "harness/core/text.h"
-#include "harness/runner/cell_again.h"
+#include "harness/runner/cell_from_record.h"
 #include "results/evidence/bundle.h"
 
 static void say_finding(void *context, const struct verify_finding *finding)
@@ -20,8 +20,8 @@ static enum status check(const char *path, struct error *err)
 {
     const struct verify_options options = {.context = (void *)(uintptr_t)path,
                                            .found = say_finding,
-                                           .derive = cell_again,
-                                           .tolerance = tolerance_again};
+                                           .derive = cell_from_record,
+                                           .tolerance = tolerance_from_record};
     struct verify_summary summary;
 
     TRY(bundle_verify(path, &options, &summary, err));

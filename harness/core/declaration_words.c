@@ -55,7 +55,7 @@ void declaration_append_expected(struct text *text, const struct declaration_sch
         }
         break;
     case DECLARATION_BOOL:
-        text_append(text, "a truth value; write true or false");
+        text_append(text, "true or false");
         break;
     case DECLARATION_FLOAT:
         text_append(text, "a number; write e.g. 0.5");

@@ -30,7 +30,7 @@
     X(DEVICE_MEMORY, "device_memory", "the device is out of memory")                               \
     X(CHECK_FAILED, "check_failed", "an output does not match its reference")                      \
     X(TIMEOUT, "timeout", "it took longer than the protocol allows")                               \
-    X(CRASHED, "crashed", "a process ended by a signal or without a word")                         \
+    X(CRASHED, "crashed", "a process ended before it sent a result")                               \
     X(INTERRUPTED, "interrupted", "the user or the system stopped it")                             \
     X(CORRUPT, "corrupt", "stored or received data is damaged")                                    \
     X(PROTOCOL, "protocol", "the peer broke the worker protocol")                                  \

@@ -15,7 +15,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
-#include "harness/core/words.h"
+#include "harness/core/child_output.h"
 #include "harness/endpoint/client.h"
 
 #define PORT "{port}"
@@ -95,11 +95,12 @@ static enum status spawn(const struct endpoint_server_options *server, unsigned 
         free_words(argv);
         return error_no_memory(err);
     }
-    ret->words_fd = words_open("assay-server");
-    if (ret->words_fd < 0) {
+    ret->output_fd = child_output_open("assay-server");
+    if (ret->output_fd < 0) {
         status = error_set_errno(err, errno, "memory for the server's output");
     } else {
-        struct process_fd fds[] = {{ret->words_fd, STDOUT_FILENO}, {ret->words_fd, STDERR_FILENO}};
+        struct process_fd fds[] = {{ret->output_fd, STDOUT_FILENO},
+                                   {ret->output_fd, STDERR_FILENO}};
         struct process_options options = {.argv = argv, .fds = fds, .fd_count = 2};
 
         status = process_spawn(&options, &ret->process, err);
@@ -115,7 +116,7 @@ static enum status fail(const struct endpoint_server *server, enum status code, 
     struct text words;
 
     text_init(&words);
-    words_append(server->words_fd, &words);
+    child_output_append(server->output_fd, &words);
     error_set(err, code, "%s%s", what, words.data);
     text_finish(&words);
     return code;
@@ -127,7 +128,7 @@ enum status endpoint_server_check(struct endpoint_server *server, struct error *
     char by[PROCESS_SIGNAL_SIZE], what[64 + PROCESS_SIGNAL_SIZE];
 
     if (!process_has_ended(&server->process)) {
-        words_forget(server->words_fd);
+        child_output_forget(server->output_fd);
         return STATUS_OK;
     }
     process_stop(&server->process, 0, &end);
@@ -200,7 +201,7 @@ enum status endpoint_server_start(const struct endpoint_server_options *server,
                                   struct endpoint_server *ret, struct error *err)
 {
     struct client client = {.options = options};
-    struct endpoint_server started = {.words_fd = -1};
+    struct endpoint_server started = {.output_fd = -1};
     CURL *health = NULL;
     unsigned port = 0;
     enum status status = STATUS_OK;
@@ -276,8 +277,8 @@ void endpoint_server_stop(struct endpoint_server *server)
         return;
     process_stop(&server->process, GRACE_NS, &end);
     end_adopted();
-    if (server->words_fd >= 0)
-        close(server->words_fd);
+    if (server->output_fd >= 0)
+        close(server->output_fd);
     free(server->url);
-    *server = (struct endpoint_server){.words_fd = -1};
+    *server = (struct endpoint_server){.output_fd = -1};
 }

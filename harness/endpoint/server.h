@@ -24,7 +24,7 @@ struct endpoint_server_options {
 
 struct endpoint_server {
     struct process process; /* its pid: for who wants to see what it has mapped */
-    int words_fd;
+    int output_fd;
     char *url; /* heap: the options' URL with the port */
 };
 

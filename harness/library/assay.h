@@ -108,7 +108,7 @@ extern "C" {
 #include "reports/view.h"
 #include "harness/runner/arm_spec.h"
 #include "harness/runner/campaign.h"
-#include "harness/runner/cell_again.h"
+#include "harness/runner/cell_from_record.h"
 #include "harness/runner/doctor.h"
 #include "harness/runner/expected.h"
 #include "harness/runner/named_worker.h"

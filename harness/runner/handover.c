@@ -47,7 +47,7 @@ static enum status listen_once(struct worker_process *worker, struct call *call,
     worker_process_forget_words(worker);
     if (status == STATUS_NOT_FOUND)
         return error_set(err, STATUS_CRASHED,
-                         "the process that compares outputs ended without a word");
+                         "the process that compares outputs exited before sending a result");
     if (status == STATUS_OK)
         status = message_parse(line, length, &message, err);
     if (status != STATUS_OK)

@@ -16,7 +16,7 @@
 #include "harness/core/file.h"
 #include "harness/core/process.h"
 #include "harness/core/text.h"
-#include "harness/core/words.h"
+#include "harness/core/child_output.h"
 #include "harness/runner/progress.h"
 
 #define TICK_NS ((int64_t)200000000)
@@ -163,7 +163,7 @@ static enum status explain(const struct job *job, const char *what, int words, s
     bool changed;
 
     text_init(&text);
-    words_append(words, &text);
+    child_output_append(words, &text);
     changed = text_ok(&text) && strstr(text.data, "DO NOT MATCH THE HASHES");
     return error_set(err, changed ? STATUS_CORRUPT : STATUS_UNAVAILABLE, "%s: %s failed%s%s",
                      job->install->name, what,
@@ -182,7 +182,7 @@ static enum status run(struct job *job, const char *what, char *const *argv, str
                                     "LC_ALL=C.UTF-8",
                                     temporary,
                                     NULL};
-    const int words = words_open("assay-pip");
+    const int words = child_output_open("assay-pip");
     const struct process_fd fds[] = {{words, STDOUT_FILENO}, {words, STDERR_FILENO}};
     const struct process_options options = {
         .argv = argv, .settings = settings, .fds = fds, .fd_count = 2};
@@ -197,7 +197,7 @@ static enum status run(struct job *job, const char *what, char *const *argv, str
     if (status == STATUS_OK) {
         do {
             show(job, what);
-            words_forget(words);
+            child_output_forget(words);
             status = process_wait(&process, clock_monotonic_ns() + TICK_NS, &end, err);
         } while (status == STATUS_TIMEOUT && !is_asked_to_stop(job->install->wake_fd));
         if (status == STATUS_TIMEOUT) {

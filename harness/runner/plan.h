@@ -109,7 +109,7 @@ enum status plan_check_cell(struct store *store, int64_t cell, struct error *err
  * `device` NULL: the recorded one. NOT_FOUND or UNAVAILABLE: that device is not here.
  * UNSUPPORTED: this assay cannot run it as it was recorded, with the reason.
  */
-enum status plan_build_again(const json_t *record, const json_t *planned, struct store *store,
+enum status plan_from_record(const json_t *record, const json_t *planned, struct store *store,
                              const char *device, struct plan *ret, struct error *err);
 void plan_finish(struct plan *plan);
 

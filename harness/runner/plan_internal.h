@@ -1,5 +1,5 @@
-/* plan_internal - the steps by which a plan is laid out, which plan.c and plan_again.c share; those
- * that find its cells are in plan_cells.c. */
+/* plan_internal - the steps by which a plan is laid out, which plan.c and plan_from_record.c share;
+ * those that find its cells are in plan_cells.c. */
 #ifndef ASSAY_RUNNER_PLAN_INTERNAL_H
 #define ASSAY_RUNNER_PLAN_INTERNAL_H
 

@@ -13,7 +13,7 @@
 #include "harness/core/crash_context.h"
 #include "harness/core/process.h"
 #include "harness/core/text.h"
-#include "harness/core/words.h"
+#include "harness/core/child_output.h"
 #include "harness/runner/tool.h"
 #include "harness/runner/vendor_json.h"
 
@@ -113,7 +113,7 @@ static json_t *read_lines(const char *output, json_t **ret_step)
 
 /* How it ended, where it was, and its last output. */
 static enum status explain(enum status status, const struct process_exit *end, const json_t *step,
-                           int words_fd, struct error *err)
+                           int output_fd, struct error *err)
 {
     char by[PROCESS_SIGNAL_SIZE];
     struct text text;
@@ -129,7 +129,7 @@ static enum status explain(enum status status, const struct process_exit *end, c
                            end->code == 0 ? " and gave no answer" : "");
     if (json_is_string(step))
         text_append_format(&text, ", %s", json_string_value(step));
-    words_append(words_fd, &text);
+    child_output_append(output_fd, &text);
     if (status == STATUS_OK)
         status = end->code == 0 ? STATUS_PROTOCOL : STATUS_UNAVAILABLE;
     error_set(err, status, "%s", text_ok(&text) ? text.data : "out of memory");
@@ -137,10 +137,10 @@ static enum status explain(enum status status, const struct process_exit *end, c
     return status;
 }
 
-static enum status run(char *const *argv, int words_fd, json_t **ret, struct error *err)
+static enum status run(char *const *argv, int output_fd, json_t **ret, struct error *err)
 {
     const struct process_call call = {.argv = argv,
-                                      .error_fd = words_fd,
+                                      .error_fd = output_fd,
                                       .wake_fd = -1,
                                       .timeout_ns = timeout_ns(),
                                       .max_output = OUTPUT_MAX};
@@ -155,7 +155,7 @@ static enum status run(char *const *argv, int words_fd, json_t **ret, struct err
         if (err)
             *err = reason;
     } else if (status != STATUS_OK || end.code != 0 || !answer) {
-        status = explain(status, &end, step, words_fd, err);
+        status = explain(status, &end, step, output_fd, err);
     } else if (json_object_get(answer, "refused")) {
         const char *words = json_string_value(json_object_get(answer, "refused"));
 
@@ -174,20 +174,20 @@ enum status probe_child_ask(const char *question, const char *detail, json_t **r
                             struct error *err)
 {
     char *program;
-    int words_fd;
+    int output_fd;
     enum status status = tool_path(&program, err);
 
     if (status != STATUS_OK)
         return status;
-    words_fd = words_open("assay-probe");
-    if (words_fd < 0) {
+    output_fd = child_output_open("assay-probe");
+    if (output_fd < 0) {
         status = error_set_errno(err, errno, "memory for the probe's output");
     } else {
         char *argv[] = {program, (char *)"probe", (char *)question, (char *)detail, NULL};
 
         backend_unbind_process();
-        status = run(argv, words_fd, ret, err);
-        close(words_fd);
+        status = run(argv, output_fd, ret, err);
+        close(output_fd);
     }
     free(program);
     return status;

@@ -15,7 +15,7 @@
 #include "harness/core/file.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
-#include "harness/core/words.h"
+#include "harness/core/child_output.h"
 #include "harness/runner/telemetry_child.h"
 #include "harness/runner/tool.h"
 
@@ -30,7 +30,7 @@
 
 static void close_all(struct telemetry_watch *watch)
 {
-    int *fds[] = {&watch->control_fd, &watch->words_fd, &watch->rows_fd, &watch->error_fd};
+    int *fds[] = {&watch->control_fd, &watch->output_fd, &watch->rows_fd, &watch->error_fd};
 
     for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
         if (*fds[i] >= 0)
@@ -43,7 +43,7 @@ enum status telemetry_watch_start(const struct telemetry_watch_options *options,
                                   struct telemetry_watch *ret, struct error *err)
 {
     struct telemetry_watch watch = {
-        .control_fd = -1, .words_fd = -1, .rows_fd = -1, .error_fd = -1};
+        .control_fd = -1, .output_fd = -1, .rows_fd = -1, .error_fd = -1};
     char interval[32], worker[32];
     char *path = NULL;
     int control[2] = {-1, -1};
@@ -53,10 +53,10 @@ enum status telemetry_watch_start(const struct telemetry_watch_options *options,
         return status;
     snprintf(interval, sizeof(interval), "%" PRId64, options->interval_ns);
     snprintf(worker, sizeof(worker), "%d", (int)options->worker);
-    watch.words_fd = file_open_memory("assay-telemetry-words", WORDS_MAX);
+    watch.output_fd = file_open_memory("assay-telemetry-words", WORDS_MAX);
     watch.rows_fd = file_open_memory("assay-telemetry-rows", ROWS_MAX);
-    watch.error_fd = words_open("assay-telemetry-errors");
-    if (watch.words_fd < 0 || watch.rows_fd < 0 || watch.error_fd < 0 ||
+    watch.error_fd = child_output_open("assay-telemetry-errors");
+    if (watch.output_fd < 0 || watch.rows_fd < 0 || watch.error_fd < 0 ||
         pipe2(control, O_CLOEXEC | O_NONBLOCK) < 0) {
         status = error_set_errno(err, errno, "memory and a pipe for telemetry");
     } else {
@@ -69,7 +69,7 @@ enum status telemetry_watch_start(const struct telemetry_watch_options *options,
                         NULL};
         struct process_fd fds[] = {{control[0], TELEMETRY_CONTROL_FD},
                                    {watch.error_fd, STDERR_FILENO},
-                                   {watch.words_fd, TELEMETRY_WORDS_FD},
+                                   {watch.output_fd, TELEMETRY_WORDS_FD},
                                    {watch.rows_fd, TELEMETRY_ROWS_FD}};
         struct process_options process = {.path = path,
                                           .argv = argv,
@@ -306,7 +306,7 @@ static void explain_end(struct telemetry_log *log, const struct process_exit *en
                            process_signal_text(end, by));
     else
         text_append_format(&text, "the telemetry process exited with status %d", end->code);
-    words_append(error_fd, &text);
+    child_output_append(error_fd, &text);
     set_message(log, ended ? STATUS_CRASHED : STATUS_TIMEOUT,
                 text_ok(&text) ? text.data : "out of memory");
     text_finish(&text);
@@ -329,7 +329,7 @@ enum status telemetry_watch_stop(struct telemetry_watch *watch, int64_t interval
     if (!ended)
         process_stop(&watch->process, STOP_GRACE_NS, &end);
     log.channels = json_array();
-    words = read_memory(watch->words_fd, WORDS_MAX, &words_length);
+    words = read_memory(watch->output_fd, WORDS_MAX, &words_length);
     rows = read_memory(watch->rows_fd, ROWS_MAX, &rows_length);
     if (!log.channels || !words || !rows) {
         close_all(watch);

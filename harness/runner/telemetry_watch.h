@@ -17,8 +17,8 @@
 
 struct telemetry_watch {
     struct process process;
-    int control_fd, words_fd, rows_fd; /* -1: none */
-    int error_fd;                      /* its output on stderr; -1: none */
+    int control_fd, output_fd, rows_fd; /* -1: none */
+    int error_fd;                       /* its output on stderr; -1: none */
     bool dump;
 };
 

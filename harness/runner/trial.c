@@ -480,7 +480,7 @@ static void explain_exit(struct watch *watch)
     char by[PROCESS_SIGNAL_SIZE];
 
     if (end->exited) {
-        fail(watch, STATUS_CRASHED, "the worker exited with status %d and without a word",
+        fail(watch, STATUS_CRASHED, "the worker exited with status %d before sending a result",
              end->code);
     } else if (end->signal == SIGKILL && watch->oom_kills >= 0 &&
                cgroup_oom_kills() > watch->oom_kills) {

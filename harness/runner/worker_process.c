@@ -11,7 +11,7 @@
 
 #include "backends/backend.h"
 #include "harness/core/log.h"
-#include "harness/core/words.h"
+#include "harness/core/child_output.h"
 #include "harness/runner/child_environment.h"
 #include "harness/runner/named_worker.h"
 #include "harness/runner/tool.h"
@@ -23,17 +23,17 @@ void worker_process_init(struct worker_process *worker)
 {
     memset(worker, 0, sizeof(*worker));
     worker->channel.read_fd = worker->channel.write_fd = -1;
-    worker->words_fd = -1;
+    worker->output_fd = -1;
 }
 
 void worker_process_append_words(const struct worker_process *worker, struct text *text)
 {
-    words_append(worker->words_fd, text);
+    child_output_append(worker->output_fd, text);
 }
 
 void worker_process_forget_words(const struct worker_process *worker)
 {
-    words_forget(worker->words_fd);
+    child_output_forget(worker->output_fd);
 }
 
 bool worker_process_is_foreign(void)
@@ -130,8 +130,8 @@ enum status worker_process_start(struct worker_process *worker, const struct wor
     char *path = NULL;
     enum status status;
 
-    worker->words_fd = words_open("assay-worker");
-    if (worker->words_fd < 0)
+    worker->output_fd = child_output_open("assay-worker");
+    if (worker->output_fd < 0)
         return error_set_errno(err, errno, "memory for the worker's output");
     status = tool_path(&path, err);
     if (status != STATUS_OK)
@@ -157,8 +157,8 @@ enum status worker_process_start(struct worker_process *worker, const struct wor
     }
     status = build_environment(worker, start, &envp, err);
     if (status == STATUS_OK) {
-        struct process_fd fds[] = {{worker->words_fd, STDOUT_FILENO},
-                                   {worker->words_fd, STDERR_FILENO},
+        struct process_fd fds[] = {{worker->output_fd, STDOUT_FILENO},
+                                   {worker->output_fd, STDERR_FILENO},
                                    {to_worker[0], WORKER_READ_FD},
                                    {from_worker[1], WORKER_WRITE_FD}};
         struct process_options options = {
@@ -190,7 +190,7 @@ enum status worker_process_start(struct worker_process *worker, const struct wor
 void worker_process_finish(struct worker_process *worker)
 {
     channel_finish(&worker->channel);
-    if (worker->words_fd >= 0)
-        close(worker->words_fd);
-    worker->words_fd = -1;
+    if (worker->output_fd >= 0)
+        close(worker->output_fd);
+    worker->output_fd = -1;
 }

@@ -16,7 +16,7 @@
 struct worker_process {
     struct process process;
     struct channel channel;
-    int words_fd;          /* the worker's standard output and error */
+    int output_fd;         /* the worker's standard output and error */
     bool foreign;          /* it is not our own: */
     struct digest program; /* its file as it was at the start */
 };

@@ -26,9 +26,10 @@ static struct compare_options options_of(const json_t *json)
 }
 
 /* With the sessions that it was based on then, without later ones. */
-static enum status reproduction_again(struct store *store,
-                                      const struct stored_comparison *comparison, double margin,
-                                      const json_t *stored, json_t **ret, struct error *err)
+static enum status reproduction_from_record(struct store *store,
+                                            const struct stored_comparison *comparison,
+                                            double margin, const json_t *stored, json_t **ret,
+                                            struct error *err)
 {
     const json_t *ids = json_object_get(json_object_get(stored, "repeatability"), "results");
     struct reproduction reproduction;
@@ -45,9 +46,9 @@ static enum status reproduction_again(struct store *store,
 }
 
 /* One of the cells of two campaigns, or of one of `assay ab`: its verdict rests on all of them. */
-static enum status family_again(struct store *store, const char *kind, const json_t *body,
-                                const struct compare_options *options, json_t **ret,
-                                struct error *err)
+static enum status family_from_record(struct store *store, const char *kind, const json_t *body,
+                                      const struct compare_options *options, json_t **ret,
+                                      struct error *err)
 {
     const json_t *of = json_object_get(body, "family_of");
     const char *arms = member_string(of, "campaign");
@@ -104,7 +105,7 @@ static enum status pair_again(struct store *store, const char *kind, const json_
     if (options.figure == COMPARE_FIGURE_COUNT)
         return error_set(err, STATUS_UNSUPPORTED, "it compares by a figure that is not known here");
     if (family)
-        return family_again(store, kind, body, &options, ret, err);
+        return family_from_record(store, kind, body, &options, ret, err);
     memcpy(campaign, a, 8);
     status = paired ? stored_comparison_make(store, campaign, NULL, &options, &comparison, err)
                     : stored_comparison_make(store, a, b, &options, &comparison, err);
@@ -112,7 +113,7 @@ static enum status pair_again(struct store *store, const char *kind, const json_
         return status;
     comparison.allows_foreign_worker = json_is_true(json_object_get(gate, "allow_foreign_worker"));
     if (!strcmp(kind, "reproduce"))
-        status = reproduction_again(store, &comparison, options.margin, reproduce, ret, err);
+        status = reproduction_from_record(store, &comparison, options.margin, reproduce, ret, err);
     else
         *ret = !strcmp(kind, "gate") ? gate_json(&comparison, options.margin)
                                      : stored_comparison_json(&comparison);
@@ -144,8 +145,8 @@ static enum status add_row(struct store *store, const json_t *row, struct calibr
     return STATUS_OK;
 }
 
-static enum status calibration_again(struct store *store, const json_t *body, json_t **ret,
-                                     struct error *err)
+static enum status calibration_from_record(struct store *store, const json_t *body, json_t **ret,
+                                           struct error *err)
 {
     static const char *const members[] = {"clock_resolution_ns", "clock_read_ns",
                                           "sample_overhead_ns"};
@@ -166,8 +167,8 @@ static enum status calibration_again(struct store *store, const json_t *body, js
     return status;
 }
 
-static enum status cost_again(struct store *store, const json_t *body, json_t **ret,
-                              struct error *err)
+static enum status cost_from_record(struct store *store, const json_t *body, json_t **ret,
+                                    struct error *err)
 {
     const char *result = member_string(body, "a");
 
@@ -177,8 +178,8 @@ static enum status cost_again(struct store *store, const json_t *body, json_t **
                      json_object_get(body, "assumptions"), ret, err);
 }
 
-static enum status baseline_again(struct store *store, const json_t *body, json_t **ret,
-                                  struct error *err)
+static enum status baseline_from_record(struct store *store, const json_t *body, json_t **ret,
+                                        struct error *err)
 {
     const char *result = member_string(body, "a");
     const char *name = member_string(body, "name");
@@ -192,9 +193,9 @@ enum status recompute_comparison(struct store *store, const char *kind, const js
                                  json_t **ret, struct error *err)
 {
     if (!strcmp(kind, "calibration"))
-        return calibration_again(store, body, ret, err);
+        return calibration_from_record(store, body, ret, err);
     if (!strcmp(kind, "cost"))
-        return cost_again(store, body, ret, err);
+        return cost_from_record(store, body, ret, err);
     if (!strcmp(kind, "accept"))
         return acceptance_make(store, json_object_get(body, "contract"),
                                json_object_get(body, "campaigns"), ret, err);
@@ -206,6 +207,6 @@ enum status recompute_comparison(struct store *store, const char *kind, const js
         return fleet_plan_make(store, json_object_get(body, "results"),
                                json_object_get(body, "request"), ret, err);
     if (!strcmp(kind, "baseline"))
-        return baseline_again(store, body, ret, err);
+        return baseline_from_record(store, body, ret, err);
     return pair_again(store, kind, body, ret, err);
 }

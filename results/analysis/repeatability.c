@@ -238,8 +238,9 @@ enum status repeatability_find(struct store *store, const int64_t cells[2],
     return end(&search, status, ret);
 }
 
-enum status repeatability_again(struct store *store, const int64_t cells[2], const json_t *ids,
-                                struct repeatability *ret, struct error *err)
+enum status repeatability_from_record(struct store *store, const int64_t cells[2],
+                                      const json_t *ids, struct repeatability *ret,
+                                      struct error *err)
 {
     struct search search;
     json_t *entry;

@@ -40,8 +40,9 @@ enum status repeatability_find(struct store *store, const int64_t cells[2],
  * The same of the results that `ids` names, as repeatability_find gave it once. UNSUPPORTED: one of
  * them is not in this file. CORRUPT: one is no session of these.
  */
-enum status repeatability_again(struct store *store, const int64_t cells[2], const json_t *ids,
-                                struct repeatability *ret, struct error *err);
+enum status repeatability_from_record(struct store *store, const int64_t cells[2],
+                                      const json_t *ids, struct repeatability *ret,
+                                      struct error *err);
 void repeatability_finish(struct repeatability *repeatability);
 
 /* New object {count, results, sd_log, df}; null where nothing is known. */

@@ -51,7 +51,7 @@ enum status reproduction_make(struct store *store, const struct stored_compariso
 
     if (comparison->has_numbers && comparison->figure == COMPARE_TIME) {
         made.numbers = comparison->numbers;
-        TRY(ids ? repeatability_again(store, comparison->cells, ids, &made.repeatability, err)
+        TRY(ids ? repeatability_from_record(store, comparison->cells, ids, &made.repeatability, err)
                 : repeatability_find(store, comparison->cells, &made.repeatability, err));
         made.has_spread = made.repeatability.df > 0;
         if (made.has_spread)

@@ -34,7 +34,8 @@ struct reproduction {
 
 /*
  * Decides. `ids`: the sessions that count, as one was stored with them; NULL: those of the
- * database. Errors as repeatability_find and repeatability_again. Finish with reproduction_finish.
+ * database. Errors as repeatability_find and repeatability_from_record. Finish with
+ * reproduction_finish.
  */
 enum status reproduction_make(struct store *store, const struct stored_comparison *comparison,
                               double margin, const json_t *ids, struct reproduction *ret,

@@ -124,7 +124,7 @@ static double heavy_tails(struct random *random)
 }
 
 /* Of RAMP and POWER_LAW at sample t, from 1 at the start. */
-static double course(const struct generator *g, double t)
+static double load_timeline(const struct generator *g, double t)
 {
     double at = t / (double)g->count;
 
@@ -231,7 +231,7 @@ struct truth generator_make(const struct generator *g, uint64_t seed, uint64_t i
             break;
         case GENERATOR_RAMP:
         case GENERATOR_POWER_LAW:
-            x += g->size * course(g, t);
+            x += g->size * load_timeline(g, t);
             break;
         case GENERATOR_RANDOM_WALK:
             walk += g->size / sqrt(n) * random_next_normal(&random);
@@ -283,7 +283,7 @@ double generator_window_mean(const struct generator *g)
             break;
         case GENERATOR_RAMP:
         case GENERATOR_POWER_LAW:
-            sum += g->size * course(g, t);
+            sum += g->size * load_timeline(g, t);
             break;
         default:
             break;

@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct telemetry_log log;
     struct error err = ERROR_INIT;
 
-    watch.words_fd = memory_of(data, words);
+    watch.output_fd = memory_of(data, words);
     watch.rows_fd = memory_of(end ? end + 1 : data, end ? size - words - 1 : 0);
     FUZZ_REQUIRE(telemetry_watch_stop(&watch, 1, &log, &err) == STATUS_OK);
     FUZZ_REQUIRE(json_is_array(log.channels) && json_array_size(log.channels) == log.channel_count);

@@ -79,8 +79,8 @@ static enum status verify(const char *path, json_t *out, struct error *err)
     memset(&options, 0, sizeof(options));
     options.context = wrong;
     options.found = found;
-    options.derive = cell_again;
-    options.tolerance = tolerance_again;
+    options.derive = cell_from_record;
+    options.tolerance = tolerance_from_record;
     verify_watch_memory();
     status = verify_file(path, &options, &summary, err);
     if (status == STATUS_OK)

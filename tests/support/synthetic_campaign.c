@@ -136,18 +136,18 @@ static void draw(int64_t *ret, size_t count, enum synthetic_shape shape, double 
     double noise = 0, process = exp(0.004 * random_next_normal(random));
 
     for (size_t i = 0; i < count; ++i) {
-        double at = (double)i / (double)count, course = 1;
+        double at = (double)i / (double)count, load_timeline = 1;
 
         noise = 0.4 * noise + 0.004 * random_next_normal(random);
         if (shape == SYNTHETIC_WARMUP)
-            course += 0.35 * exp(-at * 28) + (i == 0 ? 2.4 : 0);
+            load_timeline += 0.35 * exp(-at * 28) + (i == 0 ? 2.4 : 0);
         if (shape == SYNTHETIC_STAGES)
-            course += 0.05 * exp(-at * 40);
+            load_timeline += 0.05 * exp(-at * 40);
         if (shape == SYNTHETIC_DRIFT)
-            course += 0.11 * at;
+            load_timeline += 0.11 * at;
         if (random_next_unit(random) < 0.004)
-            course += 0.2 + 0.5 * random_next_unit(random);
-        ret[i] = (int64_t)(level * process * course *
+            load_timeline += 0.2 + 0.5 * random_next_unit(random);
+        ret[i] = (int64_t)(level * process * load_timeline *
                            exp(noise - 0.004 * log(1 - 0.999 * random_next_unit(random))));
         ret[i] = ret[i] < 1 ? 1 : ret[i];
     }

@@ -90,15 +90,15 @@ TEST(noise)
     enum { N = 200000 };
     static double x[N];
     struct null_plan plan;
-    struct null_course course;
+    struct null_progress progress;
     double mean = 0, variance = 0, covariance = 0;
     int i;
 
     assert_int_equal(null_plan_parse("launch_ns=1000000,cv=0.02,phi=0.6,seed=7", &plan, NULL),
                      STATUS_OK);
-    null_course_init(&course, &plan);
+    null_progress_init(&progress, &plan);
     for (i = 0; i < N; i++) {
-        x[i] = (double)null_course_next_ns(&course);
+        x[i] = (double)null_progress_next_ns(&progress);
         mean += x[i] / N;
     }
     for (i = 0; i < N; i++)
@@ -114,13 +114,13 @@ TEST(noise)
 static int64_t nth(const char *text, int n)
 {
     struct null_plan plan;
-    struct null_course course;
+    struct null_progress progress;
     int64_t ns = -1;
 
     assert_int_equal(null_plan_parse(text, &plan, NULL), STATUS_OK);
-    null_course_init(&course, &plan);
+    null_progress_init(&progress, &plan);
     while (n-- > 0)
-        ns = null_course_next_ns(&course);
+        ns = null_progress_next_ns(&progress);
     return ns;
 }
 

@@ -294,7 +294,7 @@ TEST(types)
     expect_error("name: x\nbatches: [1, 2, 3, 4, 5]\n",
                  "f.yaml:2: \"batches\" has 5 items, but should have at most 4; take some out");
     expect_error("name: x\nfast: yes\n",
-                 "f.yaml:2: \"fast\" is \"yes\", but should be a truth value; write true or false");
+                 "f.yaml:2: \"fast\" is \"yes\", but should be true or false");
     expect_error("name: x\nmodel: {heads: 1, layers: 1, dropout: .inf}\n",
                  "f.yaml:2: \"model.dropout\" is \".inf\", but should be a number; write e.g. 0.5");
     expect_error(

@@ -450,7 +450,8 @@ TEST(from_json)
     expect_json_error("trials", "0",
                       "stored protocol: \"trials\" is 0; write a number from 1 to "
                       "10000");
-    expect_json_error("evidence", "1", "stored protocol: member \"evidence\" is no truth value");
+    expect_json_error("evidence", "1",
+                      "stored protocol: member \"evidence\" must be true or false");
     expect_json_error("window.time_ns", "",
                       "stored protocol: member \"window.time_ns\" is missing");
     expect_json_error("window", "3", "stored protocol: member \"window.time_ns\" is missing");

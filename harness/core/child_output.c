@@ -1,4 +1,4 @@
-#include "harness/core/words.h"
+#include "harness/core/child_output.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -12,15 +12,15 @@
 #define WORDS_SHOWN 600
 
 /*
- * The file has a fixed end. Long before it, what was written is discarded (words_forget), since a
- * write past it fails, and not every child survives that.
+ * The file has a fixed end. Long before it, what was written is discarded (child_output_forget),
+ * since a write past it fails, and not every child survives that.
  */
-int words_open(const char *name)
+int child_output_open(const char *name)
 {
     return file_open_memory(name, WORDS_MAX);
 }
 
-void words_append(int fd, struct text *text)
+void child_output_append(int fd, struct text *text)
 {
     off_t end = lseek(fd, 0, SEEK_CUR);
     char words[WORDS_SHOWN];
@@ -39,7 +39,7 @@ void words_append(int fd, struct text *text)
 }
 
 /* The child writes at the offset that both sides share, so that it can be set back from here. */
-void words_forget(int fd)
+void child_output_forget(int fd)
 {
     char last[WORDS_SHOWN];
     off_t end = lseek(fd, 0, SEEK_CUR);

@@ -23,26 +23,28 @@ static void append_spark(const struct terminal *terminal, const char *label, con
             shown[b] = fmax(shown[b], values[i]);
     }
     text_append_format(terminal->out, "  %-*s", LABEL - 2, label);
-    course_sparkline(&line, shown, blocks, course_most(shown, blocks));
+    load_timeline_sparkline(&line, shown, blocks, load_timeline_most(shown, blocks));
     terminal_tone(terminal, TONE_PLAIN, text_ok(&line) ? line.data : "");
     text_append_format(terminal->out, "  %s\n", range);
     terminal->out->failed = terminal->out->failed || line.failed;
     text_finish(&line);
 }
 
-void terminal_course(const struct terminal *terminal, const struct course *course)
+void terminal_load_timeline(const struct terminal *terminal,
+                            const struct load_timeline *load_timeline)
 {
     char heading[96], range[NUMBER_SIZE + 16], human[TEXT_HUMAN_SIZE];
 
-    if (!course || !(course->length_s > 0))
+    if (!load_timeline || !(load_timeline->length_s > 0))
         return;
-    snprintf(heading, sizeof(heading), "Over trial %lld, %s", (long long)course->trial,
-             text_human_duration(1e9 * course->length_s, human));
+    snprintf(heading, sizeof(heading), "Over trial %lld, %s", (long long)load_timeline->trial,
+             text_human_duration(1e9 * load_timeline->length_s, human));
     terminal_heading(terminal, heading);
     snprintf(range, sizeof(range), "up to %.3g requests",
-             course_most(course->backlog, course->count));
-    append_spark(terminal, "backlog", course->backlog, course->count, range);
+             load_timeline_most(load_timeline->backlog, load_timeline->count));
+    append_spark(terminal, "backlog", load_timeline->backlog, load_timeline->count, range);
     snprintf(range, sizeof(range), "up to %s",
-             text_human_duration(course_most(course->latency_ns, course->count), human));
-    append_spark(terminal, "longest", course->latency_ns, course->count, range);
+             text_human_duration(
+                 load_timeline_most(load_timeline->latency_ns, load_timeline->count), human));
+    append_spark(terminal, "longest", load_timeline->latency_ns, load_timeline->count, range);
 }

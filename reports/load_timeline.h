@@ -1,9 +1,9 @@
 /*
- * course - how a trial under load went: requests in the system and their latencies over time, in
- * equal parts of the time from the first request to the last that is over.
+ * load_timeline - how a trial under load went: requests in the system and their latencies over
+ * time, in equal parts of the time from the first request to the last that is over.
  */
-#ifndef ASSAY_REPORTS_COURSE_H
-#define ASSAY_REPORTS_COURSE_H
+#ifndef ASSAY_REPORTS_LOAD_TIMELINE_H
+#define ASSAY_REPORTS_LOAD_TIMELINE_H
 
 #include "harness/core/status.h"
 #include "harness/core/text.h"
@@ -11,7 +11,7 @@
 
 #define COURSE_PARTS 240
 
-struct course {
+struct load_timeline {
     int64_t trial;   /* number of the trial */
     double length_s; /* of all parts; 0: no request was ever over, and there is nothing to show */
     size_t count;    /* parts */
@@ -23,11 +23,12 @@ struct course {
 };
 
 /* `parts` from 1 to COURSE_PARTS. Those that were not over by then are in the system to the end. */
-void course_make(const struct request *requests, size_t count, size_t parts, struct course *ret);
+void load_timeline_make(const struct request *requests, size_t count, size_t parts,
+                        struct load_timeline *ret);
 
 /* Blocks from ▁ (up to an eighth of `most`) to █, a blank for NAN. */
-void course_sparkline(struct text *out, const double *values, size_t count, double most);
+void load_timeline_sparkline(struct text *out, const double *values, size_t count, double most);
 /* The largest value; 0: there is none. */
-double course_most(const double *values, size_t count);
+double load_timeline_most(const double *values, size_t count);
 
 #endif

@@ -1,4 +1,4 @@
-#include "reports/course.h"
+#include "reports/load_timeline.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -15,36 +15,36 @@ TEST(backlog_and_latency)
 {
     struct request requests[] = {ok(0, 15), ok(5, 40), ok(22, 30), {0}, {0}};
     const double backlog[] = {1.5, 1.5, 2.6, 2};
-    struct course course;
+    struct load_timeline load_timeline;
     double sum = 0;
 
     requests[3] =
         (struct request){.scheduled_ns = 12, .done_ns = REQUEST_NEVER, .status = REQUEST_REFUSED};
     requests[4] = (struct request){
         .scheduled_ns = 22, .done_ns = REQUEST_NEVER, .status = REQUEST_UNFINISHED};
-    course_make(requests, 5, 4, &course);
-    assert_int_equal(course.count, 4);
-    assert_true(fabs(course.length_s - 40e-9) < 1e-18);
+    load_timeline_make(requests, 5, 4, &load_timeline);
+    assert_int_equal(load_timeline.count, 4);
+    assert_true(fabs(load_timeline.length_s - 40e-9) < 1e-18);
     for (size_t i = 0; i < 4; ++i) {
-        assert_true(fabs(course.backlog[i] - backlog[i]) < 1e-9);
-        sum += 10 * course.backlog[i];
+        assert_true(fabs(load_timeline.backlog[i] - backlog[i]) < 1e-9);
+        sum += 10 * load_timeline.backlog[i];
     }
     assert_true(fabs(sum - (15 + 35 + 8 + 18)) < 1e-9);
-    assert_true(course.latency_ns[0] == 35);
-    assert_true(isnan(course.latency_ns[1]) && isnan(course.latency_ns[3]));
-    assert_true(course.latency_ns[2] == 8);
-    assert_true(course_most(course.latency_ns, 4) == 35);
+    assert_true(load_timeline.latency_ns[0] == 35);
+    assert_true(isnan(load_timeline.latency_ns[1]) && isnan(load_timeline.latency_ns[3]));
+    assert_true(load_timeline.latency_ns[2] == 8);
+    assert_true(load_timeline_most(load_timeline.latency_ns, 4) == 35);
 }
 
 TEST(nothing_over)
 {
     const struct request never = {.done_ns = REQUEST_NEVER, .status = REQUEST_UNFINISHED};
-    struct course course;
+    struct load_timeline load_timeline;
 
-    course_make(&never, 1, 8, &course);
-    assert_true(course.length_s == 0);
-    course_make(NULL, 0, 8, &course);
-    assert_true(course.length_s == 0);
+    load_timeline_make(&never, 1, 8, &load_timeline);
+    assert_true(load_timeline.length_s == 0);
+    load_timeline_make(NULL, 0, 8, &load_timeline);
+    assert_true(load_timeline.length_s == 0);
 }
 
 TEST(sparkline)
@@ -53,10 +53,10 @@ TEST(sparkline)
     struct text out;
 
     text_init(&out);
-    course_sparkline(&out, values, 6, 8);
+    load_timeline_sparkline(&out, values, 6, 8);
     assert_string_equal(out.data, "▁▁ ▄█▅");
     text_clear(&out);
-    course_sparkline(&out, values, 1, 0);
+    load_timeline_sparkline(&out, values, 1, 0);
     assert_string_equal(out.data, " ");
     text_finish(&out);
 }

@@ -1,4 +1,4 @@
-#include "harness/runner/cell_again.h"
+#include "harness/runner/cell_from_record.h"
 
 #include <string.h>
 
@@ -57,8 +57,8 @@ static enum status read_case(const struct verify_subject *subject, struct worklo
     return status;
 }
 
-enum status cell_again(void *context, const struct verify_subject *subject, json_t **ret,
-                       struct error *err)
+enum status cell_from_record(void *context, const struct verify_subject *subject, json_t **ret,
+                             struct error *err)
 {
     struct workload workload;
     struct workload_case work;
@@ -84,8 +84,9 @@ enum status cell_again(void *context, const struct verify_subject *subject, json
     return status;
 }
 
-enum status tolerance_again(void *context, const struct verify_subject *subject, const char *output,
-                            const char *metric, double *ret, struct error *err)
+enum status tolerance_from_record(void *context, const struct verify_subject *subject,
+                                  const char *output, const char *metric, double *ret,
+                                  struct error *err)
 {
     struct workload workload;
     struct workload_case work;

@@ -89,8 +89,8 @@ static enum status recorded_spec(const json_t *record, const json_t *planned, st
     return arm_spec_take_worker(ret, worker, err);
 }
 
-static enum status add_again(struct plan *plan, const json_t *record, const json_t *planned,
-                             const json_t *device, struct error *err)
+static enum status add_from_record(struct plan *plan, const json_t *record, const json_t *planned,
+                                   const json_t *device, struct error *err)
 {
     const json_t *identity = json_object_get(record, "identity");
     const json_t *choices = json_object_get(record, "choices");
@@ -146,7 +146,7 @@ static json_t *nonce_of(const json_t *planned)
     return json_is_string(nonce) ? nonce : NULL;
 }
 
-enum status plan_build_again(const json_t *record, const json_t *planned, struct store *store,
+enum status plan_from_record(const json_t *record, const json_t *planned, struct store *store,
                              const char *device, struct plan *ret, struct error *err)
 {
     const struct plan_request request = {0};
@@ -169,7 +169,7 @@ enum status plan_build_again(const json_t *record, const json_t *planned, struct
     else if (status == STATUS_OK)
         status = find_device(record, device, &found, err);
     if (status == STATUS_OK)
-        status = add_again(&plan, record, planned, found, err);
+        status = add_from_record(&plan, record, planned, found, err);
     json_decref(found);
     plan.reproduces =
         json_pack("{s:O?, s:O?, s:O?, s:O*}", "campaign", json_object_get(campaign, "uid"),

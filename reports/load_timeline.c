@@ -1,4 +1,4 @@
-#include "reports/course.h"
+#include "reports/load_timeline.h"
 
 #include <math.h>
 
@@ -8,24 +8,25 @@ static int64_t end_of(const struct request *request)
     return request->done_ns != REQUEST_NEVER ? request->done_ns : request->scheduled_ns;
 }
 
-static void add_time(struct course *course, double part_ns, double from, double to)
+static void add_time(struct load_timeline *load_timeline, double part_ns, double from, double to)
 {
-    for (size_t i = (size_t)fmax(from / part_ns, 0); i < course->count; i++) {
+    for (size_t i = (size_t)fmax(from / part_ns, 0); i < load_timeline->count; i++) {
         const double begin = fmax(from, (double)i * part_ns);
         const double end = fmin(to, (double)(i + 1) * part_ns);
 
         if (end <= begin)
             return;
-        course->backlog[i] += (end - begin) / part_ns;
+        load_timeline->backlog[i] += (end - begin) / part_ns;
     }
 }
 
-void course_make(const struct request *requests, size_t count, size_t parts, struct course *ret)
+void load_timeline_make(const struct request *requests, size_t count, size_t parts,
+                        struct load_timeline *ret)
 {
     int64_t last = 0;
     double part_ns;
 
-    *ret = (struct course){.count = parts};
+    *ret = (struct load_timeline){.count = parts};
     for (size_t i = 0; i < count; i++)
         last = end_of(&requests[i]) > last ? end_of(&requests[i]) : last;
     for (size_t i = 0; i < parts; i++)
@@ -48,7 +49,7 @@ void course_make(const struct request *requests, size_t count, size_t parts, str
     }
 }
 
-double course_most(const double *values, size_t count)
+double load_timeline_most(const double *values, size_t count)
 {
     double most = 0;
 
@@ -57,7 +58,7 @@ double course_most(const double *values, size_t count)
     return most;
 }
 
-void course_sparkline(struct text *out, const double *values, size_t count, double most)
+void load_timeline_sparkline(struct text *out, const double *values, size_t count, double most)
 {
     static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
