@@ -106,7 +106,7 @@ enum status verify_open(struct verify *verify, struct store **ret, struct error 
 /* Lets a connection that is used for another step do as much work again. */
 void verify_renew(struct verify *verify, struct store *store);
 
-/* ---- findings ---- */
+/* ---- verify_context.c ---- */
 
 void verify_report(struct verify *verify, enum verify_level level, enum verify_check check,
                    const char *table, const char *key, const char *format, ...)
