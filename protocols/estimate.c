@@ -1,16 +1,426 @@
 #include "protocols/estimate.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "protocols/compare.h"
-#include "protocols/estimate_parts.h"
 #include "protocols/stats/autocovariance.h"
 #include "protocols/stats/clock_step.h"
 #include "protocols/stats/distribution.h"
 #include "protocols/stats/mean_interval.h"
 #include "protocols/stats/order.h"
+#include "protocols/steady_state.h"
+
+/* A trial while it is analysed; `used` points into the caller's samples. */
+struct estimate_part {
+    struct steady_state state;
+    const int64_t *used; /* what its mean is of: the steady part, or the window; NULL: none */
+    size_t used_count;
+    double log_mean;    /* of the used samples' mean; NAN without any */
+    double log_error;   /* its relative standard error; NAN when unknown */
+    double log_squares; /* squares of log times about their mean */
+};
+
+/* ---- findings ---- */
+
+/* Outliers above this share of a trial are reported as a finding. */
+#define OUTLIERS_WORTH_SAYING 0.01
+#define TRIALS_FOR_EVIDENCE 5
+
+static bool estimate_has_one_distribution(const struct estimate *e,
+                                          const struct estimate_part *part);
+static double estimate_between(const double *logs, size_t count, double confidence, double tick,
+                               struct estimate_interval *ret);
+static double estimate_tick(const struct estimate_part *parts, size_t trial_count);
+
+/* Where steady state begins, if that is after the declared warmup. */
+static void add_late_warmup(struct finding_list *list, const struct estimate_series *series,
+                            const struct steady_state *state, const struct estimate_trial *trial)
+{
+    if (trial->steady_from > series->first)
+        finding_add(list, FINDING_LATE_WARMUP, trial->number, NULL,
+                    (double[]){(double)trial->steady_from, state->change});
+}
+
+static void add_levels(struct finding_list *list, const struct steady_state *state, int64_t number)
+{
+    const struct two_state *s = &state->states;
+    const double low = exp(s->low), high = exp(s->high), changes = (double)s->transitions;
+
+    if (s->levels > 2)
+        finding_add(list, FINDING_SEVERAL_LEVELS, number, NULL,
+                    (double[]){(double)s->levels, low, high, changes});
+    else
+        finding_add(list, FINDING_BIMODAL, number, NULL,
+                    (double[]){low, high, s->high_share, changes});
+}
+
+static void add_of_verdict(struct finding_list *list, const struct estimate_series *series,
+                           const struct estimate_part *part, const struct estimate_trial *trial)
+{
+    const struct steady_state *state = &part->state;
+    const int64_t number = trial->number;
+
+    switch (trial->verdict) {
+    case ESTIMATE_WARMUP:
+    case ESTIMATE_SLOWDOWN:
+        add_late_warmup(list, series, state, trial);
+        if (state->remainder > 0)
+            finding_add(list, FINDING_WARMUP_REMAINDER, number, NULL, (double[]){state->remainder});
+        break;
+    case ESTIMATE_DRIFT:
+        finding_add(list, FINDING_DRIFT, number, NULL, (double[]){state->change});
+        break;
+    case ESTIMATE_BIMODAL:
+        if (!state->states.found)
+            add_late_warmup(list, series, state, trial);
+        add_levels(list, state, number);
+        break;
+    case ESTIMATE_NON_STATIONARY:
+        finding_add(list, FINDING_CHANGE_POINT, number, NULL, (double[]){state->change});
+        break;
+    case ESTIMATE_INSUFFICIENT:
+        if (part->used_count < STEADY_STATE_LEAST)
+            finding_add(list, FINDING_FEW_SAMPLES, number, NULL,
+                        (double[]){(double)part->used_count, STEADY_STATE_LEAST});
+        else
+            finding_add(list, FINDING_AUTOCORRELATED, number, NULL,
+                        (double[]){trial->ess, (double)part->used_count});
+        break;
+    case ESTIMATE_UNDETERMINED:
+        if (state->states.levels > 0)
+            finding_add(list, FINDING_FEW_VALUES, number, NULL,
+                        (double[]){(double)state->states.levels, exp(state->states.low),
+                                   exp(state->states.high), (double)state->resolution_ns});
+        if (state->root_distance > 0)
+            finding_add(
+                list, FINDING_UNIT_ROOT, number, NULL,
+                (double[]){state->root_distance, STEADY_STATE_UNIT_ROOT, (double)part->used_count});
+        break;
+    default:
+        break;
+    }
+    if (state->memory_order > 0)
+        finding_add(list, FINDING_LONG_MEMORY, number, NULL, (double[]){state->memory_order});
+}
+
+static void add_of_samples(struct finding_list *list, const struct estimate_series *series,
+                           const struct estimate_part *part, int64_t number,
+                           const struct estimate_options *options)
+{
+    const struct steady_state *state = &part->state;
+    double level, count = (double)series->count;
+
+    if (series->count == 0)
+        return;
+    level = (double)series->sample_ns[series->count - 1];
+    if (series->count >= STEADY_STATE_LEAST && state->resolution_ns == 0)
+        finding_add(list, FINDING_CONSTANT_SAMPLES, number, NULL, (double[]){count, level});
+    else if (series->count >= STEADY_STATE_LEAST &&
+             (double)state->resolution_ns > options->steady_tolerance * level)
+        finding_add(list, FINDING_COARSE_TIMER, number, NULL,
+                    (double[]){(double)state->resolution_ns, (double)state->resolution_ns / level});
+    if ((double)state->impulses > OUTLIERS_WORTH_SAYING * count)
+        finding_add(list, FINDING_OUTLIERS, number, NULL,
+                    (double[]){(double)state->impulses, count});
+}
+
+static void add_of_cell(struct finding_list *list, const struct estimate *e,
+                        const struct estimate_part *parts, const struct estimate_options *options)
+{
+    const struct metric_value *mean = &e->metrics[METRIC_ITERATION_TIME];
+    size_t fewest = SIZE_MAX, with = 0, only = 0, i;
+    bool between;
+
+    for (i = 0; i < e->trial_count; i++) {
+        if (parts[i].used_count > 0 && parts[i].used_count < fewest)
+            fewest = parts[i].used_count;
+        with += parts[i].used_count > 0;
+        only = parts[i].used_count > 0 ? i : only;
+    }
+    between = with > 1;
+    if (mean->has_value && !mean->has_interval)
+        finding_add(list, FINDING_NO_INTERVAL, 0, NULL, NULL);
+    if (e->trial_count == 1)
+        finding_add(list, FINDING_ONE_TRIAL, 0, NULL, (double[]){TRIALS_FOR_EVIDENCE});
+    else if (e->trial_count < TRIALS_FOR_EVIDENCE)
+        finding_add(list, FINDING_FEW_TRIALS, 0, NULL,
+                    (double[]){(double)e->trial_count, TRIALS_FOR_EVIDENCE});
+    /* All of them on one level of two: (1 - share)^trials = 5 %. */
+    if (between)
+        finding_add(list, FINDING_UNSEEN_LEVELS, 0, NULL,
+                    (double[]){(double)with, 1 - pow(0.05, 1 / (double)with)});
+    if (e->needed_trials > 0 && mean->has_interval)
+        finding_add(list, FINDING_IMPRECISE, 0, NULL,
+                    (double[]){metric_half_width(mean), (double)e->needed_trials, options->margin});
+    for (i = 0; i < options->percentile_count; i++) {
+        enum metric_id id = metric_of_quantile(options->percentiles[i]);
+        const struct metric_value *p = &e->metrics[id];
+
+        if (!p->has_value && between)
+            finding_add(list, FINDING_PERCENTILE_TRIALS, 0, metrics[id].label,
+                        (double[]){(double)p->needed, (double)fewest});
+        else if (!p->has_value)
+            finding_add(list, FINDING_PERCENTILE_NEEDS, 0, metrics[id].label,
+                        (double[]){(double)order_needed(metrics[id].q), (double)p->needed,
+                                   (double)parts[only].used_count});
+        else if (!p->has_interval && (between || estimate_has_one_distribution(e, &parts[only])))
+            finding_add(list,
+                        between || parts[only].state.resolution_ns == 0 ? FINDING_PERCENTILE_ALIKE
+                                                                        : FINDING_PERCENTILE_OPEN,
+                        0, metrics[id].label, NULL);
+    }
+}
+
+/* What a reader must know of the trials and the cell. NO_MEMORY. */
+static enum status estimate_add_findings(const struct estimate_series *series,
+                                         const struct estimate_part *parts,
+                                         const struct estimate_options *options, struct estimate *e,
+                                         struct error *err)
+{
+    size_t i;
+
+    for (i = 0; i < e->trial_count; i++) {
+        add_of_verdict(&e->findings, &series[i], &parts[i], &e->trials[i]);
+        add_of_samples(&e->findings, &series[i], &parts[i], e->trials[i].number, options);
+    }
+    add_of_cell(&e->findings, e, parts, options);
+    if (e->findings.failed)
+        return error_no_memory(err);
+    return STATUS_OK;
+}
+
+/* ---- percentiles ---- */
+
+/* ---- within one trial ---- */
+
+/*
+ * Exceedances that it takes to see how they cluster. For a percentile with fewer, the less extreme
+ * one that has this many is looked at, too, and the worse of both counts: otherwise the series
+ * whose few exceedances happen to lie apart would pass, and their intervals be too short.
+ */
+#define EXCEEDANCES_LEAST 50
+
+/* Samples that are the value itself count as above, too, from this share of the tail on. */
+#define TIES_MOST 0.05
+
+/* The number of independent samples that a percentile's samples are equivalent to. */
+struct worth {
+    double refusal;  /* by autocorrelation alone */
+    double interval; /* with the uncertainty of its estimate */
+};
+
+/*
+ * Takes what the indicator x > value (or x >= value) says of the share above into `ret`, which is
+ * the least of all that were taken. With a coarse clock many samples are the value itself, and the
+ * two are not one: where hardly any lie above it, x > value says nothing of the many below, which
+ * may come in long runs.
+ */
+static enum status take_exceedance(const int64_t *used, size_t count, int64_t value, bool inclusive,
+                                   double confidence, double *work, struct worth *ret,
+                                   struct error *err)
+{
+    const double z = normal_quantile(0.5 + 0.5 * confidence), n = (double)count;
+    struct mean_interval share;
+    enum status status;
+
+    for (size_t t = 0; t < count; t++)
+        work[t] = used[t] > value || (inclusive && used[t] == value);
+    status = mean_interval(work, count, confidence, &share, err);
+    if (status)
+        return status;
+    if (share.lrv_geyer > 0)
+        ret->refusal = fmin(ret->refusal, n * share.variance / share.lrv_geyer);
+    if (!isfinite(share.half_width))
+        ret->interval = 0;
+    else if (share.half_width > 0)
+        ret->interval = fmin(ret->interval, share.mean * (1 - share.mean) * (z / share.half_width) *
+                                                (z / share.half_width));
+    return STATUS_OK;
+}
+
+/* Samples of a sorted series that are less than `value`. */
+static size_t count_below(const int64_t *sorted, size_t total, int64_t value)
+{
+    size_t lo = 0, hi = total;
+
+    while (lo < hi) {
+        size_t middle = lo + (hi - lo) / 2;
+
+        if (sorted[middle] < value)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo;
+}
+
+static enum status find_worth(const int64_t *used, const int64_t *sorted, size_t count, double q,
+                              double confidence, double *work, struct worth *ret, struct error *err)
+{
+    const int64_t value = sorted[order_quantile_index(count, q)];
+    const size_t below = count_below(sorted, count, value);
+    const size_t up_to = value == INT64_MAX ? count : count_below(sorted, count, value + 1);
+    const double ties = (double)(up_to - below), tail = fmin(q, 1 - q) * (double)count;
+
+    if (up_to < count)
+        TRY(take_exceedance(used, count, value, false, confidence, work, ret, err));
+    if (below > 0 && (up_to == count || (ties > 1 && ties > TIES_MOST * tail)))
+        TRY(take_exceedance(used, count, value, true, confidence, work, ret, err));
+    return STATUS_OK;
+}
+
+/* A percentile while it is found. */
+struct percentile {
+    double q;
+    struct estimate_interval interval;
+    uint64_t needed; /* without a value: samples that it takes, of each trial */
+};
+
+/* Of a trial's samples, as they came and sorted; `work` holds as many numbers. */
+static enum status find_within(const int64_t *used, const int64_t *sorted, size_t count,
+                               double confidence, double tick, double *work, struct percentile *ret,
+                               struct error *err)
+{
+    double q = ret->q, n = (double)count, tail = fmin(q, 1 - q), wider;
+    struct worth worth = {n, n};
+    uint64_t needed = order_needed(q);
+    enum status status;
+    size_t lo, hi;
+
+    ret->needed = needed;
+    if (n < (double)needed)
+        return STATUS_OK;
+    status = find_worth(used, sorted, count, q, confidence, work, &worth, err);
+    wider = fmin(EXCEEDANCES_LEAST / n, 0.5);
+    if (!status && tail < wider)
+        status = find_worth(used, sorted, count, q > 0.5 ? 1 - wider : wider, confidence, work,
+                            &worth, err);
+    if (status)
+        return status;
+    if (worth.refusal < (double)needed) {
+        ret->needed = (uint64_t)ceil((double)needed * n / worth.refusal);
+        return STATUS_OK;
+    }
+    ret->interval.value = (double)sorted[order_quantile_index(count, q)];
+    ret->interval.has_value = true;
+    if (!isnan(tick) && worth.interval > 0 &&
+        order_interval(count, worth.interval, q, confidence, &lo, &hi)) {
+        ret->interval.lo = fmin((double)sorted[lo], ret->interval.value - 0.5 * tick);
+        ret->interval.hi = fmax((double)sorted[hi], ret->interval.value + 0.5 * tick);
+        ret->interval.has_interval = true;
+    }
+    return STATUS_OK;
+}
+
+/* ---- between trials ---- */
+
+/*
+ * The geometric mean of the trials' own percentiles, with t on their logs. An average does not lose
+ * a bias that all trials have, so each is the median-unbiased estimate (type 8 of Hyndman and Fan,
+ * The American Statistician 50 (1996)), and is offered only where each trial is worth enough
+ * independent samples: `share` of them, by the autocorrelation of all trials. Whether the trials
+ * agree plays no part: an interval that depended on it would be given for those cells whose trials
+ * happen to, and cover too seldom.
+ */
+static void find_between(const struct estimate_part *parts, size_t trial_count,
+                         const int64_t *const *sorted, double share, double confidence, double tick,
+                         double *logs, struct percentile *ret)
+{
+    size_t with = 0;
+
+    ret->needed = (uint64_t)ceil((double)order_needed(ret->q) / share);
+    for (size_t i = 0; i < trial_count; i++) {
+        const size_t n = parts[i].used_count;
+
+        if (n > 0 && n < ret->needed)
+            return;
+        if (n > 0)
+            logs[with++] = log(order_quantile(sorted[i], n, ret->q));
+    }
+    estimate_between(logs, with, confidence, tick, &ret->interval);
+}
+
+/*
+ * Of a cell with this one trial: false where it moves or its correlation may not die out, so that
+ * its percentiles describe the window, without an interval.
+ */
+static bool estimate_has_one_distribution(const struct estimate *e,
+                                          const struct estimate_part *part)
+{
+    const struct steady_state *s = &part->state;
+    const bool stays = e->verdict != ESTIMATE_UNDETERMINED ||
+                       (s->states.levels > 0 && !(s->root_distance > 0)); /* levels, or ticks */
+
+    return e->verdict != ESTIMATE_DRIFT && e->verdict != ESTIMATE_NON_STATIONARY && stays &&
+           !(s->memory_order > 0);
+}
+
+/*
+ * Percentiles into the metrics: of one trial by order statistics, of several by the trials' own
+ * percentiles. NO_MEMORY.
+ */
+static enum status estimate_find_percentiles(const struct estimate_part *parts,
+                                             const struct estimate_options *options,
+                                             struct estimate *e, struct error *err)
+{
+    size_t total = 0, most = e->trial_count, at = 0, with = 0, only = 0, i;
+    enum status status = STATUS_OK;
+    const double tick = estimate_tick(parts, e->trial_count);
+    const int64_t **sorted;
+    int64_t *memory;
+    double *work;
+
+    for (i = 0; i < e->trial_count; i++) {
+        total += parts[i].used_count;
+        most = parts[i].used_count > most ? parts[i].used_count : most;
+    }
+    memory = malloc((total + 1) * sizeof(*memory));
+    sorted = calloc(e->trial_count, sizeof(*sorted));
+    work = malloc((most + 1) * sizeof(*work));
+    if (!memory || !sorted || !work) {
+        status = error_no_memory(err);
+        goto out;
+    }
+    for (i = 0; i < e->trial_count; i++) {
+        const size_t n = parts[i].used_count;
+
+        if (n == 0)
+            continue;
+        memcpy(memory + at, parts[i].used, n * sizeof(*memory));
+        order_sort(memory + at, n);
+        sorted[i] = memory + at;
+        at += n;
+        only = i;
+        with++;
+    }
+    for (i = 0; i < options->percentile_count && !status; i++) {
+        struct percentile found = {.q = options->percentiles[i]};
+        enum metric_id id = metric_of_quantile(found.q);
+
+        if (with == 1) {
+            status = find_within(parts[only].used, sorted[only], parts[only].used_count,
+                                 options->confidence, tick, work, &found, err);
+            found.interval.has_interval =
+                found.interval.has_interval && estimate_has_one_distribution(e, &parts[only]);
+        } else if (with > 1) {
+            find_between(parts, e->trial_count, sorted, e->ess / (double)total, options->confidence,
+                         tick, work, &found);
+        }
+        estimate_set_metric(e, id, &found.interval, NULL, false);
+        e->metrics[id].needed = found.interval.has_value ? 0 : found.needed;
+    }
+out:
+    free(memory);
+    free(sorted);
+    free(work);
+    return status;
+}
+
+/* ---- the cell ---- */
 
 #define VERDICT_SHARE 0.2 /* of the trials: so many may be worse than the cell's verdict */
 
@@ -212,7 +622,11 @@ static enum status analyse_trial(const struct estimate_series *series, struct es
     return analyse_used(part, trial, options, err);
 }
 
-double estimate_tick(const struct estimate_part *parts, size_t trial_count)
+/*
+ * The tick of the clock: the least that a trial shows, since all were read from one clock. Where
+ * the samples of each trial are alike, the longest that divides those of all; NAN where all are.
+ */
+static double estimate_tick(const struct estimate_part *parts, size_t trial_count)
 {
     int64_t step = 0, divisor = 0, first = 0;
     bool differ = false;
@@ -232,8 +646,14 @@ double estimate_tick(const struct estimate_part *parts, size_t trial_count)
     return step > 0 ? (double)step : NAN;
 }
 
-double estimate_between(const double *logs, size_t count, double confidence, double tick,
-                        struct estimate_interval *ret)
+/*
+ * What `count` >= 2 trials have in common: exp of the mean of their `logs`, with Student's t on
+ * count - 1, and at least `tick` ns wide (NAN: unknown). Without an interval where all are equal to
+ * the last digit, and the tick is unknown or they are too few for the sign test (compare.h).
+ * Returns the standard deviation of the logs.
+ */
+static double estimate_between(const double *logs, size_t count, double confidence, double tick,
+                               struct estimate_interval *ret)
 {
     const double r = (double)count, mean = series_mean(logs, count);
     const double sd = sqrt(squares_about(logs, count, mean) / (r - 1));

@@ -1,7 +1,421 @@
-#include "harness/runner/packages_internal.h"
+#include "harness/runner/packages.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "harness/core/machine_root.h"
+#include "harness/core/process.h"
+#include "harness/core/text.h"
+
+#define PACKAGES_NOBODY ((size_t)-1)
+
+struct packages_entry {
+    const char *path;   /* into a kept text, without "/usr" in front */
+    size_t owner;       /* in `owners` */
+    const char *sha256; /* of its content, in base64url without padding; NULL: not recorded */
+};
+
+#define PACKAGES_SITES_MAX 64
+
+struct packages {
+    struct packages_entry *entries; /* sorted by path once all are there */
+    size_t count, capacity;
+    struct package *owners; /* one without a version is not installed */
+    size_t owner_count, owner_capacity;
+    char **texts; /* what the strings point into */
+    size_t text_count, text_capacity;
+    const char *sites[PACKAGES_SITES_MAX]; /* folders of wheels that were read */
+    size_t site_count;
+    bool failed; /* no memory */
+};
+
+/* Reads the package managers' databases. */
+
+/* ---- databases of package managers ---- */
+
+#define LIST_MAX ((size_t)16 << 20)
+#define DATABASE_MAX ((size_t)128 << 20)
+#define RPM_TIMEOUT_NS (INT64_C(30) * 1000000000)
+
+static char *packages_keep(struct packages *packages, char *text);
+static size_t packages_add_owner(struct packages *packages, const char *manager, const char *name,
+                                 const char *version);
+static void packages_add_file(struct packages *packages, size_t owner, const char *path);
+static void packages_take_file(struct packages *packages, size_t owner, char *path);
+static bool packages_is_of_interest(const char *path);
+static void packages_sort(struct packages *packages);
+
+/* What follows `key` at the line's beginning; NULL: another line. */
+static char *field(char *line, const char *key)
+{
+    size_t length = strlen(key);
+
+    return strncmp(line, key, length) ? NULL : line + length;
+}
+
+/* Looks no further than the line: AddressSanitizer's strchr reads the whole rest of the text. */
+static char *next_line(char *line)
+{
+    while (*line && *line != '\n')
+        line++;
+    if (!*line)
+        return NULL;
+    *line = '\0';
+    return line + 1;
+}
+
+/* "libc6" and "amd64", or a name alone, as "libc6:amd64"; kept. */
+static char *join(struct packages *packages, const char *name, const char *architecture)
+{
+    return packages_keep(packages, text_format("%s%s%s", name, architecture ? ":" : "",
+                                               architecture ? architecture : ""));
+}
+
+/* ---- dpkg ---- */
+
+#define DPKG_INFO "/var/lib/dpkg/info"
+
+/* "libc6:amd64.list": every file of a package, a line each. */
+static void read_dpkg_list(struct packages *packages, const char *file)
+{
+    char path[PATH_MAX], *text = NULL, *next;
+    size_t length = strlen(file), owner;
+
+    if (length <= 5 || strcmp(file + length - 5, ".list") ||
+        snprintf(path, sizeof(path), DPKG_INFO "/%s", file) >= (int)sizeof(path) ||
+        machine_read(path, LIST_MAX, &text, NULL) != STATUS_OK)
+        return;
+    text = packages_keep(packages, text);
+    owner = packages_add_owner(packages, "dpkg", packages_keep(packages, strndup(file, length - 5)),
+                               NULL);
+    for (char *line = text; line; line = next) {
+        next = next_line(line);
+        packages_add_file(packages, owner, line);
+    }
+}
+
+/* "libc6:amd64" is libc6 of amd64; "tzdata" is whichever there is. */
+static bool is_dpkg_name(const char *name, const char *package, const char *architecture)
+{
+    size_t length = strcspn(name, ":");
+
+    return strlen(package) == length && !strncmp(package, name, length) &&
+           (!name[length] || !strcmp(architecture, name + length + 1));
+}
+
+/* Stanzas of "Field: value", an empty line between them; they give the owners their versions. */
+static void read_dpkg_status(struct packages *packages)
+{
+    const char *package = NULL, *version = NULL, *architecture = NULL;
+    char *text = NULL, *next;
+
+    if (machine_read("/var/lib/dpkg/status", DATABASE_MAX, &text, NULL) != STATUS_OK)
+        return;
+    text = packages_keep(packages, text);
+    for (char *line = text; line; line = next) {
+        next = next_line(line);
+        if (field(line, "Package: "))
+            package = field(line, "Package: ");
+        else if (field(line, "Version: "))
+            version = field(line, "Version: ");
+        else if (field(line, "Architecture: "))
+            architecture = field(line, "Architecture: ");
+        if (line[0] && next)
+            continue;
+        for (size_t i = 0; package && version && architecture && i < packages->owner_count; i++)
+            if (!packages->owners[i].version &&
+                is_dpkg_name(packages->owners[i].name, package, architecture))
+                packages->owners[i].version = version;
+        package = version = architecture = NULL;
+    }
+}
+
+/* The managers. Each adds nothing where its database is not there. */
+static void packages_read_dpkg(struct packages *packages)
+{
+    char **files = machine_list(DPKG_INFO, "");
+
+    for (size_t i = 0; files && files[i] && !packages->failed; i++)
+        read_dpkg_list(packages, files[i]);
+    packages->failed = packages->failed || !files;
+    machine_list_free(files);
+    if (packages->owner_count > 0)
+        read_dpkg_status(packages);
+}
+
+/* ---- rpm ---- */
+
+/* The folder of rpm's database here, on the machine that is read; false: none. */
+static bool find_rpm(char ret[PATH_MAX])
+{
+    static const char *const folders[] = {"/usr/lib/sysimage/rpm", "/var/lib/rpm"};
+    static const char *const files[] = {"rpmdb.sqlite", "Packages.db", "Packages"};
+    char path[PATH_MAX], full[PATH_MAX];
+
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+        for (size_t k = 0; k < sizeof(files) / sizeof(files[0]); k++) {
+            snprintf(path, sizeof(path), "%s/%s", folders[i], files[k]);
+            if (machine_path(full, path) && access(full, R_OK) == 0)
+                return machine_path(ret, folders[i]);
+        }
+    return false;
+}
+
+static void packages_read_rpm(struct packages *packages)
+{
+    char folder[PATH_MAX], *text = NULL, *next;
+    char *argv[] = {(char *)"rpm",
+                    (char *)"--dbpath",
+                    folder,
+                    (char *)"-qa",
+                    (char *)"--queryformat",
+                    (char *)"%{NAME}:%{ARCH}\\t%|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\\n"
+                            "[\\t%{FILENAMES}\\n]",
+                    NULL};
+    size_t owner = PACKAGES_NOBODY;
+
+    if (!find_rpm(folder) ||
+        process_capture(argv, RPM_TIMEOUT_NS, DATABASE_MAX, &text, NULL, NULL) != STATUS_OK)
+        return;
+    text = packages_keep(packages, text);
+    for (char *line = text; line; line = next) {
+        char *tab;
+
+        next = next_line(line);
+        tab = strchr(line, '\t');
+        if (tab == line) {
+            packages_add_file(packages, owner, line + 1);
+        } else if (tab) {
+            *tab = '\0';
+            owner = packages_add_owner(packages, "rpm", line, tab + 1);
+        }
+    }
+}
+
+/* ---- pacman ---- */
+
+#define PACMAN_LOCAL "/var/lib/pacman/local"
+
+/* Lines after a heading "%NAME%" up to an empty one. */
+static void read_pacman(struct packages *packages, const char *folder)
+{
+    const char *name = NULL, *version = NULL, *architecture = NULL, *heading = "";
+    char path[PATH_MAX], *text = NULL, *next;
+    size_t owner;
+
+    snprintf(path, sizeof(path), PACMAN_LOCAL "/%.255s/desc", folder);
+    if (machine_read(path, LIST_MAX, &text, NULL) != STATUS_OK)
+        return;
+    text = packages_keep(packages, text);
+    for (char *line = text; line; line = next) {
+        next = next_line(line);
+        if (line[0] == '%')
+            heading = line;
+        else if (line[0] && !strcmp(heading, "%NAME%"))
+            name = line;
+        else if (line[0] && !strcmp(heading, "%VERSION%"))
+            version = line;
+        else if (line[0] && !strcmp(heading, "%ARCH%"))
+            architecture = line;
+    }
+    snprintf(path, sizeof(path), PACMAN_LOCAL "/%.255s/files", folder);
+    if (!name || !version || machine_read(path, LIST_MAX, &text, NULL) != STATUS_OK)
+        return;
+    owner = packages_add_owner(packages, "pacman", join(packages, name, architecture), version);
+    text = packages_keep(packages, text);
+    heading = "";
+    for (char *line = text; line; line = next) {
+        next = next_line(line);
+        if (line[0] == '%')
+            heading = line;
+        else if (line[0] && !strcmp(heading, "%FILES%"))
+            packages_take_file(packages, owner, text_format("/%s", line));
+    }
+}
+
+static void packages_read_pacman(struct packages *packages)
+{
+    char **folders = machine_list(PACMAN_LOCAL, "");
+
+    for (size_t i = 0; folders && folders[i] && !packages->failed; i++)
+        read_pacman(packages, folders[i]);
+    packages->failed = packages->failed || !folders;
+    machine_list_free(folders);
+}
+
+/* ---- apk ---- */
+
+/* "P:musl", "V:1.2.5-r0", "A:x86_64", then "F:lib" for a folder and "R:ld-musl.so.1" in it. */
+static void packages_read_apk(struct packages *packages)
+{
+    const char *name = NULL, *version = NULL, *architecture = NULL, *folder = "";
+    char *text = NULL, *next;
+    size_t owner = PACKAGES_NOBODY;
+
+    if (machine_read("/lib/apk/db/installed", DATABASE_MAX, &text, NULL) != STATUS_OK)
+        return;
+    text = packages_keep(packages, text);
+    for (char *line = text; line; line = next) {
+        next = next_line(line);
+        if (!line[0]) {
+            name = version = architecture = NULL;
+            owner = PACKAGES_NOBODY;
+        } else if (field(line, "P:")) {
+            name = field(line, "P:");
+        } else if (field(line, "V:")) {
+            version = field(line, "V:");
+        } else if (field(line, "A:")) {
+            architecture = field(line, "A:");
+        } else if (field(line, "F:")) {
+            folder = field(line, "F:");
+        } else if (field(line, "R:") && name && version) {
+            if (owner == PACKAGES_NOBODY)
+                owner = packages_add_owner(packages, "apk", join(packages, name, architecture),
+                                           version);
+            packages_take_file(packages, owner, text_format("/%s/%s", folder, field(line, "R:")));
+        }
+    }
+}
+
+/*
+ * Wheels of Python: each has a folder NAME-VERSION.dist-info in site-packages, whose RECORD lists
+ * the installed files, relative to site-packages, with their digests ("Recording installed
+ * projects", packaging.python.org; first PEP 376). They lie wherever an environment was made, so
+ * they are looked for above the file in question.
+ */
+
+/* ---- wheels ---- */
+
+#define RECORD_MAX ((size_t)16 << 20)
+#define METHOD "sha256="
+
+/* `folder` "/a/b/c" and `relative` "../x/y.so" as "/a/b/x/y.so"; heap, NULL: none, or no memory. */
+static char *join_path(const char *folder, const char *relative)
+{
+    size_t length = strlen(folder);
+
+    for (; !strncmp(relative, "../", 3); relative += 3) {
+        while (length > 0 && folder[length - 1] != '/')
+            length--;
+        length -= length > 0;
+    }
+    return length > 0 && relative[0] != '/' ? text_format("%.*s/%s", (int)length, folder, relative)
+                                            : NULL;
+}
+
+/* A line of RECORD: PATH,sha256=DIGEST,SIZE; a path with a comma is quoted. */
+static void read_line(struct packages *packages, size_t owner, const char *site, char *line)
+{
+    char *size = strrchr(line, ','), *digest, *path;
+
+    if (!size)
+        return;
+    *size = '\0';
+    digest = strrchr(line, ',');
+    if (!digest)
+        return;
+    *digest++ = '\0';
+    if (line[0] == '"' && digest - line >= 3 && digest[-2] == '"') {
+        line++;
+        digest[-2] = '\0';
+    }
+    path = join_path(site, line);
+    if (path && packages_is_of_interest(path)) {
+        packages_add_file(packages, owner, packages_keep(packages, path));
+        if (packages->count > 0 && !strncmp(digest, METHOD, strlen(METHOD)))
+            packages->entries[packages->count - 1].sha256 = digest + strlen(METHOD);
+    } else {
+        free(path);
+    }
+}
+
+static void read_record(struct packages *packages, const char *site, const char *info)
+{
+    const size_t length = strlen(info) - strlen(".dist-info");
+    const char *dash = memchr(info, '-', length);
+    char *path = text_format("%s/%s/RECORD", site, info), *text = NULL, *name, *version, *next;
+    size_t owner;
+
+    if (!dash || !path || machine_read(path, RECORD_MAX, &text, NULL) != STATUS_OK) {
+        free(path);
+        return;
+    }
+    free(path);
+    text = packages_keep(packages, text);
+    name = packages_keep(packages, strndup(info, (size_t)(dash - info)));
+    version = packages_keep(packages, strndup(dash + 1, length - (size_t)(dash + 1 - info)));
+    for (char *c = name; c && *c; c++)
+        *c = *c == '_' ? '-' : *c;
+    owner = packages_add_owner(packages, "pip", name, version);
+    for (char *line = text; line && !packages->failed; line = next) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        read_line(packages, owner, site, line);
+    }
+}
+
+static bool was_read(const struct packages *packages, const char *site)
+{
+    for (size_t i = 0; i < packages->site_count; i++)
+        if (!strcmp(packages->sites[i], site))
+            return true;
+    return false;
+}
+
+/* Takes `site`, a heap path. */
+static void read_site(struct packages *packages, char *site)
+{
+    static const char suffix[] = ".dist-info";
+    char **names;
+
+    if (!site || was_read(packages, site) || packages->site_count == PACKAGES_SITES_MAX) {
+        free(site);
+        return;
+    }
+    site = packages_keep(packages, site);
+    names = site ? machine_list(site, "") : NULL;
+    for (size_t i = 0; names && names[i] && !packages->failed; i++) {
+        const size_t length = strlen(names[i]);
+
+        if (length > strlen(suffix) && !strcmp(names[i] + length - strlen(suffix), suffix))
+            read_record(packages, site, names[i]);
+    }
+    if (site)
+        packages->sites[packages->site_count++] = site;
+    machine_list_free(names);
+}
+
+/* Adds the wheels of the environments of Python that the file could be of, each once. */
+static void packages_read_wheels(struct packages *packages, const char *path)
+{
+    const size_t before = packages->count;
+    char *folder = strdup(path), *slash;
+
+    while (folder && (slash = strrchr(folder, '/')) && slash != folder) {
+        char *lib, **versions;
+
+        *slash = '\0';
+        slash = strrchr(folder, '/');
+        if (!strcmp(slash, "/site-packages") || !strcmp(slash, "/dist-packages"))
+            read_site(packages, strdup(folder));
+        lib = text_format("%s/lib", folder);
+        versions = lib ? machine_list(lib, "python3") : NULL;
+        for (size_t i = 0; versions && versions[i]; i++)
+            read_site(packages, text_format("%s/%s/site-packages", lib, versions[i]));
+        machine_list_free(versions);
+        free(lib);
+    }
+    free(folder);
+    if (packages->count > before)
+        packages_sort(packages);
+}
+
+/* ---- owners of files ---- */
 
 static void *grow(struct packages *packages, void *items, size_t *capacity, size_t size)
 {
@@ -16,7 +430,8 @@ static void *grow(struct packages *packages, void *items, size_t *capacity, size
     return grown;
 }
 
-char *packages_keep(struct packages *packages, char *text)
+/* Keeps a heap text until the end and gives it back; NULL: there is none, or no memory. */
+static char *packages_keep(struct packages *packages, char *text)
 {
     if (!text)
         return NULL;
@@ -31,8 +446,9 @@ char *packages_keep(struct packages *packages, char *text)
     return text;
 }
 
-size_t packages_add_owner(struct packages *packages, const char *manager, const char *name,
-                          const char *version)
+/* Adds a package; the strings are kept ones. Its number, or PACKAGES_NOBODY without memory. */
+static size_t packages_add_owner(struct packages *packages, const char *manager, const char *name,
+                                 const char *version)
 {
     if (!name)
         return PACKAGES_NOBODY;
@@ -51,7 +467,8 @@ static const char *without_usr(const char *path)
 }
 
 /* Only what can be a component: libraries, programs, plug-ins, compilers, drivers, firmware. */
-bool packages_is_of_interest(const char *path)
+/* Whether such a path could be of a library, program, compiler, driver or firmware. */
+static bool packages_is_of_interest(const char *path)
 {
     static const char *const parts[] = {".so",   "/bin/", "/sbin/",      "/libexec/", "/gcc/",
                                         "/llvm", "pocl",  "/etc/OpenCL", ".ko",       "/firmware/"};
@@ -62,7 +479,8 @@ bool packages_is_of_interest(const char *path)
     return false;
 }
 
-void packages_add_file(struct packages *packages, size_t owner, const char *path)
+/* Adds a file of the owner, if it is one that could be a component. `path` is kept. */
+static void packages_add_file(struct packages *packages, size_t owner, const char *path)
 {
     if (owner == PACKAGES_NOBODY || !path || path[0] != '/' || !packages_is_of_interest(path))
         return;
@@ -74,7 +492,8 @@ void packages_add_file(struct packages *packages, size_t owner, const char *path
             (struct packages_entry){without_usr(path), owner, NULL};
 }
 
-void packages_take_file(struct packages *packages, size_t owner, char *path)
+/* The same of a heap path, which it takes. */
+static void packages_take_file(struct packages *packages, size_t owner, char *path)
 {
     if (path && packages_is_of_interest(path))
         packages_add_file(packages, owner, packages_keep(packages, path));
@@ -89,7 +508,8 @@ static int compare_entries(const void *a, const void *b)
                   ((const struct packages_entry *)b)->path);
 }
 
-void packages_sort(struct packages *packages)
+/* Sorts what was added for packages_find. */
+static void packages_sort(struct packages *packages)
 {
     if (packages->count > 0)
         qsort(packages->entries, packages->count, sizeof(*packages->entries), compare_entries);

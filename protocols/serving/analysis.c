@@ -3,9 +3,360 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "protocols/serving/analysis_parts.h"
 #include "protocols/serving/exceedance.h"
 #include "protocols/stats/distribution.h"
+#include "protocols/stats/order.h"
+#include "protocols/stats/special.h"
+
+/* ---- the load ---- */
+
+#define GAPS_LEAST 100
+#define GAPS_MAX 200000 /* of all trials together: what is beyond is not tested */
+#define LAGS 20
+#define BIN 50 /* arrivals expected in a bin of counts */
+/* Of all four tests of a cell together, by Bonferroni. */
+#define FALSE_ALARMS 0.005
+#define LATE_SHARE 0.001
+
+/* Upper tail of chi squared; Wilson and Hilferty's cube root (PNAS 17 (1931)) for many degrees. */
+static double chi_squared_upper(double x, double df)
+{
+    double variance = 2 / (9 * df);
+
+    if (df <= 1000)
+        return exp(special_gamma_upper_log(df / 2, x / 2));
+    return normal_upper((cbrt(x / df) - (1 - variance)) / sqrt(variance));
+}
+
+static double two_sided(double p)
+{
+    return fmin(1, 2 * fmin(p, 1 - p));
+}
+
+/* Kolmogorov's limiting distribution with Stephens' correction (JRSS B 32 (1970)). Sorts. */
+static double p_of_gaps(double *gaps, size_t count)
+{
+    double n = (double)count, largest = 0, x, p = 0, sign = 1;
+
+    order_sort_real(gaps, count);
+    for (size_t i = 0; i < count; i++) {
+        double cdf = -expm1(-gaps[i]);
+
+        largest = fmax(largest, fmax(cdf - (double)i / n, (double)(i + 1) / n - cdf));
+    }
+    x = largest * (sqrt(n) + 0.12 + 0.11 / sqrt(n));
+    if (x < 0.3)
+        return 1;
+    for (int k = 1; k <= 100; k++, sign = -sign)
+        p += 2 * sign * exp(-2 * k * k * x * x);
+    return fmin(fmax(p, 0), 1);
+}
+
+/* Ljung and Box (Biometrika 65 (1978)) of the gaps' normal scores, centred: another distribution of
+ * the gaps is not another order. Overwrites the gaps. */
+static double ljung_box(double *gaps, size_t count)
+{
+    double n = (double)count, mean = 0, variance = 0, sum = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        gaps[i] = normal_quantile(fmin(fmax(-expm1(-gaps[i]), 1e-12), 1 - 1e-12));
+        mean += gaps[i] / n;
+    }
+    for (size_t i = 0; i < count; i++) {
+        gaps[i] -= mean;
+        variance += gaps[i] * gaps[i];
+    }
+    for (size_t lag = 1; lag <= LAGS; lag++) {
+        double product = 0;
+
+        for (size_t i = lag; i < count; i++)
+            product += gaps[i] * gaps[i - lag];
+        product /= variance;
+        sum += product * product / (n - (double)lag);
+    }
+    return n * (n + 2) * sum;
+}
+
+/* Sum of squared deviations of the counts in equal bins, by their mean; *ret_df is 0 for too few.
+ */
+static double count_dispersion(const double *gaps, size_t count, double *ret_df)
+{
+    size_t bins = count / BIN, bin = 0, in_bin = 0;
+    double total = 0, at = 0, sum = 0, mean;
+
+    *ret_df = 0;
+    if (bins < 2)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        total += gaps[i];
+    mean = (double)count / (double)bins;
+    for (size_t i = 0; i < count; i++) {
+        at += gaps[i];
+        while (at > total * (double)(bin + 1) / (double)bins && bin + 1 < bins) {
+            sum += ((double)in_bin - mean) * ((double)in_bin - mean);
+            in_bin = 0;
+            bin++;
+        }
+        in_bin++;
+    }
+    sum += ((double)in_bin - mean) * ((double)in_bin - mean);
+    *ret_df = (double)bins - 1;
+    return sum / mean;
+}
+
+/* Sent times of a trial, ascending, and their gaps in operational time; returns how many gaps. */
+static size_t rescaled_gaps(const struct serving_trial *trial,
+                            const struct serving_options *options, int64_t *sent, double *gaps)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < trial->schedule->count; i++)
+        if (trial->requests[i].sent_ns != REQUEST_NEVER)
+            sent[count++] = trial->requests[i].sent_ns;
+    order_sort(sent, count);
+    if (count < GAPS_LEAST + 1 ||
+        !arrivals_rescale(options->arrivals, options->rate, trial->seed, sent, count, gaps))
+        return 0;
+    return count - 1;
+}
+
+/* The four tests; of the gaps of the first trials, up to GAPS_MAX. */
+static void test_process(const struct serving_trial *trials, size_t count,
+                         const struct serving_options *options, int64_t *sent, double *gaps,
+                         struct load_result *ret)
+{
+    double sum = 0, lags = 0, box = 0, dispersion = 0, degrees = 0, df;
+    size_t all = 0;
+    double *scratch = gaps + GAPS_MAX;
+
+    for (size_t r = 0; r < count; r++) {
+        size_t n = rescaled_gaps(&trials[r], options, sent, scratch);
+
+        n = n < GAPS_MAX - all ? n : GAPS_MAX - all;
+        if (n < GAPS_LEAST)
+            continue;
+        for (size_t i = 0; i < n; i++) {
+            sum += scratch[i];
+            gaps[all + i] = scratch[i];
+        }
+        all += n;
+        dispersion += count_dispersion(scratch, n, &df);
+        degrees += df;
+        box += ljung_box(scratch, n);
+        lags += LAGS;
+    }
+    if (all == 0)
+        return;
+    ret->p_rate = two_sided(normal_cdf((sum - (double)all) / sqrt((double)all)));
+    ret->p_independence = chi_squared_upper(box, lags);
+    if (degrees > 0)
+        ret->p_dispersion = two_sided(chi_squared_upper(dispersion, degrees));
+    ret->p_gaps = p_of_gaps(gaps, all);
+}
+
+static void count_requests(const struct serving_trial *trial, const struct serving_options *options,
+                           int64_t limit_ns, uint64_t *late, double *lags, size_t *sent,
+                           struct load_result *ret)
+{
+    for (size_t i = 0; i < trial->schedule->count; i++) {
+        const struct scheduled_request *planned = &trial->schedule->requests[i];
+        const struct request *r = &trial->requests[i];
+
+        /* A refused request that was never sent met a full ring: that is the subject's doing. */
+        ret->requests++;
+        ret->mismatched +=
+            r->scheduled_ns != planned->at_ns || (r->prompt_tokens != planned->prompt_tokens &&
+                                                  r->prompt_tokens > 0 && !options->prompts_told);
+        if (r->sent_ns == REQUEST_NEVER) {
+            ret->not_sent++;
+            *late += r->status != REQUEST_REFUSED;
+            continue;
+        }
+        ret->early += r->sent_ns < r->scheduled_ns;
+        *late += r->sent_ns - r->scheduled_ns > limit_ns;
+        lags[(*sent)++] = (double)(r->sent_ns - r->scheduled_ns);
+    }
+}
+
+static void judge_load(struct load_result *ret)
+{
+    const double least = fmin(fmin(ret->p_rate, ret->p_gaps),
+                              fmin(ret->p_independence, ret->p_dispersion)); /* passes NaN over */
+
+    if (ret->mismatched > 0 || ret->early > 0)
+        ret->verdict = LOAD_NOT_AS_DECLARED;
+    else if (ret->late_share > LATE_SHARE)
+        ret->verdict = LOAD_LATE;
+    else
+        ret->verdict = 4 * least < FALSE_ALARMS ? LOAD_NOT_AS_DECLARED : LOAD_DELIVERED;
+}
+
+/* Was the declared load delivered? NO_MEMORY. */
+static enum status serving_check_load(const struct serving_trial *trials, size_t count,
+                                      const struct serving_options *options,
+                                      struct load_result *ret, struct error *err)
+{
+    const int64_t limit_ns = options->lag_limit_ns > 0 ? options->lag_limit_ns : 1000000;
+    size_t all = 0, longest = 0, sent = 0;
+    uint64_t late = 0;
+    double *lags, *gaps;
+    int64_t *times;
+
+    for (size_t r = 0; r < count; r++) {
+        all += trials[r].schedule->count;
+        longest = trials[r].schedule->count > longest ? trials[r].schedule->count : longest;
+    }
+    lags = malloc(all * sizeof(*lags));
+    times = malloc(longest * sizeof(*times));
+    gaps = malloc((GAPS_MAX + longest) * sizeof(*gaps));
+    *ret = (struct load_result){.lag_p999_ns = NAN,
+                                .p_rate = NAN,
+                                .p_gaps = NAN,
+                                .p_independence = NAN,
+                                .p_dispersion = NAN};
+    if (lags && times && gaps) {
+        for (size_t r = 0; r < count; r++)
+            count_requests(&trials[r], options, limit_ns, &late, lags, &sent, ret);
+        ret->late_share = (double)late / (double)all;
+        if (sent > 0)
+            ret->lag_p999_ns = order_select(lags, sent, order_quantile_index(sent, 0.999));
+        test_process(trials, count, options, times, gaps, ret);
+        judge_load(ret);
+    }
+    all = lags && times && gaps;
+    free(lags);
+    free(times);
+    free(gaps);
+    return all ? STATUS_OK : error_no_memory(err);
+}
+
+/* ---- the queue ---- */
+
+#define PARTS 8         /* observations of growth, at least */
+#define CONFIDENCE 0.99 /* of the interval of growth: 0.5 % on either side */
+#define KEEPS_UP 0.01   /* growth below which departures keep up */
+#define GROWS 0.005     /* growth that is more than the rest of a long relaxation */
+
+/* Ends of the requests' times in the system, ascending; one that is still there never ends. */
+static size_t collect_ends(const struct serving_trial *trial, int64_t *ends)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < trial->schedule->count; i++) {
+        const struct request *r = &trial->requests[i];
+
+        if (r->status != REQUEST_UNFINISHED)
+            ends[count++] = r->done_ns == REQUEST_NEVER ? r->scheduled_ns : r->done_ns;
+    }
+    order_sort(ends, count);
+    return count;
+}
+
+static size_t ended_by(const int64_t *ends, size_t count, int64_t at_ns)
+{
+    size_t lo = 0, hi = count;
+
+    while (lo < hi) {
+        size_t middle = lo + (hi - lo) / 2;
+
+        if (ends[middle] > at_ns)
+            hi = middle;
+        else
+            lo = middle + 1;
+    }
+    return lo;
+}
+
+/* Growth of the backlog per arrival in `parts` pieces of the second half; returns the backlog. */
+static double add_growth(const struct serving_trial *trial, size_t parts, int64_t *ends,
+                         double *growth, double *ret_area)
+{
+    const struct schedule *s = trial->schedule;
+    size_t count = collect_ends(trial, ends), first = s->count / 2;
+    double before = 0, area = 0;
+
+    for (size_t k = 0; k <= parts; k++) {
+        /* Just before an arrival, which all later ones are compared with. */
+        size_t arrived = first + (s->count - first) * k / parts;
+        int64_t at_ns = arrived < s->count ? s->requests[arrived].at_ns : s->window_ns;
+        double backlog = (double)arrived - (double)ended_by(ends, count, at_ns - 1);
+
+        if (k > 0) {
+            size_t arrivals = arrived - (first + (s->count - first) * (k - 1) / parts);
+
+            growth[k - 1] = arrivals > 0 ? (backlog - before) / (double)arrivals : 0;
+        }
+        before = backlog;
+    }
+    for (size_t i = 0; i < s->count; i++)
+        area += (double)(s->window_ns - s->requests[i].at_ns);
+    for (size_t i = 0; i < count && ends[i] < s->window_ns; i++)
+        area -= (double)(s->window_ns - ends[i]);
+    *ret_area = s->window_ns > 0 ? area / (double)s->window_ns : 0;
+    return before;
+}
+
+static void judge_growth(const double *growth, size_t count, struct queue_result *ret)
+{
+    double mean = 0, squares = 0, half;
+
+    for (size_t i = 0; i < count; i++)
+        mean += growth[i] / (double)count;
+    for (size_t i = 0; i < count; i++)
+        squares += (growth[i] - mean) * (growth[i] - mean);
+    half = student_quantile(0.5 + CONFIDENCE / 2, (double)count - 1) *
+           sqrt(squares / (double)(count - 1) / (double)count);
+    ret->growth = mean;
+    ret->growth_lo = mean - half;
+    ret->growth_hi = mean + half;
+    if (ret->growth_lo > 0 && mean >= GROWS)
+        ret->verdict = QUEUE_GROWING;
+    else if (ret->growth_lo <= 0 && ret->growth_hi < KEEPS_UP)
+        ret->verdict = QUEUE_STABLE;
+    else
+        ret->verdict = QUEUE_UNDETERMINED;
+}
+
+/* Do departures keep up with arrivals? NO_MEMORY. */
+static enum status serving_check_queue(const struct serving_trial *trials, size_t count,
+                                       const struct serving_options *options,
+                                       struct queue_result *ret, struct error *err)
+{
+    const size_t parts = count >= PARTS ? 1 : (PARTS + count - 1) / count;
+    double *growth = calloc(parts * count, sizeof(*growth));
+    enum status status = STATUS_OK;
+    struct queue_result result = {0};
+    size_t longest = 0;
+    int64_t *ends;
+
+    for (size_t r = 0; r < count; r++)
+        longest = trials[r].schedule->count > longest ? trials[r].schedule->count : longest;
+    ends = malloc(longest * sizeof(*ends) + 1);
+    if (!growth || !ends)
+        status = error_no_memory(err);
+    for (size_t r = 0; r < count && status == STATUS_OK; r++) {
+        double area, mean;
+        bool equal = false;
+
+        result.backlog_end +=
+            add_growth(&trials[r], parts, ends, growth + r * parts, &area) / (double)count;
+        result.backlog += area / (double)count;
+        status = serving_audit(&trials[r], &equal, &mean, err);
+        result.audit_failed += !equal;
+    }
+    if (status == STATUS_OK) {
+        judge_growth(growth, parts * count, &result);
+        /* The arrivals of a trace are not stationary: its backlog says nothing of another hour. */
+        if (options->arrivals->process == ARRIVAL_TRACE)
+            result.verdict = QUEUE_UNDETERMINED;
+        *ret = result;
+    }
+    free(growth);
+    free(ends);
+    return status;
+}
+
+/* ---- all of one rate ---- */
 
 const double serving_percentile[SERVING_PERCENTILES] = {0.5, 0.9, 0.99, 0.999};
 

@@ -10,7 +10,7 @@
  * witness's public key may also be given with 0x04 in place of both 0x01 (C2SP tlog-cosignature).
  *
  * Two other files begin with the public key. The second line of the first is the seed under a
- * passphrase (key_sealed.c), that of the second a command that signs (key_signer.c): it gets the
+ * passphrase, that of the second a command that signs: it gets the
  * bytes on its standard input and prints the signature in base64.
  *
  *     ENCRYPTED+KEY+<name>+<id>+<base64 of 0x01 and the public key>
