@@ -8,7 +8,7 @@
 #include "reports/remarks.h"
 #include "reports/terminal_internal.h"
 
-#define LINES_MAX 11 /* and one line that names what was left out */
+#define LINES_MAX 12
 
 /* "System         ", of one width for all. */
 static void brief_fact(const struct terminal *terminal, const char *label, const char *value)
@@ -120,7 +120,7 @@ static size_t lines_of(const struct text *out)
 /* Findings that are shown while there is room, and how many more there are. */
 struct findings {
     const struct terminal *terminal;
-    size_t lines, shown, left;
+    size_t room, lines, shown, left;
 };
 
 static void say_finding(void *context, enum finding_severity severity, const char *string)
@@ -134,7 +134,7 @@ static void say_finding(void *context, enum finding_severity severity, const cha
     brief_fact(&terminal, findings->shown ? "" : "Findings", string);
     /* A value that must not be relied on is never shown without the reason. */
     if (severity != FINDING_CRITICAL &&
-        (findings->left > 0 || findings->lines + lines_of(&out) > LINES_MAX)) {
+        (findings->left > 0 || findings->lines + lines_of(&out) > findings->room)) {
         findings->left++;
     } else {
         text_append(findings->terminal->out, text_ok(&out) ? out.data : "");
@@ -144,17 +144,45 @@ static void say_finding(void *context, enum finding_severity severity, const cha
     text_finish(&out);
 }
 
+/* How many findings are not shown, and the command that shows them. */
+static void append_left(const struct terminal *terminal, const struct view_cell *cell, size_t left,
+                        bool some_are_shown)
+{
+    struct text line;
+
+    text_init(&line);
+    text_append_format(&line, "%zu %s: assay show %s%s%s", left, some_are_shown ? "more" : "of them",
+                       cell->result, cell->database ? " --db " : "",
+                       cell->database ? cell->database : "");
+    brief_fact(terminal, some_are_shown ? "" : "Findings", line.data);
+    terminal->out->failed = terminal->out->failed || line.failed;
+    text_finish(&line);
+}
+
+/* Lines that are left for findings, with one of append_left after them. */
+static size_t room_of(const struct terminal *terminal, const struct view_cell *cell)
+{
+    struct terminal scratch = *terminal;
+    struct text out;
+    size_t lines;
+
+    text_init(&out);
+    scratch.out = &out;
+    append_left(&scratch, cell, 99, true);
+    lines = lines_of(&out);
+    text_finish(&out);
+    return lines < LINES_MAX ? LINES_MAX - lines : 0;
+}
+
 void report_terminal_brief(struct text *out, const struct view_cell *cell, size_t columns,
                            bool colour)
 {
     const struct terminal terminal = terminal_make(out, columns, colour);
     const size_t before = lines_of(out);
-    struct findings findings = {.terminal = &terminal};
-    struct text line;
+    struct findings findings = {.terminal = &terminal, .room = room_of(&terminal, cell)};
     size_t i;
     json_t *amendment;
 
-    text_init(&line);
     terminal_title(&terminal, cell);
     append_system(&terminal, cell);
     append_configuration(&terminal, cell);
@@ -168,13 +196,6 @@ void report_terminal_brief(struct text *out, const struct view_cell *cell, size_
         free(words);
     }
     remarks_of_cell(cell, say_finding, &findings);
-    if (findings.left > 0) {
-        text_clear(&line);
-        text_append_format(&line, "%zu %s: assay show %s%s%s", findings.left,
-                           findings.shown ? "more" : "of them", cell->result,
-                           cell->database ? " --db " : "", cell->database ? cell->database : "");
-        brief_fact(&terminal, findings.shown ? "" : "Findings", line.data);
-    }
-    out->failed = out->failed || line.failed;
-    text_finish(&line);
+    if (findings.left > 0)
+        append_left(&terminal, cell, findings.left, findings.shown > 0);
 }
