@@ -151,9 +151,9 @@ static void append_left(const struct terminal *terminal, const struct view_cell 
     struct text line;
 
     text_init(&line);
-    text_append_format(&line, "%zu %s: assay show %s%s%s", left, some_are_shown ? "more" : "of them",
-                       cell->result, cell->database ? " --db " : "",
-                       cell->database ? cell->database : "");
+    text_append_format(&line, "%zu %s: assay show %s%s%s", left,
+                       some_are_shown ? "more" : "of them", cell->result,
+                       cell->database ? " --db " : "", cell->database ? cell->database : "");
     brief_fact(terminal, some_are_shown ? "" : "Findings", line.data);
     terminal->out->failed = terminal->out->failed || line.failed;
     text_finish(&line);
