@@ -13,7 +13,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from assay_cli import ASSAY, PATIENCE, CliTest, child_of, run_tests, wait_until  # noqa: E402
 
 
-CONTAINER = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc")
+# Root needs no namespace of users, which a changed root folder forbids.
+USERS = () if os.geteuid() == 0 else ("--user", "--map-root-user")
+CONTAINER = ("unshare", *USERS, "--pid", "--fork", "--kill-child", "--mount-proc")
 # Process 1 that starts a campaign, kills it, and resumes it before it waits for the one that it killed.
 REAPS_NONE = """
 import os, subprocess, sys, time
