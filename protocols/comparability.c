@@ -313,7 +313,7 @@ static const char no_evidence[] =
     "identity.protocol_evidence is false: the protocol is a first look, whose results compare with "
     "others of the same device and machine only; measure under `standard`";
 
-/* What is stored stays, as it is worked out again from it. */
+/* The stored reason keeps its words, since verify recomputes it and compares. */
 const char *comparability_reason_words(const char *reason)
 {
     if (!reason)

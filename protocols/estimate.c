@@ -193,9 +193,7 @@ static enum status estimate_add_findings(const struct estimate_series *series,
     return STATUS_OK;
 }
 
-/* ---- percentiles ---- */
-
-/* ---- within one trial ---- */
+/* ---- percentiles within one trial ---- */
 
 /*
  * Exceedances that it takes to see how they cluster. For a percentile with fewer, the less extreme
@@ -316,7 +314,7 @@ static enum status find_within(const int64_t *used, const int64_t *sorted, size_
     return STATUS_OK;
 }
 
-/* ---- between trials ---- */
+/* ---- percentiles between trials ---- */
 
 /*
  * The geometric mean of the trials' own percentiles, with t on their logs. An average does not lose

@@ -33,8 +33,6 @@ struct packages {
     bool failed; /* no memory */
 };
 
-/* Reads the package managers' databases. */
-
 /* ---- databases of package managers ---- */
 
 #define LIST_MAX ((size_t)16 << 20)
@@ -281,14 +279,14 @@ static void packages_read_apk(struct packages *packages)
     }
 }
 
+/* ---- wheels ---- */
+
 /*
  * Wheels of Python: each has a folder NAME-VERSION.dist-info in site-packages, whose RECORD lists
  * the installed files, relative to site-packages, with their digests ("Recording installed
  * projects", packaging.python.org; first PEP 376). They lie wherever an environment was made, so
  * they are looked for above the file in question.
  */
-
-/* ---- wheels ---- */
 
 #define RECORD_MAX ((size_t)16 << 20)
 #define METHOD "sha256="

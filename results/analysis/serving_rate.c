@@ -23,7 +23,7 @@ static enum status capacity_of(struct store *store, int64_t trial, double *ret, 
     TRY(trial ? serving_log_load(store, trial, &log, err)
               : error_set(err, STATUS_UNAVAILABLE,
                           "its rate is a share of a capacity, and no trial of the saturated server "
-                          "was ok: measure anew, or write load.capacity"));
+                          "was ok: measure it again, or write load.capacity"));
     *ret = saturation_rate(log.requests, log.count);
     if (!(*ret > 0))
         return error_set(err, STATUS_UNAVAILABLE,

@@ -28,9 +28,9 @@ struct key_parts {
     uint8_t bytes[32];
 };
 
-/* Keys in files: who may read them, their three forms, and where they are. */
-
 /* ---- in files ---- */
+
+/* Keys in files: who may read them, their three forms, and where they are. */
 
 #define PRIVATE_PREFIX "PRIVATE+KEY+"
 #define SEALED_PREFIX "ENCRYPTED+KEY+"

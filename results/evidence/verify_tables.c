@@ -63,9 +63,10 @@ static enum status check_received(struct wanting *wanting, const struct record_r
     canonical_parse(record->body, record->length, "bundle", &body, NULL);
     told = json_string_value(json_object_get(body, "received"));
     if (!told || strcmp(told, digest_hex(&received, hex)) != 0)
-        return error_set(err, STATUS_CORRUPT,
-                         "the records that came with it are not what they were then: something "
-                         "was withheld since, or changed");
+        return error_set(
+            err, STATUS_CORRUPT,
+            "the records that came with it have changed since it was imported: something "
+            "was withheld since, or changed");
     return STATUS_OK;
 }
 

@@ -8,11 +8,10 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from assay_cli import ASSAY, CliTest, pocl_cache, run_tests, thorough  # noqa: E402
-from wheels import make_wheel  # noqa: E402
+from wheels import make_wheel, share_wheels  # noqa: E402
 
 DECLARATION = """stack: made-up
 description: a driver of no device
@@ -25,13 +24,8 @@ class Stack(CliTest):
     @classmethod
     def setUpClass(cls):
         """Room for what the tests install of the stack as it is declared above, and the wheels for that."""
-        folder = tempfile.TemporaryDirectory(prefix="assay-made-up-")
-        cls.addClassCleanup(folder.cleanup)
-        cls.shared, cls.digests = folder.name, {}
-        os.mkdir(os.path.join(cls.shared, "wheels"))
-        for version in ("2.1.0", "1.0.0"):
-            cls.digests[version] = make_wheel(os.path.join(cls.shared, "wheels"), "made_up", version, {
-                **cls.data(version, "lib/libmadeup.so"), "vendor/lib/libfancy.so.2": f"version {version}".encode()})
+        share_wheels(cls, "made_up", lambda version: {
+            **cls.data(version, "lib/libmadeup.so"), "vendor/lib/libfancy.so.2": f"version {version}".encode()})
 
     def setUp(self):
         super().setUp()

@@ -8,12 +8,11 @@ import shutil
 import signal
 import sqlite3
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 from assay_cli import CliTest, run_tests, thorough, wait_until  # noqa: E402
 import forge  # noqa: E402
-from wheels import make_wheel  # noqa: E402
+from wheels import make_wheel, share_wheels  # noqa: E402
 
 FOREIGN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support", "foreign_worker.py")
 PATTERN = os.path.join(os.path.dirname(FOREIGN), "pattern_worker.py")
@@ -32,13 +31,8 @@ class Worker(CliTest):
     @classmethod
     def setUpClass(cls):
         """Wheels for all tests, and room for what they install of them."""
-        folder = tempfile.TemporaryDirectory(prefix="assay-probe-")
-        cls.addClassCleanup(folder.cleanup)
-        cls.shared, cls.digests = folder.name, {}
-        os.mkdir(os.path.join(cls.shared, "wheels"))
-        for version in ("2.1.0", "1.0.0"):
-            cls.digests[version] = make_wheel(os.path.join(cls.shared, "wheels"), "probe", version, {
-                "probe.py": b"probe = 1\n", "libprobe.so": b"a library of the package"})
+        share_wheels(cls, "probe", lambda version: {
+            "probe.py": b"probe = 1\n", "libprobe.so": b"a library of the package"})
 
     def setUp(self):
         super().setUp()

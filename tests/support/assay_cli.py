@@ -383,8 +383,8 @@ required: [host.kernel.release, device.name]
         return self.write("fast.yaml", self.FAST)
 
     def plain_compiler(self):
-        """For ASSAY_CC where how fast assay's kernels are does not matter: a protocol of evidence compiles them anew in
-        each trial, which without optimization takes a fraction of a second."""
+        """For ASSAY_CC, where the speed of assay's kernels does not matter: under an evidence protocol each trial compiles
+        them again, and without optimization that takes a fraction of a second."""
         compiler = self.write("cc", '#!/bin/sh\nexec cc "$@" -O0\n')
         os.chmod(compiler, 0o755)
         return compiler

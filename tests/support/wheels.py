@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import os
+import tempfile
 import zipfile
 
 
@@ -23,3 +24,13 @@ def make_wheel(folder, name, version, files):
         wheel.writestr(f"{info}/RECORD", record + f"{info}/RECORD,,\n")
     with open(path, "rb") as file:
         return hashlib.sha256(file.read()).hexdigest()
+
+
+def share_wheels(case, name, files):
+    """For all tests of a class: case.shared, a folder whose `wheels` has the versions 2.1.0 and 1.0.0, each of files(version),
+    and case.digests, their SHA-256 by version."""
+    folder = tempfile.TemporaryDirectory(prefix=f"assay-{name}-")
+    case.addClassCleanup(folder.cleanup)
+    case.shared, wheels = folder.name, os.path.join(folder.name, "wheels")
+    os.mkdir(wheels)
+    case.digests = {version: make_wheel(wheels, name, version, files(version)) for version in ("2.1.0", "1.0.0")}
