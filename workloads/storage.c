@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PACK_BYTES 16
+
 static uint32_t bits_of(float value)
 {
     uint32_t bits;
@@ -44,6 +46,20 @@ void storage_defines(enum dtype type, struct module_define ret[STORAGE_DEFINES])
 
     for (size_t i = 0; i < STORAGE_DEFINES; i++)
         ret[i] = (struct module_define){names[i], values[row][i]};
+}
+
+void storage_pack_defines(enum dtype type, uint64_t columns, uint32_t lanes,
+                          struct module_define ret[STORAGE_PACK_DEFINES])
+{
+    static const char *const counts[] = {"1", "1", "2", "3", "4", "5", "6", "7", "8"};
+    const uint64_t most = sizeof(counts) / sizeof(counts[0]) - 1;
+    const uint64_t whole = PACK_BYTES * 8 / dtype_bits(type);
+    const bool packed = columns % whole == 0;
+    const uint64_t span = packed ? whole * lanes : lanes;
+    const uint64_t packs = (columns + span - 1) / span;
+
+    ret[0] = (struct module_define){"PACKED", packed ? "1" : "0"};
+    ret[1] = (struct module_define){"KEPT", counts[packs < most ? packs : most]};
 }
 
 static uint16_t bf16_encode(float value)

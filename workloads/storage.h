@@ -26,6 +26,15 @@ double storage_unit_roundoff(enum dtype type);
  */
 void storage_defines(enum dtype type, struct module_define ret[STORAGE_DEFINES]);
 
+#define STORAGE_PACK_DEFINES 2
+/*
+ * The defines of kernels/pack.h for arrays in rows of `columns` elements, which go to groups of
+ * `lanes`: PACKED, 1 where each row begins at a multiple of 16 bytes as its array does, and KEPT,
+ * the packs of a row that a lane keeps in registers, at least 1. `columns` 0: there are no rows.
+ */
+void storage_pack_defines(enum dtype type, uint64_t columns, uint32_t lanes,
+                          struct module_define ret[STORAGE_PACK_DEFINES]);
+
 void storage_encode(enum dtype type, const float *values, uint64_t count, void *ret);
 void storage_decode(enum dtype type, const void *bytes, uint64_t count, float *ret);
 

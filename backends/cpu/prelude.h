@@ -16,6 +16,9 @@ typedef long i64;
 typedef unsigned long u64;
 typedef float f32;
 typedef double f64;
+typedef struct {
+    u32 x, y, z, w;
+} __attribute__((aligned(16))) u32x4;
 
 #define KERNEL(...) assay_kernel(__VA_ARGS__)
 #define INLINE static inline __attribute__((always_inline, unused))
@@ -87,6 +90,8 @@ INLINE void assay_next(struct assay_geometry *at)
 #define GROUP_SUM(x) (x)
 #define GROUP_MAX(x) (x)
 #define PREFETCH(p) __builtin_prefetch((p), 0, 2)
+
+#define STORE_U32X4(p, v) (*(p) = (v))
 
 /* The first elements of group `g` when n elements are dealt out in blocks of 16. */
 INLINE u64 assay_chunk(u64 n, u64 g, u64 groups)

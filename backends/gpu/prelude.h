@@ -14,6 +14,9 @@ typedef long long i64;
 typedef unsigned long long u64;
 typedef float f32;
 typedef double f64;
+typedef struct {
+    u32 x, y, z, w;
+} __attribute__((aligned(16))) u32x4;
 
 #if defined(__HIP__) || defined(__HIP_PLATFORM_AMD__)
 #define ASSAY_HIP 1
@@ -127,6 +130,20 @@ __device__ assay_counted<sizeof...(types)> assay_count(void (*kernel)(types...))
 #endif
 ASSAY_GROUP_TREE(assay_group_sum, ASSAY_ADD)
 ASSAY_GROUP_TREE(assay_group_max, fmaxf)
+#endif
+
+/* NVRTC makes four stores of a structure whose members were computed, of some and not of others. */
+#ifdef ASSAY_HIP
+#define STORE_U32X4(p, v) (*(p) = (v))
+#else
+#define STORE_U32X4(p, v) assay_store_u32x4((p), (v))
+INLINE void assay_store_u32x4(u32x4 *p, u32x4 v)
+{
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
+}
 #endif
 
 /* The first elements of group `g` when n elements are dealt out in blocks of 16. */

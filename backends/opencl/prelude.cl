@@ -16,6 +16,7 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
+typedef uint4 u32x4;
 #ifdef HAVE_F64
 typedef double f64;
 #endif
@@ -81,6 +82,8 @@ typedef double f64;
 ASSAY_GROUP_TREE(assay_group_sum, ASSAY_ADD)
 ASSAY_GROUP_TREE(assay_group_max, fmax)
 #endif
+
+#define STORE_U32X4(p, v) (*(p) = (v))
 
 /* The first elements of group `g` when n elements are dealt out in blocks of 16. */
 INLINE u64 assay_chunk(u64 n, u64 g, u64 groups)

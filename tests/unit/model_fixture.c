@@ -69,10 +69,25 @@ void model_fixture_refuse(const char *yaml, const char *words)
         fail_msg("no \"%s\" in: %s", words, failure.message);
 }
 
+/* Heap. A kernel may be written once for a single lane and once for many. */
+static char *replace_all(const char *text, const char *from, const char *to)
+{
+    struct text ret;
+    const char *place;
+
+    text_init(&ret);
+    for (; (place = strstr(text, from)) != NULL; text = place + strlen(from))
+        text_append_format(&ret, "%.*s%s", (int)(place - text), text, to);
+    text_append(&ret, text);
+    assert_true(text_ok(&ret));
+    return ret.data;
+}
+
 void model_fixture_break_kernel(struct device *device, struct ops *ops, const char *from,
                                 const char *to)
 {
-    static const char *const files[] = {"fold.h",
+    static const char *const files[] = {"pack.h",
+                                        "fold.h",
                                         "memory_exp.h",
                                         "transformer_norm.h",
                                         "transformer_attention.h",
@@ -83,20 +98,19 @@ void model_fixture_break_kernel(struct device *device, struct ops *ops, const ch
                                         "transformer_adamw.h",
                                         "transformer_int8.h",
                                         "transformer_generation.h"};
-    struct module_define defines[STORAGE_DEFINES];
+    struct module_define defines[STORAGE_DEFINES + STORAGE_PACK_DEFINES];
     struct module_source source = {.file = "broken",
                                    .lanes = ops->lanes[OPS_ROWS],
                                    .defines = defines,
-                                   .define_count = STORAGE_DEFINES};
-    char *text = NULL, *place, *broken;
+                                   .define_count = STORAGE_DEFINES + STORAGE_PACK_DEFINES};
+    char *text = NULL, *broken;
 
     ASSERT_OK(kernel_text_join(files, sizeof(files) / sizeof(files[0]), &text, err));
-    place = strstr(text, from);
-    assert_non_null(place);
-    broken = text_format("%.*s%s%s", (int)(place - text), text, to, place + strlen(from));
-    assert_non_null(broken);
+    assert_non_null(strstr(text, from));
+    broken = replace_all(text, from, to);
     source.text = broken;
     storage_defines(ops->storage, defines);
+    storage_pack_defines(ops->storage, ops->width, source.lanes, defines + STORAGE_DEFINES);
     device_module_unload(device, ops->modules[OPS_ROWS]);
     ops->modules[OPS_ROWS] = NULL;
     ASSERT_OK(device_module_load(device, &source, &ops->modules[OPS_ROWS], err));

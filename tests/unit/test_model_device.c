@@ -207,8 +207,7 @@ TEST(lanes)
             device_module_unload(device, ops->modules[m]);
             ops->modules[m] = NULL;
             ops->lanes[m] = lanes[i];
-            ASSERT_OK(ops_compile(device, (enum ops_module)m, DTYPE_F32, lanes[i], &ops->modules[m],
-                                  err));
+            ASSERT_OK(ops_compile(ops, (enum ops_module)m, lanes[i], &ops->modules[m], err));
         }
         for (size_t v = 0; v < ops->gemms->variant_count; v++)
             device_module_unload(device, ops->gemms->variants[v].module);
@@ -322,7 +321,7 @@ TEST(choices)
     if (!device)
         skip();
     work.choices = choices = ops_choices(ops);
-    assert_int_equal(ops_create(device, &work, DTYPE_F32, &again, &err), STATUS_OK);
+    assert_int_equal(ops_create(device, &work, DTYPE_F32, 1, &again, &err), STATUS_OK);
     given = ops_choices(again);
     assert_true(json_equal(choices, given));
     ops_destroy(again);
@@ -330,7 +329,7 @@ TEST(choices)
     json_decref(choices);
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         work.choices = given = json_loads(others[i], 0, NULL);
-        assert_int_equal(ops_create(device, &work, DTYPE_F32, &again, &err), STATUS_INVALID);
+        assert_int_equal(ops_create(device, &work, DTYPE_F32, 1, &again, &err), STATUS_INVALID);
         json_decref(given);
     }
 }
@@ -343,7 +342,7 @@ static int open_device(void **state)
 
     (void)state;
     device = model_fixture_open();
-    if (device && ops_create(device, &work, DTYPE_F32, &ops, &err) != STATUS_OK) {
+    if (device && ops_create(device, &work, DTYPE_F32, 1, &ops, &err) != STATUS_OK) {
         print_error("%s\n", err.message);
         return -1;
     }

@@ -125,7 +125,7 @@ static struct ops *make_ops(enum dtype storage)
         .precision = PRECISION_INT8, .implementation = IMPLEMENTATION_PORTABLE, .emulate = true};
     struct ops *ops = NULL;
 
-    ASSERT_OK(ops_create(device, &work, storage, &ops, err));
+    ASSERT_OK(ops_create(device, &work, storage, 1, &ops, err));
     return ops;
 }
 

@@ -215,16 +215,16 @@ static void test_verification_catches(void **state)
     check_break(TRAINING, "* scale - scale;", "* scale - 0.999f * scale;", "grad.");
     check_break(TRAINING, "LOAD(in, i) * (LOAD(row, i) - dot)", "LOAD(in, i) * LOAD(row, i)",
                 "grad.");
-    check_break(TRAINING, "g[j] += LOAD(up, j) * ((LOAD(in, j) - m) * s);",
-                "g[j] += LOAD(up, j) * (LOAD(in, j) - m);", "grad.");
+    check_break(TRAINING, "g[j] += COLUMN(up, j) * ((COLUMN(in, j) - m) * s);",
+                "g[j] += COLUMN(up, j) * (COLUMN(in, j) - m);", "grad.");
     check_break(TRAINING, "return w - rate * F_FMA(decay, w, move);", "return w - rate * move;",
                 "adamw.parameters");
     check_break(TRAINING, "F_SQRT(square * second)", "F_SQRT(square)", "adamw.parameters");
     check_break(TRAINING, "rest2 * gradient * gradient", "rest2 * gradient",
                 "loss"); /* all becomes NaN */
     /* The end of an embedding that is larger than the checked part of a tensor. */
-    check_break(TRAINING_OF("4096"), "w[i] = adamw_weight(w[i]",
-                "if (i / 4096 != 31) w[i] = adamw_weight(w[i]", "adamw.parameters");
+    check_break(TRAINING_OF("4096"), "floats_store(w + i, weight);",
+                "if (i / 4096 != 31) floats_store(w + i, weight);", "adamw.parameters");
 }
 
 static void test_inference(void **state)

@@ -209,8 +209,9 @@ static enum status init(struct workload_instance *base, struct error *err)
     gpt2_instance_init(&instance->gpt2, &stages);
     instance->parameters = work->workload->parameters;
     plan.bare = work->framework != NULL;
-    status =
-        plan.bare ? STATUS_OK : ops_create(device, work, plan.storage, &instance->gpt2.ops, err);
+    status = plan.bare ? STATUS_OK
+                       : ops_create(device, work, plan.storage, plan.shape.width,
+                                    &instance->gpt2.ops, err);
     if (status == STATUS_OK && plan.quantised)
         status = inference_calibrate(instance, err);
     if (status == STATUS_OK && !plan.bare)

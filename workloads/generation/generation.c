@@ -113,7 +113,8 @@ static enum status init(struct workload_instance *base, struct error *err)
                          "workload whose scenario is single_stream or offline, and another "
                          "precision than int8");
     status = plan.bare ? STATUS_OK
-                       : ops_create(base->device, work, plan.storage, &inference->gpt2.ops, err);
+                       : ops_create(base->device, work, plan.storage, plan.shape.width,
+                                    &inference->gpt2.ops, err);
     if (status == STATUS_OK && plan.quantised)
         status = inference_calibrate(inference, err);
     if (status == STATUS_OK && !plan.bare)

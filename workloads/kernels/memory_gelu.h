@@ -9,7 +9,7 @@ INLINE f32 gelu(f32 v)
     return v / (1.0f + exp_f32(-1.59576912f * cubic));
 }
 
-KERNEL(memory_gelu, const GLOBAL storage *RESTRICT x, GLOBAL storage *RESTRICT y, u64 n)
+KERNEL(memory_gelu, const GLOBAL storage *RESTRICT from, GLOBAL storage *RESTRICT to, u64 n)
 {
-    STREAM_OVER(n, y, gelu(LOAD(x, i)));
+    STREAM_1(n, from, to, gelu(x));
 }

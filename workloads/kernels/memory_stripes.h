@@ -11,65 +11,68 @@ typedef f32 number;
 #endif
 
 /*
- * How the memory-bound kernels share a row or a chunk among lanes. A step takes STRIPES elements a
- * lane, each with an accumulator of its own: sums may not be reordered, so a single lane needs that
- * many independent ones for the compiler to fill its vectors, and many lanes need a few loads in
- * flight each. The elements of a step lie LANES apart, so that neighbouring lanes read neighbours.
+ * A single lane takes a row STRIPES elements at a time, each with an accumulator of its own: sums
+ * may not be reordered, so it needs that many independent ones for the compiler to fill its
+ * vectors. Many lanes have the packs of pack.h, which this file is joined behind.
  */
 #if LANES == 1
 #define STRIPES 32
-#else
-#define STRIPES 4
+#define STRIPE(at, j) ((at) + (u64)(j))
+/* Part of n elements that whole steps cover; the rest goes element by element. */
+#define STRIPE_WHOLE(n) ((n) / STRIPES * STRIPES)
 #endif
-#define STRIPE_SPAN (STRIPES * LANES)
 
-/* Index of stripe j in the step that begins at `at`. */
-#define STRIPE(at, j) ((at) + (u64)(j)*LANES + LANE)
-
-/* Part of n elements that whole steps cover; the rest goes element by element, LANES apart. */
-#define STRIPE_WHOLE(n) ((n) / STRIPE_SPAN * STRIPE_SPAN)
-
-/*
- * Writes `term`, an expression in u64 i, to element i of `out` for a group's share of n. Many lanes
- * take a step at once, all its loads before its stores: one load a lane in flight does not fill the
- * memory of a large GPU (an H100 moved 2.3 of 3.0 TB/s so). A single lane's loop is the compiler's
- * to vectorize.
- */
-#if LANES == 1
-#define STREAM_OVER(n, out, term)                                                                  \
+/* Writes `term`, an expression in `number x` from a (and y from b), to each element of `out`. */
+#define STREAM_1(n, a, out, term)                                                                  \
     do {                                                                                           \
-        const u64 end_ = CHUNK_END(n);                                                             \
+        EACH_PACK(i, n)                                                                            \
+        {                                                                                          \
+            const pack a_ = pack_load((a) + i);                                                    \
+            pack out_;                                                                             \
                                                                                                    \
-        for (u64 i = CHUNK_BEGIN(n); i < end_; i++)                                                \
-            STORE(out, i, (term));                                                                 \
-    } while (0)
-#else
-#define STREAM_OVER(n, out, term)                                                                  \
-    do {                                                                                           \
-        const u64 begin_ = CHUNK_BEGIN(n), end_ = CHUNK_END(n);                                    \
-        const u64 whole_ = begin_ + STRIPE_WHOLE(end_ - begin_);                                   \
+            PACK_EACH(j)                                                                           \
+            {                                                                                      \
+                const number x = LOAD(a_.part, j);                                                 \
                                                                                                    \
-        for (u64 at_ = begin_; at_ < whole_; at_ += STRIPE_SPAN) {                                 \
-            number value_[STRIPES];                                                                \
-                                                                                                   \
-            UNROLL                                                                                 \
-            for (u32 j_ = 0; j_ < STRIPES; ++j_) {                                                 \
-                const u64 i = STRIPE(at_, j_);                                                     \
-                                                                                                   \
-                value_[j_] = (term);                                                               \
+                STORE(out_.part, j, (term));                                                       \
             }                                                                                      \
-            UNROLL                                                                                 \
-            for (u32 j_ = 0; j_ < STRIPES; ++j_)                                                   \
-                STORE(out, STRIPE(at_, j_), value_[j_]);                                           \
+            pack_store((out) + i, out_);                                                           \
         }                                                                                          \
-        for (u64 i = whole_ + LANE; i < end_; i += LANES)                                          \
+        EACH_REST(i, n)                                                                            \
+        {                                                                                          \
+            const number x = LOAD(a, i);                                                           \
+                                                                                                   \
             STORE(out, i, (term));                                                                 \
+        }                                                                                          \
     } while (0)
-#endif
+
+#define STREAM_2(n, a, b, out, term)                                                               \
+    do {                                                                                           \
+        EACH_PACK(i, n)                                                                            \
+        {                                                                                          \
+            const pack a_ = pack_load((a) + i), b_ = pack_load((b) + i);                           \
+            pack out_;                                                                             \
+                                                                                                   \
+            PACK_EACH(j)                                                                           \
+            {                                                                                      \
+                const number x = LOAD(a_.part, j), y = LOAD(b_.part, j);                           \
+                                                                                                   \
+                STORE(out_.part, j, (term));                                                       \
+            }                                                                                      \
+            pack_store((out) + i, out_);                                                           \
+        }                                                                                          \
+        EACH_REST(i, n)                                                                            \
+        {                                                                                          \
+            const number x = LOAD(a, i), y = LOAD(b, i);                                           \
+                                                                                                   \
+            STORE(out, i, (term));                                                                 \
+        }                                                                                          \
+    } while (0)
 
 /* The greater of two; unlike fmax, one vector instruction on every CPU. */
 #define F_GREATER(a, b) ((a) > (b) ? (a) : (b))
 
+#if LANES == 1
 /*
  * Folds the upper half of 2 * width stripes onto the lower, where there are so many. A width is
  * written out at each call: gcc makes one vector instruction of it, and of a loop over widths a
@@ -103,7 +106,8 @@ INLINE f32 stripes_max(f32 *stripes)
     STRIPES_FOLD_ALL(F_GREATER, stripes);
     return stripes[0];
 }
+#endif
 
-/* Rows are dealt to groups in contiguous runs. */
+/* Rows are dealt to groups in contiguous runs: those of a single lane. */
 #define ROWS_BEGIN(rows) ((rows)*GROUP / GROUPS)
 #define ROWS_END(rows) ((rows) * (GROUP + 1) / GROUPS)

@@ -5,9 +5,8 @@
  * first = 1 / (1 - b1^t) and second = 1 / (1 - b2^t) come from the host, in fp64. w, m and v are
  * f32 whatever `storage` is; g is in `storage`.
  */
-INLINE f32 adamw_weight(f32 w, f32 gradient, GLOBAL f32 *m, GLOBAL f32 *v, f32 rate, f32 beta1,
-                        f32 beta2, f32 rest1, f32 rest2, f32 first, f32 second, f32 epsilon,
-                        f32 decay)
+INLINE f32 adamw_weight(f32 w, f32 gradient, f32 *m, f32 *v, f32 rate, f32 beta1, f32 beta2,
+                        f32 rest1, f32 rest2, f32 first, f32 second, f32 epsilon, f32 decay)
 {
     const f32 mean = F_FMA(beta1, *m, rest1 * gradient);
     const f32 square = F_FMA(beta2, *v, rest2 * gradient * gradient);
@@ -22,11 +21,20 @@ KERNEL(adamw, GLOBAL f32 *RESTRICT w, const GLOBAL storage *RESTRICT g, GLOBAL f
        GLOBAL f32 *RESTRICT v, u64 offset, u64 n, f32 rate, f32 beta1, f32 beta2, f32 rest1,
        f32 rest2, f32 first, f32 second, f32 epsilon, f32 decay)
 {
-    const u64 end = offset + CHUNK_END(n);
+    EACH_PACK(from, n)
+    {
+        const u64 i = offset + from;
+        const pack gradient = pack_load(g + i);
+        floats weight = floats_load(w + i), mean = floats_load(m + i), square = floats_load(v + i);
 
-    for (u64 i = offset + CHUNK_BEGIN(n) + LANE; i < end; i += LANES)
-        w[i] = adamw_weight(w[i], LOAD(g, i), m + i, v + i, rate, beta1, beta2, rest1, rest2, first,
-                            second, epsilon, decay);
+        PACK_EACH(j)
+        weight.part[j] =
+            adamw_weight(weight.part[j], LOAD(gradient.part, j), &mean.part[j], &square.part[j],
+                         rate, beta1, beta2, rest1, rest2, first, second, epsilon, decay);
+        floats_store(w + i, weight);
+        floats_store(m + i, mean);
+        floats_store(v + i, square);
+    }
 }
 
 /*
@@ -39,7 +47,6 @@ KERNEL(adamw_mixed, GLOBAL f32 *RESTRICT w, GLOBAL storage *RESTRICT copy,
        const GLOBAL f32 *scaling, u64 offset, u64 n, f32 rate, f32 beta1, f32 beta2, f32 rest1,
        f32 rest2, f32 first, f32 second, f32 epsilon, f32 decay, u32 scaled)
 {
-    const u64 end = offset + CHUNK_END(n);
     f32 inverse = 1.0f;
 
     if (scaled) {
@@ -49,11 +56,23 @@ KERNEL(adamw_mixed, GLOBAL f32 *RESTRICT w, GLOBAL storage *RESTRICT copy,
         first = 1.0f / scaling[SCALING_REST1];
         second = 1.0f / scaling[SCALING_REST2];
     }
-    for (u64 i = offset + CHUNK_BEGIN(n) + LANE; i < end; i += LANES) {
-        const f32 next = adamw_weight(w[i], LOAD(g, i) * inverse, m + i, v + i, rate, beta1, beta2,
-                                      rest1, rest2, first, second, epsilon, decay);
+    EACH_PACK(from, n)
+    {
+        const u64 i = offset + from;
+        const pack gradient = pack_load(g + i);
+        floats weight = floats_load(w + i), mean = floats_load(m + i), square = floats_load(v + i);
+        pack narrow;
 
-        w[i] = next;
-        STORE(copy, i, next);
+        PACK_EACH(j)
+        {
+            weight.part[j] = adamw_weight(weight.part[j], LOAD(gradient.part, j) * inverse,
+                                          &mean.part[j], &square.part[j], rate, beta1, beta2, rest1,
+                                          rest2, first, second, epsilon, decay);
+            STORE(narrow.part, j, weight.part[j]);
+        }
+        floats_store(w + i, weight);
+        floats_store(m + i, mean);
+        floats_store(v + i, square);
+        pack_store(copy + i, narrow);
     }
 }

@@ -19,8 +19,14 @@ KERNEL(embedding_forward, const GLOBAL i32 *indices, const GLOBAL storage *param
         const GLOBAL storage *position = parameters + wpe_offset + r % length * width;
         GLOBAL storage *RESTRICT out = x + x_offset + r * width;
 
-        for (u64 i = LANE; i < width; i += LANES)
-            STORE(out, i, LOAD(token, i) + LOAD(position, i));
+        for (u64 i = LANE * PACK; i < width; i += LANES * PACK) {
+            const pack t = pack_load(token + i), p = pack_load(position + i);
+            pack sum;
+
+            PACK_EACH(j)
+            STORE(sum.part, j, LOAD(t.part, j) + LOAD(p.part, j));
+            pack_store(out + i, sum);
+        }
     }
 }
 
@@ -38,17 +44,12 @@ KERNEL(embedding_backward_tokens, const GLOBAL i32 *indices, const GLOBAL storag
             const u64 count = width - c0 < COLUMNS ? width - c0 : COLUMNS;
             f32 sum[COLUMNS];
 
-            for (u32 j = 0; j < count; j++)
-                sum[j] = LOAD(out, c0 + j);
-            for (i32 s = begin; s < end; s++) {
-                const GLOBAL storage *RESTRICT in =
-                    dx + (u64)indices[order_offset + s] * width + c0;
-
-                for (u32 j = 0; j < count; j++)
-                    sum[j] += LOAD(in, j);
-            }
-            for (u32 j = 0; j < count; j++)
-                STORE(out, c0 + j, sum[j]);
+            columns_clear(sum);
+            columns_add(sum, out + c0, count);
+            IN_FLIGHT(4)
+            for (i32 s = begin; s < end; s++)
+                columns_add(sum, dx + (u64)indices[order_offset + s] * width + c0, count);
+            columns_store(out + c0, sum, count);
         }
     }
 }
@@ -64,13 +65,11 @@ KERNEL(embedding_backward_positions, const GLOBAL storage *RESTRICT dx,
             const u64 count = width - c0 < COLUMNS ? width - c0 : COLUMNS;
             f32 sum[COLUMNS];
 
-            for (u32 j = 0; j < count; j++)
-                sum[j] = LOAD(dx, t * width + c0 + j);
-            for (u64 r = t + length; r < rows; r += length)
-                for (u32 j = 0; j < count; j++)
-                    sum[j] += LOAD(dx, r * width + c0 + j);
-            for (u32 j = 0; j < count; j++)
-                STORE(out, c0 + j, sum[j]);
+            columns_clear(sum);
+            IN_FLIGHT(4)
+            for (u64 r = t; r < rows; r += length)
+                columns_add(sum, dx + r * width + c0, count);
+            columns_store(out + c0, sum, count);
         }
     }
 }

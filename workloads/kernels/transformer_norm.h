@@ -1,10 +1,11 @@
 /*
  * Layer norm over rows of `width`, forward and backward, and sums over columns.
  * x, y, dy, dx: (rows, width); gain, bias, dgain, dbias: (width); all in `storage`. mean, rstd:
- * (rows), f32, as are all sums. Offsets are in elements. Joined behind fold.h. Statistics are taken
- * in two passes (mean first, then deviations).
+ * (rows), f32, as are all sums. Offsets are in elements. Joined behind pack.h and fold.h.
+ * Statistics are taken in two passes (mean first, then deviations); many lanes keep the rows in
+ * registers meanwhile.
  */
-
+#if LANES == 1
 KERNEL(norm_forward, const GLOBAL storage *x, const GLOBAL storage *gain,
        const GLOBAL storage *bias, GLOBAL storage *RESTRICT y, GLOBAL f32 *RESTRICT mean,
        GLOBAL f32 *RESTRICT rstd, u64 x_offset, u64 gain_offset, u64 bias_offset, u64 y_offset,
@@ -61,6 +62,95 @@ KERNEL(norm_backward, const GLOBAL storage *x, const GLOBAL storage *gain, const
                       s * (LOAD(up, i) * LOAD(gain, i) - sum - (LOAD(in, i) - m) * s * product));
     }
 }
+#else
+KERNEL(norm_forward, const GLOBAL storage *x, const GLOBAL storage *gain,
+       const GLOBAL storage *bias, GLOBAL storage *RESTRICT y, GLOBAL f32 *RESTRICT mean,
+       GLOBAL f32 *RESTRICT rstd, u64 x_offset, u64 gain_offset, u64 bias_offset, u64 y_offset,
+       u64 mean_offset, u64 rstd_offset, u64 rows, u64 width, f32 epsilon)
+{
+    GROUP_SCRATCH;
+
+    gain += gain_offset;
+    bias += bias_offset;
+    for (u64 r = GROUP; r < rows; r += GROUPS) {
+        const GLOBAL storage *row = x + x_offset + r * width;
+        GLOBAL storage *RESTRICT out = y + y_offset + r * width;
+        pack kept[KEPT];
+        f32 own, m, s;
+
+        row_keep(kept, row, width);
+        own = row_sum(kept, row, width);
+        m = GROUP_SUM(own) / (f32)width;
+        own = row_squares(kept, row, width, m);
+        s = 1.0f / F_SQRT(GROUP_SUM(own) / (f32)width + epsilon);
+        ROW_EACH(row, kept, width, {
+            const pack g = pack_load(gain + at);
+            const pack b = pack_load(bias + at);
+            pack result;
+
+            PACK_EACH(j)
+            STORE(result.part, j,
+                  F_FMA((LOAD(in.part, j) - m) * s, LOAD(g.part, j), LOAD(b.part, j)));
+            pack_store(out + at, result);
+        });
+        if (LANE == 0) {
+            mean[mean_offset + r] = m;
+            rstd[rstd_offset + r] = s;
+        }
+    }
+}
+
+KERNEL(norm_backward, const GLOBAL storage *x, const GLOBAL storage *gain, const GLOBAL f32 *mean,
+       const GLOBAL f32 *rstd, const GLOBAL storage *dy, GLOBAL storage *RESTRICT dx, u64 x_offset,
+       u64 gain_offset, u64 mean_offset, u64 rstd_offset, u64 rows, u64 width, u32 add)
+{
+    GROUP_SCRATCH;
+
+    gain += gain_offset;
+    for (u64 r = GROUP; r < rows; r += GROUPS) {
+        const GLOBAL storage *row = x + x_offset + r * width, *up = dy + r * width;
+        GLOBAL storage *RESTRICT out = dx + r * width;
+        const f32 m = mean[mean_offset + r], s = rstd[rstd_offset + r];
+        pack kept[KEPT];
+        f32 sum[SUMS], product[SUMS];
+        f32 total, dot;
+
+        row_keep(kept, row, width);
+        sums_clear(sum);
+        sums_clear(product);
+        ROW_EACH(row, kept, width, {
+            const pack d = pack_load(up + at);
+            const pack g = pack_load(gain + at);
+
+            PACK_EACH(j)
+            {
+                const f32 scaled = LOAD(d.part, j) * LOAD(g.part, j);
+
+                sum[SUM_OF(p, j)] += scaled;
+                product[SUM_OF(p, j)] += scaled * ((LOAD(in.part, j) - m) * s);
+            }
+        });
+        total = sums_total(sum);
+        total = GROUP_SUM(total) / (f32)width;
+        dot = sums_total(product);
+        dot = GROUP_SUM(dot) / (f32)width;
+        ROW_EACH(row, kept, width, {
+            const pack d = pack_load(up + at);
+            const pack g = pack_load(gain + at);
+            pack result;
+
+            if (add)
+                result = pack_load(out + at);
+            PACK_EACH(j)
+            STORE(result.part, j,
+                  (add ? LOAD(result.part, j) : 0.0f) +
+                      s * (LOAD(d.part, j) * LOAD(g.part, j) - total -
+                           (LOAD(in.part, j) - m) * s * dot));
+            pack_store(out + at, result);
+        });
+    }
+}
+#endif
 
 /*
  * Sums over rows. A group takes a block of neighbouring columns (LANES * COLUMNS of them) and goes
@@ -70,13 +160,46 @@ KERNEL(norm_backward, const GLOBAL storage *x, const GLOBAL storage *gain, const
  */
 #if LANES == 1
 #define COLUMNS 64
-#define COLUMN_COUNT(count) (count)
+#define COLUMNS_EACH(j, count) for (u32 j = 0; j < (count); j++)
+#define COLUMNS_OF(name, from) const GLOBAL storage *name = (from)
+#define COLUMN(name, j) LOAD(name, j)
 #else
-#define COLUMNS 1
-#define COLUMN_COUNT(count) 1
+#define COLUMNS PACK
+#define COLUMNS_EACH(j, count) PACK_EACH(j)
+#define COLUMNS_OF(name, from) const pack name = pack_load(from)
+#define COLUMN(name, j) LOAD((name).part, j)
 #endif
 #define BLOCK (LANES * COLUMNS)
 #define BLOCKS(width) (((width) + BLOCK - 1) / BLOCK)
+
+INLINE void columns_clear(f32 *sums)
+{
+    for (u32 j = 0; j < COLUMNS; j++)
+        sums[j] = 0.0f;
+}
+
+/* sums[j] += the element of column j of a row. */
+INLINE void columns_add(f32 *sums, const GLOBAL storage *from, u64 count)
+{
+    COLUMNS_OF(in, from);
+
+    COLUMNS_EACH(j, count)
+    sums[j] += COLUMN(in, j);
+}
+
+INLINE void columns_store(GLOBAL storage *to, const f32 *sums, u64 count)
+{
+#if LANES == 1
+    COLUMNS_EACH(j, count)
+    STORE(to, j, sums[j]);
+#else
+    pack out;
+
+    PACK_EACH(j)
+    STORE(out.part, j, sums[j]);
+    pack_store(to, out);
+#endif
+}
 
 /* dgain = sum of dy unit, dbias = sum of dy; partial: (slices, 2, width). */
 KERNEL(norm_backward_parameters, const GLOBAL storage *x, const GLOBAL f32 *mean,
@@ -92,27 +215,29 @@ KERNEL(norm_backward_parameters, const GLOBAL storage *x, const GLOBAL f32 *mean
 
         if (count == 0)
             continue;
-        for (u32 j = 0; j < COLUMNS; j++)
-            g[j] = b[j] = 0.0f;
+        columns_clear(g);
+        columns_clear(b);
         IN_FLIGHT(8)
         for (u64 r = rows * slice / slices; r < end; r++) {
-            const GLOBAL storage *in = x + x_offset + r * width + first;
-            const GLOBAL storage *up = dy + r * width + first;
             const f32 m = mean[mean_offset + r], s = rstd[rstd_offset + r];
+            COLUMNS_OF(in, x + x_offset + r * width + first);
+            COLUMNS_OF(up, dy + r * width + first);
 
-            for (u32 j = 0; j < COLUMN_COUNT(count); j++) {
-                g[j] += LOAD(up, j) * ((LOAD(in, j) - m) * s);
-                b[j] += LOAD(up, j);
+            COLUMNS_EACH(j, count)
+            {
+                g[j] += COLUMN(up, j) * ((COLUMN(in, j) - m) * s);
+                b[j] += COLUMN(up, j);
             }
         }
-        for (u32 j = 0; j < COLUMN_COUNT(count); j++) {
-            if (slices > 1) {
+        if (slices > 1) {
+            COLUMNS_EACH(j, count)
+            {
                 partial[2 * slice * width + first + j] = g[j];
                 partial[(2 * slice + 1) * width + first + j] = b[j];
-            } else {
-                STORE(dparameters, gain_offset + first + j, g[j]);
-                STORE(dparameters, bias_offset + first + j, b[j]);
             }
+        } else {
+            columns_store(dparameters + gain_offset + first, g, count);
+            columns_store(dparameters + bias_offset + first, b, count);
         }
     }
 }
@@ -129,20 +254,14 @@ KERNEL(column_sum, const GLOBAL storage *dy, GLOBAL storage *out, GLOBAL f32 *pa
 
         if (count == 0)
             continue;
-        for (u32 j = 0; j < COLUMNS; j++)
-            b[j] = 0.0f;
+        columns_clear(b);
         IN_FLIGHT(8)
-        for (u64 r = rows * slice / slices; r < end; r++) {
-            const GLOBAL storage *up = dy + dy_offset + r * width + first;
-
-            for (u32 j = 0; j < COLUMN_COUNT(count); j++)
-                b[j] += LOAD(up, j);
-        }
-        for (u32 j = 0; j < COLUMN_COUNT(count); j++)
-            if (slices > 1)
-                partial[slice * width + first + j] = b[j];
-            else
-                STORE(out, out_offset + first + j, b[j]);
+        for (u64 r = rows * slice / slices; r < end; r++)
+            columns_add(b, dy + dy_offset + r * width + first, count);
+        if (slices > 1)
+            COLUMNS_EACH(j, count)
+        partial[slice * width + first + j] = b[j];
+        else columns_store(out + out_offset + first, b, count);
     }
 }
 
@@ -154,7 +273,7 @@ KERNEL(slices_sum, const GLOBAL f32 *RESTRICT partial, GLOBAL storage *out, u64 
     for (u64 c = GROUP * LANES + LANE; c < sums * width; c += GROUPS * LANES) {
         f32 sum = 0.0f;
 
-        IN_FLIGHT(8)
+        IN_FLIGHT(16)
         for (u64 slice = 0; slice < slices; slice++)
             sum += partial[slice * sums * width + c];
         STORE(out, c < width ? first + c : second + (c - width), sum);

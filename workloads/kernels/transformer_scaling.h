@@ -21,12 +21,24 @@
 /* partial[g] is 0 when all of this group's gradients are finite, and NaN when one is not. */
 KERNEL(gradients_check, const GLOBAL storage *gradients, GLOBAL f32 *partial, u64 n)
 {
-    const u64 begin = CHUNK_BEGIN(n), count = CHUNK_END(n) - begin;
-    f32 sum;
-
+    f32 sum = 0.0f; /* infinity times 0 is NaN */
     GROUP_SCRATCH;
+
+#if LANES == 1
+    const u64 begin = CHUNK_BEGIN(n), count = CHUNK_END(n) - begin;
+
     gradients += begin;
-    SUM_OVER(sum, count, LOAD(gradients, i) * 0.0f); /* infinity times 0 is NaN */
+    SUM_OVER(sum, count, LOAD(gradients, i) * 0.0f);
+#else
+    EACH_PACK(i, n)
+    {
+        const pack x = pack_load(gradients + i);
+
+        PACK_EACH(j)
+        sum += LOAD(x.part, j) * 0.0f;
+    }
+    sum = GROUP_SUM(sum);
+#endif
     if (LANE == 0)
         partial[GROUP] = sum;
 }

@@ -150,7 +150,7 @@ static const struct memory_kernel kernels[] = {
     {
         .name = "copy",
         .entry = "stream_copy",
-        .files = {"memory_stripes.h", "memory_stream.h"},
+        .files = {"pack.h", "memory_stripes.h", "memory_stream.h"},
         .bytes_formula = "2*n*sizeof(T) (BabelStream copy: read a, write c)",
         .bytes = bytes_two,
         .item_name = "element",
@@ -166,7 +166,7 @@ static const struct memory_kernel kernels[] = {
     {
         .name = "scale",
         .entry = "stream_scale",
-        .files = {"memory_stripes.h", "memory_stream.h"},
+        .files = {"pack.h", "memory_stripes.h", "memory_stream.h"},
         .bytes_formula = "2*n*sizeof(T) (BabelStream mul: read c, write b)",
         .bytes = bytes_two,
         .item_name = "element",
@@ -183,7 +183,7 @@ static const struct memory_kernel kernels[] = {
     {
         .name = "add",
         .entry = "stream_add",
-        .files = {"memory_stripes.h", "memory_stream.h"},
+        .files = {"pack.h", "memory_stripes.h", "memory_stream.h"},
         .bytes_formula = "3*n*sizeof(T) (BabelStream add: read a and b, write c)",
         .bytes = bytes_three,
         .item_name = "element",
@@ -201,7 +201,7 @@ static const struct memory_kernel kernels[] = {
     {
         .name = "triad",
         .entry = "stream_triad",
-        .files = {"memory_stripes.h", "memory_stream.h"},
+        .files = {"pack.h", "memory_stripes.h", "memory_stream.h"},
         .bytes_formula = "3*n*sizeof(T) (BabelStream triad: read b and c, write a)",
         .bytes = bytes_three,
         .item_name = "element",
@@ -220,7 +220,7 @@ static const struct memory_kernel kernels[] = {
         .name = "dot",
         .entry = "stream_dot",
         .finish = "stream_dot_finish",
-        .files = {"memory_stripes.h", "memory_stream.h"},
+        .files = {"pack.h", "memory_stripes.h", "memory_stream.h"},
         .bytes_formula = "2*n*sizeof(T) (BabelStream dot: read a and b)",
         .bytes = bytes_two,
         .item_name = "element",
@@ -238,7 +238,7 @@ static const struct memory_kernel kernels[] = {
     {
         .name = "gelu",
         .entry = "memory_gelu",
-        .files = {"memory_stripes.h", "memory_exp.h", "memory_gelu.h"},
+        .files = {"pack.h", "memory_stripes.h", "memory_exp.h", "memory_gelu.h"},
         .bytes_formula = "2*n*sizeof(T) (read x, write y)",
         .bytes = bytes_two,
         .item_name = "element",
@@ -254,7 +254,7 @@ static const struct memory_kernel kernels[] = {
     {
         .name = "layer_norm",
         .entry = "memory_layer_norm",
-        .files = {"memory_stripes.h", "memory_layer_norm.h"},
+        .files = {"pack.h", "memory_stripes.h", "memory_layer_norm.h"},
         .shape = MEMORY_SHAPE_ROWS,
         .bytes_formula = "2*rows*columns*sizeof(T) (Triton tutorial 05: read x, write y)",
         .bytes = bytes_two,
@@ -275,7 +275,7 @@ static const struct memory_kernel kernels[] = {
     {
         .name = "softmax",
         .entry = "memory_softmax",
-        .files = {"memory_stripes.h", "memory_exp.h", "memory_softmax.h"},
+        .files = {"pack.h", "memory_stripes.h", "memory_exp.h", "memory_softmax.h"},
         .shape = MEMORY_SHAPE_ROWS,
         .bytes_formula = "2*rows*columns*sizeof(T) (Triton tutorial 02: read x, write y)",
         .bytes = bytes_two,
@@ -293,7 +293,7 @@ static const struct memory_kernel kernels[] = {
     {
         .name = "transpose",
         .entry = "memory_transpose",
-        .files = {"memory_stripes.h", "memory_transpose.h"},
+        .files = {"pack.h", "memory_stripes.h", "memory_transpose.h"},
         .shape = MEMORY_SHAPE_ROWS,
         .bytes_formula = "2*rows*columns*sizeof(T) (Ruetsch and Micikevicius 2009: read, write)",
         .bytes = bytes_two,
@@ -310,7 +310,7 @@ static const struct memory_kernel kernels[] = {
     {
         .name = "embedding_gather",
         .entry = "memory_gather",
-        .files = {"memory_stripes.h", "memory_gather.h"},
+        .files = {"pack.h", "memory_stripes.h", "memory_gather.h"},
         .shape = MEMORY_SHAPE_GATHER,
         .bytes_formula = "lookups*(2*dimension*sizeof(T) + 4) (read index and row, write row)",
         .bytes = bytes_gather,
@@ -328,7 +328,7 @@ static const struct memory_kernel kernels[] = {
     {
         .name = "adamw",
         .entry = "memory_adamw",
-        .files = {"memory_stripes.h", "memory_adamw.h"},
+        .files = {"pack.h", "memory_stripes.h", "memory_adamw.h"},
         .fp32_only = true,
         .bytes_formula = "7*n*sizeof(T) (read w, g, m and v, write w, m and v)",
         .bytes = bytes_seven,

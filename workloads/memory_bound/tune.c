@@ -24,15 +24,17 @@
 #define UNITS_WHEN_UNKNOWN 16
 
 /* Groups for each compute unit; the first is used while lanes are compared. */
-static const uint32_t groups_per_unit[] = {16, 4, 64};
+static const uint32_t groups_per_unit[] = {16, 4, 64, 256};
 #define GROUPS_CANDIDATES (sizeof(groups_per_unit) / sizeof(groups_per_unit[0]))
 
 static enum status load_module(struct memory_instance *instance, uint32_t lanes,
                                struct module **ret, struct error *err)
 {
-    struct module_define defines[STORAGE_DEFINES + 1];
-    size_t define_count = STORAGE_DEFINES;
+    struct module_define defines[STORAGE_DEFINES + STORAGE_PACK_DEFINES + 1];
+    size_t define_count = STORAGE_DEFINES + STORAGE_PACK_DEFINES;
     const struct memory_kernel *kernel = instance->data.kernel;
+    const uint64_t columns =
+        kernel->shape == MEMORY_SHAPE_ELEMENTS ? 0 : instance->data.sizes.columns;
     char file[128];
     size_t last = 0;
 
@@ -40,6 +42,7 @@ static enum status load_module(struct memory_instance *instance, uint32_t lanes,
         ++last;
     snprintf(file, sizeof(file), "workloads/kernels/%s", kernel->files[last]);
     storage_defines(instance->data.storage, defines);
+    storage_pack_defines(instance->data.storage, columns, lanes, defines + STORAGE_DEFINES);
     if (instance->data.storage == DTYPE_F64)
         defines[define_count++] = (struct module_define){"NUMBER_F64", "1"};
     return device_module_load(instance->base.device,

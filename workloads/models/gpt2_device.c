@@ -45,6 +45,13 @@ uint64_t gpt2_logits_stride(const struct gpt2_device_plan *plan)
                : (count + LOGITS_ALIGNMENT - 1) / LOGITS_ALIGNMENT * LOGITS_ALIGNMENT;
 }
 
+uint64_t gpt2_logits_columns(const struct gpt2_device_plan *plan)
+{
+    const uint64_t stride = gpt2_logits_stride(plan), vocabulary = plan->shape.vocabulary;
+
+    return plan->quantised || stride - vocabulary > plan->shape.context ? vocabulary : stride;
+}
+
 uint64_t gpt2_token_stride(const struct gpt2_device_plan *plan)
 {
     return plan->page * plan->pages + 1;

@@ -126,10 +126,18 @@ uint64_t gpt2_statistics_length(const struct gpt2_device_plan *plan);
 /*
  * Elements from one row of the logits to the next: the vocabulary rounded up to 64, so that rows
  * begin at multiples of 128 bytes, as the fast GEMMs of vendors' libraries want them; with
- * `dense_logits` the vocabulary. What lies between the rows is never read, and no GEMM is made
- * larger by it.
+ * `dense_logits` the vocabulary.
  */
 uint64_t gpt2_logits_stride(const struct gpt2_device_plan *plan);
+
+/*
+ * Columns that the products with the embedding compute: the stride, where the positions' embedding,
+ * which follows the tokens', has as many rows as the padding; else the vocabulary. An odd number of
+ * columns costs cuBLASLt its fast kernels (H200, bf16, 8192 x 50257 x 768: 6.2 ms instead of 0.9).
+ * What lies between the rows is products with positions, which nothing reads, and after the
+ * loss's gradient 0, by which the products of the backward pass lose nothing.
+ */
+uint64_t gpt2_logits_columns(const struct gpt2_device_plan *plan);
 
 /*
  * Bytes of each buffer (0 where the plan has none) into `ret`, which may be NULL; returns the sum.

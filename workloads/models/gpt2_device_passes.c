@@ -416,7 +416,7 @@ enum status gpt2_device_forward(struct gpt2_device *model, uint64_t slot, struct
     const bool cached = model->plan.page > 0;
     const struct op_gemm head = {
         .m = cached ? model->outputs : model->tokens.rows,
-        .n = shape->vocabulary,
+        .n = gpt2_logits_columns(&model->plan),
         .k = d,
         .a = {.at = gpt2_half(model, GPT2_NORM, end, d), .type = model->plan.storage, .stride = d},
         .b = {.at = wte, .type = model->plan.storage, .stride = d, .transpose = true},
@@ -457,7 +457,7 @@ enum status gpt2_device_forward(struct gpt2_device *model, uint64_t slot, struct
 enum status gpt2_device_backward(struct gpt2_device *model, struct error *err)
 {
     const struct gpt2_shape *shape = &model->plan.shape;
-    const uint64_t d = shape->width, v = shape->vocabulary, end = 2 * shape->layers;
+    const uint64_t d = shape->width, v = gpt2_logits_columns(&model->plan), end = 2 * shape->layers;
     const uint64_t rows = model->tokens.rows;
     const struct op_logits logits = logits_of(model);
     const struct op_matrix dlogits = logits_matrix(model);

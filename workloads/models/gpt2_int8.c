@@ -242,7 +242,7 @@ enum status gpt2_int8_calibrate(const struct gpt2_calibration *calibration, stru
     memset(ret, 0, gpt2_int8_sites(calibration->shape) * sizeof(*ret));
     fp32.precision = PRECISION_FP32;
     fp32.choices = choices;
-    status = ops_create(device, &fp32, DTYPE_F32, &ops, err);
+    status = ops_create(device, &fp32, DTYPE_F32, calibration->shape->width, &ops, err);
     if (status == STATUS_OK)
         status = calibrate(calibration, ops, device, work->seed, &observer, err);
     ops_destroy(ops);

@@ -14,6 +14,7 @@ struct ops {
     struct gemms *gemms;
     struct ops_attention *attention;
     enum dtype storage; /* of all that kernels other than the GEMM read and write */
+    uint64_t width;     /* of the model's rows; arrays begin at multiples of it */
     struct module *modules[OPS_MODULES];
     uint32_t lanes[OPS_MODULES];
     uint32_t groups_max;    /* of kernels that stride over rows or chunks */
@@ -22,9 +23,9 @@ struct ops {
     uint64_t partial_bytes;
 };
 
-/* Compiles one module for so many lanes; its operands are in `storage`. */
-enum status ops_compile(struct device *device, enum ops_module module, enum dtype storage,
-                        uint32_t lanes, struct module **ret, struct error *err);
+/* Compiles one module for so many lanes, and for the storage and width of `ops`. */
+enum status ops_compile(const struct ops *ops, enum ops_module module, uint32_t lanes,
+                        struct module **ret, struct error *err);
 
 /* ops_choose.c: measures the candidates, or takes `choices`, and fills modules and lanes. */
 enum status ops_choose(struct ops *ops, const json_t *choices, struct error *err);

@@ -1,7 +1,7 @@
 #include "workloads/ops/internal.h"
 
 #define COLUMNS 64 /* of a single lane, kernels/transformer_norm.h */
-#define SLICES_MAX 64
+#define SLICES_MAX 128
 #define SLICE_ROWS 16 /* at least */
 
 static uint64_t column_groups(const struct ops *ops, uint64_t width)

@@ -9,6 +9,7 @@
 #define GROUPS_PER_UNIT_GPU 64
 
 static const char *const row_files[] = {
+    "pack.h",
     "fold.h",
     "memory_exp.h",
     "transformer_norm.h",
@@ -32,23 +33,24 @@ static const struct {
                   "workloads/kernels/transformer_*.h"},
 };
 
-enum status ops_compile(struct device *device, enum ops_module module, enum dtype storage,
-                        uint32_t lanes, struct module **ret, struct error *err)
+enum status ops_compile(const struct ops *ops, enum ops_module module, uint32_t lanes,
+                        struct module **ret, struct error *err)
 {
-    struct module_define defines[STORAGE_DEFINES];
+    struct module_define defines[STORAGE_DEFINES + STORAGE_PACK_DEFINES];
     struct module_source source = {.file = texts[module].path,
                                    .lanes = lanes,
                                    .defines = defines,
-                                   .define_count = STORAGE_DEFINES};
+                                   .define_count = STORAGE_DEFINES + STORAGE_PACK_DEFINES};
     char *text = NULL;
     enum status status;
 
     status = kernel_text_join(texts[module].files, texts[module].file_count, &text, err);
     if (status != STATUS_OK)
         return status;
-    storage_defines(storage, defines);
+    storage_defines(ops->storage, defines);
+    storage_pack_defines(ops->storage, ops->width, lanes, defines + STORAGE_DEFINES);
     source.text = text;
-    status = device_module_load(device, &source, ret, err);
+    status = device_module_load(ops->device, &source, ret, err);
     free(text);
     return status;
 }
@@ -68,7 +70,7 @@ enum status ops_launch(struct ops *ops, enum ops_module module, const char *kern
 }
 
 enum status ops_create(struct device *device, const struct workload_case *work, enum dtype storage,
-                       struct ops **ret, struct error *err)
+                       uint64_t width, struct ops **ret, struct error *err)
 {
     uint32_t units = device->info.compute_units ? device->info.compute_units : 1;
     struct ops *ops;
@@ -82,6 +84,7 @@ enum status ops_create(struct device *device, const struct workload_case *work, 
         return error_no_memory(err);
     ops->device = device;
     ops->storage = storage;
+    ops->width = width;
     ops->groups_max =
         units * (device->info.type == DEVICE_GPU ? GROUPS_PER_UNIT_GPU : GROUPS_PER_UNIT_CPU);
     ops->candidates = json_array();

@@ -27,10 +27,11 @@ struct ops;
  * fastest; else it takes what ops_choices returned before. Of the case count precision,
  * implementation, choices and emulate, as gemms_create says. UNSUPPORTED for an implementation or
  * precision that is not there, INVALID for choices that no measurement could have made. `storage`:
- * f32, bf16 or f16.
+ * f32, bf16 or f16. `width`: of the model's rows, in elements; every offset, count and row length
+ * of operands but logits is a multiple of it.
  */
 enum status ops_create(struct device *device, const struct workload_case *work, enum dtype storage,
-                       struct ops **ret, struct error *err);
+                       uint64_t width, struct ops **ret, struct error *err);
 void ops_destroy(struct ops *ops); /* takes NULL */
 
 /* From now on a GEMM that was not asked for before is INTERNAL: call it when all has run once.

@@ -14,27 +14,40 @@
 #include "harness/core/random.h"
 #include "workloads/storage.h"
 
-#define ROWS 128
-#define WIDTH 768
-#define REPEATS 20 /* enough that one of them is undisturbed on a busy machine */
+#define ELEMENTS_MIN ((uint64_t)128 * 768) /* fewer tell noise */
+#define ELEMENTS_MAX ((uint64_t)8 << 20)
+#define ROWS_PER_UNIT 64 /* of a GPU: as many as keep it busy */
+#define REPEATS 20       /* enough that one of them is undisturbed on a busy machine */
 #define LANES_MAX 8
 #define HOPELESS 2
 #define MARGIN 0.9
 
 struct task {
-    struct buffer *a, *b, *c; /* ROWS * WIDTH */
+    uint64_t rows, width;
+    struct buffer *a, *b, *c; /* rows * width */
 };
+
+static struct task task_of(const struct ops *ops)
+{
+    const struct device_info *info = &ops->device->info;
+    const uint64_t units = info->compute_units == 0 ? 1 : info->compute_units;
+    const uint64_t least = ELEMENTS_MIN / ops->width + 1, most = ELEMENTS_MAX / ops->width + 1;
+    uint64_t rows = info->type == DEVICE_GPU ? units * ROWS_PER_UNIT : least;
+
+    rows = rows > most ? most : rows < least ? least : rows;
+    return (struct task){.rows = rows, .width = ops->width};
+}
 
 static enum status run_norm(struct ops *ops, const struct task *task, struct error *err)
 {
     const struct op_norm norm = {
-        .rows = ROWS,
-        .width = WIDTH,
+        .rows = task->rows,
+        .width = task->width,
         .x = {task->a, 0},
         .gain = {task->b, 0},
-        .bias = {task->b, WIDTH},
-        .mean = {task->b, 2 * WIDTH},
-        .rstd = {task->b, 2 * WIDTH + ROWS},
+        .bias = {task->b, task->width},
+        .mean = {task->b, 2 * task->width},
+        .rstd = {task->b, 2 * task->width + task->rows},
         .epsilon = 1e-5f,
     };
 
@@ -73,7 +86,7 @@ static enum status try_candidate(struct ops *ops, const struct task *task, uint3
     const uint32_t kept_lanes = ops->lanes[OPS_ROWS];
     int64_t ns = 0;
     struct error refusal = ERROR_INIT;
-    enum status status = ops_compile(ops->device, OPS_ROWS, ops->storage, lanes, &mine, &refusal);
+    enum status status = ops_compile(ops, OPS_ROWS, lanes, &mine, &refusal);
 
     if (status == STATUS_OK) {
         ops->modules[OPS_ROWS] = mine;
@@ -120,17 +133,16 @@ static enum status take_choices(struct ops *ops, const json_t *choices, struct e
                          &ops->lanes[OPS_ROWS]))
         return error_set(err, STATUS_INVALID,
                          "transformer: the choices given are not lanes of its kernels");
-    return ops_compile(ops->device, OPS_ROWS, ops->storage, ops->lanes[OPS_ROWS],
-                       &ops->modules[OPS_ROWS], err);
+    return ops_compile(ops, OPS_ROWS, ops->lanes[OPS_ROWS], &ops->modules[OPS_ROWS], err);
 }
 
 enum status ops_choose(struct ops *ops, const json_t *choices, struct error *err)
 {
-    const uint64_t count = (uint64_t)ROWS * WIDTH;
     uint32_t lanes[LANES_MAX];
     size_t lanes_count = device_lane_candidates(ops->device, lanes, LANES_MAX);
+    struct task task = task_of(ops);
+    const uint64_t count = task.rows * task.width + 2 * (task.rows + task.width);
     float *numbers;
-    struct task task = {0};
     struct buffer **buffers[] = {&task.a, &task.b, &task.c};
     enum status status = STATUS_OK;
 

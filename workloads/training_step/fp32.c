@@ -50,7 +50,7 @@ static enum status run(struct training_instance *instance, struct error *err)
     work.precision = PRECISION_FP32;
     work.choices = choices;
     plan = training_plan(&work);
-    status = ops_create(device, &work, DTYPE_F32, &ops, err);
+    status = ops_create(device, &work, DTYPE_F32, plan.shape.width, &ops, err);
     if (status == STATUS_OK)
         status = gpt2_device_create(&plan, ops, device, work.seed, &model, err);
     if (status == STATUS_OK)

@@ -125,7 +125,7 @@ static enum status init(struct workload_instance *base, struct error *err)
     if (!instance->indices)
         return error_no_memory(err);
     TRY(gpt2_task_open_source(&instance->parameters->task, work->seed, &instance->source, err));
-    TRY(ops_create(device, work, plan.storage, &instance->gpt2.ops, err));
+    TRY(ops_create(device, work, plan.storage, plan.shape.width, &instance->gpt2.ops, err));
     if (work->precision != PRECISION_FP32)
         TRY(training_run_fp32(instance, err));
     TRY(gpt2_device_fuse(&plan, instance->gpt2.ops, err));
