@@ -48,17 +48,23 @@ void storage_defines(enum dtype type, struct module_define ret[STORAGE_DEFINES])
         ret[i] = (struct module_define){names[i], values[row][i]};
 }
 
+uint32_t storage_pack(enum dtype type, uint64_t columns, uint32_t lanes)
+{
+    const uint32_t whole = PACK_BYTES * 8 / (uint32_t)dtype_bits(type);
+
+    return lanes > 1 && columns % whole == 0 ? whole : 1;
+}
+
 void storage_pack_defines(enum dtype type, uint64_t columns, uint32_t lanes,
                           struct module_define ret[STORAGE_PACK_DEFINES])
 {
     static const char *const counts[] = {"1", "1", "2", "3", "4", "5", "6", "7", "8"};
     const uint64_t most = sizeof(counts) / sizeof(counts[0]) - 1;
-    const uint64_t whole = PACK_BYTES * 8 / dtype_bits(type);
-    const bool packed = columns % whole == 0;
-    const uint64_t span = packed ? whole * lanes : lanes;
+    const uint32_t pack = storage_pack(type, columns, lanes);
+    const uint64_t span = (uint64_t)pack * lanes;
     const uint64_t packs = (columns + span - 1) / span;
 
-    ret[0] = (struct module_define){"PACKED", packed ? "1" : "0"};
+    ret[0] = (struct module_define){"PACKED", pack > 1 ? "1" : "0"};
     ret[1] = (struct module_define){"KEPT", counts[packs < most ? packs : most]};
 }
 

@@ -26,6 +26,9 @@ double storage_unit_roundoff(enum dtype type);
  */
 void storage_defines(enum dtype type, struct module_define ret[STORAGE_DEFINES]);
 
+/* Elements of a pack of kernels/pack.h for arrays in rows of `columns`; 0: there are no rows. */
+uint32_t storage_pack(enum dtype type, uint64_t columns, uint32_t lanes);
+
 #define STORAGE_PACK_DEFINES 2
 /*
  * The defines of kernels/pack.h for arrays in rows of `columns` elements, which go to groups of

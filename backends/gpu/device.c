@@ -169,10 +169,10 @@ enum status gpu_synchronize(struct device *base, struct error *err)
     return device->driver->synchronize(device, err);
 }
 
-/* Whole warps (32) and wavefronts (64) only. */
+/* Whole warps (32), of which a wavefront (64) of AMD's has two. */
 size_t gpu_lane_candidates(struct device *base, uint32_t *ret, size_t capacity)
 {
-    static const uint32_t all[] = {64, 128, 256, 512, 1024};
+    static const uint32_t all[] = {32, 64, 128, 256, 512, 1024};
     size_t count = 0;
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && count < capacity; i++)

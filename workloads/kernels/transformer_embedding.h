@@ -30,6 +30,34 @@ KERNEL(embedding_forward, const GLOBAL i32 *indices, const GLOBAL storage *param
     }
 }
 
+INLINE u64 listed(const GLOBAL i32 *list, u64 r, u64 width)
+{
+    return (u64)list[r] * width;
+}
+
+/* columns_add_rows of the `rows` rows that `list` names. */
+INLINE void columns_add_listed(f32 *sums, const GLOBAL storage *from, const GLOBAL i32 *list,
+                               u64 rows, u64 width, u64 count)
+{
+    u64 r = 0;
+
+#if LANES > 1
+    for (; r + ROWS_AT_ONCE <= rows; r += ROWS_AT_ONCE) {
+        pack in[ROWS_AT_ONCE];
+
+        UNROLL
+        for (u32 k = 0; k < ROWS_AT_ONCE; ++k)
+            in[k] = pack_load(from + listed(list, r + k, width));
+        UNROLL
+        for (u32 k = 0; k < ROWS_AT_ONCE; ++k)
+            PACK_EACH(j)
+        sums[j] += LOAD(in[k].part, j);
+    }
+#endif
+    for (; r < rows; r++)
+        columns_add(sums, from + listed(list, r, width), count);
+}
+
 /* Adds to the gradient of wte, which holds the head's part already. */
 KERNEL(embedding_backward_tokens, const GLOBAL i32 *indices, const GLOBAL storage *RESTRICT dx,
        GLOBAL storage *RESTRICT gradients, u64 order_offset, u64 first_offset, u64 unique_offset,
@@ -46,9 +74,8 @@ KERNEL(embedding_backward_tokens, const GLOBAL i32 *indices, const GLOBAL storag
 
             columns_clear(sum);
             columns_add(sum, out + c0, count);
-            IN_FLIGHT(4)
-            for (i32 s = begin; s < end; s++)
-                columns_add(sum, dx + (u64)indices[order_offset + s] * width + c0, count);
+            columns_add_listed(sum, dx + c0, indices + order_offset + begin, (u64)(end - begin),
+                               width, count);
             columns_store(out + c0, sum, count);
         }
     }
@@ -66,9 +93,8 @@ KERNEL(embedding_backward_positions, const GLOBAL storage *RESTRICT dx,
             f32 sum[COLUMNS];
 
             columns_clear(sum);
-            IN_FLIGHT(4)
-            for (u64 r = t; r < rows; r += length)
-                columns_add(sum, dx + r * width + c0, count);
+            columns_add_rows(sum, dx + t * width + c0, (rows - t + length - 1) / length,
+                             length * width, count);
             columns_store(out + c0, sum, count);
         }
     }

@@ -3,10 +3,11 @@
  * measured on the device.
  *
  * First the group sizes that the backend proposes, then a few numbers of groups for the best of
- * them. Candidates take turns, so that a changing machine speed affects all alike; the best launch
- * of each counts, and a larger choice replaces a smaller one only when it is faster by TUNE_MARGIN,
- * so that noise does not decide. A candidate that fails is left out, and noted with the reason;
- * only when all fail is that an error.
+ * them. Candidates take turns, so that a changing machine speed affects all alike; the best time of
+ * each counts, and a larger choice replaces a smaller one only when it is faster by a margin, so
+ * that noise does not decide: of a GPU a small one, since a time there is that of launches enough
+ * for the start and the wait to be a small part of it. A candidate that fails is left out, and
+ * noted with the reason; only when all fail is that an error.
  */
 #include <stdio.h>
 
@@ -15,6 +16,8 @@
 #include "workloads/storage.h"
 
 #define TUNE_MARGIN 0.03
+#define TUNE_MARGIN_GPU 0.005
+#define TUNE_TIME_GPU_NS 1000000 /* of a candidate's launches in a round, at least */
 #define TUNE_ROUNDS 64
 #define TUNE_BUDGET_NS                                                                             \
     300000000           /* of lanes, and of groups; each candidate has one timed launch            \
@@ -24,8 +27,13 @@
 #define UNITS_WHEN_UNKNOWN 16
 
 /* Groups for each compute unit; the first is used while lanes are compared. */
-static const uint32_t groups_per_unit[] = {16, 4, 64, 256};
-#define GROUPS_CANDIDATES (sizeof(groups_per_unit) / sizeof(groups_per_unit[0]))
+#define GROUPS_CANDIDATES 4
+static const uint32_t groups_per_unit[][GROUPS_CANDIDATES] = {{16, 4, 64, 256}, {64, 16, 256, 4}};
+
+static bool is_gpu(const struct memory_instance *instance)
+{
+    return instance->base.device->info.type == DEVICE_GPU;
+}
 
 static enum status load_module(struct memory_instance *instance, uint32_t lanes,
                                struct module **ret, struct error *err)
@@ -56,8 +64,9 @@ static enum status load_module(struct memory_instance *instance, uint32_t lanes,
                               ret, err);
 }
 
-static uint32_t groups_for(const struct memory_instance *instance, uint32_t per_unit)
+static uint32_t groups_for(const struct memory_instance *instance, size_t candidate)
 {
+    const uint32_t per_unit = groups_per_unit[is_gpu(instance)][candidate];
     const struct memory_kernel *kernel = instance->data.kernel;
     const uint32_t reported = instance->base.device->info.compute_units;
     const uint64_t units = kernel->units(&instance->data.sizes);
@@ -76,20 +85,23 @@ struct candidate {
     bool out; /* it failed, or is hopeless */
 };
 
-static enum status time_launch(struct memory_instance *instance, const struct candidate *candidate,
-                               int64_t *ret_ns, struct error *err)
+/* Time of one of `launches` launches. */
+static enum status time_launches(struct memory_instance *instance,
+                                 const struct candidate *candidate, uint32_t launches,
+                                 int64_t *ret_ns, struct error *err)
 {
     int64_t start = clock_monotonic_ns();
-    enum status status;
+    enum status status = STATUS_OK;
 
     instance->module = candidate->module;
     instance->lanes = candidate->lanes;
     instance->groups = candidate->groups;
-    status = memory_launch(instance, err);
+    for (uint32_t i = 0; i < launches && status == STATUS_OK; ++i)
+        status = memory_launch(instance, err);
     if (status == STATUS_OK)
         status = device_synchronize(instance->base.device, err);
     instance->module = NULL;
-    *ret_ns = clock_monotonic_ns() - start;
+    *ret_ns = (clock_monotonic_ns() - start) / launches;
     return status;
 }
 
@@ -113,11 +125,20 @@ static int64_t fastest_of(const struct candidate *candidates, size_t count)
     return fastest;
 }
 
+/* How often a candidate is launched in a round, by the latest time of one. */
+static uint32_t launches_of(const struct memory_instance *instance, int64_t ns)
+{
+    const int64_t wanted = is_gpu(instance) ? TUNE_TIME_GPU_NS : 0;
+
+    return ns >= wanted ? 1 : (uint32_t)(wanted / (ns > 0 ? ns : 1) + 1);
+}
+
 /* The first round is not counted: a first launch may compile. */
 static enum status take_turns(struct memory_instance *instance, struct candidate *candidates,
                               size_t count, struct error *err)
 {
     const int64_t deadline_ns = clock_monotonic_ns() + TUNE_BUDGET_NS;
+    uint32_t launches = 1;
 
     for (int round = -1; round < TUNE_ROUNDS; ++round) {
         for (size_t i = 0; i < count; ++i) {
@@ -127,7 +148,7 @@ static enum status take_turns(struct memory_instance *instance, struct candidate
 
             if (candidate->out)
                 continue;
-            if (time_launch(instance, candidate, &ns, &candidate->refusal) != STATUS_OK)
+            if (time_launches(instance, candidate, launches, &ns, &candidate->refusal) != STATUS_OK)
                 status = leave_out(candidate, err);
             else if (round >= 0 && ns < candidate->best_ns)
                 candidate->best_ns = ns;
@@ -136,6 +157,7 @@ static enum status take_turns(struct memory_instance *instance, struct candidate
         }
         if (round < 0)
             continue;
+        launches = launches_of(instance, fastest_of(candidates, count));
         for (size_t i = 0; i < count; ++i)
             candidates[i].out |=
                 candidates[i].best_ns / TUNE_HOPELESS > fastest_of(candidates, count);
@@ -157,13 +179,13 @@ static void note(struct memory_instance *instance, const struct candidate *candi
 }
 
 /* Smallest candidate (lanes, then groups) that no other beats by the margin; `count`: none runs. */
-static size_t best_of(const struct candidate *candidates, size_t count)
+static size_t best_of(const struct candidate *candidates, size_t count, double margin)
 {
     const int64_t fastest = fastest_of(candidates, count);
     size_t best = count;
 
     for (size_t i = 0; i < count && fastest != INT64_MAX; ++i) {
-        if ((double)candidates[i].best_ns > (double)fastest * (1.0 + TUNE_MARGIN))
+        if ((double)candidates[i].best_ns > (double)fastest * (1.0 + margin))
             continue;
         if (best == count || candidates[i].lanes < candidates[best].lanes ||
             (candidates[i].lanes == candidates[best].lanes &&
@@ -171,6 +193,11 @@ static size_t best_of(const struct candidate *candidates, size_t count)
             best = i;
     }
     return best;
+}
+
+static double margin_of(const struct memory_instance *instance)
+{
+    return is_gpu(instance) ? TUNE_MARGIN_GPU : TUNE_MARGIN;
 }
 
 static enum status none_runs(const struct memory_instance *instance,
@@ -200,7 +227,7 @@ static enum status choose_lanes(struct memory_instance *instance, struct error *
     for (size_t i = 0; i < count && status == STATUS_OK; ++i) {
         candidates[i] = (struct candidate){
             .lanes = lanes[i],
-            .groups = groups_for(instance, groups_per_unit[0]),
+            .groups = groups_for(instance, 0),
             .best_ns = INT64_MAX,
         };
         if (load_module(instance, lanes[i], &candidates[i].module, &candidates[i].refusal) !=
@@ -211,7 +238,7 @@ static enum status choose_lanes(struct memory_instance *instance, struct error *
         status = take_turns(instance, candidates, count, err);
         note(instance, candidates, count);
     }
-    best = count == 1 && !candidates[0].out ? 0 : best_of(candidates, count);
+    best = count == 1 && !candidates[0].out ? 0 : best_of(candidates, count, margin_of(instance));
     if (status == STATUS_OK && best == count)
         status = none_runs(instance, candidates, count, err);
     for (size_t i = 0; i < count; ++i)
@@ -232,7 +259,7 @@ static enum status choose_groups(struct memory_instance *instance, struct error 
     enum status status;
 
     for (size_t i = 0; i < GROUPS_CANDIDATES; ++i) {
-        const uint32_t groups = groups_for(instance, groups_per_unit[i]);
+        const uint32_t groups = groups_for(instance, i);
         bool known = false;
 
         for (size_t k = 0; k < count; ++k)
@@ -250,7 +277,7 @@ static enum status choose_groups(struct memory_instance *instance, struct error 
     if (status != STATUS_OK)
         return status;
     note(instance, candidates, count);
-    best = best_of(candidates, count);
+    best = best_of(candidates, count, margin_of(instance));
     if (best == count)
         return none_runs(instance, candidates, count, err);
     instance->groups = candidates[best].groups;

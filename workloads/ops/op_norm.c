@@ -1,12 +1,15 @@
 #include "workloads/ops/internal.h"
+#include "workloads/storage.h"
 
 #define COLUMNS 64 /* of a single lane, kernels/transformer_norm.h */
-#define SLICES_MAX 128
+#define SLICES_MAX 256
 #define SLICE_ROWS 16 /* at least */
 
 static uint64_t column_groups(const struct ops *ops, uint64_t width)
 {
-    uint64_t block = ops->lanes[OPS_ROWS] == 1 ? COLUMNS : ops->lanes[OPS_ROWS];
+    const uint32_t lanes = ops->lanes[OPS_ROWS];
+    const uint64_t block =
+        lanes == 1 ? COLUMNS : (uint64_t)lanes * storage_pack(ops->storage, ops->width, lanes);
 
     return (width + block - 1) / block;
 }
@@ -37,12 +40,13 @@ static enum status cut_rows(struct ops *ops, uint64_t rows, uint64_t sums, uint6
 static enum status add_slices(struct ops *ops, struct buffer *out, uint64_t first, uint64_t second,
                               uint64_t slices, uint64_t sums, uint64_t width, struct error *err)
 {
+    const uint64_t lanes = ops->lanes[OPS_ROWS];
     const struct kernel_arg args[] = {
         arg_buffer(ops->partial), arg_buffer(out), arg_u64(first), arg_u64(second),
         arg_u64(slices),          arg_u64(sums),   arg_u64(width),
     };
 
-    return slices > 1 ? OPS_LAUNCH(ops, OPS_ROWS, "slices_sum", column_groups(ops, sums * width),
+    return slices > 1 ? OPS_LAUNCH(ops, OPS_ROWS, "slices_sum", (sums * width + lanes - 1) / lanes,
                                    args, err)
                       : STATUS_OK;
 }

@@ -89,6 +89,7 @@ static void finish(struct workload_instance *base)
     token_source_destroy(instance->source);
     free(instance->fp32_missing);
     free(instance->indices);
+    free(instance->ahead.indices);
 }
 
 /*
@@ -115,14 +116,16 @@ static enum status init(struct workload_instance *base, struct error *err)
     const struct workload_case *work = &base->work;
     struct training_instance *instance = (struct training_instance *)base;
     struct gpt2_device_plan plan = training_plan(work);
+    const uint64_t length = OP_TOKENS_LENGTH(plan.sequences * plan.length);
     struct device *device = base->device;
 
     gpt2_instance_init(&instance->gpt2, &stages);
     instance->parameters = work->workload->parameters;
     instance->sequences = plan.sequences;
-    instance->indices =
-        calloc(OP_TOKENS_LENGTH(plan.sequences * plan.length), sizeof(*instance->indices));
-    if (!instance->indices)
+    instance->indices = calloc(length, sizeof(*instance->indices));
+    instance->ahead.indices = calloc(length, sizeof(*instance->ahead.indices));
+    instance->ahead.made_ns = -1;
+    if (!instance->indices || !instance->ahead.indices)
         return error_no_memory(err);
     TRY(gpt2_task_open_source(&instance->parameters->task, work->seed, &instance->source, err));
     TRY(ops_create(device, work, plan.storage, plan.shape.width, &instance->gpt2.ops, err));
@@ -135,23 +138,38 @@ static enum status init(struct workload_instance *base, struct error *err)
     return gpt2_instance_add_events(&instance->gpt2, err);
 }
 
-enum status training_next_batch(struct training_instance *instance, struct error *err)
+static enum status make_ahead(struct training_instance *instance, struct error *err)
 {
     const int64_t start_ns = clock_monotonic_ns();
-    int64_t made_ns;
-    enum status status = gpt2_make_batch(instance->source, instance->next_sequence,
-                                         instance->sequences, instance->parameters->task.length,
-                                         instance->indices, &instance->unique, err);
+    struct training_ahead *ahead = &instance->ahead;
 
-    if (status != STATUS_OK)
-        return status;
+    ahead->made_ns = -1;
+    ahead->first_sequence = instance->next_sequence;
+    TRY(gpt2_make_batch(instance->source, ahead->first_sequence, instance->sequences,
+                        instance->parameters->task.length, ahead->indices, &ahead->unique, err));
+    ahead->made_ns = clock_monotonic_ns() - start_ns;
+    return STATUS_OK;
+}
+
+enum status training_next_batch(struct training_instance *instance, struct error *err)
+{
+    struct training_ahead *ahead = &instance->ahead;
+    int32_t *indices = instance->indices;
+    int64_t start_ns;
+
+    if (ahead->made_ns < 0 || ahead->first_sequence != instance->next_sequence)
+        TRY(make_ahead(instance, err));
+    instance->gpt2.host_ns[STAGE_DATA] = ahead->made_ns;
+    instance->indices = ahead->indices;
+    instance->unique = ahead->unique;
     instance->next_sequence += instance->sequences;
-    made_ns = clock_monotonic_ns();
-    status = gpt2_device_set_batch(instance->gpt2.model, instance->indices, instance->sequences,
-                                   instance->unique, err);
-    instance->gpt2.host_ns[STAGE_DATA] = made_ns - start_ns;
-    instance->gpt2.host_ns[STAGE_UPLOAD] = clock_monotonic_ns() - made_ns;
-    return status;
+    ahead->indices = indices;
+    ahead->made_ns = -1;
+    start_ns = clock_monotonic_ns();
+    TRY(gpt2_device_set_batch(instance->gpt2.model, instance->indices, instance->sequences,
+                              instance->unique, err));
+    instance->gpt2.host_ns[STAGE_UPLOAD] = clock_monotonic_ns() - start_ns;
+    return STATUS_OK;
 }
 
 void training_count_step(struct training_instance *instance, uint64_t first_sequence,
@@ -178,7 +196,7 @@ enum status training_iterate(struct workload_instance *base, struct error *err)
     TRY(gpt2_instance_mark(gpt2, STAGE_OPTIMIZER, err));
     training_count_step(instance, instance->next_sequence - instance->sequences,
                         instance->sequences);
-    return STATUS_OK;
+    return make_ahead(instance, err);
 }
 
 /* What became of the loss scale; null where the device does not report. */

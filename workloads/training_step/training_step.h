@@ -42,6 +42,12 @@ struct training_instance {
     struct token_source *source;
     int32_t *indices; /* the batch, OP_TOKENS_LENGTH(rows) */
     uint64_t unique;
+    /* The batch after it, made while the device is busy with this one. */
+    struct training_ahead {
+        int32_t *indices;
+        uint64_t first_sequence, unique;
+        int64_t made_ns; /* time it took; -1: there is none */
+    } ahead;
     uint64_t sequences;                       /* of a batch */
     uint64_t next_sequence;                   /* of the source */
     uint64_t steps;                           /* done, skipped ones counted */
