@@ -99,10 +99,17 @@ KERNEL(cross_entropy_backward, GLOBAL storage *logits, const GLOBAL i32 *indices
 /* One group: ret[slot] = sum(x) * scale. */
 KERNEL(scaled_sum, const GLOBAL f32 *x, GLOBAL f32 *ret, u64 slot, u64 n, f32 scale)
 {
-    f32 sum;
-
+    f32 sum = 0.0f;
     GROUP_SCRATCH;
+
+#if LANES == 1
     SUM_OVER(sum, n, x[i]);
+#else
+    IN_FLIGHT(32) /* one group has the device to itself */
+    for (u64 i = LANE; i < n; i += LANES)
+        sum += x[i];
+    sum = GROUP_SUM(sum);
+#endif
     if (LANE == 0)
         ret[slot] = sum * scale;
 }
