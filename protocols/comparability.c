@@ -325,6 +325,17 @@ const char *comparability_reason_words(const char *reason)
                  "`standard`, or `serving` for servers";
 }
 
+const char *comparability_why_no_evidence(const json_t *judgement)
+{
+    const char *first = json_string_value(json_array_get(json_object_get(judgement, "reasons"), 0));
+
+    if (first)
+        return comparability_reason_words(first);
+    return strcmp(member_text(judgement, "verdict"), comparability_verdict_name(EXPLORATORY))
+               ? NULL
+               : "exploratory: by protocol no evidence, of the same machine";
+}
+
 /* A first look, a simulated device and a foreign worker are marked as such in both results. */
 static void weigh_self_declared(struct judgement *judgement, const json_t *a, const json_t *b)
 {

@@ -58,6 +58,12 @@ const char *comparability_verdict_name(enum comparability_verdict verdict);
 const char *comparability_reason_words(const char *reason);
 
 /*
+ * Why no decision may rest on a judgement, for people: its first reason in words, or what makes it
+ * exploratory. NULL: one may, or nothing is known of it. Static, or of the judgement.
+ */
+const char *comparability_why_no_evidence(const json_t *judgement);
+
+/*
  * The beginning of identity.origin of a result that another program than assay's own worker
  * measured; what follows is that program's path.
  */

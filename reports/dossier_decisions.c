@@ -350,14 +350,17 @@ static void append_number(struct text *out, const json_t *body, const json_t *nu
     dossier_family_p(out, body);
 }
 
-/* A text, or a factor: "worker (onnxruntime 1.32.0 -> openvino 2026.4.1)". */
+/* A field, a reason, or a factor: "worker (onnxruntime 1.32.0 -> openvino 2026.4.1)". */
 static void append_name(struct text *out, const json_t *entry)
 {
+    const char *string = json_string_value(entry);
     struct text labels;
 
     text_init(&labels);
-    html_known(out,
-               json_is_object(entry) ? member_string(entry, "factor") : json_string_value(entry));
+    if (string)
+        escape_html_words(out, comparability_reason_words(string));
+    else
+        html_known(out, member_string(entry, "factor"));
     if (comparability_append_labels(&labels, entry) && text_ok(&labels)) {
         text_append(out, " (");
         escape_html(out, labels.data);

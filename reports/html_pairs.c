@@ -134,11 +134,11 @@ static void append_verdict(struct text *out, const struct view *view,
     const enum compare_verdict verdict = numbers->verdict;
 
     if (!comparability_is_evidence(comparison->judgement)) {
-        const json_t *reason = json_array_get(json_object_get(comparison->judgement, "reasons"), 0);
+        const char *reason = comparability_why_no_evidence(comparison->judgement);
 
         text_append(out, "The two arms do not compare");
-        text_append(out, json_is_string(reason) ? ": " : "");
-        escape_html_words(out, json_string_value(reason));
+        text_append(out, reason ? ": " : "");
+        escape_html_words(out, reason);
         text_append_char(out, '.');
         return;
     }

@@ -285,7 +285,7 @@ static const char *why_incomparable(struct store *store, const char *original,
 
     if (stored_comparison_make(store, original, original, options, &comparison, why) != STATUS_OK)
         return why->message;
-    reason = json_string_value(json_array_get(json_object_get(comparison.judgement, "reasons"), 0));
+    reason = comparability_why_no_evidence(comparison.judgement);
     if (!reason && !comparison.has_numbers)
         reason = comparison.why.message;
     if (reason) {

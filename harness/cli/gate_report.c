@@ -40,27 +40,24 @@ static const char *heading_of(const struct gate_report *report)
     return headings[report->figure];
 }
 
-/* "0.998, 95 % interval 0.991 to 1.005", or why there is no number. */
+/* "0.998, 95 % interval 0.991 to 1.005", or why there is no number, and none to decide by. */
 static void append_ratio(struct text *out, const struct stored_comparison *comparison)
 {
     const struct estimate_interval *ratio = &comparison->numbers.ratio;
     char value[NUMBER_SIZE], lo[NUMBER_SIZE], hi[NUMBER_SIZE];
-    const char *reason =
-        json_string_value(json_array_get(json_object_get(comparison->judgement, "reasons"), 0));
+    const char *reason = comparability_why_no_evidence(comparison->judgement);
 
-    if (!comparison->has_numbers) {
+    if (!comparison->has_numbers)
         text_append(out, comparison->why.message);
-        return;
-    }
-    if (comparison->figure == COMPARE_TIME)
+    else if (comparison->figure == COMPARE_TIME)
         text_append_format(out, "%s", number_format_digits(ratio->value, 4, value));
     else
         comparison_view_append_change(out, comparison);
-    if (comparison->figure == COMPARE_TIME && ratio->has_interval)
+    if (comparison->has_numbers && comparison->figure == COMPARE_TIME && ratio->has_interval)
         text_append_format(out, ", %g %% interval %s to %s", 100 * comparison->numbers.confidence,
                            number_format_digits(ratio->lo, 4, lo),
                            number_format_digits(ratio->hi, 4, hi));
-    if (!comparability_is_evidence(comparison->judgement) && reason)
+    if (reason)
         text_append_format(out, "; %s", reason);
 }
 

@@ -164,7 +164,8 @@ static enum status refuse(const struct gathered *g, size_t index, const json_t *
 
     return fault(err, "options", index, ".result", "%s does not compare with %s: %s%s",
                  member_text(g->options[index].record, "id"),
-                 member_text(g->options[0].record, "id"), reason, remedy ? remedy : "");
+                 member_text(g->options[0].record, "id"), comparability_reason_words(reason),
+                 remedy ? remedy : "");
 }
 
 static enum status compare_option(struct gathered *g, size_t index, struct error *err)

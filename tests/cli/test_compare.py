@@ -1,9 +1,11 @@
 """analyze, compare, ab, gate, power, calibrate: what may be compared, and what is refused and why."""
 
+import html
 import json
 import math
 import os
 import random
+import re
 import shutil
 import statistics
 import subprocess
@@ -259,6 +261,26 @@ class Compare(CliTest):
         refused = self.assay("compare", a, b, "--record", "--db", self.db)
         self.assertEqual(refused.status, 2)
         self.assertIn("without evidence", refused.err)
+
+    def test_stored_reasons_are_said_as_compare_says_them(self):
+        """By the report of a gate and the dossier; what is stored keeps its words."""
+        call = self.assay("run", "synthetic", "--device", "null:0", "--device", "null:1", "--protocol", "quick",
+                          "--db", self.db, "--json")
+        a, b = (result["id"] for result in call.json()["results"])
+        (stored,) = self.compare(a, b)["comparability"]["reasons"]
+        self.assertIn("first look", stored)
+        said = " ".join(self.assay("compare", a, b, "--db", self.db).out.split())
+        (reason,) = re.findall(r"- (identity.* for servers)", said)
+        gate = [os.path.join(self.folder, name) for name in ("gate.md", "gate.xml")]
+        dossier = os.path.join(self.folder, "dossier.html")
+        self.assertEqual(self.assay("gate", a, b, "--markdown", gate[0], "--junit", gate[1], "--db",
+                                    self.db).status, 2)
+        self.assertEqual(self.assay("report", a, b, "--dossier", dossier, "--db", self.db).status, 0)
+        for path in (*gate, dossier):
+            with open(path, encoding="utf-8") as file:
+                text = html.unescape(file.read().replace("<code>", "`").replace("</code>", "`"))
+            self.assertIn(reason, " ".join(text.split()), path)
+            self.assertNotIn(stored, text, path)
 
     def test_gate_is_recorded(self):
         """Whatever the result; once, while it stays the same; and recomputed from samples."""
