@@ -3,13 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
+#include "harness/runner/maps.h"
 #include "harness/runner/tool.h"
 #include "harness/runner/worker_process.h"
 #include "results/evidence/ledger_witness.h"
+#include "protocols/same_stack.h"
 #include "results/store/lease.h"
 #include "workloads/workload.h"
 
@@ -147,20 +150,112 @@ static enum status check_ready(const json_t *message, struct error *err)
     return status;
 }
 
+static enum status check_path(const char *path, struct error *err)
+{
+    if (access(path, F_OK) == 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_NOT_FOUND,
+                     "%s, with which the campaign was planned, is not there any more; put it back, "
+                     "or measure anew",
+                     path);
+}
+
+/* The root, and the folders of the driver, that an arm was declared with. */
+static enum status check_folders(const struct arm_spec *spec, struct error *err)
+{
+    static const char *const names[] = {"OCL_ICD_VENDORS=", "LD_LIBRARY_PATH=", "ASSAY_LIB_"};
+
+    if (spec->root)
+        TRY(check_path(spec->root, err));
+    for (size_t i = 0; i < spec->change_count; i++) {
+        const char *equals = strchr(spec->changes[i], '=');
+        const char *colon = equals ? strrchr(equals, ':') : NULL; /* links are before it */
+        const char *path = colon ? colon + 1 : equals ? equals + 1 : "";
+
+        for (size_t k = spec->driver ? 0 : 2; k < 3 && path[0] == '/'; k++)
+            if (!strncmp(spec->changes[i], names[k], strlen(names[k])))
+                TRY(check_path(path, err));
+    }
+    return STATUS_OK;
+}
+
+/* A compiled kernel's folder may have been made for its trial alone. */
+static bool had_own_folder(const char *path)
+{
+    AUTO_FREE char *folder = strndup(path, (size_t)(strrchr(path, '/') - path));
+
+    return !folder || access(*folder ? folder : "/", F_OK) != 0;
+}
+
+/* Appends what a file of a trial is now; nothing where its content was or is not known. */
+static enum status add_present(struct maps_cache *cache, const json_t *component, json_t *ret,
+                               struct error *err)
+{
+    char name[SAME_STACK_NAME_SIZE], hex[DIGEST_HEX_SIZE];
+    const char *path = member_string(component, "path");
+    const struct maps_content *content;
+    CLEANUP(maps_list_finish) struct maps_list list = {0};
+    const json_t *value;
+
+    if (!same_stack_name(component, name, &value) || !member_string(component, "sha256") ||
+        !strncmp(name, "jit.", 4))
+        return STATUS_OK;
+    TRY(maps_list_add(&list, path, NULL, NULL, NULL, err));
+    if (!list.files[0].present)
+        return had_own_folder(path) ? STATUS_OK : check_path(path, err);
+    if (maps_cache_content(cache, &list.files[0], &content, NULL) != STATUS_OK)
+        return STATUS_OK;
+    return json_array_append_new(ret, json_pack("{s:s, s:O*, s:s}", "path", path, "kind",
+                                                json_object_get(component, "kind"), "sha256",
+                                                digest_hex(&content->digest, hex))) == 0
+               ? STATUS_OK
+               : error_no_memory(err);
+}
+
+/* Whether the files that a cell's first trial ran on are the same still. */
+static enum status check_files(const struct campaign *campaign, const struct campaign_cell *cell,
+                               struct maps_cache *cache, struct error *err)
+{
+    json_auto_t *record = NULL, *now = json_pack("{s:[]}", "components");
+    const json_t *first, *component;
+    size_t i;
+
+    TRY(store_cell_json(campaign->store, cell->row, &record, err));
+    first = same_stack_first(json_object_get(record, "trials"));
+    json_array_foreach(json_object_get(first, "components"), i, component)
+        TRY(add_present(cache, component, json_object_get(now, "components"), err));
+    return same_stack_check(first, now, err);
+}
+
+static enum status check_cell(const struct campaign *campaign, const struct campaign_cell *cell,
+                              struct maps_cache *cache, struct error *err)
+{
+    enum status status;
+
+    TRY(check_ready(cell->message, err));
+    status = check_folders(&cell->spec, err);
+    if (status == STATUS_OK)
+        status = check_files(campaign, cell, cache, err);
+    return status == STATUS_OK ? status : error_prefix(err, "%s", cell->label);
+}
+
 /* Of the cells that have trials left, which would otherwise fail one by one. */
 static enum status check_pending(const struct campaign *campaign, struct error *err)
 {
     AUTO_FREE struct store_pending *pending = NULL;
     size_t count = 0;
+    CLEANUP(maps_cache_finish) struct maps_cache cache;
 
+    maps_cache_init(&cache);
     TRY(store_pending_trials(campaign->store, campaign->row, &pending, &count, err));
     for (size_t i = 0; i < campaign->cell_count; i++) {
+        const struct campaign_cell *cell = &campaign->cells[i];
         bool left = false;
 
         for (size_t k = 0; k < count && !left; k++)
-            left = pending[k].cell == campaign->cells[i].row;
+            left = pending[k].cell == cell->row;
         if (left)
-            TRY(check_ready(campaign->cells[i].message, err));
+            TRY(check_cell(campaign, cell, &cache, err));
     }
     return STATUS_OK;
 }

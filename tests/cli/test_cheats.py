@@ -288,9 +288,12 @@ class Surroundings(CheatTest):
                 self.assertEqual(status, "check_failed", message)
 
     def test_resume_with_another_library(self):
-        """What is left of a campaign is not measured by a library that leaves out work, by its path or in its place."""
-        path = os.path.join(self.folder, "libOpenCL.so")
-        shutil.copy(self.library("opencl")["ASSAY_LIB_OPENCL"], path)
+        """What is left of a campaign is not measured by a library that leaves out work, by its path, in its place
+        or where a link leads now."""
+        path, honest = os.path.join(self.folder, "libOpenCL.so"), os.path.join(self.folder, "one", "libOpenCL.so")
+        os.mkdir(os.path.dirname(honest))
+        shutil.copy(self.library("opencl")["ASSAY_LIB_OPENCL"], honest)
+        os.symlink(honest, path)
         protocol = self.write("slow.yaml", self.FAST.replace("trials: 2", "trials: 6"))
         process = self.start("run", self.write("it.yaml", TRIAD), "--device", "opencl:0", "--protocol", protocol,
                              "--db", self.db, "--quiet", ASSAY_LIB_OPENCL=path)
@@ -304,10 +307,20 @@ class Surroundings(CheatTest):
         self.assertNotEqual(call.status, 0, call.err)
         self.assertIn('the variable ASSAY_LIB_OPENCL was "%s" in the first trial and is not set' % path, call.err)
         self.assertEqual(self.ends(), done)
-        os.remove(path)
-        shutil.copy(CHEATS["opencl"], path)
-        with open(path, "ab") as file:
+        another = os.path.join(self.folder, "two", "libOpenCL.so")
+        os.mkdir(os.path.dirname(another))
+        shutil.copy(CHEATS["opencl"], another)
+        with open(another, "ab") as file:
             file.write(b"another")
+        os.rename(honest, honest + ".away")
+        shutil.copy(another, honest)
+        call = self.assay(*resume, ASSAY_LIB_OPENCL=path)
+        self.assertNotEqual(call.status, 0, call.err)
+        self.assertIn("the file library.libOpenCL was ", call.err)
+        self.assertEqual(self.ends(), done)
+        os.rename(honest + ".away", honest)
+        os.remove(path)
+        os.symlink(another, path)
         self.assay(*resume, ASSAY_LIB_OPENCL=path)
         later = self.query("SELECT status, message FROM trial_end ORDER BY trial")[done:]
         self.assertEqual({status for status, _ in later}, {"invalid"})

@@ -207,6 +207,50 @@ class ForeignWorker(CliTest):
                 self.assertEqual(call.status, 0, call.err)
                 self.assertEqual(self.assay("verify", self.db).status, 0)
 
+    def test_resume_with_another_file(self):
+        """What the trials ran on is looked at before the first that is left, not by each of them."""
+        os.mkdir(os.path.join(self.folder, "tool"))
+        path = self.write("tool/cc", "old")
+        with_file = {"ASSAY_WORKER": WORKER, "FOREIGN_FILES": json.dumps([{"kind": "compiler", "path": path}])}
+        self.interrupted(**with_file)
+        done = self.trials()
+
+        def refused(words):
+            call = self.resume(**with_file)
+            self.assertNotEqual(call.status, 0, call.err)
+            self.assertIn(words, call.err)
+            self.assertIn("synthetic fp32", call.err)
+            self.assertEqual(self.trials(), done)
+
+        self.write("tool/cc", "new")
+        refused("the file compiler.cc was ")
+        os.remove(path)
+        refused(f"{path}, with which the campaign was planned, is not there any more")
+        self.write("tool/cc", "old")
+        call = self.resume(**with_file)
+        self.assertEqual(call.status, 0, call.err)
+
+    def test_resume_without_a_folder_of_an_arm(self):
+        """Of a driver, or of a library, even where no trial has used it yet."""
+        os.mkdir(os.path.join(self.folder, "driver"))
+        library = self.write("driver/libone.so", "")
+        self.write("driver/one.icd", library + "\n")
+        folder = os.path.dirname(library)
+        for setting, missing in ((f"driver={folder}", folder), (f"lib:opencl={library}", library)):
+            self.new_db()
+            process = self.start("ab", "synthetic", "--device", "null:0", "--pairs", "30", "--protocol",
+                                 self.write("e.yaml", self.EVIDENCE), "--a", setting, "--db", self.db)
+            wait_until(lambda: os.path.exists(self.db) and self.trials() >= 1, process)
+            process.send_signal(signal.SIGINT)
+            process.communicate()
+            done = self.trials()
+            os.rename(missing, missing + ".away")
+            call = self.resume()
+            self.assertNotEqual(call.status, 0, call.err)
+            self.assertIn(f"{missing}, with which the campaign was planned, is not there any more", call.err)
+            self.assertEqual(self.trials(), done)
+            os.rename(missing + ".away", missing)
+
     def test_program_that_changes(self):
         """The plan names the worker's digest; a trial of another program is none."""
         worker = os.path.join(self.folder, "worker.py")
