@@ -271,6 +271,8 @@ static void append_citation(struct text *out, const struct view_cell *cell,
     citation_append(&line, campaign, cell);
     text_append(out, "<p class=\"cite\"><span class=\"soft\">Cite as (<code>assay show ");
     escape_html(out, cell->result);
+    text_append(out, cell->database ? " --db " : "");
+    escape_html(out, cell->database);
     text_append(out, "</code> resolves it)</span><code>");
     escape_html(out, line.data);
     text_append(out, "</code></p>\n");

@@ -1,5 +1,6 @@
 """Commands that messages name: they exist, with these options, work as a shell takes them, and are not what was done."""
 
+import html
 import os
 import pathlib
 import re
@@ -49,6 +50,17 @@ class Remedies(CliTest):
         self.assertNotIn("--protocol quick", table)
         self.assert_named_well(table)
         self.assert_named_well(self.assay("show", "last/1", "--db", self.db).out)
+
+    def test_citations_of_a_page(self):
+        for self.db in NAMES[:3:2]:
+            os.makedirs(os.path.dirname(os.path.join(self.folder, self.db)), exist_ok=True)
+            self.measure("quick")
+            self.assertEqual(self.assay("report", "--html", "page.html", "--db", self.db).status, 0)
+            page = pathlib.Path(self.folder, "page.html").read_text(encoding="utf-8")
+            (command,) = re.findall(r"Cite as \(<code>(.*?)</code>", page, re.S)
+            done = self.shell(html.unescape(command))
+            self.assertEqual(done.returncode, 0, command + done.stderr)
+            self.assertIn("synthetic", done.stdout)
 
     def test_nothing_was_measured(self):
         call = self.assay("run", "synthetic", "--device", "null:0", "--protocol", "quick", "--db", self.db,
