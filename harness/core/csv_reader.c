@@ -126,8 +126,8 @@ static void parse_block(struct csv_parser *parser, struct reader *reader, const 
                 return refuse(reader, reader->line,
                               "a quote in the wrong place: quote the whole field and double the "
                               "quotes inside");
-            reader->status = error_set(reader->err, STATUS_NO_MEMORY, "%s: %s", reader->origin,
-                                       csv_strerror(csv_error(parser)));
+            reader->status = error_set(reader->err, STATUS_NO_MEMORY, "%s: %s%s", reader->origin,
+                                       csv_strerror(csv_error(parser)), error_remedy(ENOMEM));
             return;
         }
         /* An open quoted field grows inside libcsv, where we cannot bound it. */

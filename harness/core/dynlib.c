@@ -220,7 +220,7 @@ enum status dynlib_open(const struct dynlib_spec *spec, struct dynlib *lib, void
         status = STATUS_NO_MEMORY;
     if (status == STATUS_NO_MEMORY) {
         dynlib_finish(lib);
-        return error_set(err, status, "library %s: out of memory", spec->name);
+        return error_no_memory(err);
     }
     if (status != STATUS_OK)
         return error_set(err, status, "%s", lib->tried);

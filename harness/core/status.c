@@ -126,6 +126,9 @@ const char *error_remedy(int errnum)
     case ENFILE:
         return "; the system has as many files open as it allows: end other programs or raise "
                "fs.file-max, then do it again";
+    case ENOMEM:
+        return "; end other programs, or raise the limit (ulimit -v, or that of the container), "
+               "then do it again";
     default:
         return "";
     }
@@ -133,7 +136,7 @@ const char *error_remedy(int errnum)
 
 enum status error_no_memory(struct error *err)
 {
-    return error_set(err, STATUS_NO_MEMORY, "out of memory");
+    return error_set(err, STATUS_NO_MEMORY, "out of memory%s", error_remedy(ENOMEM));
 }
 
 enum status error_set_errno(struct error *err, int errnum, const char *format, ...)

@@ -227,14 +227,14 @@ static enum status map_memory(struct generator *generator, const struct schedule
 
         if (fd >= 0)
             close(fd);
-        return error_set(err, STATUS_NO_MEMORY, "memory for %zu requests: %s", count,
-                         strerror(reason));
+        return error_set(err, STATUS_NO_MEMORY, "memory for %zu requests: %s%s", count,
+                         strerror(reason), error_remedy(ENOMEM));
     }
     base = mmap(NULL, generator->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
     close(fd);
     if (base == MAP_FAILED)
-        return error_set(err, STATUS_NO_MEMORY, "memory for %zu requests: %s", count,
-                         strerror(errno));
+        return error_set(err, STATUS_NO_MEMORY, "memory for %zu requests: %s%s", count,
+                         strerror(errno), error_remedy(ENOMEM));
     generator->shared = (struct shared *)base;
     generator->at_ns = at_ns = (int64_t *)(base + places[0]);
     generator->sent_ns = (_Atomic int64_t *)(base + places[1]);

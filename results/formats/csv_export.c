@@ -174,8 +174,10 @@ static enum status failed(struct store *store, struct error *err)
 {
     sqlite3 *db = store_connection(store);
 
-    return error_set(err, sqlite3_errcode(db) == SQLITE_NOMEM ? STATUS_NO_MEMORY : STATUS_IO,
-                     "%s: reading samples: %s", store_path(store), sqlite3_errmsg(db));
+    if (sqlite3_errcode(db) == SQLITE_NOMEM)
+        return error_no_memory(err);
+    return error_set(err, STATUS_IO, "%s: reading samples: %s", store_path(store),
+                     sqlite3_errmsg(db));
 }
 
 /* A column as a CSV field. */

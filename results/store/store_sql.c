@@ -62,6 +62,8 @@ static const char *remedy(enum status code, bool made, int errnum)
     case STATUS_NO_SPACE:
         return made ? "; nothing was stored: free some space, then do it again"
                     : "; what was stored before is kept: free some space, then go on";
+    case STATUS_NO_MEMORY:
+        return error_remedy(ENOMEM);
     case STATUS_DENIED:
         return "; the file and its folder must be writable, or choose another file with --db";
     case STATUS_CORRUPT:

@@ -66,7 +66,7 @@ TEST(the_page_says_everything)
         "two roundings of fp32",
         "<title>forward: ",
         "in no stage",
-        "Cite as (<code>assay show 9f2c41aa/3</code>",
+        "Cite as (<code>assay show 9f2c41aa/3 --db ",
         "campaign 9f2c41aa5d0be37f18c6a2b94e7d035c8811aa02ff3e4c5d6b7a89900123fedc",
         "needs 2\u202f995 samples",
         "the device's own clock saw",

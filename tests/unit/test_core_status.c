@@ -53,6 +53,10 @@ TEST(codes_of_errno)
         assert_int_equal(err.code, cases[i].code);
         assert_int_equal(error_set_errno(NULL, cases[i].reason, "f"), cases[i].code);
     }
+    assert_int_equal(error_no_memory(&err), STATUS_NO_MEMORY);
+    assert_non_null(strstr(err.message, "out of memory; end other programs, or raise the limit"));
+    error_set_errno(&err, ENOMEM, "%s", "fork");
+    assert_non_null(strstr(err.message, "raise the limit"));
     error_set_errno(&err, ENOENT, "%s", "dir/file");
     assert_string_equal(err.message, "dir/file: No such file or directory");
 }

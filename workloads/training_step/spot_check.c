@@ -350,7 +350,7 @@ enum status training_spot_check(struct workload_instance *base, uint64_t secret,
     if (spot.windows && spot.weights)
         status = run(&spot, &sink, err);
     else
-        error_set(err, status, "training_step: out of memory");
+        error_no_memory(err);
     training_update_finish(&spot.update);
     free(spot.windows);
     free(spot.weights);
