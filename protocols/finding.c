@@ -193,17 +193,30 @@ static void append_reachable(const struct finding *const *items, size_t count, s
         append_range(out, low, high);
 }
 
+/* What takes fewer requests, where those that would tell come in no time that is reasonable. */
+static void append_fewer(double seconds, struct text *out)
+{
+    char hours[NUMBER_SIZE];
+
+    text_append_format(out,
+                       ", which come in %s hours at this rate, beyond reason: a lower rate, or "
+                       "another share to demand, takes fewer",
+                       number_format_digits(seconds / 3600, 2, hours));
+}
+
 void finding_render_remedy(const struct finding *const *items, size_t count, struct text *ret)
 {
-    double trials = 0;
+    double trials = 0, seconds = 0;
 
     render(finding_kinds[items[0]->code].remedy, items, count, ret);
-    if (items[0]->code != FINDING_IMPRECISE)
-        return;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         trials = fmax(trials, items[i]->numbers[1]);
-    if (trials > FINDING_TRIALS_REASONABLE)
+        seconds = fmax(seconds, items[i]->numbers[2] / items[i]->numbers[3]);
+    }
+    if (items[0]->code == FINDING_IMPRECISE && trials > FINDING_TRIALS_REASONABLE)
         append_reachable(items, count, ret);
+    else if (items[0]->code == FINDING_LIMITS_OPEN && seconds > FINDING_SECONDS_REASONABLE)
+        append_fewer(seconds, ret);
 }
 
 void finding_render_trials(const struct finding *const *items, size_t count, struct text *ret)

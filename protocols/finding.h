@@ -27,6 +27,8 @@ enum finding_severity {
 
 /* More trials or pairs than these are no remedy: it is said what these would show instead. */
 #define FINDING_TRIALS_REASONABLE 200
+/* Nor are requests that take longer than this to come. */
+#define FINDING_SECONDS_REASONABLE 86400
 
 /*
  * X(constant, code, severity, numbers, words, remedy)
@@ -208,7 +210,7 @@ enum finding_severity {
     X(LIMITS_MISSED, "limits_missed", WARNING, NUMBERS("attained", "demanded", "needed"),          \
       "the limits are missed: {attained:%} of the requests kept them, {demanded:%} must",          \
       "{subject|lower the rate}")                                                                  \
-    X(LIMITS_OPEN, "limits_open", INFO, NUMBERS("attained", "demanded", "needed"),                 \
+    X(LIMITS_OPEN, "limits_open", INFO, NUMBERS("attained", "demanded", "needed", "rate"),         \
       "whether {demanded:%} of the requests keep the limits is open ({subject}): {attained:%} did",\
       "about {needed:n} requests in all trials would tell")                                        \
     X(LIMITS_UNKNOWN, "limits_unknown", INFO, NUMBERS("attained", "demanded", "needed"),           \

@@ -20,7 +20,7 @@
  * the same rule, a trial a batch.
  * 3: a time per token of output that came at once, or in pieces of several tokens, is unknown or
  * between two, and a limit on it undecided; findings on answers of other lengths than asked for,
- * and from what the client of an endpoint counted.
+ * and from what the client of an endpoint counted; the capacity of an endpoint is the declared one.
  */
 #define SERVING_VERSION 3
 #define SERVING_TRIALS_MAX 1024

@@ -81,6 +81,7 @@ enum status serving_declared_read(const json_t *workload, struct serving_declare
     struct serving_declared declared = {
         .max_batch = json_integer_value(json_object_get(batching, "max_batch")),
         .by_token = strcmp(member_text(batching, "policy"), "continuous") == 0,
+        .capacity = number_of(load, "capacity"),
         .limits = {.attain = number_of(slo, "attain"), .failures = number_of(slo, "failures")},
     };
 

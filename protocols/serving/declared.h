@@ -18,6 +18,7 @@ struct serving_declared {
     struct serving_limits limits;
     int64_t max_batch; /* 0: of an endpoint, whose batches nobody here sees */
     bool by_token;     /* continuous batching: a step makes one token of each request */
+    double capacity;   /* requests/s offline; 0: not written */
 };
 
 /* INVALID: `workload` is no declaration of a server, or one that this program does not know. */

@@ -203,8 +203,8 @@ static void add_answers(const struct serving_totals *totals, struct finding_list
                                totals->in_pieces_most_ns / in_pieces});
 }
 
-/* Why limits are open, and what would help. */
-static const char *reason_words(enum slo_reason reason)
+/* Why limits are open, and what would help. `capacity`: the server's; 0: not known. */
+static const char *reason_words(enum slo_reason reason, double capacity)
 {
     switch (reason) {
     case SLO_REASON_NO_LIMITS:
@@ -212,7 +212,9 @@ static const char *reason_words(enum slo_reason reason)
     case SLO_REASON_LOAD:
         return "the load was not the declared one; a lower rate or an idle machine may tell";
     case SLO_REASON_UNPLANNED:
-        return "the server's capacity is not known, and so not what the window is worth";
+        return capacity > 0 ? "the rate is not below the capacity, where no window is long enough"
+                            : "the server's capacity is not known, and so not what the window is "
+                              "worth; write load.capacity";
     case SLO_REASON_SHORT:
         return "the trials are too short";
     case SLO_REASON_SHARE:
@@ -230,12 +232,16 @@ static const char *reason_words(enum slo_reason reason)
     return NULL;
 }
 
-static void add_limits(const struct serving_result *result, const struct serving_limits *limits,
+static void add_limits(const struct serving_result *result, const struct serving_options *options,
                        struct finding_list *list)
 {
     const struct serving_totals *totals = &result->totals;
+    const struct serving_limits *limits = &options->limits;
     const struct slo_result *slo = &result->slo;
-    const double share[] = {slo->attainment, limits->attain, (double)slo->needed_requests};
+    const char *why = reason_words(slo->reason, options->subject.capacity);
+    const double share[] = {
+        slo->attainment, limits->attain, (double)slo->needed_requests,
+        totals->span_ns > 0 ? (double)totals->requests / ((double)totals->span_ns / 1e9) : NAN};
     const double undecided[] = {limits->attain, slo->least,
                                 (double)totals->undecided / (double)totals->requests};
 
@@ -245,16 +251,16 @@ static void add_limits(const struct serving_result *result, const struct serving
     else if (slo->verdict == SLO_MEETS)
         finding_add(list, FINDING_LIMITS_MET, 0, NULL, share);
     else if (totals->undecided > 0 && limits->attain > 0)
-        finding_add(list, FINDING_LIMITS_UNDECIDED, 0, reason_words(slo->reason), undecided);
+        finding_add(list, FINDING_LIMITS_UNDECIDED, 0, why, undecided);
     else
         finding_add(list, slo->needed_requests ? FINDING_LIMITS_OPEN : FINDING_LIMITS_UNKNOWN, 0,
-                    reason_words(slo->reason), share);
+                    why, share);
 }
 
-/* `elsewhere`: the server is an endpoint, whose settings are its own. */
-static void add_findings(const struct serving_result *result, const struct serving_limits *limits,
-                         bool elsewhere, struct finding_list *list)
+static void add_findings(const struct serving_result *result, const struct serving_options *options,
+                         struct finding_list *list)
 {
+    const bool elsewhere = options->prompts_told; /* an endpoint, whose settings are its own */
     const struct serving_totals *totals = &result->totals;
 
     if (result->load.verdict == LOAD_LATE)
@@ -267,7 +273,7 @@ static void add_findings(const struct serving_result *result, const struct servi
         finding_add(list, FINDING_LOAD_NOT_AS_DECLARED, 0, NULL, NULL);
     if (result->queue.verdict == QUEUE_GROWING)
         finding_add(list, FINDING_QUEUE_GROWING, 0, NULL, (double[]){result->queue.growth});
-    add_limits(result, limits, list);
+    add_limits(result, options, list);
     add_count(list, FINDING_REQUESTS_REFUSED,
               elsewhere ? "the server's own limits of rate, queue or requests at a time" : NULL,
               totals->refused, totals->requests);
@@ -321,7 +327,8 @@ static enum status analyse(const struct served *served, const struct served_cell
 {
     struct serving_options options = {
         .arrivals = &declared->arrivals,
-        .subject = {.capacity = served->capacity / (double)served->count},
+        .subject = {.capacity = served->capacity > 0 ? served->capacity / (double)served->count
+                                                     : declared->capacity},
         .limits = declared->limits,
         .rate = cell->rate,
         .lag_limit_ns = cell->protocol->serving_lag_ns,
@@ -344,7 +351,7 @@ static enum status analyse(const struct served *served, const struct served_cell
     }
     set_metrics(&result, e);
     add_endpoint_findings(json_object_get(cell->workload, "endpoint"), &e->findings);
-    add_findings(&result, &declared->limits, options.prompts_told, &e->findings);
+    add_findings(&result, &options, &e->findings);
     e->serving = serving_result_to_json(&result);
     return e->serving ? STATUS_OK : error_no_memory(err);
 }

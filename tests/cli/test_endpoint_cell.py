@@ -25,11 +25,11 @@ endpoint:
   model: %(mode)s
 %(more)sload:
   arrivals: {process: poisson}
-  rates: [%(rates)s]
+%(load)s  rates: [%(rates)s]
   lengths: {prompt: {law: fixed, mean: 5}, output: {law: uniform, min: 2, max: 8}}
 slo: {%(slo)s, attain: 0.9}
 """
-PLAIN = {"port": 1, "mode": "honest", "more": "", "rates": "100", "slo": "e2e: 1s"}
+PLAIN = {"port": 1, "mode": "honest", "more": "", "load": "", "rates": "100", "slo": "e2e: 1s"}
 STARTED = '  server: {command: [%s, %s, --port, "{port}"], ready: 100s}\n' % (sys.executable, SERVER)
 
 PROTOCOL = """extends: serving_look
@@ -59,9 +59,9 @@ class Endpoint(CliTest):
         self.process.communicate()
         super().tearDown()
 
-    def measure(self, *words, status=0, **changes):
+    def measure(self, *words, status=0, protocol=PROTOCOL, **changes):
         call = self.assay("run", self.write("served.yaml", DECLARED % {**PLAIN, "port": self.port, **changes}),
-                          "--protocol", self.write("few.yaml", PROTOCOL), "--db", self.db, *words)
+                          "--protocol", self.write("few.yaml", protocol), "--db", self.db, *words)
         self.assertEqual(call.status, status, call.err)
         self.assert_sound()
         return call
@@ -155,6 +155,20 @@ class Endpoint(CliTest):
         self.assertEqual(len(again), 4)
         call = self.assay("compare", again[0]["id"], again[2]["id"], "--db", self.db)
         self.assertNotIn("not comparable", call.out.lower())
+
+    def test_limits_are_judged_by_the_declared_capacity(self):
+        """Without one it is not known how long a window must be, and that is said with what to write."""
+        for load, verdict, reason, words in (
+                ("", "inconclusive", "unplanned", "write load.capacity"),
+                ("  capacity: 5000\n", "meets", "none", "the limits are met"),
+                ("  capacity: 90\n", "inconclusive", "unplanned", "is not below the capacity")):
+            with self.subTest(load=load):
+                self.new_db()
+                self.measure(load=load, slo="e2e: 10s", protocol=PROTOCOL.replace("drain: 20s", "drain: 20s, lag: 100s"))
+                _, slo, _ = self.figures()
+                self.assertEqual((slo["verdict"], slo["reason"]), (verdict, reason))
+                self.assertIn(words, " ".join(self.assay("show", "last/1", "--db", self.db).out.split()))
+                self.assert_verified()
 
     def test_stalls_show_in_latency_and_attainment(self):
         self.measure(mode="third_stall")

@@ -235,6 +235,33 @@ TEST(units_and_grades)
     assert_int_equal(metric_grade(&value, true, false, 5), METRIC_GRADE_NONE);
 }
 
+TEST(requests_that_take_days_are_no_remedy)
+{
+    static const struct {
+        double needed, rate;
+        const char *remedy;
+    } cases[] = {
+        {4320000, 50, "about 4320000 requests in all trials would tell"},
+        {12960000, 50,
+         "about 12960000 requests in all trials would tell, which come in 72 hours at this rate, "
+         "beyond reason: a lower rate, or another share to demand, takes fewer"},
+        {12960000, NAN, "about 12960000 requests in all trials would tell"}, /* not on record */
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct finding_list list = {0};
+        struct text text;
+
+        finding_add(&list, FINDING_LIMITS_OPEN, 0, "the share is too near",
+                    (double[]){0.98, 0.99, cases[i].needed, cases[i].rate});
+        text_init(&text);
+        finding_render_remedy((const struct finding *[]){&list.items[0]}, 1, &text);
+        assert_string_equal(text.data, cases[i].remedy);
+        text_finish(&text);
+        finding_list_finish(&list);
+    }
+}
+
 /* A remedy that nobody can follow is none: what so many trials would give is said in its place. */
 TEST(too_many_trials_are_no_remedy)
 {
