@@ -36,11 +36,15 @@ static enum status read_file(const struct workload *workload, const json_t *arri
     return status;
 }
 
-/* The rate that `scale` comes to names the cell; rounded, since it is the scale that is played. */
+/*
+ * The rate that `scale` comes to names the cell; rounded, since it is the scale that is played: 1
+ * where none is declared, which is written for that.
+ */
 static enum status set_rates(struct workload *workload, json_t *load, const struct trace *trace,
                              struct error *err)
 {
-    json_t *scale = json_object_get(json_object_get(load, "arrivals"), "scale");
+    json_t *recorded = json_object_get(load, "arrivals"),
+           *scale = json_object_get(recorded, "scale");
     const struct arrivals arrivals = {
         .process = ARRIVAL_TRACE, .trace = trace, .scale = scale ? json_number_value(scale) : 1};
     struct serving_load *own = &workload->serving->load;
@@ -53,6 +57,8 @@ static enum status set_rates(struct workload *workload, json_t *load, const stru
                          workload->origin);
     if (own->rates_count > 0)
         return STATUS_OK;
+    if (!scale && json_object_set_new(recorded, "scale", json_real(1)) < 0)
+        return error_no_memory(err);
     snprintf(text, sizeof(text), "%.6g", arrivals_mean_rate(&arrivals, 0));
     own->rates_count = 1;
     own->rates[0] = strtod(text, NULL);

@@ -93,6 +93,17 @@ class Load(CliTest):
         self.assertEqual(call.status, 0, call.err)
         self.assert_verified(other)
 
+    def test_a_trace_without_a_scale_is_played_to_the_nanosecond(self):
+        """Its rate is rounded for the cell's name alone: 7 gaps in 3.1 s are 2.25806/s, and 2.258064516."""
+        times = [0, 0.1, 0.3, 0.9, 1.1, 1.7, 2.9, 3.1]
+        self.write("t.csv", "t\n" + "".join("%.1f\n" % at for at in times))
+        self.declare(TRACE % ("t.csv", "time: t", ""))
+        call = self.serve("--json")
+        self.assertEqual(call.status, 0, call.err)
+        self.assertEqual(self.query("SELECT scenario FROM cell"), [("server@2.25806",)])
+        self.assertEqual(self.column(1, "scheduled_ns"), [round(at * 1e9) for at in times])
+        self.assert_verified()
+
     def test_a_trace_in_milliseconds(self):
         """With its unit it is the same load; without it is refused, not played a thousand times slower."""
         first, *rows = ROWS.splitlines()
