@@ -42,9 +42,11 @@ static enum status read_item(const json_t *contract, size_t index, struct contra
 
 static json_t *chances_json(double truth, struct acceptance_chances chances)
 {
-    return json_pack("{s:f, s:f, s:f, s:f}", "truth", truth, "accepted", chances.accepted,
-                     "rejected", chances.rejected, "inconclusive",
-                     fmax(0, 1 - chances.accepted - chances.rejected));
+    const double left = 1 - chances.accepted - chances.rejected;
+
+    return json_pack("{s:o, s:o, s:o, s:o}", "truth", real_or_null(truth), "accepted",
+                     real_or_null(chances.accepted), "rejected", real_or_null(chances.rejected),
+                     "inconclusive", real_or_null(left < 0 ? 0 : left));
 }
 
 static json_t *fleet_json(const struct contract_item *item)

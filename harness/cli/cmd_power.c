@@ -8,6 +8,7 @@
 #include "harness/cli/power_serving.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "protocols/compare.h"
 #include "protocols/metric.h"
 #include "protocols/stats/order.h"
@@ -282,10 +283,9 @@ static int run(const struct command_line *line)
     equivalence = pairs_for_equivalence(&question, pair_sd);
     if (command_has(line, KEY_JSON))
         return output_json(json_pack(
-            "{s:s, s:o, s:o, s:f, s:o, s:f, s:f, s:f, s:o, s:o, s:o, s:o}", "source",
-            question.source, "process_sd",
-            isnan(question.process_sd) ? json_null() : json_real(question.process_sd), "process_df",
-            df_or_null(question.process_df), "pair_sd", question.pair_sd, "pair_df",
+            "{s:s, s:o, s:o, s:o, s:o, s:f, s:f, s:f, s:o, s:o, s:o, s:o}", "source",
+            question.source, "process_sd", real_or_null(question.process_sd), "process_df",
+            df_or_null(question.process_df), "pair_sd", real_or_null(question.pair_sd), "pair_df",
             df_or_null(question.pair_df), "margin", question.margin, "power", question.power,
             "confidence", question.confidence, "trials_for_precision", count_or_null(trials),
             "pairs_for_difference", count_or_null(difference), "pairs_for_equivalence",

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "harness/core/number.h"
 #include "reports/view.h"
@@ -18,15 +19,16 @@ static void append_word(struct text *out, const char *word)
 
 static json_t *number_or_null(bool known, double value)
 {
-    return known ? json_real(value) : json_null();
+    return known ? real_or_null(value) : json_null();
 }
 
 json_t *comparison_view_metric_json(enum metric_id id, const struct metric_value *value)
 {
     if (!value)
         return json_null();
-    return json_pack("{s:s, s:f, s:o, s:o, s:s, s:s?}", "metric", metrics[id].id, "value",
-                     value->value, "lo", number_or_null(value->has_interval, value->lo), "hi",
+    return json_pack("{s:s, s:o, s:o, s:o, s:s, s:s?}", "metric", metrics[id].id, "value",
+                     real_or_null(value->value), "lo",
+                     number_or_null(value->has_interval, value->lo), "hi",
                      number_or_null(value->has_interval, value->hi), "unit", value->unit, "grade",
                      value->grade ? metric_grade_name(value->grade) : NULL);
 }

@@ -92,7 +92,7 @@ static const struct member decided_peak_members[] = {
     MEMBER("value", shape_number),
     MEMBER_SAYS("peak", shape_number, "as declared, in that unit"),
     MEMBER("unit", shape_string),
-    MEMBER("share", shape_number),
+    OR_NULL("share", shape_number),
     {0}};
 static const struct shape decided_peak = SHAPE_OBJECT_OF(decided_peak_members);
 const struct shape shape_peaks = SHAPE_LIST_OF(decided_peak);
@@ -129,9 +129,9 @@ static const struct member decided_change_members[] = {
     OPTIONAL("option", shape_string),
     OPTIONAL("metric", shape_string),
     OPTIONAL("requirement", shape_integer),
-    MEMBER("now", shape_number),
+    OR_NULL("now", shape_number),
     MEMBER("unit", shape_string),
-    MEMBER_SAYS("factor", shape_number, "nearest to 1 by which a standing changes"),
+    OR_NULL_SAYS("factor", shape_number, "nearest to 1 by which a standing changes"),
     MEMBER("then", decided_thens),
     MEMBER("verdict", decision_verdict),
     {0}};

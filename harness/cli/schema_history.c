@@ -18,7 +18,7 @@ static const struct shape history_kind = SHAPE_WORD_OF("history_kind", history_k
 static const struct member change_members[] = {
     MEMBER_SAYS("before", shape_string, "the change lies after this result"),
     MEMBER_SAYS("after", shape_string, "and before or at this one"),
-    MEMBER_SAYS("ratio", shape_number, "of the levels, after over before"),
+    OR_NULL_SAYS("ratio", shape_number, "of the levels, after over before"),
     OR_NULL_SAYS("stack", shape_strings, "what differs between the two"),
     {0}};
 static const struct shape change = SHAPE_OBJECT_OF(change_members);
@@ -26,7 +26,7 @@ static const struct shape changes = SHAPE_LIST_OF(change);
 static const struct member baseline_members[] = {
     MEMBER("name", shape_string),
     MEMBER("result", shape_string),
-    MEMBER_SAYS("ratio", shape_number, "of the newest result over it"),
+    OR_NULL_SAYS("ratio", shape_number, "of the newest result over it"),
     {0}};
 static const struct shape baseline = SHAPE_OBJECT_OF(baseline_members);
 static const struct shape baselines = SHAPE_LIST_OF(baseline);

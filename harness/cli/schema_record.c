@@ -429,7 +429,7 @@ static const struct shape reproduction = SHAPE_WORD_OF("reproduction", reproduct
 static const struct member repeatability_members[] = {MEMBER("count", shape_integer),
                                                       MEMBER("results", shape_strings),
                                                       OR_NULL("sd_log", shape_number),
-                                                      MEMBER("df", shape_number),
+                                                      OR_NULL("df", shape_number),
                                                       {0}};
 static const struct shape repeatability = SHAPE_OBJECT_OF(repeatability_members);
 static const struct member reproduce_members[] = {
@@ -501,10 +501,10 @@ const struct shape schema_accept = SHAPE_OBJECT_OF(accept_members);
 /* ---- power of a contract ---- */
 
 static const struct member chances_members[] = {
-    MEMBER_SAYS("truth", shape_number, "the figure, or the share of units that conform"),
-    MEMBER("accepted", shape_number),
-    MEMBER("rejected", shape_number),
-    MEMBER("inconclusive", shape_number),
+    OR_NULL_SAYS("truth", shape_number, "the figure, or the share of units that conform"),
+    OR_NULL("accepted", shape_number),
+    OR_NULL("rejected", shape_number),
+    OR_NULL("inconclusive", shape_number),
     {0}};
 static const struct shape chances = SHAPE_OBJECT_OF(chances_members);
 static const struct shape characteristic = SHAPE_LIST_OF(chances);
@@ -542,21 +542,21 @@ const struct shape shape_contract_power = SHAPE_OBJECT_OF(contract_power_members
 
 static const struct member request_count_members[] = {
     MEMBER_SAYS("requests", shape_integer, "of a trial, with its warmup"),
-    MEMBER_SAYS("total_s", shape_number, "of all trials"),
+    OR_NULL_SAYS("total_s", shape_number, "of all trials"),
     {0}};
 static const struct shape request_count = SHAPE_OBJECT_OF(request_count_members);
 static const struct member request_need_members[] = {
     MEMBER("figure", shape_string),
     MEMBER_SAYS("tail", shape_number, "share that misses or lies above"),
     MEMBER_SAYS("least", request_count, "from which an interval is given at all"),
-    MEMBER_SAYS("precision", shape_number, "half-width of the share's interval, relative to it"),
+    OR_NULL_SAYS("precision", shape_number, "half-width of the share's interval, relative to it"),
     MEMBER_SAYS("wanted", request_count, "for the precision"),
     {0}};
 static const struct shape request_need = SHAPE_OBJECT_OF(request_need_members);
 static const struct shape request_needs = SHAPE_LIST_OF(request_need);
 static const struct member served_rate_members[] = {
     MEMBER("rate", shape_number),
-    MEMBER("load", shape_number),
+    OR_NULL("load", shape_number),
     OR_NULL_SAYS("relaxation_s", shape_number, "null: the backlog grows"),
     MEMBER("needs", request_needs),
     {0}};

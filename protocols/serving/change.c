@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/core/member.h"
 #include "protocols/serving/exceedance.h"
 #include "protocols/stats/distribution.h"
 
@@ -153,11 +154,6 @@ enum status served_change_family(struct served_change *const *list, size_t count
             list[i]->p_worse_family = p[i];
     free(p);
     return status;
-}
-
-static json_t *real_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
 }
 
 static json_t *figure_json(const struct served_figure *f)

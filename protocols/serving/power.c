@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/core/member.h"
 #include "protocols/serving/analysis.h"
 #include "protocols/serving/declared.h"
 #include "protocols/serving/saturation.h"
@@ -14,8 +15,8 @@
 /* The warmup's requests are scheduled, too. */
 static json_t *cost_of(const struct serving_plan *plan, double rate)
 {
-    return json_pack("{s:I, s:f}", "requests", (json_int_t)ceil(plan->trial_s * rate), "total_s",
-                     plan->total_s);
+    return json_pack("{s:I, s:o}", "requests", (json_int_t)fmin(ceil(plan->trial_s * rate), 1e15),
+                     "total_s", real_or_null(plan->total_s));
 }
 
 static json_t *need(const char *figure, double tail, double precision, double rate,
@@ -27,8 +28,8 @@ static json_t *need(const char *figure, double tail, double precision, double ra
     const struct serving_plan wanted =
         serving_plan(&declared->arrivals, rate, subject, tail, precision, trials);
 
-    return json_pack("{s:s, s:f, s:o, s:f, s:o}", "figure", figure, "tail", tail, "least",
-                     cost_of(&least, rate), "precision", precision, "wanted",
+    return json_pack("{s:s, s:f, s:o, s:o, s:o}", "figure", figure, "tail", tail, "least",
+                     cost_of(&least, rate), "precision", real_or_null(precision), "wanted",
                      cost_of(&wanted, rate));
 }
 
@@ -54,9 +55,9 @@ static json_t *rate_json(double rate, const struct serving_declared *declared,
                         serving_capacity_precision(rate, &subject, missing, options->margin), rate,
                         declared, &subject, trials));
     }
-    return json_pack("{s:f, s:f, s:o, s:o}", "rate", rate, "load", rate / options->capacity,
-                     "relaxation_s", isfinite(relaxation) ? json_real(relaxation) : json_null(),
-                     "needs", needs);
+    return json_pack("{s:f, s:o, s:o, s:o}", "rate", rate, "load",
+                     real_or_null(rate / options->capacity), "relaxation_s",
+                     real_or_null(relaxation), "needs", needs);
 }
 
 enum status serving_power(const json_t *workload, const struct serving_power_options *options,

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/core/member.h"
+
 /*
  * The same trials in the order they ran, as if the first half had been one arm and the second half
  * the other: what comparing two runs made one after the other would have said.
@@ -53,10 +55,8 @@ void calibration_add(struct calibration *calibration, const char *workload, cons
     calibration->paired_verdicts += comparison->numbers.verdict == COMPARE_FASTER ||
                                     comparison->numbers.verdict == COMPARE_SLOWER;
     calibration->blocked_different += blocked;
-    json_object_set_new(row, "ratio", json_real(comparison->numbers.ratio.value));
-    json_object_set_new(row, "sd_log",
-                        isfinite(comparison->numbers.sd) ? json_real(comparison->numbers.sd)
-                                                         : json_null());
+    json_object_set_new(row, "ratio", real_or_null(comparison->numbers.ratio.value));
+    json_object_set_new(row, "sd_log", real_or_null(comparison->numbers.sd));
     json_object_set_new(row, "differs", json_boolean(comparison->numbers.differs));
     json_object_set_new(row, "verdict",
                         json_string(compare_verdict_name(comparison->numbers.verdict)));

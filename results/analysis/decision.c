@@ -133,7 +133,7 @@ static void add_flips(const struct gathered *g, const struct decision_change *ch
                     list, json_pack("{s:O, s:s}", "option",
                                     json_object_get(decision_declared(g, "options", i), "name"),
                                     "standing", decision_standing_name(then.standings[i])));
-        json_object_set_new(entry, "factor", json_real(factor));
+        json_object_set_new(entry, "factor", real_or_null(factor));
         json_object_set_new(entry, "then", list);
         json_object_set_new(entry, "verdict", json_string(decision_verdict_name(then.verdict)));
         json_array_append_new(changes, entry);
@@ -179,11 +179,11 @@ static json_t *measured_json(const struct gathered *g, size_t option, size_t ind
     const json_t *metric = metric_member(g->options[option].metrics, figure->metric);
     const bool is_error = figure->kind == FIGURE_ERROR;
 
-    return json_pack("{s:s, s:O, s:s, s:f, s:s}", "what", "metric", "option",
+    return json_pack("{s:s, s:O, s:s, s:o, s:s}", "what", "metric", "option",
                      json_object_get(decision_declared(g, "options", option), "name"), "metric",
                      is_error ? "error" : metrics[figure->metric].id, "now",
-                     is_error ? g->problem->options[option].figures[index].value
-                              : member_number_or(metric, "value", 0),
+                     real_or_null(is_error ? g->problem->options[option].figures[index].value
+                                           : member_number_or(metric, "value", 0)),
                      "unit", member_text(metric, "unit"));
 }
 

@@ -74,11 +74,11 @@ static const json_t *at(const json_t *list, size_t i)
 static void add_change(json_t *changes, const json_t *results, const json_t *fields, size_t before,
                        size_t after, double ratio)
 {
-    json_array_append_new(changes,
-                          json_pack("{s:O, s:O, s:f, s:o}", "before",
-                                    json_object_get(at(results, before), "id"), "after",
-                                    json_object_get(at(results, after), "id"), "ratio", ratio,
-                                    "stack", differences(at(fields, before), at(fields, after))));
+    json_array_append_new(changes, json_pack("{s:O, s:O, s:o, s:o}", "before",
+                                             json_object_get(at(results, before), "id"), "after",
+                                             json_object_get(at(results, after), "id"), "ratio",
+                                             real_or_null(ratio), "stack",
+                                             differences(at(fields, before), at(fields, after))));
 }
 
 static const char *describe_changes(const struct trend *trend, const json_t *results,
@@ -145,9 +145,10 @@ static void find_baselines(json_t *series, const json_t *recorded)
                 !json_object_get(named, member_text(baseline, "name"))) {
                 json_object_set_new(named, member_text(baseline, "name"), json_true());
                 json_array_append_new(
-                    list, json_pack("{s:O, s:O, s:f}", "name", json_object_get(baseline, "name"),
+                    list, json_pack("{s:O, s:O, s:o}", "name", json_object_get(baseline, "name"),
                                     "result", json_object_get(baseline, "a"), "ratio",
-                                    number(newest, "value") / number(at(results, k), "value")));
+                                    real_or_null(number(newest, "value") /
+                                                 number(at(results, k), "value"))));
             }
     }
     json_decref(named);

@@ -36,9 +36,9 @@ json_t *peak_shares(const json_t *record, const json_t *sheet, const char *item)
             !(peak > 0) || strcmp(member_text(metric, "unit"), member_text(row, "base")) != 0)
             continue;
         json_array_append_new(
-            list, json_pack("{s:O, s:s, s:f, s:f, s:s, s:f}", "line", json_object_get(row, "line"),
+            list, json_pack("{s:O, s:s, s:f, s:f, s:s, s:o}", "line", json_object_get(row, "line"),
                             "metric", member_text(row, "metric"), "value", value, "peak", peak,
-                            "unit", member_text(row, "base"), "share", value / peak));
+                            "unit", member_text(row, "base"), "share", real_or_null(value / peak)));
     }
     return list;
 }

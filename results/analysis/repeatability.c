@@ -282,8 +282,7 @@ json_t *repeatability_json(const struct repeatability *repeatability)
 {
     if (!repeatability->ids)
         return json_null();
-    return json_pack("{s:I, s:O, s:o, s:f}", "count", (json_int_t)repeatability->count, "results",
-                     repeatability->ids, "sd_log",
-                     isnan(repeatability->sd_log) ? json_null() : json_real(repeatability->sd_log),
-                     "df", repeatability->df);
+    return json_pack("{s:I, s:O, s:o, s:o}", "count", (json_int_t)repeatability->count, "results",
+                     repeatability->ids, "sd_log", real_or_null(repeatability->sd_log), "df",
+                     real_or_null(repeatability->df));
 }

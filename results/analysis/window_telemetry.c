@@ -106,8 +106,8 @@ static enum status add_trial(const struct window_telemetry_view *view, const cha
     json_array_append_new(json_object_get(account->json, "trials"),
                           json_pack("{s:I, s:o, s:o, s:o, s:o}", "trial_number",
                                     (json_int_t)view->number, "joules",
-                                    known ? json_real(joules) : json_null(), "joules_by_power",
-                                    has_power ? json_real(by_power) : json_null(), "seconds",
+                                    real_or_null(known ? joules : NAN), "joules_by_power",
+                                    real_or_null(has_power ? by_power : NAN), "seconds",
                                     view->has_window ? json_real(seconds) : json_null(), "reason",
                                     known ? json_null() : json_string(reason)));
     window_telemetry_channel_finish(&channel);
@@ -167,9 +167,9 @@ static struct estimate_interval interval(const struct account *account, double c
 static json_t *interval_json(const struct estimate_interval *interval)
 {
     return json_pack("{s:o, s:o, s:o}", "value",
-                     interval->has_value ? json_real(interval->value) : json_null(), "lo",
-                     interval->has_interval ? json_real(interval->lo) : json_null(), "hi",
-                     interval->has_interval ? json_real(interval->hi) : json_null());
+                     real_or_null(interval->has_value ? interval->value : NAN), "lo",
+                     real_or_null(interval->has_interval ? interval->lo : NAN), "hi",
+                     real_or_null(interval->has_interval ? interval->hi : NAN));
 }
 
 /* Packages together: the logs of sums, where every package was known in every trial. */

@@ -387,6 +387,11 @@ class Decide(CliTest):
                       self.assay("show", fp32, "--peaks", own, "--db", self.db).out)
         self.assertEqual(self.assay("show", fp32, "--peaks", own, "--json", "--db", self.db).json()["peaks"], [peak])
         self.assertIn("No declared peak", self.assay("show", fp64, "--peaks", own, "--db", self.db).out)
+        # A share beyond all numbers is unknown; the peak that it is of is not lost with it.
+        tiny = self.write("tiny.csv", peaks.format("1e-308").replace("Card", f'"{name}"'))
+        (peak,) = self.assay("show", fp32, "--peaks", tiny, "--json", "--db", self.db).json()["peaks"]
+        self.assertEqual((peak["share"], peak["peak"] > 0), (None, True))
+        self.assertNotIn("inf", self.assay("show", fp32, "--peaks", tiny, "--db", self.db).out.split("peak")[1])
         self.assertEqual(self.assay("verify", self.db).status, 0)
         for row, words in (("card,byte_rate,\"1,000\",GB/s,,sheet,2026-11-01", "peaks.csv:2: amount \"1,000\": write a number"),
                            ("card,byte_rate,-1,GB/s,,sheet,2026-11-01", "peaks.csv:2: amount \"-1\""),

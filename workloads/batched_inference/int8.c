@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "workloads/batched_inference/batched_inference.h"
 
 #define FIRST_CALIBRATION_SEQUENCE ((uint64_t)1 << 40) /* far from those that are measured */
@@ -210,10 +211,11 @@ json_t *inference_int8_json(const struct inference_instance *instance)
 
     for (uint64_t i = 0; i < sites; i++) {
         const struct gpt2_int8_input *input = &instance->inputs[i];
-        json_t *entry = json_pack(
-            "{s:s, s:f, s:f, s:f, s:f}", "gemm", i + 1 == sites ? "head" : names[i % 4], "scale",
-            (double)input->scale, "rms", input->rms, "largest", (double)input->largest,
-            "clipped_part", (double)input->clipped / (double)input->values);
+        json_t *entry =
+            json_pack("{s:s, s:o, s:o, s:o, s:o}", "gemm", i + 1 == sites ? "head" : names[i % 4],
+                      "scale", real_or_null((double)input->scale), "rms", real_or_null(input->rms),
+                      "largest", real_or_null((double)input->largest), "clipped_part",
+                      real_or_null((double)input->clipped / (double)input->values));
 
         if (i + 1 < sites)
             json_object_set_new(entry, "layer", json_integer((json_int_t)(i / 4)));

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "harness/core/clock.h"
+#include "harness/core/member.h"
 #include "workloads/kinds.h"
 
 static const char *const stage_names[STAGES] = {
@@ -206,10 +207,10 @@ static json_t *scaling_json(const struct gpt2_device *model)
 
     if (gpt2_device_scaling(model, &state, NULL) != STATUS_OK)
         return json_null();
-    return json_pack("{s:f, s:f, s:I, s:I, s:I, s:o}", "initial", model->plan.scale, "last",
-                     (double)state.scale, "growth_interval", (json_int_t)model->plan.scale_interval,
-                     "steps_taken", (json_int_t)state.taken, "steps_skipped",
-                     (json_int_t)state.skipped, "steps_before_first_skipped",
+    return json_pack("{s:f, s:o, s:I, s:I, s:I, s:o}", "initial", model->plan.scale, "last",
+                     real_or_null((double)state.scale), "growth_interval",
+                     (json_int_t)model->plan.scale_interval, "steps_taken", (json_int_t)state.taken,
+                     "steps_skipped", (json_int_t)state.skipped, "steps_before_first_skipped",
                      state.skipped > 0 ? json_integer(state.first_skipped) : json_null());
 }
 
