@@ -8,6 +8,7 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "protocols/compare.h"
 #include "protocols/compare_unpaired.h"
 #include "protocols/estimate.h"
@@ -67,8 +68,8 @@ static json_t *series_json(const struct csv_series *series, const struct estimat
     json_t *object = estimate_to_json(estimate), *names = json_array();
 
     for (size_t i = 0; i < series->trial_count; i++)
-        json_array_append_new(names, json_string(series->trials[i].name));
-    json_object_set_new(object, "series", json_string(series->name));
+        json_array_append_new(names, printable_or_null(series->trials[i].name));
+    json_object_set_new(object, "series", printable_or_null(series->name));
     json_object_set_new(object, "trial_names", names);
     return object;
 }
@@ -197,7 +198,7 @@ static enum status compare_unpaired(const struct command_line *line,
             json_t *object = comparison_json(name, &comparisons[i]);
 
             if (object) {
-                json_object_set_new(object, "baseline", json_string(baseline));
+                json_object_set_new(object, "baseline", printable_or_null(baseline));
                 json_object_set_new(
                     object, "basis",
                     json_string(bases[i] == UNPAIRED_TRIALS ? "trials" : "within_one_trial"));
@@ -293,7 +294,7 @@ static json_t *comparison_json(const char *name, const struct comparison *compar
     json_t *object = comparison_to_json(comparison);
 
     if (object)
-        json_object_set_new(object, "series", json_string(name));
+        json_object_set_new(object, "series", printable_or_null(name));
     return object;
 }
 

@@ -9,6 +9,7 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "harness/core/shell.h"
 #include "harness/runner/tool.h"
 #include "results/evidence/bundle.h"
@@ -38,7 +39,7 @@ static int tell(const struct command_line *line, const char *path,
     digest_hex(&summary->sha256, sha256);
     if (command_has(line, KEY_JSON))
         return output_json(json_pack(
-            "{s:s, s:I, s:I, s:I, s:s, s:s, s:b}", "bundle", path, "records",
+            "{s:o, s:I, s:I, s:I, s:s, s:s, s:b}", "bundle", printable_or_null(path), "records",
             (json_int_t)summary->records, "withheld", (json_int_t)summary->withheld, "size",
             (json_int_t)summary->size, "root", root, "sha256", sha256, "signed", is_signed));
     text_init(&out);

@@ -9,6 +9,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "harness/runner/tool.h"
 #include "results/evidence/bundle.h"
@@ -74,11 +75,11 @@ static void report(const struct command_line *line, const char *path,
 
     tell_left_out(outcome);
     if (command_has(line, KEY_JSON))
-        json_array_append_new(rows, json_pack("{s:s, s:O, s:O, s:I, s:s, s:b, s:I}", "file", path,
-                                              "campaign", json_array_get(ids, 0), "campaigns", ids,
-                                              "results", (json_int_t)outcome->results, "program",
-                                              outcome->program, "known", outcome->known, "left_out",
-                                              (json_int_t)outcome->left_out_count));
+        json_array_append_new(
+            rows, json_pack("{s:o, s:O, s:O, s:I, s:s, s:b, s:I}", "file", printable_or_null(path),
+                            "campaign", json_array_get(ids, 0), "campaigns", ids, "results",
+                            (json_int_t)outcome->results, "program", outcome->program, "known",
+                            outcome->known, "left_out", (json_int_t)outcome->left_out_count));
     else
         tell(path, outcome, ids);
     json_decref(ids);

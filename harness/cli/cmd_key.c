@@ -6,6 +6,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "results/evidence/key.h"
 
 enum { KEY_FILE = 0x100, KEY_PASSPHRASE, KEY_SIGNER, KEY_PUBLIC };
@@ -22,8 +23,8 @@ static json_t *key_json(const struct key_public *key, const char *path)
     char text[KEY_TEXT_MAX], id[9];
 
     snprintf(id, sizeof(id), "%08x", key_id(key));
-    return json_pack("{s:s, s:s, s:s, s:s?}", "name", key->name, "id", id, "public_key",
-                     key_public_text(key, text), "file", path);
+    return json_pack("{s:s, s:s, s:s, s:o}", "name", key->name, "id", id, "public_key",
+                     key_public_text(key, text), "file", printable_or_null(path));
 }
 
 static int show_key(const struct command_line *line, const struct key_public *key, const char *path)

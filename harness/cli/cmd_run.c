@@ -208,10 +208,10 @@ static json_t *summary_json(const struct campaign *campaign, const struct campai
                             json_t *results)
 {
     return json_pack(
-        "{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b, s:o, s:o}", "campaign", campaign->uid, "database",
-        store_path(campaign->store), "resume_with", "assay run --resume", "trials_ok",
-        (json_int_t)summary->ok, "trials_failed", (json_int_t)summary->failed, "trials_unsupported",
-        (json_int_t)summary->unsupported, "trials_left",
+        "{s:s, s:o, s:s, s:I, s:I, s:I, s:I, s:b, s:o, s:o}", "campaign", campaign->uid, "database",
+        printable_or_null(store_path(campaign->store)), "resume_with", "assay run --resume",
+        "trials_ok", (json_int_t)summary->ok, "trials_failed", (json_int_t)summary->failed,
+        "trials_unsupported", (json_int_t)summary->unsupported, "trials_left",
         (json_int_t)(summary->planned - summary->done), "interrupted", summary->interrupted,
         "results", results, "expected", json_incref(campaign->expected));
 }

@@ -10,6 +10,7 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/clock.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "harness/core/shortage.h"
 #include "harness/core/text.h"
 #include "harness/runner/cell_from_record.h"
@@ -117,17 +118,18 @@ static json_t *summary_json(const struct verify_summary *summary, struct report 
     char root[DIGEST_HEX_SIZE];
 
     return json_pack(
-        "{s:s, s:b, s:s, s:I, s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+        "{s:o, s:b, s:s, s:I, s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
         "s:f, s:O, s:O, s:O}",
-        "file", path, "verified", verified, "state",
+        "file", printable_or_null(path), "verified", verified, "state",
         verified  ? "verified"
         : checked ? "not_verified"
                   : "could_not_verify",
-        "schema_version", (json_int_t)summary->schema_version, "origin", summary->origin, "leaves",
-        (json_int_t)summary->leaves, "root", digest_hex(&summary->root, root), "records",
-        (json_int_t)summary->rows, "bytes", (json_int_t)summary->bytes, "checkpoints",
-        (json_int_t)summary->checkpoints, "signatures", (json_int_t)summary->signatures,
-        "trusted_signatures", (json_int_t)summary->trusted_signatures, "signed_leaves",
+        "schema_version", (json_int_t)summary->schema_version, "origin",
+        printable_or_null(summary->origin), "leaves", (json_int_t)summary->leaves, "root",
+        digest_hex(&summary->root, root), "records", (json_int_t)summary->rows, "bytes",
+        (json_int_t)summary->bytes, "checkpoints", (json_int_t)summary->checkpoints, "signatures",
+        (json_int_t)summary->signatures, "trusted_signatures",
+        (json_int_t)summary->trusted_signatures, "signed_leaves",
         (json_int_t)summary->signed_leaves, "estimates", (json_int_t)summary->estimates,
         "comparisons", (json_int_t)summary->comparisons, "wrong", (json_int_t)summary->wrong,
         "notes", (json_int_t)summary->notes, "seconds", summary->seconds, "campaigns",

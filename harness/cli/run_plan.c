@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/cli/output.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 
 enum status run_witnesses_read(const char *command, const char *count, const char *roster,
@@ -52,9 +53,9 @@ static json_t *plan_json(const struct campaign *campaign, const struct ledger_ch
 {
     char root[DIGEST_HEX_SIZE];
 
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s}", "campaign", campaign->uid, "database",
-                     store_path(campaign->store), "run_with", "assay run --plan", "checkpoint",
-                     (json_int_t)head->id, "size", (json_int_t)head->size, "root",
+    return json_pack("{s:s, s:o, s:s, s:I, s:I, s:s, s:s}", "campaign", campaign->uid, "database",
+                     printable_or_null(store_path(campaign->store)), "run_with", "assay run --plan",
+                     "checkpoint", (json_int_t)head->id, "size", (json_int_t)head->size, "root",
                      digest_hex(&head->root, root), "note", note);
 }
 

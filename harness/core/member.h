@@ -3,8 +3,11 @@
 #define ASSAY_CORE_MEMBER_H
 
 #include <math.h>
+#include <string.h>
 
 #include <jansson.h>
+
+#include "harness/core/text.h"
 
 /* Its text, borrowed; NULL: there is none, or it is no text. `object` may be NULL, here and below.
  */
@@ -39,6 +42,24 @@ static inline double member_number(const json_t *object, const char *key)
 static inline json_t *real_or_null(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
+}
+
+/*
+ * Text of anyone's as JSON: control characters and malformed UTF-8 spelled as \xNN, with which a
+ * path is shown as in messages; null of NULL. New; NULL: no memory.
+ */
+static inline json_t *printable_or_null(const char *string)
+{
+    struct text printable;
+    json_t *json;
+
+    if (!string)
+        return json_null();
+    text_init(&printable);
+    text_append_printable(&printable, string, strlen(string));
+    json = text_ok(&printable) ? json_string(printable.data) : NULL;
+    text_finish(&printable);
+    return json;
 }
 
 #endif

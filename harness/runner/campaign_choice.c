@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "harness/runner/tuner.h"
 #include "harness/runner/vendor_json.h"
 #include "harness/runner/worker_process.h"
@@ -149,7 +150,7 @@ static enum status record_unchosen(struct store *store, const struct campaign_ce
     log_warning("%s: nothing could be chosen for all its trials, so each chooses for itself, "
                 "and they may differ: %s",
                 cell->label, reason->message);
-    failed = json_pack("{s:o}", "failed", vendor_json_text(reason->message));
+    failed = json_pack("{s:o}", "failed", printable_or_null(reason->message));
     status = failed ? store_add_choice(store, cell->row, failed, err) : error_no_memory(err);
     json_decref(failed);
     return status;

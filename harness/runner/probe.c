@@ -37,11 +37,11 @@ static json_t *libraries_json(struct backend *backend)
     for (size_t i = 0; array && i < count; i++)
         json_array_append_new(array,
                               json_pack("{s:o, s:o, s:o, s:o, s:o}", "name",
-                                        vendor_json_text(libraries[i].name), "path",
-                                        vendor_json_text(libraries[i].path), "tried",
-                                        vendor_json_text(libraries[i].tried), "version",
-                                        vendor_json_text(libraries[i].version), "version_reason",
-                                        vendor_json_text(libraries[i].version_reason)));
+                                        printable_or_null(libraries[i].name), "path",
+                                        printable_or_null(libraries[i].path), "tried",
+                                        printable_or_null(libraries[i].tried), "version",
+                                        printable_or_null(libraries[i].version), "version_reason",
+                                        printable_or_null(libraries[i].version_reason)));
     return array;
 }
 
@@ -50,7 +50,7 @@ static json_t *backend_json(struct backend *backend, bool available, const char 
     return json_pack("{s:s, s:s, s:b, s:b, s:o, s:o, s:o, s:o}", "backend", backend->ops->name,
                      "description", backend->ops->description, "hidden", backend_is_hidden(backend),
                      "available", available, "reason",
-                     available ? json_null() : vendor_json_text(reason), "libraries", json_array(),
+                     available ? json_null() : printable_or_null(reason), "libraries", json_array(),
                      "devices", json_array(), "unusable", json_array());
 }
 
@@ -68,7 +68,7 @@ static void add_device(json_t *answer, struct backend *backend, uint32_t index)
     if (backend_device_info(backend, index, &info, &reason) != STATUS_OK) {
         json_array_append_new(
             json_object_get(answer, "unusable"),
-            json_pack("{s:s, s:o}", "spec", spec, "reason", vendor_json_text(reason.message)));
+            json_pack("{s:s, s:o}", "spec", spec, "reason", printable_or_null(reason.message)));
         return;
     }
     device = vendor_json_device(&info, backend->ops->name, index);
@@ -229,7 +229,7 @@ void probe_libraries(json_t *probe)
             json_object_set_new(backend, "libraries", questions[i].answer);
         } else {
             json_object_set_new(backend, "libraries_reason",
-                                vendor_json_text(questions[i].error.message));
+                                printable_or_null(questions[i].error.message));
         }
     }
     packages_destroy(packages);

@@ -11,6 +11,7 @@
 #include "harness/core/canonical.h"
 #include "harness/core/dynlib.h"
 #include "harness/core/crash_context.h"
+#include "harness/core/member.h"
 #include "harness/core/process.h"
 #include "harness/core/text.h"
 #include "harness/core/child_output.h"
@@ -75,7 +76,7 @@ int probe_child_answer(json_t *answer)
 
 int probe_child_refuse(const struct error *error)
 {
-    return probe_child_answer(json_pack("{s:o}", "refused", vendor_json_text(error->message)));
+    return probe_child_answer(json_pack("{s:o}", "refused", printable_or_null(error->message)));
 }
 
 /* ---- the parent ---- */

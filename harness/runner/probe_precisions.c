@@ -5,6 +5,7 @@
 
 #include "backends/backend.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "harness/runner/probe_child.h"
 #include "harness/runner/vendor_json.h"
 #include "workloads/ops/gemm.h"
@@ -16,9 +17,9 @@
 static json_t *library_json(const struct operation_info *info)
 {
     return json_pack("{s:s, s:o, s:o, s:o, s:o}", "support", support_name(info->support), "method",
-                     vendor_json_text(info->method), "library", vendor_json_text(info->library),
-                     "version", vendor_json_text(info->version), "algorithm",
-                     vendor_json_text(info->algorithm));
+                     printable_or_null(info->method), "library", printable_or_null(info->library),
+                     "version", printable_or_null(info->version), "algorithm",
+                     printable_or_null(info->algorithm));
 }
 
 /* The keys of the libraries' answers. */
@@ -37,7 +38,7 @@ static json_t *ask(struct device *device, enum precision precision)
     gemm_portable_support(device, precision, &info);
     json_object_set_new(ret, "portable",
                         json_pack("{s:s, s:o}", "support", support_name(info.support), "method",
-                                  vendor_json_text(info.method)));
+                                  printable_or_null(info.method)));
     for (int kind = 0; kind < OPERATION_KINDS; kind++) {
         operation_support(device, (enum operation_kind)kind, precision, &info);
         json_object_set_new(ret, operation_keys[kind], library_json(&info));
@@ -91,7 +92,7 @@ static void set_unknown(json_t *answers, const char *key, const char *reason)
 {
     json_object_set_new(answers, key,
                         json_pack("{s:s, s:o}", "support", support_name(SUPPORT_UNKNOWN), "method",
-                                  vendor_json_text(reason)));
+                                  printable_or_null(reason)));
 }
 
 static json_t *unknown(const char *precision, const char *reason)

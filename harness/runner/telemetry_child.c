@@ -14,6 +14,7 @@
 #include "harness/core/file.h"
 #include "harness/core/crash_context.h"
 #include "harness/core/log.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "harness/runner/telemetry_host.h"
 #include "harness/runner/vendor_json.h"
@@ -36,8 +37,8 @@ static const char *const kind_names[] = {
 static json_t *channel_json(const struct telemetry_channel *channel)
 {
     json_t *json =
-        json_pack("{s:o, s:s, s:o}", "name", vendor_json_text(channel->name), "kind",
-                  kind_names[channel->kind], "source", vendor_json_text(channel->source));
+        json_pack("{s:o, s:s, s:o}", "name", printable_or_null(channel->name), "kind",
+                  kind_names[channel->kind], "source", printable_or_null(channel->source));
     json_t *bits = channel->bits ? json_array() : NULL;
 
     for (size_t i = 0; bits && channel->bits[i]; i++)
@@ -47,7 +48,7 @@ static json_t *channel_json(const struct telemetry_channel *channel)
     if (channel->wraps_at > 0 && channel->wraps_at <= INT64_MAX)
         json_object_set_new(json, "wraps_at", json_integer((json_int_t)channel->wraps_at));
     if (channel->reason[0])
-        json_object_set_new(json, "reason", vendor_json_text(channel->reason));
+        json_object_set_new(json, "reason", printable_or_null(channel->reason));
     return json;
 }
 
@@ -141,7 +142,7 @@ static void sample(struct sampling *sampling, int64_t interval_ns)
         over = wait_for_word(next_ns);
     }
     if (sampling->lost > 0) {
-        json_t *message = vendor_json_text(sampling->last.message);
+        json_t *message = printable_or_null(sampling->last.message);
 
         say(json_pack("{s:I, s:o}", "lost", (json_int_t)sampling->lost, "message", message));
     }
@@ -194,7 +195,7 @@ int telemetry_child_main(const char *part, const char *interval, const char *wor
     }
     if (status != STATUS_OK) {
         say(json_pack("{s:s, s:o}", "failed", status_name(status), "message",
-                      vendor_json_text(err.message)));
+                      printable_or_null(err.message)));
         telemetry_close(sampling.telemetry);
         crash_context_end();
         return 0;

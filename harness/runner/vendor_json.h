@@ -8,12 +8,6 @@
 
 #include "backends/backend.h"
 
-/*
- * New string: control characters and malformed UTF-8 spelled as \xNN; JSON null for NULL; NULL
- * when out of memory.
- */
-json_t *vendor_json_text(const char *string);
-
 /* New object with all of a device's description, readings included; NULL when out of memory. */
 json_t *vendor_json_device(const struct device_info *info, const char *backend, uint32_t index);
 

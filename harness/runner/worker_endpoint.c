@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "harness/core/random.h"
 #include "harness/core/reading.h"
 #include "harness/core/text.h"
@@ -248,7 +249,7 @@ static json_t *files_of(const struct worker_endpoint *endpoint)
     if (endpoint->server.url && maps_read(endpoint->server.process.pid, &list, NULL) == STATUS_OK)
         for (size_t i = 0; i < list.count && i < FILES_MAX; i++)
             json_array_append_new(ret, json_pack("{s:s, s:o}", "kind", "server", "path",
-                                                 vendor_json_text(list.files[i].path)));
+                                                 printable_or_null(list.files[i].path)));
     maps_list_finish(&list);
     return ret;
 }
@@ -261,7 +262,7 @@ static enum status send_device(struct worker *worker, struct error *err)
     json_t *readings = readings_of(worker);
     json_t *device =
         json_pack("{s:s, s:i, s:o, s:s, s:n, s:s, s:b, s:o, s:o}", "backend", PLAN_ENDPOINT,
-                  "index", 0, "name", vendor_json_text(name), "vendor", "", "uuid", "type",
+                  "index", 0, "name", printable_or_null(name), "vendor", "", "uuid", "type",
                   PLAN_ENDPOINT, "simulated", 0, "readings", readings, "files", files_of(endpoint));
 
     free(name);

@@ -110,9 +110,10 @@ enum status worker_link_send_device(struct worker_link *link, const struct devic
     if (status == STATUS_OK && work->workload->kind->files)
         work->workload->kind->files(work, &files);
     for (size_t i = 0; i < files.count; i++)
-        json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "kind", files.items[i].kind,
-                                              "path", vendor_json_text(files.items[i].path),
-                                              "version", vendor_json_text(files.items[i].version)));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:o, s:o}", "kind", files.items[i].kind, "path",
+                                        printable_or_null(files.items[i].path), "version",
+                                        printable_or_null(files.items[i].version)));
     backend_file_list_finish(&files);
     if (status == STATUS_OK && (!body || json_object_set(body, "files", list) < 0))
         status = error_no_memory(err);
@@ -158,8 +159,8 @@ enum status worker_link_send_artifact(struct worker_link *link,
         "binary",
         artifact->has_binary ? json_string(digest_hex(&artifact->binary, binary)) : json_null(),
         "binary_bytes", (json_int_t)artifact->binary_bytes, "options",
-        vendor_json_text(artifact->options), "compiler", vendor_json_text(artifact->compiler),
-        "log", vendor_json_text(artifact->log), "lanes", (json_int_t)artifact->lanes, "compile_ns",
+        printable_or_null(artifact->options), "compiler", printable_or_null(artifact->compiler),
+        "log", printable_or_null(artifact->log), "lanes", (json_int_t)artifact->lanes, "compile_ns",
         (json_int_t)artifact->compile_ns);
 
     if (body && artifact->resource_count > 0)

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "harness/core/file_form.h"
+#include "harness/core/member.h"
 #include "results/formats/csv_unit.h"
 #include "results/formats/foreign_text.h"
 #include "results/formats/hyperfine.h"
@@ -120,7 +121,9 @@ static enum status leave_out(struct csv_samples *samples, const char *message, s
 {
     if (!samples->left_out)
         samples->left_out = json_array();
-    return samples->left_out && json_array_append_new(samples->left_out, json_string(message)) == 0
+    /* It quotes the file, and may be cut within a character. */
+    return samples->left_out &&
+                   json_array_append_new(samples->left_out, printable_or_null(message)) == 0
                ? STATUS_OK
                : error_no_memory(err);
 }

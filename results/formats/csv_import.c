@@ -15,6 +15,7 @@
 /* State of both readers. */
 struct import {
     const char *origin;
+    const char *shown; /* the same as UTF-8: it names the only series */
     uint64_t rows;
     struct name_index series_index; /* of series */
     struct name_index member_index; /* of "SERIES\x1fTRIAL", or pairs */
@@ -128,7 +129,7 @@ static enum status take_sample(void *context, const char *const *fields, uint64_
     struct import *import = context;
     struct csv_series *series = NULL;
     struct csv_trial *trial = NULL;
-    const char *series_name = import->series < 0 ? import->origin : fields[import->series];
+    const char *series_name = import->series < 0 ? import->shown : fields[import->series];
     const char *trial_name = import->trial < 0 ? "1" : fields[import->trial];
     int64_t value;
 
@@ -252,10 +253,17 @@ enum status csv_import_samples(FILE *file, const char *origin, const struct csv_
 {
     static const struct csv_columns usual = {0};
     struct csv_samples samples = {0};
+    CLEANUP(text_finish) struct text shown;
     struct import import = {
         .origin = origin, .samples = &samples, .columns = columns ? columns : &usual};
-    enum status status = csv_reader_run_any(file, origin, take_header, take_sample, &import, err);
+    enum status status;
 
+    text_init(&shown);
+    text_append_printable(&shown, origin, strlen(origin));
+    if (!text_ok(&shown))
+        return error_no_memory(err);
+    import.shown = shown.data;
+    status = csv_reader_run_any(file, origin, take_header, take_sample, &import, err);
     name_index_finish(&import.series_index);
     name_index_finish(&import.member_index);
     if (status == STATUS_OK && samples.series_count == 0)

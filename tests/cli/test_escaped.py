@@ -2,6 +2,7 @@
 standard output or error, whichever command gets it."""
 
 import contextlib
+import json
 import os
 import re
 import sqlite3
@@ -69,6 +70,30 @@ class Escaped(CliTest):
                 with self.subTest(command, end=end):
                     self.assert_escaped(command, b"./" + name)
                     self.assert_escaped(command, "last", b"--db=" + name)
+
+    def test_files_whose_names_are_no_text(self):
+        """Their names are in --json as in messages; it said that there was no memory for it."""
+        def data(*words):
+            done = self.assert_escaped(*words, "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return json.loads(done.stdout)["data"]
+
+        db, bundle, times = b"\xff.db", b"b\xff.assay", b"t\xff.txt"
+        with open(os.path.join(self.folder.encode(), times), "wb") as file:
+            file.write(b"1\n2\n3\n")
+        run = data("run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--db", db)
+        plan = data("run", "synthetic", "--device", "null:0", "--protocol", self.fast(), "--plan-only", "--db", db)
+        self.assertEqual({run["database"], plan["database"], data("verify", db)["file"]}, {"\\xFF.db"})
+        self.assertEqual(data("bundle", run["campaign"], "-o", bundle, "--db", db)["bundle"], "b\\xFF.assay")
+        self.assertEqual(data("import", bundle, "--db", "other.db")[0]["file"], "b\\xFF.assay")
+        self.assertEqual(data("analyze", times, "--unit", "ms")[0]["series"], "t\\xFF.txt")
+        self.assertEqual(data("key", "new", "--file", b"k\xff")["file"], "k\\xFF")
+
+    def test_a_message_that_is_cut_within_a_character(self):
+        results = [{"command": "x" * 59 + "é", "times": [1.0, 2.0, 1.5], "exit_codes": [0, code, 0]} for code in (0, 1)]
+        done = self.assert_escaped("analyze", self.write("cut.json", json.dumps({"results": results}, ensure_ascii=False)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"left out", done.stderr)
 
     def test_variables(self):
         for name in VARIABLES:
