@@ -224,6 +224,8 @@ static void append_certainty(struct text *out, const struct stored_comparison *c
     }
     text_append_format(out, ", from %zu of %zu planned pairs, run side by side in random order",
                        comparison->pairs.count, comparison->pairs.planned);
+    if (numbers->no_spread)
+        text_append_format(out, "; %s", comparison_alike_words(numbers));
     if (numbers->verdict == COMPARE_INCONCLUSIVE && numbers->needed_pairs > 0) {
         text_append(out, "; ");
         comparison_append_needed(numbers, out);

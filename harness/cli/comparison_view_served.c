@@ -165,6 +165,8 @@ static void append_latency(struct text *out, const struct comparison *numbers)
                            number_format_digits(ratio->lo, 4, lo),
                            number_format_digits(ratio->hi, 4, hi));
     text_append_format(out, ", %zu pairs\n", numbers->count_a);
+    if (numbers->no_spread)
+        text_append_format(out, "  %s\n", comparison_alike_words(numbers));
 }
 
 static void append_figures(struct text *out, const struct stored_comparison *comparison,

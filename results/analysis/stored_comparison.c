@@ -128,6 +128,8 @@ static void compare_pairs(struct store *store, const struct compare_options *opt
                STATUS_OK;
     if (made && comparison->figure == COMPARE_TIME)
         comparison_round(&comparison->numbers, pairs->a[0], pairs->step_ns[0], pairs->step_ns[1]);
+    else if (made) /* nothing is known of the steps of mean latencies */
+        comparison_round(&comparison->numbers, pairs->a[0], NAN, NAN);
     comparison->numbers.centre = pairs->centre;
     comparison->has_latency = made && comparison->figure != COMPARE_TIME;
     comparison->has_numbers |= made && comparison->figure == COMPARE_TIME;

@@ -156,6 +156,24 @@ class ServingGate(CliTest):
         done = subprocess.run([sys.executable, VERIFIER, self.db], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+        self.assert_alike_latencies_decide_nothing(campaign)
+
+    def assert_alike_latencies_decide_nothing(self, campaign):
+        """Where all pairs have one latency there is no interval of no width, and that is said."""
+        with forge.Forgery(self.db) as forgery:
+            first, = forgery.db.execute("SELECT min(trial) FROM series").fetchone()
+            forgery.db.execute("DELETE FROM series WHERE trial != ?", (first,))
+            for trial, in forgery.db.execute("SELECT id FROM trial WHERE id != ?", (first,)).fetchall():
+                forgery.db.execute("INSERT INTO series SELECT ?, name, first, count, minimum, maximum, total, data FROM"
+                                   " series WHERE trial = ?", (trial, first))
+            forgery.rewrite(series=True)
+        call = self.assay("compare", campaign, "--json", "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
+        made = call.json()["latency"]
+        self.assertEqual((made["ratio"], made["no_spread"], made["verdict"]),
+                         ({"value": 1, "lo": None, "hi": None}, True, "inconclusive"))
+        self.assertIn("nothing is decided", self.assay("compare", campaign, "--db", self.db).out)
+
     def compare(self, quick, slow):
         """Not by the time of a request, whatever was asked for: of one rate, of two campaigns, and in the page."""
         words = ("compare", f"{quick}/1", f"{slow}/1", "--db", self.db)
