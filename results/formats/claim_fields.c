@@ -39,6 +39,13 @@ enum status claim_get_text(const json_t *fields, const char *where, const char *
     return STATUS_OK;
 }
 
+const char *claim_text_about(const json_t *object, const char *name)
+{
+    const char *text = NULL;
+
+    return claim_get_text(object, "", name, &text, NULL) == STATUS_OK ? text : NULL;
+}
+
 void claim_declare(struct store_claim *claim, const char *program, const char *name,
                    const char *value, const char *field)
 {

@@ -23,6 +23,11 @@ enum status claim_get_positive(const json_t *fields, const char *where, const ch
  */
 enum status claim_get_text(const json_t *fields, const char *where, const char *name,
                            const char **ret, struct error *err);
+/*
+ * A text about the whole file, such as a host's name, borrowed: where it is none the results are
+ * what they are, and it is unknown. NULL then, and where it is missing.
+ */
+const char *claim_text_about(const json_t *object, const char *name);
 /* The reading `name` has the value that the program's file has in `field`; NULL: the file lacks it.
  */
 void claim_declare(struct store_claim *claim, const char *program, const char *name,

@@ -3,10 +3,13 @@
  * one object with a list in it: one walk for all (read_list), a program adds what one entry says.
  * The Phoronix Test Suite writes an object a test, SuperBench an object a line.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "results/formats/foreign_json.h"
 #include "results/formats/foreign_text.h"
@@ -152,8 +155,11 @@ static enum status check_google(const struct foreign_entry *entry, struct error 
 
     for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
         const char *why = json_string_value(json_object_get(entry->fields, flags[i][1]));
+        const json_t *flag = json_object_get(entry->fields, flags[i][0]);
 
-        if (json_is_true(json_object_get(entry->fields, flags[i][0])))
+        /* What is neither true nor false was written by another program, and says no less. */
+        if (flag && !json_is_false(flag) && !json_is_null(flag) &&
+            !(json_is_number(flag) && json_number_value(flag) == 0))
             return error_set(err, STATUS_INVALID, "%s: %s%s%.200s", entry->where, flags[i][0],
                              why ? ": " : "", why ? why : "");
     }
@@ -192,9 +198,7 @@ static enum status add_google(const struct foreign_program *program, struct impo
                               const struct foreign_entry *entry, struct error *err)
 {
     const json_t *context = json_object_get(entry->root, "context");
-    const char *type, *name, *host, *date;
-    const json_int_t repetitions =
-        json_integer_value(json_object_get(entry->fields, "repetitions"));
+    const char *type, *name;
     struct store_claim *claim;
     double time, unit = 1;
     char *words;
@@ -210,17 +214,12 @@ static enum status add_google(const struct foreign_program *program, struct impo
         status = claim_get_positive(entry->fields, entry->where, "real_time", &time, err);
     if (status == STATUS_OK)
         status = unit_of(entry, &unit, err);
-    if (status == STATUS_OK)
-        status = claim_get_text(context, entry->path, "host_name", &host, err);
-    if (status == STATUS_OK)
-        status = claim_get_text(context, entry->path, "date", &date, err);
     if (status != STATUS_OK)
         return status;
-    words = repetitions > 1 ? text_format("%s repetition %lld", name,
-                                          (long long)json_integer_value(
-                                              json_object_get(entry->fields, "repetition_index")) +
-                                              1)
-                            : strdup(name);
+    words = member_number_or(entry->fields, "repetitions", 1) > 1
+                ? text_format("%s repetition %.0f", name,
+                              member_number_or(entry->fields, "repetition_index", 0) + 1)
+                : strdup(name);
     status = words ? foreign_begin(program, claims, entry, words,
                                    json_pack("{s:s, s:O?}", "name", name, "threads",
                                              json_object_get(entry->fields, "threads")),
@@ -230,8 +229,9 @@ static enum status add_google(const struct foreign_program *program, struct impo
     if (status != STATUS_OK)
         return status;
     claim->mean_ns = time * unit;
-    return foreign_finish(program, claim, host, "context.host_name", NULL, "name of the processor",
-                          date, "context.date", err);
+    return foreign_finish(program, claim, claim_text_about(context, "host_name"),
+                          "context.host_name", NULL, "name of the processor",
+                          claim_text_about(context, "date"), "context.date", err);
 }
 
 /* ---- pytest-benchmark ---- */
@@ -245,24 +245,23 @@ static enum status add_pytest(const struct foreign_program *program, struct impo
                               const struct foreign_entry *entry, struct error *err)
 {
     const json_t *machine = json_object_get(entry->root, "machine_info");
-    const char *name, *host, *cpu, *date;
+    const char *name;
     struct store_claim *claim;
     double mean;
 
     TRY(need_text(entry, "fullname", &name, err));
     TRY(claim_get_positive(json_object_get(entry->fields, "stats"), entry->where, "mean", &mean,
                            err));
-    TRY(claim_get_text(machine, entry->path, "node", &host, err));
-    TRY(claim_get_text(json_object_get(machine, "cpu"), entry->path, "brand_raw", &cpu, err));
-    TRY(claim_get_text(entry->root, entry->path, "datetime", &date, err));
     TRY(foreign_begin(program, claims, entry, name,
                       json_pack("{s:s, s:O?, s:O?}", "fullname", name, "params",
                                 json_object_get(entry->fields, "params"), "options",
                                 json_object_get(entry->fields, "options")),
                       &claim, err));
     claim->mean_ns = mean * 1e9;
-    return foreign_finish(program, claim, host, "machine_info.node", cpu,
-                          "machine_info.cpu.brand_raw", date, "datetime", err);
+    return foreign_finish(program, claim, claim_text_about(machine, "node"), "machine_info.node",
+                          claim_text_about(json_object_get(machine, "cpu"), "brand_raw"),
+                          "machine_info.cpu.brand_raw", claim_text_about(entry->root, "datetime"),
+                          "datetime", err);
 }
 
 /* ---- fio ---- */
@@ -277,13 +276,14 @@ static const struct foreign_lack of_fio[] = {
 static enum status check_fio(const struct foreign_entry *entry, struct error *err)
 {
     const json_t *error = json_object_get(entry->fields, "error");
+    const double number = json_is_number(error) ? json_number_value(error) : NAN;
 
-    if (!error || (json_is_integer(error) && json_integer_value(error) == 0))
+    if (!error || number == 0)
         return STATUS_OK;
-    if (!json_is_integer(error))
+    if (number != floor(number)) /* also of what is no number */
         return error_set(err, STATUS_INVALID, "%s: error: must be a whole number", entry->where);
-    return error_set(err, STATUS_INVALID, "%s: the job failed with error %lld", entry->where,
-                     (long long)json_integer_value(error));
+    return error_set(err, STATUS_INVALID, "%s: the job failed with error %.0f", entry->where,
+                     number);
 }
 
 /* A direction in which the job did not read or write is there with zeros. */
@@ -299,11 +299,11 @@ static enum status add_fio(const struct foreign_program *program, struct import_
                            const struct foreign_entry *entry, struct error *err)
 {
     static const char *const directions[] = {"read", "write", "trim"};
-    const char *name, *date;
+    const char *name, *host = claim_text_about(entry->fields, "hostname"); /* of fio --client */
     enum status status = need_text(entry, "jobname", &name, err);
 
-    if (status == STATUS_OK)
-        status = claim_get_text(entry->root, entry->path, "time", &date, err);
+    if (status == STATUS_OK && !strcmp(name, "All clients"))
+        return STATUS_OK; /* the sum of the others, in fio --client */
     if (status == STATUS_OK)
         status = check_fio(entry, err);
     for (size_t i = 0; status == STATUS_OK && i < sizeof(directions) / sizeof(directions[0]); i++) {
@@ -314,7 +314,12 @@ static enum status add_fio(const struct foreign_program *program, struct import_
 
         if (!has_figures(figures))
             continue;
-        status = claim_get_positive(figures, entry->where, "bw_bytes", &rate, err);
+        status = json_object_get(figures, "bw_bytes")
+                     ? claim_get_positive(figures, entry->where, "bw_bytes", &rate, err)
+                     : error_set(err, STATUS_INVALID,
+                                 "%s: bw_bytes: is missing, as before fio 3.0, whose bw may be in "
+                                 "kB or KiB: run it with fio 3",
+                                 entry->where);
         if (status != STATUS_OK)
             break;
         words = text_format("%s %s", name, directions[i]);
@@ -330,8 +335,9 @@ static enum status add_fio(const struct foreign_program *program, struct import_
         claim->rate = rate;
         claim->item_name = "byte";
         claim->items = 1;
-        status = foreign_finish(program, claim, NULL, "name of the host", NULL,
-                                "name of the processor", date, "time", err);
+        status = foreign_finish(program, claim, host, host ? "hostname" : "name of the host", NULL,
+                                "name of the processor", claim_text_about(entry->root, "time"),
+                                "time", err);
     }
     return status;
 }
@@ -339,9 +345,10 @@ static enum status add_fio(const struct foreign_program *program, struct import_
 /* ---- all of them ---- */
 
 static enum status add_entries(const struct foreign_program *program, const json_t *root,
-                               const char *path, struct import_claims *claims, struct error *err)
+                               const char *name, const char *path, struct import_claims *claims,
+                               struct error *err)
 {
-    const json_t *list = json_object_get(root, program->list);
+    const json_t *list = json_object_get(root, name);
     json_t *names = program->names ? program->names(list) : NULL, *fields;
     enum status status = STATUS_OK;
     size_t i;
@@ -354,7 +361,7 @@ static enum status add_entries(const struct foreign_program *program, const json
         struct error why = ERROR_INIT;
         char where[FOREIGN_WHERE_SIZE];
 
-        snprintf(where, sizeof(where), "%.200s: %s %zu", path, program->list, i + 1);
+        snprintf(where, sizeof(where), "%.200s: %s %zu", path, name, i + 1);
         status = json_is_object(fields)
                      ? program->add(program, claims,
                                     &(const struct foreign_entry){
@@ -370,38 +377,59 @@ static enum status add_entries(const struct foreign_program *program, const json
     return status;
 }
 
+/* The program's list, by either name; `*ret_root` is the caller's. */
+static enum status find_list(const struct foreign_program *program, const char *path,
+                             const char *bytes, size_t length, json_t **ret_root,
+                             const char **ret_list, bool *ret_cut, struct error *err)
+{
+    const char *list = program->list;
+    json_auto_t *root = NULL;
+    enum status status = foreign_text_find(bytes, length, path, list, &root, ret_cut, err);
+
+    if (program->also && !json_object_get(root, list)) {
+        if (status != STATUS_OK)
+            status = foreign_text_find(bytes, length, path, program->also, &root, ret_cut, NULL) ==
+                             STATUS_OK
+                         ? STATUS_OK
+                         : status;
+        if (json_object_get(root, program->also))
+            list = program->also;
+    }
+    if (status == STATUS_OK && !json_is_array(json_object_get(root, list)))
+        status = error_set(err, STATUS_INVALID, "%s: must be an object with the list \"%s\"", path,
+                           list);
+    *ret_list = list;
+    *ret_root = status == STATUS_OK ? json_incref(root) : NULL;
+    return status;
+}
+
 static enum status read_list(const struct foreign_program *program, const char *path,
                              const char *bytes, size_t length, struct import_claims *ret,
                              struct error *err)
 {
     struct import_claims claims = {0};
-    json_t *root = NULL;
+    json_auto_t *root = NULL;
+    const char *list;
     bool cut = false;
-    char none[64];
-    enum status status = foreign_text_find(bytes, length, path, program->list, &root, &cut, err);
+    char none[160];
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
-    if (json_is_array(json_object_get(root, program->list)))
-        status = add_entries(program, root, path, &claims, err);
-    else
-        status = error_set(err, STATUS_INVALID, "%s: must be an object with the list \"%s\"", path,
-                           program->list);
+    TRY(find_list(program, path, bytes, length, &root, &list, &cut, err));
+    status = add_entries(program, root, list, path, &claims, err);
     if (status == STATUS_OK && cut)
-        status = import_claims_leave_out(&claims, err, "%s: ends early, after %s %zu", path,
-                                         program->list,
-                                         json_array_size(json_object_get(root, program->list)));
-    json_decref(root);
-    snprintf(none, sizeof(none), "none of its %s has a result", program->list);
+        status = import_claims_leave_out(&claims, err, "%s: ends early, after %s %zu", path, list,
+                                         json_array_size(json_object_get(root, list)));
+    snprintf(none, sizeof(none), "none of its %s has a result%s", list,
+             program->none && json_array_size(json_object_get(root, list)) > 0 ? program->none
+                                                                               : "");
     return import_claims_settle(&claims, status, path, none, ret, err);
 }
 
-#define READER(function, name_, list_, description_, lacks_, add_, names_)                         \
+#define READER(function, ...)                                                                      \
     enum status function(const char *path, const char *bytes, size_t length,                       \
                          struct import_claims *ret, struct error *err)                             \
     {                                                                                              \
-        static const struct foreign_program self = {name_,  list_, description_,                   \
-                                                    lacks_, add_,  names_};                        \
+        static const struct foreign_program self = {__VA_ARGS__};                                  \
                                                                                                    \
         return read_list(&self, path, bytes, length, ret, err);                                    \
     }
@@ -409,7 +437,9 @@ static enum status read_list(const struct foreign_program *program, const char *
 READER(hyperfine_read, "hyperfine", "results", "a command from its start to its end", of_hyperfine,
        add_hyperfine, hyperfine_names)
 READER(google_benchmark_read, "google-benchmark", "benchmarks", "a loop of Google Benchmark",
-       of_google, add_google, NULL)
+       of_google, add_google,
+       .none = ": it has statistics of repetitions alone; run it without "
+               "--benchmark_report_aggregates_only")
 READER(pytest_benchmark_read, "pytest-benchmark", "benchmarks", "a Python function", of_pytest,
-       add_pytest, NULL)
-READER(fio_read, "fio", "jobs", "input and output by fio", of_fio, add_fio, NULL)
+       add_pytest)
+READER(fio_read, "fio", "jobs", "input and output by fio", of_fio, add_fio, .also = "client_stats")

@@ -32,6 +32,8 @@ struct foreign_program {
     enum status (*add)(const struct foreign_program *program, struct import_claims *claims,
                        const struct foreign_entry *entry, struct error *err);
     json_t *(*names)(const json_t *list); /* of all entries; NULL: not made */
+    const char *also; /* another name of the list, by another mode of the program; NULL: none */
+    const char *none; /* why no entry may have a result, and what to do; NULL: not known */
 };
 
 /*

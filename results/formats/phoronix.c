@@ -156,11 +156,9 @@ static enum status finish(struct store_claim *claim, const struct test *test,
                           const struct foreign_entry *entry, const char *system, struct error *err)
 {
     const json_t *told = json_object_get(json_object_get(entry->root, "systems"), system);
-    const char *when = NULL, *processor = NULL;
+    const char *when = claim_text_about(told, "timestamp");
+    const char *processor = claim_text_about(json_object_get(told, "hardware"), "Processor");
 
-    TRY(claim_get_text(told, entry->where, "timestamp", &when, err));
-    TRY(claim_get_text(json_object_get(told, "hardware"), entry->where, "Processor", &processor,
-                       err));
     TRY(foreign_finish(&phoronix, claim, system, "name of the system", NULL, "processor", when,
                        "time of the measurement", err));
     claim_declare(claim, phoronix.name, "host.cpu.model", processor, "Processor");

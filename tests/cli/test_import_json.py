@@ -160,6 +160,64 @@ class ImportJson(CliTest):
         for error, words in ((5, "the job failed with error 5"), ("0", "must be a whole number"), (0.5, "whole number")):
             self.refuse("fio.json", lambda v: v["jobs"][0].update(error=error), "jobs 1", words)
         self.refuse("fio.json", lambda v: v["jobs"][0]["read"].update(bw_bytes="fast"), "jobs 1", "bw_bytes")
+        self.refuse("fio.json", lambda v: v["jobs"][0]["read"].pop("bw_bytes"), "jobs 1", "before fio 3.0")
+
+        def statistics(value):
+            one, = value["benchmarks"][:1]
+            value["benchmarks"] = [{**one, "name": one["name"] + "_" + name, "run_type": "aggregate",
+                                    "aggregate_name": name} for name in ("mean", "median", "stddev")]
+        self.refuse("google_benchmark.json", statistics, "statistics of repetitions alone",
+                    "without --benchmark_report_aggregates_only")
+
+    def changed(self, name, change):
+        value = load(name)
+        change(value)
+        return self.write(name, json.dumps(value))
+
+    def test_a_flag_of_another_type_is_no_false(self):
+        """A 1 or a text in place of true, as other writers of JSON have it; 0 and null are false."""
+        first, *rest = [(("google-benchmark:" + one["name"]), one["real_time"] * {"ns": 1, "us": 1e3}[one["time_unit"]])
+                        for one in load("google_benchmark.json")["benchmarks"] if "error_occurred" not in one]
+        failed = "benchmarks 4: error_occurred"
+        for flag, value in (("error_occurred", 1), ("error_occurred", "true"), ("skipped", 1.0)):
+            path = self.changed("google_benchmark.json", lambda v: v["benchmarks"][0].update({flag: value}))
+            self.left_out(path, rest, f"benchmarks 1: {flag}", failed)
+        for value in (0, 0.0, None, False):
+            path = self.changed("google_benchmark.json", lambda v: v["benchmarks"][0].update(error_occurred=value))
+            self.left_out(path, [first, *rest], failed)
+        (job,) = load("fio.json")["jobs"]
+        self.left_out(self.changed("fio.json", lambda v: v["jobs"][0].update(error=0.0)),
+                      [("fio:" + job["jobname"] + " read", job["read"]["bw_bytes"])])
+
+    def test_texts_about_a_file_refuse_no_result(self):
+        """A time as a number, or a host that is null: it is unknown, and the results are what they are."""
+        for name, change, reading in (
+                ("google_benchmark_repetitions.json", lambda v: v["context"].update(host_name=5), "host.name"),
+                ("fio.json", lambda v: v.update(time=1763200000), "import.measured"),
+                ("pytest_benchmark.json", lambda v: v["machine_info"].update(cpu=None), "host.cpu.model"),
+                ("pytest_benchmark.json", lambda v: v.update(datetime=[1]), "import.measured")):
+            self.new_db()
+            for record in self.take(self.changed(name, change)).values():
+                self.assertEqual(record["imported"]["readings"][reading]["status"], "unavailable")
+
+    def test_fio_of_several_clients(self):
+        """fio --client writes another list, whose last entry is the sum of the others."""
+        def clients(value):
+            (job,) = value.pop("jobs")
+            value["client_stats"] = [{**job, "jobname": name, "hostname": host, "port": 8765}
+                                     for name, host in (("a", "10.0.0.5"), ("b", "10.0.0.6"), ("All clients", "10.0.0.6"))]
+        records = self.take(self.changed("fio.json", clients))
+        self.assertEqual(set(records), {"fio:a read", "fio:b read"})
+        self.assertEqual(records["fio:a read"]["imported"]["readings"]["host.name"]["value"], "10.0.0.5")
+
+    def test_repetitions_as_reals(self):
+        """As a tool that reads and writes JSON in doubles leaves them."""
+        def reals(value):
+            for one in value["benchmarks"]:
+                one.update({name: float(one[name]) for name in ("repetitions", "repetition_index") if name in one})
+        plain = set(self.take(os.path.join(DATA, "google_benchmark_repetitions.json")))
+        self.new_db()
+        self.assertEqual(set(self.take(self.changed("google_benchmark_repetitions.json", reals))), plain)
 
     def left_out(self, path, results, *messages):
         """The rest is imported, and what is left out is named, counted and on record."""
