@@ -80,14 +80,12 @@ static enum status add_node(const struct foreign_program *program, struct import
 {
     struct error why = ERROR_INIT;
     json_t *line = NULL, *value;
-    const char *key, *node = NULL;
+    const char *key;
     enum status status;
 
     if (!foreign_text_begins(bytes, length, false))
         return STATUS_OK;
     status = foreign_text_parse(bytes, length, where, &line, &why);
-    if (status == STATUS_OK)
-        status = claim_get_text(line, where, "node", &node, &why);
     status = import_claims_entry(claims, claims->count, status, &why, err);
     json_object_foreach(line, key, value)
     {
@@ -97,7 +95,7 @@ static enum status add_node(const struct foreign_program *program, struct import
             break;
         status = add_superbench(program, claims,
                                 &(const struct foreign_entry){line, line, path, where, NULL}, key,
-                                node, &why);
+                                claim_text_about(line, "node"), &why);
         status = import_claims_entry(claims, before, status, &why, err);
         why = (struct error)ERROR_INIT;
     }

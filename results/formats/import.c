@@ -132,6 +132,14 @@ static const char *remedy_of(const char *head, size_t length)
                "mlperf_log_summary.txt";
     if (holds(head, length, "command,mean,stddev,median,user,system,min,max"))
         return "hyperfine's CSV does not say how its runs ended: write --export-json";
+    if (holds(head, length, "| Command | Mean ["))
+        return "hyperfine's table for people does not say how its runs ended: write --export-json";
+    if (holds(head, length, "name,iterations,real_time,cpu_time,time_unit") ||
+        holds(head, length, "CPU   Iterations"))
+        return "this form of Google Benchmark's lacks when and on what it ran: run it with "
+               "--benchmark_format=json";
+    if (holds(head, length, ": (g=") && holds(head, length, " ioengine="))
+        return "fio's text for people rounds its figures: run it with --output-format=json";
     return NULL;
 }
 

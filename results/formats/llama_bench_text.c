@@ -75,7 +75,10 @@ enum status llama_bench_read_jsonl(const char *path, const char *bytes, size_t l
         status = add_line(&claims, path, where, bytes + at, size, err);
         at += size + 1;
     }
-    return import_claims_settle(&claims, status, path, "has no result", ret, err);
+    return import_claims_settle(&claims, status, path,
+                                "has no result on a line of its own: write one that takes several "
+                                "lines into a list, [ ]",
+                                ret, err);
 }
 
 struct table {

@@ -258,6 +258,17 @@ class Import(CliTest):
         self.refused(self.write("a.sql", "CREATE TABLE IF NOT EXISTS llama_bench (\n  build_commit "
                                 "TEXT,\n  model_filename TEXT,\n  n_prompt INTEGER\n);\n"),
                      "a.sql: ", "sqlite3")
+        self.refused(self.write("one.json", json.dumps(ROW, indent=1)), "one.json: ", "into a list, [ ]")
+        for name, text, remedy in (
+                ("h.md", "| Command | Mean [ms] | Min [ms] | Max [ms] | Relative |\n|:---|---:|---:|---:|---:|\n"
+                 "| `sleep 1` | 1.0 ± 0.1 | 0.9 | 1.1 | 1.00 |\n", "--export-json"),
+                ("g.csv", "name,iterations,real_time,cpu_time,time_unit,bytes_per_second,items_per_second,label,error_occurred,"
+                 'error_message\n"copy",100,1,1,ns,,,,,\n', "--benchmark_format=json"),
+                ("g.txt", "2026-01-01T00:00:00+00:00\nRunning ./b\n---\nBenchmark        Time             CPU   Iterations\n"
+                 "copy          1.0 ns         1.0 ns    100\n", "--benchmark_format=json"),
+                ("f.txt", "seq: (g=0): rw=read, bs=(R) 1024KiB-1024KiB, ioengine=psync, iodepth=1\nfio-3.33\n",
+                 "--output-format=json")):
+            self.refused(self.write(name, text), name, remedy)
         for name, text in (("no", "\nNo warnings encountered during test.\n\nNo errors encountered "
                             "during test.\n"), ("some", "\n2 warnings encountered. See detailed "
                                                 "log.\n\n1 ERROR encountered. See detailed log.\n")):

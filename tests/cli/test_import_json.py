@@ -195,7 +195,9 @@ class ImportJson(CliTest):
                 ("google_benchmark_repetitions.json", lambda v: v["context"].update(host_name=5), "host.name"),
                 ("fio.json", lambda v: v.update(time=1763200000), "import.measured"),
                 ("pytest_benchmark.json", lambda v: v["machine_info"].update(cpu=None), "host.cpu.model"),
-                ("pytest_benchmark.json", lambda v: v.update(datetime=[1]), "import.measured")):
+                ("pytest_benchmark.json", lambda v: v.update(datetime=[1]), "import.measured"),
+                ("phoronix_2022.json", lambda v: [one.update(timestamp=5, hardware=None) for one in v["systems"].values()],
+                 "import.measured")):
             self.new_db()
             for record in self.take(self.changed(name, change)).values():
                 self.assertEqual(record["imported"]["readings"][reading]["status"], "unavailable")
