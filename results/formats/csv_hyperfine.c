@@ -162,6 +162,17 @@ static enum status take_results(const json_t *results, const char *origin,
     return status;
 }
 
+/* Whether an object ends with its line, and the next line begins another. */
+static bool is_lines(const char *bytes, size_t length)
+{
+    const char *end = bytes[0] == '{' ? memchr(bytes, '\n', length) : NULL;
+    const char *last = end;
+
+    while (last && last > bytes && strchr(" \t\r", last[-1]))
+        last--;
+    return end && last > bytes && last[-1] == '}' && end + 1 < bytes + length && end[1] == '{';
+}
+
 /* Reads the JSON of `file`; `list`: the member of the object that is looked for, NULL: a list. */
 static enum status read_json(FILE *file, const char *origin, const char *list, json_t **ret,
                              bool *ret_cut, struct error *err)
@@ -181,6 +192,11 @@ static enum status read_json(FILE *file, const char *origin, const char *list, j
         status = foreign_text_find(bytes + mark, length - mark, origin, list, ret, ret_cut, err);
     else
         status = foreign_text_parse(bytes + mark, length - mark, origin, ret, err);
+    if (status == STATUS_INVALID && !remedy && is_lines(bytes + mark, length - mark))
+        error_set(err, status,
+                  "%s: is JSON lines, an object a line: make a list of its numbers, for instance "
+                  "by `jq -s 'map(.latency_ms)'`, and name their unit with --unit",
+                  origin);
     free(bytes);
     return status;
 }

@@ -158,9 +158,15 @@ static enum status find_column(const struct import *import, const char *const *c
     struct text list;
 
     *ret = -1;
-    for (size_t i = 0; i < count && *ret < 0; i++)
-        if (!strcmp(columns[i], name ? name : usual))
-            *ret = (int)i;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(columns[i], name ? name : usual) != 0)
+            continue;
+        if (*ret >= 0)
+            return error_set(err, STATUS_INVALID,
+                             "%s:1: two columns are named %s: give each a name of its own",
+                             import->origin, name ? name : usual);
+        *ret = (int)i;
+    }
     if (*ret >= 0 || (!name && !required))
         return STATUS_OK;
     text_init(&list);
@@ -215,9 +221,13 @@ static bool is_summary_of_hyperfine(const char *const *columns, size_t count)
 static enum status take_only_column(struct import *import, const char *first, struct error *err)
 {
     double number;
+    char *rest;
 
     import->value = 0;
     import->trial = import->series = -1;
+    if (strtod(first, &rest) > 0 && *rest == ' ')
+        return refuse(import, 1, err, "write numbers alone, and name their unit with --unit",
+                      first);
     if (!text_parse_double(first, &number))
         return read_unit(import, first, err);
     TRY(csv_unit_find(import->columns->unit, "numbers without a header have no unit",

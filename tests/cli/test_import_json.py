@@ -362,7 +362,11 @@ class ImportJson(CliTest):
             self.assertTrue(name == "ms.csv" or "--unit ns, us, ms or s" in call.err, call.err)
         for text, words in (("[1, null]", "time 2 is null"), ("[1, NaN]", 'time 2 is "NaN"'), ("[1, 0]", "time 2 is 0"),
                             ('[1, "2"]', "time 2 is"), ("[]", "neither a list of numbers"), ("[[1]]", "neither a list"),
-                            ("5\nx\n", ":2:"), ("5\n6,7\n", ":2:"), ("5;6\n", "semicolons"), ("a\tb\n", "tabs")):
+                            ("5\nx\n", ":2:"), ("5\n6,7\n", ":2:"), ("5;6\n", "semicolons"), ("a\tb\n", "tabs"),
+                            ("12 ms\n13 ms\n", "write numbers alone, and name their unit with --unit"),
+                            ("sample_ns,sample_ns\n5,6\n", "two columns are named sample_ns"),
+                            ('{"latency_ms": 1.5}\n{"latency_ms": 1.6}\n', "jq -s 'map(.latency_ms)'"),
+                            ('{"a": 1} \r\n{"a": 2}', "is JSON lines")):
             call = self.assay("analyze", self.write("bad", text), "--unit", "ms")
             self.assertEqual(call.status, 2, text)
             self.assertIn(words, call.err)
