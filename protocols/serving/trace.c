@@ -1,5 +1,6 @@
 #include "protocols/serving/trace.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,9 +31,15 @@ static enum status take_header(void *context, const char *const *columns, size_t
         return error_set_at(err, STATUS_INVALID, r->origin, 1, "%s", separator);
     for (size_t k = 0; k < 3; k++) {
         r->column[k] = SIZE_MAX;
-        for (size_t i = 0; names[k] && i < count && r->column[k] == SIZE_MAX; i++)
-            if (!strcmp(names[k], columns[i]))
-                r->column[k] = i;
+        for (size_t i = 0; names[k] && i < count; i++) {
+            if (strcmp(names[k], columns[i]) != 0)
+                continue;
+            if (r->column[k] != SIZE_MAX)
+                return error_set_at(err, STATUS_INVALID, r->origin, 1,
+                                    "two columns are named '%s': give each a name of its own",
+                                    names[k]);
+            r->column[k] = i;
+        }
         if (names[k] && r->column[k] == SIZE_MAX)
             return error_set_at(err, STATUS_INVALID, r->origin, 1, "there is no column '%s'",
                                 names[k]);
@@ -55,12 +62,13 @@ static enum status refuse(const struct reading *r, uint64_t line, const char *fi
 static enum status parse_tokens(const struct reading *r, const char *const *fields, size_t column,
                                 uint64_t line, uint32_t *ret, struct error *err)
 {
-    uint64_t tokens = 0;
+    double tokens = 0; /* whole numbers are "5.0" where pandas has written the file */
 
     *ret = 0;
     if (column == SIZE_MAX)
         return STATUS_OK;
-    if (!text_parse_u64(fields[column], &tokens) || tokens > TRACE_TOKENS_MAX)
+    if (!text_parse_double(fields[column], &tokens) || tokens != floor(tokens) || tokens < 0 ||
+        tokens > TRACE_TOKENS_MAX)
         return refuse(r, line, fields[column], "is no number of tokens up to 100000000", err);
     if (tokens == 0)
         return error_set_at(err, STATUS_INVALID, r->origin, line,

@@ -70,7 +70,7 @@ class Load(CliTest):
         self.assertNotIn("were not made again", done.stdout)
 
     def test_a_trace_is_played_as_it_was_recorded(self):
-        self.write("t.csv", ROWS)
+        self.write("t.csv", ROWS.replace("31,8", "31.0,8.0"))  # as pandas writes what it has as reals
         self.declare(TRACE % ("t.csv", "time: t, prompt: in, output: out", ", scale: 2"), "continuous")
         call = self.serve("--json")
         self.assertEqual(call.status, 0, call.err)
@@ -229,6 +229,9 @@ class Load(CliTest):
         self.declare(good, "continuous")
         for rows, words in ((None, "t.csv"), (ROWS.replace("31", "x"), "t.csv:3: 'x' is no number"),
                             (ROWS.replace("5.092", "4"), "t.csv:4: it came before"),
+                            (ROWS.replace("31", "3.5"), "t.csv:3: '3.5' is no number"),
+                            (ROWS.replace("31", "-3"), "t.csv:3: '-3' is no number"),
+                            (ROWS.replace("t,in,out", "t,in,in"), "t.csv:1: two columns are named 'in'"),
                             (ROWS.replace("in", "of"), "t.csv:1: there is no column 'in'")):
             if rows is not None:
                 self.write("t.csv", rows)
