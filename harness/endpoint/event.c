@@ -7,12 +7,12 @@
 
 #include <jansson.h>
 
-/* A member that is text or an array, and not empty. */
+/* A member that is text, an array or an object, and not empty. */
 static bool has_output(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
 
-    return json_string_length(value) > 0 || json_array_size(value) > 0;
+    return json_string_length(value) > 0 || json_array_size(value) + json_object_size(value) > 0;
 }
 
 /* The names that servers have for an answer that ended by itself, and for one of full length. */
@@ -42,10 +42,12 @@ bool event_reason_is_whole(const char *reason)
 
 static bool read_choice(const json_t *choice, struct event *event)
 {
-    static const char *const members[] = {"content", "reasoning_content", "reasoning", "refusal",
-                                          "tool_calls"};
+    static const char *const members[] = {"content", "reasoning_content", "reasoning",
+                                          "refusal", "tool_calls",        "function_call"};
     const json_t *delta = json_object_get(choice, "delta");
-    const char *reason = json_string_value(json_object_get(choice, "finish_reason"));
+    const json_t *ended = json_object_get(choice, "finish_reason"); /* text, or {"type": text} */
+    const char *reason =
+        json_string_value(json_is_object(ended) ? json_object_get(ended, "type") : ended);
 
     if (!json_is_object(choice))
         return false;

@@ -34,6 +34,7 @@ TEST(output)
         "{\"choices\":[{\"delta\":{\"reasoning\":\"a\"}}]}",
         "{\"choices\":[{\"delta\":{\"refusal\":\"a\"}}]}",
         "{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0}]}}]}",
+        "{\"choices\":[{\"delta\":{\"function_call\":{\"name\":\"f\"}}}]}",
         "{\"choices\":[{\"text\":\"\"},{\"text\":\"a\"}],\"usage\":null,\"error\":null}",
     };
     static const char *const without[] = {
@@ -43,6 +44,7 @@ TEST(output)
         "{\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}",
         "{\"choices\":[{\"delta\":{},\"finish_reason\":null}]}",
         "{\"choices\":[{\"delta\":[\"a\"]}]}",
+        "{\"choices\":[{\"delta\":{\"function_call\":{}}}]}",
     };
 
     for (size_t i = 0; i < sizeof(with) / sizeof(*with); ++i)
@@ -76,6 +78,9 @@ TEST(end)
         {"false", "", false, false},
         {"0", "", false, false},
         {"{}", "", false, false},
+        {"{\"type\":\"length\",\"length\":8}", "length", true, true},
+        {"{\"type\":\"abort\"}", "abort", false, false},
+        {"{\"type\":1}", "", false, false},
     };
     char json[128];
 
