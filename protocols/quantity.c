@@ -1,5 +1,6 @@
 #include "protocols/quantity.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -75,6 +76,9 @@ enum status quantity_read(const char *text, enum metric_id metric, const char *u
         return error_set(err, STATUS_INVALID, "\"%s\" %s: %s is written with %s", text,
                          *rest ? "has another unit" : "has no unit", metrics[metric].id, wanted);
     *ret = value * factor;
+    if (!isfinite(*ret))
+        return error_set(err, STATUS_INVALID, "\"%s\" is beyond all numbers: write a smaller one",
+                         text);
     if (metric == METRIC_ATTAINMENT && *ret > 1)
         return error_set(err, STATUS_INVALID,
                          "\"%s\" is more than all requests: write a share up to 100 %%, such as 95 "

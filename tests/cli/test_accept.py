@@ -170,6 +170,7 @@ version: 1
                 ({"declared": "1,000 calls/s"}, 7, "without thousands separators"),
                 ({"declared": "1000"}, 7, "has no unit"),
                 ({"declared": "-5 calls/s"}, 7, "write a positive number"),
+                ({"declared": "1e308 Gcalls/s"}, 7, "beyond all numbers"),
                 ({"declared": "9 kB/s"}, 7, "another unit: item_rate is written with calls/s"),
                 ({"limiting": "10 kcalls/s"}, 8, "must be worse than what is declared"),
                 ({"metric": "attainment", "declared": "105 %", "limiting": "90 %"}, 7, "more than all requests"),
