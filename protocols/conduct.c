@@ -19,78 +19,51 @@
 /* A worker that shares its processors may wait so long between samples, in a short window, too. */
 #define GAP_SLACK_NS INT64_C(1000000000)
 
+/* ---- what the harness saw, as a record ---- */
+
+#define M(...) MEMBER(struct conduct_clocks, __VA_ARGS__, .flags = MEMBER_FROM_0 | MEMBER_LATER)
+static const struct member clocks_members[] = {
+    M(INTEGER, raw_ns),
+    M(INTEGER, ticks),
+    M(INTEGER, device_ns),
+};
+#undef M
+#define NO_CLOCKS                                                                                  \
+    {                                                                                              \
+        -1, -1, -1                                                                                 \
+    }
+static const struct conduct_clocks no_clocks = NO_CLOCKS;
+const struct type conduct_clocks_type =
+    TYPE(struct conduct_clocks, "clocks", clocks_members, .unknown = &no_clocks);
+
+static const char *const checks_names[] = {NULL, "assay"};
+
+#define M(...) MEMBER(struct conduct_seen, __VA_ARGS__)
+static const struct member seen_members[] = {
+    M(INTEGER, go_ns),
+    M(INTEGER, told_ns),
+    M(INTEGER, kernel_ns, .flags = MEMBER_FROM_0),
+    M(RECORD, clocks, .of = &conduct_clocks_type),
+    M(RECORD, worker_clocks, .of = &conduct_clocks_type),
+    M(INTEGER, ticks_per_s, .flags = MEMBER_FROM_0),
+    M(INTEGER, spot_checks),
+    M(INTEGER, spot_checks_ns),
+    M(CHARS, worker, .size = DIGEST_HEX_SIZE, .flags = MEMBER_WHOLE),
+    M(INTEGER, outputs_checked, .flags = MEMBER_OPTIONAL),
+    M(NAME, checks, .flags = MEMBER_OPTIONAL, .names = MEMBER_NAMES(checks_names)),
+};
+#undef M
+#define NOTHING_SEEN                                                                               \
+    {                                                                                              \
+        .kernel_ns = -1, .clocks = NO_CLOCKS, .worker_clocks = NO_CLOCKS, .ticks_per_s = -1        \
+    }
+static const struct conduct_seen nothing_seen = NOTHING_SEEN;
+const struct type conduct_seen_type =
+    TYPE(struct conduct_seen, "conduct", seen_members, .unknown = &nothing_seen);
+
 struct conduct conduct_new(void)
 {
-    const struct conduct_clocks none = {-1, -1, -1};
-
-    return (struct conduct){.warmup.begin_ns = -1,
-                            .window.begin_ns = -1,
-                            .kernel_ns = -1,
-                            .clocks = none,
-                            .worker_clocks = none,
-                            .ticks_per_s = -1};
-}
-
-/* ---- what the harness saw, as JSON ---- */
-
-static int64_t number_or(const json_t *json, const char *key, int64_t otherwise)
-{
-    const json_t *value = json_object_get(json, key);
-
-    return json_is_integer(value) ? json_integer_value(value) : otherwise;
-}
-
-static json_t *number_or_null(int64_t value)
-{
-    return value < 0 ? json_null() : json_integer(value);
-}
-
-struct conduct_clocks conduct_clocks_from_json(const json_t *json)
-{
-    return (struct conduct_clocks){number_or(json, "raw_ns", -1), number_or(json, "ticks", -1),
-                                   number_or(json, "device_ns", -1)};
-}
-
-static json_t *clocks_to_json(const struct conduct_clocks *clocks)
-{
-    return json_pack("{s:o, s:o, s:o}", "raw_ns", number_or_null(clocks->raw_ns), "ticks",
-                     number_or_null(clocks->ticks), "device_ns", number_or_null(clocks->device_ns));
-}
-
-json_t *conduct_to_json(const struct conduct *conduct)
-{
-    json_t *json = json_pack(
-        "{s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:s}", "go_ns", (json_int_t)conduct->go_ns,
-        "told_ns", (json_int_t)conduct->told_ns, "kernel_ns", number_or_null(conduct->kernel_ns),
-        "clocks", clocks_to_json(&conduct->clocks), "worker_clocks",
-        clocks_to_json(&conduct->worker_clocks), "ticks_per_s",
-        number_or_null(conduct->ticks_per_s), "spot_checks", (json_int_t)conduct->spot_checks,
-        "spot_checks_ns", (json_int_t)conduct->spot_checks_ns, "worker", conduct->worker);
-
-    if (json && conduct->outputs_checked > 0)
-        json_object_set_new(json, "outputs_checked", json_integer(conduct->outputs_checked));
-    if (json && conduct->checks_are_own)
-        json_object_set_new(json, "checks", json_string("assay"));
-    return json;
-}
-
-bool conduct_from_json(const json_t *json, struct conduct *conduct)
-{
-    const char *worker = json_string_value(json_object_get(json, "worker"));
-
-    conduct->go_ns = number_or(json, "go_ns", 0);
-    conduct->told_ns = number_or(json, "told_ns", 0);
-    conduct->kernel_ns = number_or(json, "kernel_ns", -1);
-    conduct->clocks = conduct_clocks_from_json(json_object_get(json, "clocks"));
-    conduct->worker_clocks = conduct_clocks_from_json(json_object_get(json, "worker_clocks"));
-    conduct->ticks_per_s = number_or(json, "ticks_per_s", -1);
-    conduct->spot_checks = number_or(json, "spot_checks", 0);
-    conduct->spot_checks_ns = number_or(json, "spot_checks_ns", 0);
-    conduct->outputs_checked = number_or(json, "outputs_checked", 0);
-    conduct->checks_are_own = json_object_get(json, "checks") != NULL;
-    snprintf(conduct->worker, sizeof(conduct->worker), "%s",
-             worker && strlen(worker) < sizeof(conduct->worker) ? worker : "");
-    return json_is_object(json);
+    return (struct conduct){.warmup.begin_ns = -1, .window.begin_ns = -1, .seen = NOTHING_SEEN};
 }
 
 /* ---- judging ---- */
@@ -130,16 +103,16 @@ static enum status check_verification(const struct conduct *conduct, struct erro
 static enum status check_spot_checks(const struct protocol *protocol, const struct conduct *conduct,
                                      struct error *err)
 {
-    if (conduct->spot_checks < protocol->spot_checks_least && !conduct->is_endpoint)
+    if (conduct->seen.spot_checks < protocol->spot_checks_least && !conduct->is_endpoint)
         return error_set(err, STATUS_INVALID,
                          "spot_checks.least: %" PRId64
                          " iterations were checked in the window, and "
                          "the protocol demands %" PRId64,
-                         conduct->spot_checks, protocol->spot_checks_least);
-    if (conduct->spot_checks > 0 && !conduct->checked_within)
+                         conduct->seen.spot_checks, protocol->spot_checks_least);
+    if (conduct->seen.spot_checks > 0 && !conduct->checked_within)
         return error_set(err, STATUS_INVALID,
                          "spot_checks: the worker answered %" PRId64 " and sent no check of them",
-                         conduct->spot_checks);
+                         conduct->seen.spot_checks);
     return STATUS_OK;
 }
 
@@ -202,7 +175,7 @@ static enum status check_window(const struct protocol *protocol, const struct co
                          "demands %.3g s",
                          (double)span(window) / 1e9, (double)protocol->window_ns / 1e9);
     if (protocol->cache == PROTOCOL_CACHE_HOT &&
-        window->gap_ns - conduct->spot_checks_ns > span(window) / GAP_PART + GAP_SLACK_NS)
+        window->gap_ns - conduct->seen.spot_checks_ns > span(window) / GAP_PART + GAP_SLACK_NS)
         return error_set(err, STATUS_INVALID,
                          "clock.gaps: %.3g s of the window's %.3g s lie between samples",
                          (double)window->gap_ns / 1e9, (double)span(window) / 1e9);
@@ -213,29 +186,29 @@ static enum status check_window(const struct protocol *protocol, const struct co
 static enum status check_clocks(const struct conduct *conduct, struct error *err)
 {
     const struct conduct_part *window = &conduct->window;
-    const int64_t elapsed = conduct->told_ns - conduct->go_ns;
+    const int64_t elapsed = conduct->seen.told_ns - conduct->seen.go_ns;
     const int64_t phase = window->end_ns - window->begin_ns;
 
-    if (conduct->kernel_ns >= 0) {
-        const int64_t apart = elapsed - conduct->kernel_ns;
+    if (conduct->seen.kernel_ns >= 0) {
+        const int64_t apart = elapsed - conduct->seen.kernel_ns;
 
         if ((apart < 0 ? -apart : apart) > elapsed / CLOCK_RATE_PART + CLOCK_SLACK_NS)
             return error_set(
                 err, STATUS_INVALID,
                 "clock.kernel: the window took %.6g s by this program's clock and %.6g "
                 "s by the kernel's: a library changes the time (LD_PRELOAD?)",
-                (double)elapsed / 1e9, (double)conduct->kernel_ns / 1e9);
+                (double)elapsed / 1e9, (double)conduct->seen.kernel_ns / 1e9);
     }
     if (window->begin_ns < 0)
         return error_set(err, STATUS_INVALID, "clock.window: the worker sent no phase \"window\"");
-    if (window->begin_ns < conduct->go_ns - CLOCK_SLACK_NS ||
-        window->end_ns > conduct->told_ns + CLOCK_SLACK_NS)
+    if (window->begin_ns < conduct->seen.go_ns - CLOCK_SLACK_NS ||
+        window->end_ns > conduct->seen.told_ns + CLOCK_SLACK_NS)
         return error_set(
             err, STATUS_INVALID,
             "clock.window: the worker's window is from %.6g to %.6g s of the trial, and "
             "assay let it run from %.6g to %.6g s: the worker's clock is another",
             (double)window->begin_ns / 1e9, (double)window->end_ns / 1e9,
-            (double)conduct->go_ns / 1e9, (double)conduct->told_ns / 1e9);
+            (double)conduct->seen.go_ns / 1e9, (double)conduct->seen.told_ns / 1e9);
     if (span(window) > phase + CLOCK_SLACK_NS)
         return error_set(err, STATUS_INVALID,
                          "clock.window: samples and gaps take %.6g s, and the window took %.6g s",
@@ -259,15 +232,16 @@ static double share_of(int64_t monotonic_ns, double other_ns, bool surplus_only)
 
 static double ticks_ns(const struct conduct *conduct, int64_t ticks)
 {
-    return ticks < 0 || conduct->ticks_per_s <= 0
+    return ticks < 0 || conduct->seen.ticks_per_s <= 0
                ? -1
-               : (double)ticks * 1e9 / (double)conduct->ticks_per_s;
+               : (double)ticks * 1e9 / (double)conduct->seen.ticks_per_s;
 }
 
 double conduct_clock_share(const struct conduct *conduct, enum conduct_clock clock)
 {
-    const struct conduct_clocks *harness = &conduct->clocks, *worker = &conduct->worker_clocks;
-    const int64_t elapsed = conduct->told_ns - conduct->go_ns;
+    const struct conduct_clocks *harness = &conduct->seen.clocks,
+                                *worker = &conduct->seen.worker_clocks;
+    const int64_t elapsed = conduct->seen.told_ns - conduct->seen.go_ns;
     const int64_t phase =
         conduct->window.begin_ns < 0 ? 0 : conduct->window.end_ns - conduct->window.begin_ns;
 
@@ -322,12 +296,13 @@ static enum status check_worker(const struct conduct *conduct, struct error *err
 {
     const char *planned = conduct->planned_worker ? conduct->planned_worker : "";
 
-    if (!planned[0] || !strcmp(planned, conduct->worker))
+    if (!planned[0] || !strcmp(planned, conduct->seen.worker))
         return STATUS_OK;
     return error_set(err, STATUS_INVALID,
                      "worker.identity: the plan names the program %.12s... (SHA-256), and %.12s... "
                      "measured",
-                     planned, conduct->worker[0] ? conduct->worker : "none that is known");
+                     planned,
+                     conduct->seen.worker[0] ? conduct->seen.worker : "none that is known");
 }
 
 enum status conduct_judge(const struct protocol *protocol, const struct conduct *conduct,

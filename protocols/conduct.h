@@ -9,10 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
 #include "harness/core/digest.h"
 #include "harness/core/status.h"
+#include "harness/core/type.h"
 #include "protocols/protocol.h"
 
 /* A stretch of samples. Times are nanoseconds. */
@@ -24,7 +23,7 @@ struct conduct_part {
     int64_t begin_ns, end_ns; /* the worker's phase, since the trial's start; -1: it sent none */
 };
 
-/* What other clocks than CLOCK_MONOTONIC say that the window took; -1: there is none. */
+/* What clocks other than CLOCK_MONOTONIC say that the window took; -1: there is none. */
 struct conduct_clocks {
     int64_t raw_ns;    /* CLOCK_MONOTONIC_RAW */
     int64_t ticks;     /* of the processor's counter */
@@ -38,6 +37,30 @@ enum conduct_clock {
     CONDUCT_CLOCK_COUNT
 };
 
+/* Who made the trial's checks. */
+enum conduct_checks {
+    CONDUCT_CHECKS_OF_WORKER,
+    /* assay itself: the program is a declared worker, which the plan names, and hands its outputs
+     * over. */
+    CONDUCT_CHECKS_OF_ASSAY,
+};
+
+/* What the harness saw of a trial: member `conduct` of the trial's facts. */
+struct conduct_seen {
+    /* By the harness's clock since the trial's start: when it let the window begin, and when it
+     * was told of its end. */
+    int64_t go_ns, told_ns;
+    int64_t kernel_ns; /* between, by the kernel's own clock (clock_kernel_ns); -1: there is none */
+    struct conduct_clocks clocks;        /* from go_ns to told_ns, by the harness */
+    struct conduct_clocks worker_clocks; /* over the worker's phase, by the worker */
+    int64_t ticks_per_s;                 /* by the harness, before the window; -1: not known */
+    int64_t spot_checks;                 /* made and answered */
+    int64_t spot_checks_ns; /* what they took together, as the worker says; part of the gaps */
+    char worker[DIGEST_HEX_SIZE]; /* SHA-256 of the program that measured; "": not known */
+    int64_t outputs_checked;      /* handed over by the worker and compared by the harness */
+    enum conduct_checks checks;
+};
+
 /* What is known of a trial. */
 struct conduct {
     struct conduct_part warmup, window;
@@ -47,34 +70,16 @@ struct conduct {
     int64_t request_columns; /* of its log, with a value for each of them */
     bool is_endpoint;        /* whose requests cannot be spot-checked */
     bool checked_before, checked_after, checked_within; /* a check of that phase was stored */
-    int64_t spot_checks;                                /* made and answered */
-    int64_t spot_checks_ns; /* what they took together, as the worker says; part of the gaps */
-    /* By the harness's clock since the trial's start: when it let the window begin, and when it
-     * was told of its end. */
-    int64_t go_ns, told_ns;
-    /* The same time by the kernel's own clock (clock_kernel_ns); -1: there is none. */
-    int64_t kernel_ns;
-    struct conduct_clocks clocks;        /* from go_ns to told_ns, by the harness */
-    struct conduct_clocks worker_clocks; /* over the worker's phase, by the worker */
-    int64_t ticks_per_s;                 /* by the harness, before the window; -1: not known */
-    char worker[DIGEST_HEX_SIZE];        /* SHA-256 of the program that measured; "": not known */
-    int64_t outputs_checked;             /* handed over by the worker and compared by the harness */
-    /* The program is a declared worker, which the plan names, and hands its outputs over, so that
-     * the trial's checks are assay's own. */
-    bool checks_are_own;
-    const char *planned_worker; /* the same by the campaign's plan; NULL or "": it says none */
+    struct conduct_seen seen;
+    const char
+        *planned_worker; /* as seen.worker, by the campaign's plan; NULL or "": it says none */
 };
 
 /* Nothing is known. */
 struct conduct conduct_new(void);
 
-/* {"raw_ns", "ticks", "device_ns"} of a worker's phase; members that are missing or null are -1. */
-struct conduct_clocks conduct_clocks_from_json(const json_t *json);
-
-/* What the harness saw, as member `conduct` of a trial's facts; NULL: no memory. */
-json_t *conduct_to_json(const struct conduct *conduct);
-/* The inverse; false: `json` is no object. */
-bool conduct_from_json(const json_t *json, struct conduct *conduct);
+/* conduct_clocks: of a worker's phase. Both own nothing, and take what is missing as not known. */
+extern const struct type conduct_clocks_type, conduct_seen_type;
 
 /*
  * By what share of the window the clock and CLOCK_MONOTONIC disagree, in the harness or in the

@@ -54,6 +54,8 @@ static bool is_empty(const struct member *m, const void *record)
         return !has_value(m, record) || !isfinite(*(const double *)at);
     case MEMBER_COUNT:
     case MEMBER_INTEGER:
+        if (m->flags & MEMBER_FROM_0)
+            return *(const int64_t *)at < 0;
         return m->has ? !has_value(m, record) : *(const uint64_t *)at == 0;
     case MEMBER_BOOLEAN:
         return !*(const bool *)at;
@@ -103,12 +105,15 @@ static json_t *member_to_json(const struct member *m, const void *record)
     return NULL;
 }
 
-/* Whether an empty member is null: numbers that are not known always are. */
+/* Whether the member is null where it is empty: numbers that are not known always are. */
+static bool may_be_null(const struct member *m)
+{
+    return m->kind == MEMBER_REAL || m->has != 0 || (m->flags & (MEMBER_NULLABLE | MEMBER_FROM_0));
+}
+
 static bool is_null(const struct member *m, const void *record)
 {
-    const bool always = m->kind == MEMBER_REAL || m->kind == MEMBER_NAME || m->has != 0;
-
-    return (always || (m->flags & MEMBER_NULLABLE)) && is_empty(m, record);
+    return (may_be_null(m) || m->kind == MEMBER_NAME) && is_empty(m, record);
 }
 
 static bool is_left_out(const struct member *m, const void *record)
@@ -166,7 +171,7 @@ static bool read_chars(const struct member *m, const json_t *json, char *ret)
 {
     size_t length = json_string_length(json);
 
-    if (!json_is_string(json))
+    if (!json_is_string(json) || (length >= m->size && (m->flags & MEMBER_WHOLE)))
         return false;
     if (length >= m->size)
         for (length = m->size - 1; length && (json_string_value(json)[length] & 0xC0) == 0x80;)
@@ -210,11 +215,13 @@ static bool read_integer(const struct member *m, const json_t *json, char *recor
     const bool is_good =
         json_is_integer(json) && (m->kind == MEMBER_INTEGER || json_integer_value(json) >= 0);
 
-    if (is_good || json_is_null(json))
+    if (is_good)
         *(int64_t *)(record + m->offset) = json_integer_value(json);
+    else if (json_is_null(json))
+        *(int64_t *)(record + m->offset) = m->flags & MEMBER_FROM_0 ? -1 : 0;
     if (m->has)
         *(bool *)(record + m->has) = is_good;
-    return is_good || ((m->has || (m->flags & MEMBER_NULLABLE)) && json_is_null(json));
+    return is_good || (may_be_null(m) && json_is_null(json));
 }
 
 /* NULL, or the path of what is wrong within the member; "": the member itself. */
@@ -319,10 +326,8 @@ static json_t *names_schema(const struct member *m)
 
 static json_t *plain_schema(const struct member *m, const char *name)
 {
-    const bool may_be_null = m->kind == MEMBER_REAL || m->has || (m->flags & MEMBER_NULLABLE);
-
-    return may_be_null ? json_pack("{s:[s,s]}", "type", name, "null")
-                       : json_pack("{s:s}", "type", name);
+    return may_be_null(m) ? json_pack("{s:[s,s]}", "type", name, "null")
+                          : json_pack("{s:s}", "type", name);
 }
 
 static json_t *member_schema(const struct member *m)

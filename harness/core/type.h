@@ -42,6 +42,10 @@ enum member_flags {
     MEMBER_OPTIONAL = 2,
     /* Came later: need not be there when it is read. */
     MEMBER_LATER = 4,
+    /* INTEGER: below 0 there is none, and it is null; -1 where null is read. */
+    MEMBER_FROM_0 = 8,
+    /* CHARS: text that does not fit is not valid. */
+    MEMBER_WHOLE = 16,
 };
 
 /* How a member is written that no kind fits. All three get the member's address in the record. */

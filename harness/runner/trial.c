@@ -108,7 +108,9 @@ static enum status handle_hello(struct watch *watch, const struct message *messa
     watch->greeted = true;
     snprintf(watch->phase, sizeof(watch->phase), "hello");
     send_trial(watch, message->handover);
-    watch->record.conduct.checks_are_own = watch->handover.active && watch->request->named;
+    watch->record.conduct.seen.checks = watch->handover.active && watch->request->named
+                                            ? CONDUCT_CHECKS_OF_ASSAY
+                                            : CONDUCT_CHECKS_OF_WORKER;
     if (watch->request->schedule) {
         struct error err = ERROR_INIT;
 
@@ -164,7 +166,7 @@ static void look_at_program(struct watch *watch)
     const enum status status = worker_process_running(&watch->worker, &program, &reason);
 
     if (status == STATUS_OK)
-        digest_hex(&program, watch->record.conduct.worker);
+        digest_hex(&program, watch->record.conduct.seen.worker);
     else if (status != STATUS_NOT_FOUND)
         fail(watch, status, "%s", reason.message);
 }
@@ -186,7 +188,7 @@ static bool judge_outputs(struct watch *watch)
         return true;
     if (handover_judge(&watch->handover, watch->request, take_check, watch, &reason) != STATUS_OK)
         fail(watch, reason.code, "%s", reason.message);
-    watch->record.conduct.outputs_checked = watch->handover.judged;
+    watch->record.conduct.seen.outputs_checked = watch->handover.judged;
     return watch->status == STATUS_OK;
 }
 
@@ -207,8 +209,8 @@ static void go_on(struct watch *watch)
         tell(watch, message);
     } else if (watch->spots.closing && spot_schedule_done(&watch->spots)) {
         watch->spots.closing = false;
-        conduct->spot_checks = watch->spots.made;
-        conduct->spot_checks_ns = watch->spots.spent_ns;
+        conduct->seen.spot_checks = watch->spots.made;
+        conduct->seen.spot_checks_ns = watch->spots.spent_ns;
         if (judge_outputs(watch))
             tell(watch, message_new(MESSAGE_GO));
     }
@@ -243,11 +245,11 @@ static void note_end_of_window(struct watch *watch, const struct clock_point *to
     struct conduct *conduct = &watch->record.conduct;
     const struct clock_point *go = &watch->go;
 
-    conduct->told_ns = told->monotonic_ns - watch->record.started_ns;
-    conduct->kernel_ns = between(go->kernel_ns, told->kernel_ns);
-    conduct->clocks.raw_ns = between(go->raw_ns, told->raw_ns);
-    conduct->clocks.ticks = between(go->ticks, told->ticks);
-    conduct->ticks_per_s = clock_ticks_per_s(&watch->began, go);
+    conduct->seen.told_ns = told->monotonic_ns - watch->record.started_ns;
+    conduct->seen.kernel_ns = between(go->kernel_ns, told->kernel_ns);
+    conduct->seen.clocks.raw_ns = between(go->raw_ns, told->raw_ns);
+    conduct->seen.clocks.ticks = between(go->ticks, told->ticks);
+    conduct->seen.ticks_per_s = clock_ticks_per_s(&watch->began, go);
 }
 
 /* A worker waits. What was said before is on disk before the window opens; nothing is written then.
@@ -280,7 +282,7 @@ static enum status handle_sync(struct watch *watch, const struct message *messag
     }
     if (status == STATUS_OK && !started && record->saw_start) {
         watch->go = clock_point_read();
-        record->conduct.go_ns = watch->go.monotonic_ns - record->started_ns;
+        record->conduct.seen.go_ns = watch->go.monotonic_ns - record->started_ns;
         if (record->conduct.is_endpoint)
             watch->protocol.spot_checks = 0;
         status = spot_schedule_draw(&watch->spots, &watch->protocol, watch->go.monotonic_ns,

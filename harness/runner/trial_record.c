@@ -220,7 +220,7 @@ static void note_phase(struct trial_record *record, const struct message *messag
     part->begin_ns = message->begin_ns - record->started_ns;
     part->end_ns = message->end_ns - record->started_ns;
     if (part == &record->conduct.window)
-        record->conduct.worker_clocks = conduct_clocks_from_json(message->clocks);
+        type_read(&conduct_clocks_type, message->clocks, &record->conduct.seen.worker_clocks);
 }
 
 enum status trial_record_message(struct trial_record *record, const struct message *message,
@@ -417,7 +417,7 @@ enum status trial_record_same_stack(struct trial_record *record, const json_t *f
 /* What the harness itself saw of the trial, for those who judge it again. */
 static enum status add_conduct(struct trial_record *record, struct error *err)
 {
-    json_t *seen = conduct_to_json(&record->conduct);
+    json_t *seen = type_to_json(&conduct_seen_type, &record->conduct.seen);
 
     if (!record->facts)
         record->facts = json_object();

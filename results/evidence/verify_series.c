@@ -429,11 +429,12 @@ static void judge_conduct(struct reader *reader, struct reading_trial *trial)
     struct conduct *conduct = &trial->conduct;
     const struct record_span told = record_find(trial->facts, "conduct");
     json_t *json = json_loadb(told.bytes, told.length, JSON_DECODE_ANY, NULL);
-    const bool seen = conduct_from_json(json, conduct);
+    const bool seen = json_is_object(json);
     const bool withheld = record_find(trial->facts, "withheld").length > 0 || !trial->is_record;
     struct error err = ERROR_INIT;
     char key[32];
 
+    type_read(&conduct_seen_type, json, &conduct->seen);
     json_decref(json);
     conduct->iterations_per_sample = sqlite3_column_int64(reader->trials, ITERATIONS);
     take_plan(reader, conduct);

@@ -6,6 +6,7 @@
 #include "tests/support/unit.h"
 
 #define S INT64_C(1000000000)
+#define HEX_64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 static const struct protocol protocol = {
     .warmup_iterations = 10,
@@ -35,14 +36,14 @@ static const struct conduct honest = {
     .checked_before = true,
     .checked_after = true,
     .checked_within = true,
-    .spot_checks = 16,
-    .spot_checks_ns = 10000000,
-    .go_ns = 6 * S - 1000,
-    .told_ns = 16 * S + 53000000,
-    .kernel_ns = 10 * S + 53001000,
-    .clocks = {-1, -1, -1},
-    .worker_clocks = {-1, -1, -1},
-    .ticks_per_s = -1,
+    .seen = {.spot_checks = 16,
+             .spot_checks_ns = 10000000,
+             .go_ns = 6 * S - 1000,
+             .told_ns = 16 * S + 53000000,
+             .kernel_ns = 10 * S + 53001000,
+             .clocks = {-1, -1, -1},
+             .worker_clocks = {-1, -1, -1},
+             .ticks_per_s = -1},
 };
 
 static const struct conduct *base = &honest;
@@ -53,10 +54,10 @@ static struct conduct with_clocks(void)
     struct conduct conduct = honest;
 
     conduct.window.device_ns = 9 * S;
-    conduct.clocks = (struct conduct_clocks){10 * S + 53002000, 3 * (10 * S + 53000000), -1};
-    conduct.worker_clocks =
+    conduct.seen.clocks = (struct conduct_clocks){10 * S + 53002000, 3 * (10 * S + 53000000), -1};
+    conduct.seen.worker_clocks =
         (struct conduct_clocks){10 * S + 52001000, 3 * (10 * S + 52000000), 10 * S + 51000000};
-    conduct.ticks_per_s = 3 * S;
+    conduct.seen.ticks_per_s = 3 * S;
     return conduct;
 }
 
@@ -95,10 +96,10 @@ TEST(clauses)
     BREAKS("window.min_samples", c.window.samples = 99);
     BREAKS(NULL, c.window.samples = 100);
     BREAKS("window.time", c.window.wall_ns = 9 * S);
-    BREAKS("spot_checks.least", c.spot_checks = 2);
-    BREAKS(NULL, c.spot_checks = 3);
+    BREAKS("spot_checks.least", c.seen.spot_checks = 2);
+    BREAKS(NULL, c.seen.spot_checks = 3);
     BREAKS("spot_checks", c.checked_within = false);
-    BREAKS(NULL, p.spot_checks = p.spot_checks_least = 0; c.spot_checks = 0;
+    BREAKS(NULL, p.spot_checks = p.spot_checks_least = 0; c.seen.spot_checks = 0;
            c.checked_within = false);
 }
 
@@ -107,7 +108,7 @@ TEST(limits)
 {
     BREAKS(NULL, c.window.samples = 20; p.window_max_ns = 10 * S);
     BREAKS(NULL, p.max_samples = 1300; c.window.wall_ns = 2 * S; c.window.end_ns = 8 * S + 52000000;
-           c.told_ns = 8 * S + 53000000; c.kernel_ns = 2 * S + 53001000);
+           c.seen.told_ns = 8 * S + 53000000; c.seen.kernel_ns = 2 * S + 53001000);
     BREAKS("window.time", c.window.samples = 20; c.window.wall_ns = 9 * S; p.window_max_ns = 9 * S);
 }
 
@@ -127,15 +128,15 @@ TEST(server)
     SERVED("serving.requests", c.scheduled = -1);
     SERVED("serving.requests", c.traced = 499);
     SERVED("warmup.iterations", c.warmup.samples = 4);
-    SERVED("spot_checks.least", c.spot_checks = 2);
+    SERVED("spot_checks.least", c.seen.spot_checks = 2);
     SERVED("verification", c.checked_after = false);
     SERVED(NULL, c.window.wall_ns = S / 10; c.window.gap_ns = 0);
     SERVED("clock.window", c.window.wall_ns += S);
     /* An endpoint has no spot checks; its log must be there like any server's. */
-    SERVED(NULL, c.is_endpoint = true; c.spot_checks = 0; c.checked_within = false);
+    SERVED(NULL, c.is_endpoint = true; c.seen.spot_checks = 0; c.checked_within = false);
     SERVED("spot_checks", c.is_endpoint = true; c.checked_within = false);
-    SERVED("serving.requests", c.is_endpoint = true; c.spot_checks = 0; c.request_columns = 8);
-    SERVED("verification", c.is_endpoint = true; c.spot_checks = 0; c.checked_before = false);
+    SERVED("serving.requests", c.is_endpoint = true; c.seen.spot_checks = 0; c.request_columns = 8);
+    SERVED("verification", c.is_endpoint = true; c.seen.spot_checks = 0; c.checked_before = false);
 }
 
 TEST(clocks)
@@ -151,11 +152,11 @@ TEST(clocks)
     BREAKS(NULL, p.window_ns = S; c.window.wall_ns /= 4; c.window.gap_ns += 75 * S / 10;
            p.cache = PROTOCOL_CACHE_COLD);
     BREAKS(NULL, p.window_ns = S; c.window.wall_ns /= 4; c.window.gap_ns += 75 * S / 10;
-           c.spot_checks_ns = 6 * S);
-    BREAKS("clock.kernel", c.kernel_ns *= 4);
-    BREAKS("clock.kernel", c.kernel_ns -= 20000000);
-    BREAKS(NULL, c.kernel_ns -= 5000000);
-    BREAKS(NULL, c.kernel_ns = -1);
+           c.seen.spot_checks_ns = 6 * S);
+    BREAKS("clock.kernel", c.seen.kernel_ns *= 4);
+    BREAKS("clock.kernel", c.seen.kernel_ns -= 20000000);
+    BREAKS(NULL, c.seen.kernel_ns -= 5000000);
+    BREAKS(NULL, c.seen.kernel_ns = -1);
 }
 
 static double share(struct conduct conduct, enum conduct_clock clock)
@@ -165,7 +166,7 @@ static double share(struct conduct conduct, enum conduct_clock clock)
 
 TEST(other_clocks)
 {
-    const int64_t elapsed = honest.told_ns - honest.go_ns;
+    const int64_t elapsed = honest.seen.told_ns - honest.seen.go_ns;
     const struct conduct clocked = with_clocks();
     struct conduct slow = clocked;
 
@@ -173,24 +174,25 @@ TEST(other_clocks)
     for (enum conduct_clock i = 0; i < CONDUCT_CLOCK_COUNT; i++)
         assert_true(share(clocked, i) <= 0);
     /* Each of the two of a clock; what is missing is not judged. */
-    BREAKS("clock.raw", c.clocks.raw_ns += elapsed / 50);
-    BREAKS("clock.raw", c.worker_clocks.raw_ns -= elapsed / 50);
-    BREAKS(NULL, c.clocks.raw_ns = c.worker_clocks.raw_ns = -1);
-    BREAKS("clock.tsc", c.clocks.ticks *= 4);
-    BREAKS("clock.tsc", c.worker_clocks.ticks += 3 * elapsed / 50);
-    BREAKS("clock.tsc", c.ticks_per_s *= 2);
-    BREAKS(NULL, c.worker_clocks.ticks *= 2; c.clocks.ticks *= 2; c.ticks_per_s = -1);
-    BREAKS(NULL, c.worker_clocks.ticks = -1; c.clocks.ticks = -1);
+    BREAKS("clock.raw", c.seen.clocks.raw_ns += elapsed / 50);
+    BREAKS("clock.raw", c.seen.worker_clocks.raw_ns -= elapsed / 50);
+    BREAKS(NULL, c.seen.clocks.raw_ns = c.seen.worker_clocks.raw_ns = -1);
+    BREAKS("clock.tsc", c.seen.clocks.ticks *= 4);
+    BREAKS("clock.tsc", c.seen.worker_clocks.ticks += 3 * elapsed / 50);
+    BREAKS("clock.tsc", c.seen.ticks_per_s *= 2);
+    BREAKS(NULL, c.seen.worker_clocks.ticks *= 2; c.seen.clocks.ticks *= 2;
+           c.seen.ticks_per_s = -1);
+    BREAKS(NULL, c.seen.worker_clocks.ticks = -1; c.seen.clocks.ticks = -1);
     /* The device's covers its work alone. */
-    BREAKS("clock.device", c.worker_clocks.device_ns += elapsed / 50);
+    BREAKS("clock.device", c.seen.worker_clocks.device_ns += elapsed / 50);
     BREAKS("clock.device", c.window.device_ns = c.window.wall_ns + c.window.wall_ns / 50);
-    BREAKS(NULL, c.worker_clocks.device_ns /= 4; c.window.device_ns /= 4);
-    BREAKS(NULL, c.worker_clocks.device_ns = -1; c.window.device_ns = 0);
+    BREAKS(NULL, c.seen.worker_clocks.device_ns /= 4; c.window.device_ns /= 4);
+    BREAKS(NULL, c.seen.worker_clocks.device_ns = -1; c.window.device_ns = 0);
     /* Half a percent is noted, and what a time server may do is not. */
-    slow.clocks.raw_ns += elapsed / 200;
+    slow.seen.clocks.raw_ns += elapsed / 200;
     BREAKS(NULL, c = slow);
     assert_true(share(slow, CONDUCT_CLOCK_RAW) > CONDUCT_CLOCK_NOTED);
-    slow.clocks.raw_ns = clocked.clocks.raw_ns + elapsed / 2000;
+    slow.seen.clocks.raw_ns = clocked.seen.clocks.raw_ns + elapsed / 2000;
     assert_true(share(slow, CONDUCT_CLOCK_RAW) <= CONDUCT_CLOCK_NOTED);
     base = &honest;
 }
@@ -200,14 +202,18 @@ TEST(json)
     struct conduct conduct = with_clocks(), read = conduct_new();
     json_t *json, *again;
 
-    memcpy(conduct.worker, "5a", 3);
-    json = conduct_to_json(&conduct);
-    assert_true(conduct_from_json(json, &read));
-    again = conduct_to_json(&read);
+    memcpy(conduct.seen.worker, "5a", 3);
+    json = type_to_json(&conduct_seen_type, &conduct.seen);
+    assert_null(type_read(&conduct_seen_type, json, &read.seen));
+    again = type_to_json(&conduct_seen_type, &read.seen);
     assert_true(json_equal(json, again));
-    assert_int_equal(read.worker_clocks.device_ns, conduct.worker_clocks.device_ns);
-    assert_int_equal(read.clocks.device_ns, -1);
-    assert_false(conduct_from_json(NULL, &read));
+    assert_int_equal(read.seen.worker_clocks.device_ns, conduct.seen.worker_clocks.device_ns);
+    assert_int_equal(read.seen.clocks.device_ns, -1);
+    json_object_set_new(json, "worker", json_pack("s+", "5a", HEX_64));
+    assert_string_equal(type_read(&conduct_seen_type, json, &read.seen), "worker");
+    assert_string_equal(read.seen.worker, ""); /* not its beginning, which may be another's */
+    assert_string_equal(type_read(&conduct_seen_type, NULL, &read.seen), "");
+    assert_int_equal(read.seen.clocks.raw_ns, -1);
     json_decref(json);
     json_decref(again);
 }
@@ -215,7 +221,7 @@ TEST(json)
 TEST(worker)
 {
     BREAKS("worker.identity", c.planned_worker = "5a");
-    BREAKS("worker.identity", c.planned_worker = "5a"; memcpy(c.worker, "5b", 3));
-    BREAKS(NULL, c.planned_worker = "5a"; memcpy(c.worker, "5a", 3));
-    BREAKS(NULL, memcpy(c.worker, "5a", 3));
+    BREAKS("worker.identity", c.planned_worker = "5a"; memcpy(c.seen.worker, "5b", 3));
+    BREAKS(NULL, c.planned_worker = "5a"; memcpy(c.seen.worker, "5a", 3));
+    BREAKS(NULL, memcpy(c.seen.worker, "5a", 3));
 }

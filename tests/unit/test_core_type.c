@@ -16,11 +16,11 @@ struct tree {
     double height, width;
     bool has_width;
     uint64_t rings, cuts, cut_at;
-    int64_t below;
+    int64_t below, depth;
     bool old;
     unsigned kind;
     char *owner;
-    char tag[4];
+    char tag[4], code[4];
     json_t *notes, *places;
     struct leaf top;
     struct leaf *leaves;
@@ -46,10 +46,12 @@ static const struct member tree_members[] = {
     M(COUNT, cuts, .flags = MEMBER_OPTIONAL),
     M(COUNT, cut_at, .flags = MEMBER_OPTIONAL, .with = offsetof(struct tree, cuts)),
     M(INTEGER, below),
+    M(INTEGER, depth, .flags = MEMBER_FROM_0),
     M(BOOLEAN, old),
     M(NAME, kind, .names = MEMBER_NAMES(kinds)),
     M(TEXT, owner, .flags = MEMBER_OPTIONAL),
     M(CHARS, tag, .size = 4),
+    M(CHARS, code, .size = 4, .flags = MEMBER_WHOLE | MEMBER_LATER),
     M(JSON, notes, .flags = MEMBER_OPTIONAL),
     M(JSON, places, .flags = MEMBER_OPTIONAL, .json = JSON_ARRAY),
     M(RECORD, top, .of = &leaf_type),
@@ -66,6 +68,7 @@ static const struct type tree_type = TYPE(struct tree, "a tree", tree_members, .
 
 static const char whole[] =
     "{\"height\": 1.5, \"width\": null, \"rings\": null, \"cuts\": 2, \"cut_at\": 0, \"below\": -3,"
+    " \"depth\": 0, \"code\": \"xyz\","
     " \"old\": true, \"kind\": \"elm\", \"owner\": \"Ann\", \"tag\": \"abc\", \"notes\": {\"a\": "
     "1},"
     " \"places\": [1], \"top\": {\"id\": 9, \"weight\": 0.25},"
@@ -103,9 +106,10 @@ TEST(written_as_it_was_read)
 
 TEST(what_says_nothing_is_null_or_left_out)
 {
-    const struct tree empty = {.height = NAN};
+    const struct tree empty = {.height = NAN, .depth = -1};
     json_t *json = type_to_json(&tree_type, &empty);
-    json_t *expected = parsed("{\"height\": null, \"width\": null, \"rings\": null, \"below\": 0,"
+    json_t *expected = parsed("{\"height\": null, \"width\": null, \"rings\": null, \"below\": 0, "
+                              "\"depth\": null, \"code\": \"\","
                               " \"old\": false, \"kind\": null, \"tag\": \"\","
                               " \"top\": {\"id\": 0, \"weight\": null}, \"leaves\": []}");
 
@@ -124,7 +128,8 @@ TEST(the_first_fault_is_named)
         {"old", "0", "old"},           {"kind", "\"ash\"", "kind"}, {"owner", "7", "owner"},
         {"tag", "null", "tag"},        {"notes", "[]", "notes"},    {"places", "{}", "places"},
         {"top", "{}", "top.id"},       {"leaves", "{}", "leaves"},  {"leaves", "[{}]", "leaves.id"},
-        {"cuts", "true", "cuts"},      {"width", "false", "width"},
+        {"cuts", "true", "cuts"},      {"width", "false", "width"}, {"depth", "0.5", "depth"},
+        {"code", "\"wxyz\"", "code"},
     };
 
     for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
@@ -180,6 +185,18 @@ TEST(what_is_unknown_stays_so)
     assert_int_equal(leaf.id, 77);
 }
 
+TEST(null_of_what_begins_at_0)
+{
+    json_t *json = parsed(whole);
+    struct tree tree;
+
+    json_object_set_new(json, "depth", json_null());
+    assert_null(type_read(&tree_type, json, &tree));
+    assert_int_equal(tree.depth, -1);
+    type_finish(&tree_type, &tree);
+    json_decref(json);
+}
+
 TEST(long_text_is_cut_between_characters)
 {
     json_t *json = parsed(whole);
@@ -202,7 +219,7 @@ TEST(schema)
     const json_t *required = json_object_get(schema, "required");
 
     assert_true(json_equal(leaf, expected));
-    assert_int_equal(json_array_size(required), 8); /* neither later nor optional */
+    assert_int_equal(json_array_size(required), 9); /* neither later nor optional */
     assert_true(json_equal(
         json_object_get(json_object_get(json_object_get(schema, "properties"), "leaves"), "items"),
         expected));
