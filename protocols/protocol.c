@@ -292,9 +292,7 @@ void protocol_finish(struct protocol *protocol)
 {
     if (!protocol)
         return;
-    free(protocol->description);
-    for (size_t i = 0; i < PROTOCOL_REQUIRED_MAX; ++i)
-        free(protocol->required[i]);
+    type_finish(&protocol_type, protocol);
     json_decref(protocol->json);
     *protocol = (struct protocol){.json = NULL};
 }

@@ -75,24 +75,24 @@ static enum status check_range(const struct check *check, const struct clause *c
     switch (clause->type) {
     case CLAUSE_INTEGER:
         memcpy(&integer, place, sizeof(integer));
-        if ((double)integer >= clause->min && (double)integer <= clause->max)
+        if ((double)integer >= clause->least && (double)integer <= clause->most)
             return STATUS_OK;
         return fail(check, clause->path, NULL,
                     "\"%s\" is %" PRId64 "; write a number from %.0f to %.0f", clause->path,
-                    integer, clause->min, clause->max);
+                    integer, clause->least, clause->most);
     case CLAUSE_DURATION:
         memcpy(&integer, place, sizeof(integer));
-        if ((double)integer >= clause->min && (double)integer <= clause->max)
+        if ((double)integer >= clause->least && (double)integer <= clause->most)
             return STATUS_OK;
         return fail(check, clause->path, NULL, "\"%s\" is %s; write a duration from %s to %s",
-                    clause->path, duration(integer, found), duration((int64_t)clause->min, low),
-                    duration((int64_t)clause->max, high));
+                    clause->path, duration(integer, found), duration((int64_t)clause->least, low),
+                    duration((int64_t)clause->most, high));
     case CLAUSE_REAL:
         memcpy(&real, place, sizeof(real));
-        if (real >= clause->min && real <= clause->max)
+        if (real >= clause->least && real <= clause->most)
             return STATUS_OK;
         return fail(check, clause->path, NULL, "\"%s\" is %g; write a number from %g to %g",
-                    clause->path, real, clause->min, clause->max);
+                    clause->path, real, clause->least, clause->most);
     default:
         return STATUS_OK;
     }

@@ -7,273 +7,228 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 
-#define S 1e9
-#define RAW(member) offsetof(struct protocol_raw, member)
-#define OUR(member) offsetof(struct protocol, member)
+/* ---- the words of enumerations: X(word, value) ---- */
 
+#define CACHE_WORDS(X) X("hot", PROTOCOL_CACHE_HOT) X("cold", PROTOCOL_CACHE_COLD)
+#define REFUSAL_WORDS(X)                                                                           \
+    X("nothing", PROTOCOL_REFUSE_NOTHING)                                                          \
+    X("critical", PROTOCOL_REFUSE_CRITICAL) X("warning", PROTOCOL_REFUSE_WARNING)
+#define CENTRE_WORDS(X) X("mean", ESTIMATE_MEAN) X("median", ESTIMATE_MEDIAN)
+#define VERIFICATION_WORDS(X)                                                                      \
+    X("each_trial", PROTOCOL_VERIFY_EACH_TRIAL) X("first_trial", PROTOCOL_VERIFY_FIRST_TRIAL)
+
+#define WORD_AT(word, value) [value] = (word),
+#define WORD_PAIR(word, value) {word, value},
+#define WORDS(of, list)                                                                            \
+    static const char *const of##_words[] = {list(WORD_AT)};                                       \
+    static const struct declaration_name of##_pairs[] = {list(WORD_PAIR)};
+WORDS(cache, CACHE_WORDS)
+WORDS(refusal, REFUSAL_WORDS)
+WORDS(centre, CENTRE_WORDS)
+WORDS(verification, VERIFICATION_WORDS)
+
+/*
+ * ---- the clauses, by groups: X(group, type, key, member, least, most, absence) ----
+ * A key is as in YAML; in JSON that of a duration ends in "_ns".
+ */
+
+#define S 1e9
 /* clang-format off */
-const struct clause protocol_clauses[] = {
-    {"version", "version", CLAUSE_INTEGER, RAW(version), OUR(version), 1, 1e6, false, false},
-    {"evidence", "evidence", CLAUSE_BOOLEAN, RAW(evidence), OUR(evidence), 0, 0, false, false},
-    {"trials", "trials", CLAUSE_INTEGER, RAW(trials), OUR(trials), 1, 10000, false, false},
-    {"seed", "seed", CLAUSE_INTEGER, RAW(seed), OUR(seed), 0, 0x1p62, false, false},
-    {"warmup.iterations", "warmup.iterations", CLAUSE_INTEGER, RAW(warmup.iterations),
-        OUR(warmup_iterations), 0, 1e9, false, false},
-    {"warmup.time", "warmup.time_ns", CLAUSE_DURATION, RAW(warmup.time_ns), OUR(warmup_ns),
-        0, 86400 * S, false, false},
-    {"window.time", "window.time_ns", CLAUSE_DURATION, RAW(window.time_ns), OUR(window_ns),
-        1e6, 30 * 86400 * S, false, false},
-    {"window.min_samples", "window.min_samples", CLAUSE_INTEGER, RAW(window.min_samples),
-        OUR(window_min_samples), 1, 1e7, false, false},
-    {"window.max_time", "window.max_time_ns", CLAUSE_DURATION, RAW(window.max_time_ns),
-        OUR(window_max_ns), 1e6, 30 * 86400 * S, false, false},
-    {"window.max_samples", "window.max_samples", CLAUSE_INTEGER, RAW(window.max_samples),
-        OUR(max_samples), 1, 1e7, false, false},
-    {"spot_checks.count", "spot_checks.count", CLAUSE_INTEGER, RAW(spot_checks.count),
-        OUR(spot_checks), 0, 1000, true, true},
-    {"spot_checks.least", "spot_checks.least", CLAUSE_INTEGER, RAW(spot_checks.least),
-        OUR(spot_checks_least), 0, 1000, true, true},
-    {"spot_checks.time", "spot_checks.time_ns", CLAUSE_DURATION, RAW(spot_checks.time_ns),
-        OUR(spot_checks_ns), 0, 3600 * S, true, true},
-    {"serving.requests", "serving.requests", CLAUSE_INTEGER, RAW(serving.requests),
-        OUR(serving_requests), 0, 1e7, true, true},
-    {"serving.drain", "serving.drain_ns", CLAUSE_DURATION, RAW(serving.drain_ns),
-        OUR(serving_drain_ns), 0, 86400 * S, true, true},
-    {"serving.lag", "serving.lag_ns", CLAUSE_DURATION, RAW(serving.lag_ns), OUR(serving_lag_ns),
-        0, 3600 * S, true, true},
-    {"sample.min_time", "sample.min_time_ns", CLAUSE_DURATION, RAW(sample.min_time_ns),
-        OUR(min_sample_ns), 0, 60 * S, false, false},
-    {"trial_timeout", "trial_timeout_ns", CLAUSE_DURATION, RAW(trial_timeout_ns),
-        OUR(trial_timeout_ns), S, 86400 * S, false, false},
-    {"cooldown", "cooldown_ns", CLAUSE_DURATION, RAW(cooldown_ns), OUR(throttle_cooldown_ns),
-        0, 86400 * S, false, false},
-    {"cache.state", "cache.state", CLAUSE_CACHE, RAW(cache.state), OUR(cache), 0, 0, false, false},
-    {"cache.flush_factor", "cache.flush_factor", CLAUSE_INTEGER, RAW(cache.flush_factor),
-        OUR(cold_flush_factor), 1, 64, true, false},
-    {"flush_denormals", "flush_denormals", CLAUSE_BOOLEAN, RAW(flush_denormals),
-        OUR(flush_denormals), 0, 0, false, false},
-    {"verification", "verification", CLAUSE_VERIFICATION, RAW(verification), OUR(verification),
-        0, 0, true, true},
-    {"reference.interval", "reference.interval_ns", CLAUSE_DURATION, RAW(reference.interval_ns),
-        OUR(reference_ns), 0, 3600 * S, true, true},
-    {"telemetry.interval", "telemetry.interval_ns", CLAUSE_DURATION, RAW(telemetry.interval_ns),
-        OUR(telemetry_ns), 0, 3600 * S, true, true},
-    {"doctor.refuse", "doctor.refuse", CLAUSE_REFUSAL, RAW(doctor.refuse), OUR(doctor_refuses),
-        0, 0, true, true},
-    {"doctor.jitter", "doctor.jitter_ns", CLAUSE_DURATION, RAW(doctor.jitter_ns),
-        OUR(doctor_jitter_ns), 0, 600 * S, true, true},
-    {"analysis.confidence", "analysis.confidence", CLAUSE_REAL, RAW(analysis.confidence),
-        OUR(estimate.confidence), 0, 1, true, false},
-    {"analysis.steady_tolerance", "analysis.steady_tolerance", CLAUSE_REAL,
-        RAW(analysis.steady_tolerance), OUR(estimate.steady_tolerance), 1e-6, 0.5, true, false},
-    {"analysis.drift_tolerance", "analysis.drift_tolerance", CLAUSE_REAL,
-        RAW(analysis.drift_tolerance), OUR(estimate.drift_tolerance), 1e-6, 0.5, true, false},
-    {"analysis.min_ess", "analysis.min_ess", CLAUSE_REAL, RAW(analysis.min_ess),
-        OUR(estimate.min_ess), 1, 1e6, true, false},
-    {"analysis.margin", "analysis.margin", CLAUSE_REAL, RAW(analysis.margin),
-        OUR(estimate.margin), 1e-6, 0.5, true, false},
-    {"analysis.compare_by", "analysis.compare_by", CLAUSE_CENTRE, RAW(analysis.compare_by),
-        OUR(estimate.compare_by), 0, 0, true, true},
-};
+#define VERSION(X)                                                                                 \
+    X("", INTEGER, "version", version, 1, 1e6, NEEDED)
+#define GENERAL(X)                                                                                 \
+    X("", BOOLEAN, "evidence", evidence, 0, 0, NEEDED)                                             \
+    X("", INTEGER, "trials", trials, 1, 10000, NEEDED)                                             \
+    X("", INTEGER, "seed", seed, 0, 0x1p62, NEEDED)
+#define WARMUP(X)                                                                                  \
+    X("warmup.", INTEGER, "iterations", warmup_iterations, 0, 1e9, NEEDED)                         \
+    X("warmup.", DURATION, "time", warmup_ns, 0, 86400 * S, NEEDED)
+#define WINDOW(X)                                                                                  \
+    X("window.", DURATION, "time", window_ns, 1e6, 30 * 86400 * S, NEEDED)                         \
+    X("window.", INTEGER, "min_samples", window_min_samples, 1, 1e7, NEEDED)                       \
+    X("window.", DURATION, "max_time", window_max_ns, 1e6, 30 * 86400 * S, NEEDED)                 \
+    X("window.", INTEGER, "max_samples", max_samples, 1, 1e7, NEEDED)
+#define SPOT_CHECKS(X)                                                                             \
+    X("spot_checks.", INTEGER, "count", spot_checks, 0, 1000, LATER)                               \
+    X("spot_checks.", INTEGER, "least", spot_checks_least, 0, 1000, LATER)                         \
+    X("spot_checks.", DURATION, "time", spot_checks_ns, 0, 3600 * S, LATER)
+#define SERVING(X)                                                                                 \
+    X("serving.", INTEGER, "requests", serving_requests, 0, 1e7, LATER)                            \
+    X("serving.", DURATION, "drain", serving_drain_ns, 0, 86400 * S, LATER)                        \
+    X("serving.", DURATION, "lag", serving_lag_ns, 0, 3600 * S, LATER)
+#define SAMPLE(X)                                                                                  \
+    X("sample.", DURATION, "min_time", min_sample_ns, 0, 60 * S, NEEDED)
+#define PAUSES(X)                                                                                  \
+    X("", DURATION, "trial_timeout", trial_timeout_ns, S, 86400 * S, NEEDED)                       \
+    X("", DURATION, "cooldown", throttle_cooldown_ns, 0, 86400 * S, NEEDED)
+#define CACHE(X)                                                                                   \
+    X("cache.", CACHE, "state", cache, 0, 0, NEEDED)                                               \
+    X("cache.", INTEGER, "flush_factor", cold_flush_factor, 1, 64, DEFAULT)
+#define RUNNING(X)                                                                                 \
+    X("", BOOLEAN, "flush_denormals", flush_denormals, 0, 0, NEEDED)                               \
+    X("", VERIFICATION, "verification", verification, 0, 0, LATER)
+#define REFERENCE(X)                                                                               \
+    X("reference.", DURATION, "interval", reference_ns, 0, 3600 * S, LATER)
+#define TELEMETRY(X)                                                                               \
+    X("telemetry.", DURATION, "interval", telemetry_ns, 0, 3600 * S, LATER)
+#define DOCTOR(X)                                                                                  \
+    X("doctor.", REFUSAL, "refuse", doctor_refuses, 0, 0, LATER)                                   \
+    X("doctor.", DURATION, "jitter", doctor_jitter_ns, 0, 600 * S, LATER)
+#define ANALYSIS(X)                                                                                \
+    X("analysis.", REAL, "confidence", estimate.confidence, 0, 1, DEFAULT)                         \
+    X("analysis.", REAL, "steady_tolerance", estimate.steady_tolerance, 1e-6, 0.5, DEFAULT)        \
+    X("analysis.", REAL, "drift_tolerance", estimate.drift_tolerance, 1e-6, 0.5, DEFAULT)          \
+    X("analysis.", REAL, "min_ess", estimate.min_ess, 1, 1e6, DEFAULT)                             \
+    X("analysis.", REAL, "margin", estimate.margin, 1e-6, 0.5, DEFAULT)                            \
+    X("analysis.", CENTRE, "compare_by", estimate.compare_by, 0, 0, LATER)
 /* clang-format on */
+
+#define CLAUSE(group, of_type, key, member, least, most, absence)                                  \
+    {group key,                                                                                    \
+     CLAUSE_##of_type,                                                                             \
+     offsetof(struct protocol, member),                                                            \
+     sizeof(((struct protocol *)0)->member),                                                       \
+     least,                                                                                        \
+     most,                                                                                         \
+     CLAUSE_##absence},
+const struct clause protocol_clauses[] = {
+    VERSION(CLAUSE) GENERAL(CLAUSE) WARMUP(CLAUSE) WINDOW(CLAUSE) SPOT_CHECKS(CLAUSE)
+        SERVING(CLAUSE) SAMPLE(CLAUSE) PAUSES(CLAUSE) CACHE(CLAUSE) RUNNING(CLAUSE)
+            REFERENCE(CLAUSE) TELEMETRY(CLAUSE) DOCTOR(CLAUSE) ANALYSIS(CLAUSE)};
 const size_t protocol_clause_count = sizeof(protocol_clauses) / sizeof(*protocol_clauses);
 
-static const struct declaration_name cache_names[] = {
-    {"hot", PROTOCOL_CACHE_HOT},
-    {"cold", PROTOCOL_CACHE_COLD},
-};
+/* ---- in JSON ---- */
 
-static const struct declaration_name refusal_names[] = {
-    {"nothing", PROTOCOL_REFUSE_NOTHING},
-    {"critical", PROTOCOL_REFUSE_CRITICAL},
-    {"warning", PROTOCOL_REFUSE_WARNING},
-};
-
-static const struct declaration_name centre_names[] = {
-    {"mean", ESTIMATE_MEAN},
-    {"median", ESTIMATE_MEDIAN},
-};
-
-static const struct declaration_name verification_names[] = {
-    {"each_trial", PROTOCOL_VERIFY_EACH_TRIAL},
-    {"first_trial", PROTOCOL_VERIFY_FIRST_TRIAL},
-};
-
-#define WORDS(names)                                                                               \
-    {                                                                                              \
-        names, sizeof(names) / sizeof(*(names))                                                    \
-    }
+#define STORED_NEEDED 0
+#define STORED_DEFAULT 0
+#define STORED_LATER MEMBER_OPTIONAL
+#define STORED_INTEGER(key) key, MEMBER_INTEGER
+#define STORED_DURATION(key) key "_ns", MEMBER_INTEGER
+#define STORED_BOOLEAN(key) key, MEMBER_BOOLEAN
+#define STORED_REAL(key) key, MEMBER_REAL
+#define STORED_CACHE(key) key, MEMBER_NAME, .names = MEMBER_NAMES(cache_words)
+#define STORED_REFUSAL(key) key, MEMBER_NAME, .names = MEMBER_NAMES(refusal_words)
+#define STORED_CENTRE(key) key, MEMBER_NAME, .names = MEMBER_NAMES(centre_words)
+#define STORED_VERIFICATION(key) key, MEMBER_NAME, .names = MEMBER_NAMES(verification_words)
+#define STORED(group, type, key, member, least, most, absence)                                     \
+    {STORED_##type(key), .flags = STORED_##absence, .offset = offsetof(struct protocol, member)},
 
 _Static_assert(sizeof(enum protocol_cache) == sizeof(unsigned) &&
                    sizeof(enum protocol_refusal) == sizeof(unsigned) &&
                    sizeof(enum estimate_centre) == sizeof(unsigned) &&
                    sizeof(enum protocol_verification) == sizeof(unsigned),
-               "a clause of words is copied as unsigned");
+               "a NAME is unsigned");
 
-const struct clause_words *clause_words(enum clause_type type)
-{
-    static const struct clause_words cache = WORDS(cache_names), refusal = WORDS(refusal_names),
-                                     centre = WORDS(centre_names),
-                                     verification = WORDS(verification_names);
+#define GROUP(name, list, ...)                                                                     \
+    static const struct member name##_members[] = {list(STORED) __VA_ARGS__};                      \
+    static const struct type name##_type = TYPE_GROUP(#name, name##_members);
+GROUP(warmup, WARMUP)
+GROUP(window, WINDOW)
+GROUP(spot_checks, SPOT_CHECKS)
+GROUP(serving, SERVING)
+GROUP(sample, SAMPLE)
+GROUP(cache, CACHE)
+GROUP(reference, REFERENCE)
+GROUP(telemetry, TELEMETRY)
+GROUP(doctor, DOCTOR)
+GROUP(analysis, ANALYSIS,
+      MEMBER_AS(struct protocol, LIST, "percentiles", estimate.percentiles, .of = &type_of_real,
+                .size = ESTIMATE_PERCENTILES_MAX,
+                .count = offsetof(struct protocol, estimate.percentile_count)))
 
-    switch (type) {
-    case CLAUSE_CACHE:
-        return &cache;
-    case CLAUSE_REFUSAL:
-        return &refusal;
-    case CLAUSE_CENTRE:
-        return &centre;
-    case CLAUSE_VERIFICATION:
-        return &verification;
-    default:
-        return NULL;
-    }
-}
+static const struct member protocol_members[] = {
+    MEMBER(struct protocol, CHARS, name, .size = PROTOCOL_NAME_MAX, .flags = MEMBER_WHOLE),
+    MEMBER(struct protocol, TEXT, description),
+    VERSION(STORED) GENERAL(STORED) PAUSES(STORED) RUNNING(STORED)
+        MEMBER_GROUP("warmup", warmup_type),
+    MEMBER_GROUP("window", window_type),
+    MEMBER_GROUP("spot_checks", spot_checks_type, .flags = MEMBER_OPTIONAL),
+    MEMBER_GROUP("serving", serving_type, .flags = MEMBER_OPTIONAL),
+    MEMBER_GROUP("sample", sample_type),
+    MEMBER_GROUP("cache", cache_type),
+    MEMBER_GROUP("reference", reference_type, .flags = MEMBER_OPTIONAL),
+    MEMBER_GROUP("telemetry", telemetry_type, .flags = MEMBER_OPTIONAL),
+    MEMBER_GROUP("doctor", doctor_type, .flags = MEMBER_OPTIONAL),
+    MEMBER_GROUP("analysis", analysis_type),
+    MEMBER(struct protocol, LIST, required, .of = &type_of_text, .size = PROTOCOL_REQUIRED_MAX,
+           .count = offsetof(struct protocol, required_count)),
+};
+const struct type protocol_type = TYPE(struct protocol, "a protocol", protocol_members);
 
-/* All may be left out, as a derived protocol writes only what differs; see protocol_overlay(). */
+/* ---- in YAML: all may be left out, as a derived protocol writes only what differs ---- */
+
 #define OPTIONAL FIELD_OPTIONAL
-#define DURATION (FIELD_OPTIONAL | DECLARATION_DURATION)
+#define P struct protocol
+#define YAML_INTEGER(key, member) FIELD_INT(key, OPTIONAL, P, member)
+#define YAML_DURATION(key, member) FIELD_INT(key, OPTIONAL | DECLARATION_DURATION, P, member)
+#define YAML_BOOLEAN(key, member) FIELD_BOOL(key, OPTIONAL, P, member)
+#define YAML_REAL(key, member) FIELD_FLOAT(key, OPTIONAL, P, member)
+#define YAML_WORD(key, member, pairs)                                                              \
+    FIELD_ENUM(key, OPTIONAL, P, member, pairs, sizeof(pairs) / sizeof(*(pairs)))
+#define YAML_CACHE(key, member) YAML_WORD(key, member, cache_pairs)
+#define YAML_REFUSAL(key, member) YAML_WORD(key, member, refusal_pairs)
+#define YAML_CENTRE(key, member) YAML_WORD(key, member, centre_pairs)
+#define YAML_VERIFICATION(key, member) YAML_WORD(key, member, verification_pairs)
+#define YAML(group, type, key, member, least, most, absence) YAML_##type(key, member),
 
-static const struct declaration_field warmup_fields[] = {
-    FIELD_INT("iterations", OPTIONAL, struct protocol_raw_warmup, iterations),
-    FIELD_INT("time", DURATION, struct protocol_raw_warmup, time_ns),
-    FIELD_END,
-};
-
-static const struct declaration_field window_fields[] = {
-    FIELD_INT("time", DURATION, struct protocol_raw_window, time_ns),
-    FIELD_INT("min_samples", OPTIONAL, struct protocol_raw_window, min_samples),
-    FIELD_INT("max_time", DURATION, struct protocol_raw_window, max_time_ns),
-    FIELD_INT("max_samples", OPTIONAL, struct protocol_raw_window, max_samples),
-    FIELD_END,
-};
-
-static const struct declaration_field spot_check_fields[] = {
-    FIELD_INT("count", OPTIONAL, struct protocol_raw_spot_checks, count),
-    FIELD_INT("least", OPTIONAL, struct protocol_raw_spot_checks, least),
-    FIELD_INT("time", DURATION, struct protocol_raw_spot_checks, time_ns),
-    FIELD_END,
-};
-
-static const struct declaration_field serving_fields[] = {
-    FIELD_INT("requests", OPTIONAL, struct protocol_raw_serving, requests),
-    FIELD_INT("drain", DURATION, struct protocol_raw_serving, drain_ns),
-    FIELD_INT("lag", DURATION, struct protocol_raw_serving, lag_ns),
-    FIELD_END,
-};
-
-static const struct declaration_field sample_fields[] = {
-    FIELD_INT("min_time", DURATION, struct protocol_raw_sample, min_time_ns),
-    FIELD_END,
-};
-
-static const struct declaration_field cache_fields[] = {
-    FIELD_ENUM("state", OPTIONAL, struct protocol_raw_cache, state, cache_names, 2),
-    FIELD_INT("flush_factor", OPTIONAL, struct protocol_raw_cache, flush_factor),
-    FIELD_END,
-};
-
-static const struct declaration_field reference_fields[] = {
-    FIELD_INT("interval", DURATION, struct protocol_raw_reference, interval_ns),
-    FIELD_END,
-};
-
-static const struct declaration_field telemetry_fields[] = {
-    FIELD_INT("interval", DURATION, struct protocol_raw_telemetry, interval_ns),
-    FIELD_END,
-};
-
-static const struct declaration_field doctor_fields[] = {
-    FIELD_ENUM("refuse", OPTIONAL, struct protocol_raw_doctor, refuse, refusal_names, 3),
-    FIELD_INT("jitter", DURATION, struct protocol_raw_doctor, jitter_ns),
-    FIELD_END,
-};
-
-static const struct declaration_schema percentile_entry = {
-    ENTRY_FLOAT,
-};
-
+static const struct declaration_field warmup_fields[] = {WARMUP(YAML) FIELD_END};
+static const struct declaration_field window_fields[] = {WINDOW(YAML) FIELD_END};
+static const struct declaration_field spot_check_fields[] = {SPOT_CHECKS(YAML) FIELD_END};
+static const struct declaration_field serving_fields[] = {SERVING(YAML) FIELD_END};
+static const struct declaration_field sample_fields[] = {SAMPLE(YAML) FIELD_END};
+static const struct declaration_field cache_fields[] = {CACHE(YAML) FIELD_END};
+static const struct declaration_field reference_fields[] = {REFERENCE(YAML) FIELD_END};
+static const struct declaration_field telemetry_fields[] = {TELEMETRY(YAML) FIELD_END};
+static const struct declaration_field doctor_fields[] = {DOCTOR(YAML) FIELD_END};
+static const struct declaration_schema percentile_entry = {ENTRY_FLOAT};
 static const struct declaration_field analysis_fields[] = {
-    FIELD_FLOAT("confidence", OPTIONAL, struct protocol_raw_analysis, confidence),
-    FIELD_FLOAT("steady_tolerance", OPTIONAL, struct protocol_raw_analysis, steady_tolerance),
-    FIELD_FLOAT("drift_tolerance", OPTIONAL, struct protocol_raw_analysis, drift_tolerance),
-    FIELD_FLOAT("min_ess", OPTIONAL, struct protocol_raw_analysis, min_ess),
-    FIELD_FLOAT("margin", OPTIONAL, struct protocol_raw_analysis, margin),
-    FIELD_ENUM("compare_by", OPTIONAL, struct protocol_raw_analysis, compare_by, centre_names, 2),
-    FIELD_LIST("percentiles", OPTIONAL, struct protocol_raw_analysis, percentiles,
-               &percentile_entry, 0, ESTIMATE_PERCENTILES_MAX),
+    ANALYSIS(YAML) FIELD_LIST("percentiles", OPTIONAL, struct protocol_raw, percentiles,
+                              &percentile_entry, 0, ESTIMATE_PERCENTILES_MAX),
     FIELD_END,
 };
+static const struct declaration_schema required_entry = {ENTRY_STRING(1, 100)};
 
-static const struct declaration_schema required_entry = {
-    ENTRY_STRING(1, 100),
-};
-
+/* A group's fields have their places from the start of protocol_raw, where the clauses are. */
+_Static_assert(offsetof(struct protocol_raw, clauses) == 0, "clauses begin what is written");
+#define FIELDS_OF(key, fields) FIELD_GROUP(key, OPTIONAL, struct protocol_raw, clauses, fields)
 static const struct declaration_field protocol_fields[] = {
     FIELD_STRING("name", FIELD_REQUIRED, struct protocol_raw, name, 1, PROTOCOL_NAME_MAX - 1),
-    FIELD_INT("version", OPTIONAL, struct protocol_raw, version),
-    FIELD_STRING("description", OPTIONAL, struct protocol_raw, description, 1, 1000),
+    VERSION(YAML) FIELD_STRING("description", OPTIONAL, struct protocol_raw, description, 1, 1000),
     FIELD_STRING("extends", OPTIONAL, struct protocol_raw, extends, 1, 4095),
-    FIELD_BOOL("evidence", OPTIONAL, struct protocol_raw, evidence),
-    FIELD_INT("trials", OPTIONAL, struct protocol_raw, trials),
-    FIELD_INT("seed", OPTIONAL, struct protocol_raw, seed),
-    FIELD_GROUP("warmup", OPTIONAL, struct protocol_raw, warmup, warmup_fields),
-    FIELD_GROUP("window", OPTIONAL, struct protocol_raw, window, window_fields),
-    FIELD_GROUP("spot_checks", OPTIONAL, struct protocol_raw, spot_checks, spot_check_fields),
-    FIELD_GROUP("serving", OPTIONAL, struct protocol_raw, serving, serving_fields),
-    FIELD_GROUP("sample", OPTIONAL, struct protocol_raw, sample, sample_fields),
-    FIELD_INT("trial_timeout", DURATION, struct protocol_raw, trial_timeout_ns),
-    FIELD_INT("cooldown", DURATION, struct protocol_raw, cooldown_ns),
-    FIELD_GROUP("cache", OPTIONAL, struct protocol_raw, cache, cache_fields),
-    FIELD_BOOL("flush_denormals", OPTIONAL, struct protocol_raw, flush_denormals),
-    FIELD_ENUM("verification", OPTIONAL, struct protocol_raw, verification, verification_names, 2),
-    FIELD_GROUP("reference", OPTIONAL, struct protocol_raw, reference, reference_fields),
-    FIELD_GROUP("telemetry", OPTIONAL, struct protocol_raw, telemetry, telemetry_fields),
-    FIELD_GROUP("doctor", OPTIONAL, struct protocol_raw, doctor, doctor_fields),
-    FIELD_GROUP("analysis", OPTIONAL, struct protocol_raw, analysis, analysis_fields),
+    GENERAL(YAML) FIELDS_OF("warmup", warmup_fields),
+    FIELDS_OF("window", window_fields),
+    FIELDS_OF("spot_checks", spot_check_fields),
+    FIELDS_OF("serving", serving_fields),
+    FIELDS_OF("sample", sample_fields),
+    PAUSES(YAML) FIELDS_OF("cache", cache_fields),
+    RUNNING(YAML) FIELDS_OF("reference", reference_fields),
+    FIELDS_OF("telemetry", telemetry_fields),
+    FIELDS_OF("doctor", doctor_fields),
+    FIELDS_OF("analysis", analysis_fields),
     FIELD_LIST("required", OPTIONAL, struct protocol_raw, required, &required_entry, 0,
                PROTOCOL_REQUIRED_MAX),
     FIELD_END,
 };
-
 const struct declaration_schema protocol_schema = {
     ENTRY_GROUP(struct protocol_raw, protocol_fields),
 };
+
+/* ---- a protocol from what is written ---- */
 
 void protocol_start(struct protocol *protocol)
 {
     *protocol = (struct protocol){.cold_flush_factor = 4, .estimate = estimate_options_default()};
 }
 
-static size_t clause_size(const struct clause *clause)
-{
-    switch (clause->type) {
-    case CLAUSE_INTEGER:
-    case CLAUSE_DURATION:
-        return sizeof(int64_t);
-    case CLAUSE_BOOLEAN:
-        return sizeof(bool);
-    case CLAUSE_REAL:
-        return sizeof(double);
-    case CLAUSE_CACHE:
-    case CLAUSE_REFUSAL:
-    case CLAUSE_CENTRE:
-    case CLAUSE_VERIFICATION:
-        return sizeof(unsigned);
-    }
-    return 0;
-}
-
 /* True when it was another value before. */
 static bool copy_clause(const struct clause *clause, const struct protocol_raw *raw,
                         struct protocol *protocol)
 {
-    const char *from = (const char *)raw + clause->raw_offset;
+    const char *from = (const char *)&raw->clauses + clause->offset;
     char *to = (char *)protocol + clause->offset;
-    size_t size = clause_size(clause);
-    bool other = memcmp(to, from, size) != 0;
+    const bool other = memcmp(to, from, clause->size) != 0;
 
-    memcpy(to, from, size);
+    memcpy(to, from, clause->size);
     return other;
 }
 
@@ -290,11 +245,11 @@ bool protocol_set_text(char **place, const char *value)
 
 static bool same_percentiles(const struct protocol_raw *raw, const struct protocol *protocol)
 {
-    size_t count = raw->analysis.percentiles_count;
+    size_t count = raw->percentiles_count;
     bool same = count == protocol->estimate.percentile_count;
 
     for (size_t i = 0; i < count && same; ++i)
-        same = protocol->estimate.percentiles[i] == raw->analysis.percentiles[i];
+        same = protocol->estimate.percentiles[i] == raw->percentiles[i];
     return same;
 }
 
@@ -334,9 +289,9 @@ static bool copy_lists(const struct protocol_raw *raw, const struct declaration 
                        struct protocol *protocol, struct text *others)
 {
     if (declaration_has(declaration, "analysis.percentiles") && !same_percentiles(raw, protocol)) {
-        protocol->estimate.percentile_count = raw->analysis.percentiles_count;
-        for (size_t i = 0; i < raw->analysis.percentiles_count; ++i)
-            protocol->estimate.percentiles[i] = raw->analysis.percentiles[i];
+        protocol->estimate.percentile_count = raw->percentiles_count;
+        for (size_t i = 0; i < raw->percentiles_count; ++i)
+            protocol->estimate.percentiles[i] = raw->percentiles[i];
         add_other(others, "analysis.percentiles");
     }
     if (declaration_has(declaration, "required") && !same_required(raw, protocol)) {
@@ -377,7 +332,7 @@ static enum status overlay(struct protocol *protocol, const struct declaration *
         const struct clause *clause = &protocol_clauses[i];
 
         if (!declaration_has(declaration, clause->path)) {
-            if (complete && !clause->optional)
+            if (complete && clause->absence == CLAUSE_NEEDED)
                 return declaration_error(declaration, clause->path, err,
                                          "clause \"%s\" is missing; write it, or begin with "
                                          "\"extends: standard\" and write only what differs",

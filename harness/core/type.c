@@ -5,9 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const void *at_of(const struct member *m, const void *record)
+static void *at_of(const struct member *m, const void *record)
 {
-    return (const char *)record + m->offset;
+    return (char *)(uintptr_t)record + m->offset;
+}
+
+static const struct member real_member = {.kind = MEMBER_REAL}, text_member = {.kind = MEMBER_TEXT};
+const struct type type_of_real = {"a number", sizeof(double), &real_member, 1, NULL, NULL};
+const struct type type_of_text = {"a text", sizeof(char *), &text_member, 1, NULL, NULL};
+
+static bool is_plain(const struct type *type)
+{
+    return type->count == 1 && !type->members->name;
 }
 
 static bool has_value(const struct member *m, const void *record)
@@ -20,11 +29,19 @@ static size_t list_count(const struct member *m, const void *record)
     return *(const size_t *)((const char *)record + m->count);
 }
 
+/* The first item of a list. */
+static char *items_of(const struct member *m, const void *record)
+{
+    char *at = at_of(m, record);
+
+    return m->size ? at : *(char **)at;
+}
+
 /* ---- writing ---- */
 
 static json_t *list_to_json(const struct member *m, const void *record)
 {
-    const char *items = *(const char *const *)at_of(m, record);
+    const char *items = items_of(m, record);
     const size_t count = list_count(m, record);
     json_t *array = json_array();
 
@@ -42,6 +59,17 @@ static const char *name_of(const struct member *m, const void *record)
     const unsigned value = *(const unsigned *)at_of(m, record);
 
     return value < m->name_count ? m->names[value] : NULL;
+}
+
+static bool is_left_out(const struct member *m, const void *record);
+
+static bool all_left_out(const struct type *type, const void *record)
+{
+    size_t i = 0;
+
+    while (i < type->count && is_left_out(&type->members[i], record))
+        i++;
+    return i == type->count;
 }
 
 /* Whether the member says nothing: 0, NULL or empty. */
@@ -69,6 +97,7 @@ static bool is_empty(const struct member *m, const void *record)
     case MEMBER_LIST:
         return list_count(m, record) == 0;
     case MEMBER_RECORD:
+        return all_left_out(m->of, at);
     case MEMBER_CUSTOM:
         break;
     }
@@ -120,21 +149,29 @@ static bool is_left_out(const struct member *m, const void *record)
 {
     if (!(m->flags & MEMBER_OPTIONAL))
         return false;
+    if (m->kind == MEMBER_NAME && *(const unsigned *)at_of(m, record) == 0)
+        return true;
     return m->with ? *(const uint64_t *)((const char *)record + m->with) == 0 : is_empty(m, record);
+}
+
+static json_t *member_or_null(const struct member *m, const void *record)
+{
+    return is_null(m, record) ? json_null() : member_to_json(m, record);
 }
 
 json_t *type_to_json(const struct type *type, const void *record)
 {
-    json_t *object = json_object();
+    json_t *object;
 
+    if (is_plain(type))
+        return member_or_null(type->members, record);
+    object = json_object();
     for (size_t i = 0; object && i < type->count; i++) {
         const struct member *m = &type->members[i];
 
         if (is_left_out(m, record))
             continue;
-        if (json_object_set_new(object, m->name,
-                                is_null(m, record) ? json_null() : member_to_json(m, record)) !=
-            0) {
+        if (json_object_set_new(object, m->name, member_or_null(m, record)) != 0) {
             json_decref(object);
             return NULL;
         }
@@ -184,18 +221,24 @@ static bool read_chars(const struct member *m, const json_t *json, char *ret)
 static const char *read_list(const struct member *m, const json_t *json, void *record)
 {
     const size_t count = json_array_size(json);
-    char *items = json_is_array(json) ? calloc(count + 1, m->of->size) : NULL;
     const char *wrong = NULL;
+    char *items;
 
-    if (!items)
-        return json_is_array(json) ? type_no_memory : "";
+    if (!json_is_array(json) || (m->size && count > m->size))
+        return "";
+    if (!m->size) {
+        items = calloc(count + 1, m->of->size);
+        if (!items)
+            return type_no_memory;
+        *(char **)at_of(m, record) = items;
+    }
+    items = items_of(m, record);
     for (size_t i = 0; i < count; i++) {
         const char *first = type_read(m->of, json_array_get(json, i), items + i * m->of->size);
 
         if (!wrong || first == type_no_memory)
             wrong = first;
     }
-    *(char **)((char *)record + m->offset) = items;
     *(size_t *)((char *)record + m->count) = count;
     return wrong;
 }
@@ -227,7 +270,7 @@ static bool read_integer(const struct member *m, const json_t *json, char *recor
 /* NULL, or the path of what is wrong within the member; "": the member itself. */
 static const char *member_read(const struct member *m, const json_t *json, char *record)
 {
-    void *at = record + m->offset;
+    void *at = at_of(m, record);
     bool is_good = false;
 
     switch (m->kind) {
@@ -269,6 +312,8 @@ const char *type_read(const struct type *type, const json_t *json, void *ret)
     static _Thread_local char path[256];
     const char *wrong = json_is_object(json) ? NULL : "";
 
+    if (is_plain(type))
+        return member_read(type->members, json, ret);
     if (type->unknown)
         memcpy(ret, type->unknown, type->size);
     else
@@ -359,8 +404,12 @@ static json_t *member_schema(const struct member *m)
 
 json_t *type_schema(const struct type *type)
 {
-    json_t *properties = json_object(), *required = json_array();
+    json_t *properties, *required;
 
+    if (is_plain(type))
+        return member_schema(type->members);
+    properties = json_object();
+    required = json_array();
     for (size_t i = 0; i < type->count; i++) {
         const struct member *m = &type->members[i];
         json_t *schema = member_schema(m);
@@ -379,13 +428,15 @@ json_t *type_schema(const struct type *type)
 
 static void finish_list(const struct member *m, void *record)
 {
-    char **items = (char **)((char *)record + m->offset);
+    char *items = items_of(m, record);
     size_t *count = (size_t *)((char *)record + m->count);
 
     for (size_t i = 0; i < *count; i++)
-        type_finish(m->of, *items + i * m->of->size);
-    free(*items);
-    *items = NULL;
+        type_finish(m->of, items + i * m->of->size);
+    if (!m->size) {
+        free(items);
+        *(char **)at_of(m, record) = NULL;
+    }
     *count = 0;
 }
 
@@ -393,7 +444,7 @@ void type_finish(const struct type *type, void *record)
 {
     for (size_t i = 0; i < type->count; i++) {
         const struct member *m = &type->members[i];
-        void *at = (char *)record + m->offset;
+        void *at = at_of(m, record);
 
         if (m->kind == MEMBER_TEXT) {
             free(*(char **)at);

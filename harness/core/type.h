@@ -31,14 +31,17 @@ enum member_kind {
     MEMBER_CHARS,  /* char[of `size`], UTF-8, ends in 0; longer text is cut when it is read */
     MEMBER_JSON,   /* json_t *, a reference; NULL: there is none */
     MEMBER_RECORD, /* a record of the type `of`, inside this one */
-    MEMBER_LIST,   /* a pointer to records of the type `of`; their number (size_t) at `count` */
+    /* A pointer to records of the type `of`; their number (size_t) at `count`. With a `size` they
+     * lie in this record, and are so many at most. */
+    MEMBER_LIST,
     MEMBER_CUSTOM, /* by the functions of `codec` */
 };
 
 enum member_flags {
     /* Where it is 0, NULL or empty: null. */
     MEMBER_NULLABLE = 1,
-    /* Where it is 0, NULL or empty: left out. Need not be there when it is read. */
+    /* Where it is 0, NULL or empty (RECORD: of members that are left out): left out. Need not be
+     * there when it is read. */
     MEMBER_OPTIONAL = 2,
     /* Came later: need not be there when it is read. */
     MEMBER_LATER = 4,
@@ -57,14 +60,14 @@ struct member_codec {
 };
 
 struct member {
-    const char *name; /* in JSON */
+    const char *name; /* in JSON; NULL: see type_of_text */
     enum member_kind kind;
     unsigned flags;
     size_t offset;
     size_t has; /* REAL, COUNT: offset of a bool, whether there is a value; 0: the value says it */
     size_t
         with; /* OPTIONAL: left out where the COUNT at this offset is 0; 0: where itself is empty */
-    size_t size;              /* of CHARS */
+    size_t size;              /* of CHARS, of a LIST inside the record */
     size_t count;             /* of a LIST: the offset of its number */
     const char *const *names; /* of a NAME */
     size_t name_count;
@@ -105,7 +108,20 @@ struct type {
         .count = sizeof(table) / sizeof(*(table)), __VA_ARGS__                                     \
     }
 
-/* A new object; NULL: out of memory. */
+/* An object in JSON whose members lie in the record around it. */
+#define MEMBER_GROUP(json_name, group, ...)                                                        \
+    {                                                                                              \
+        .name = json_name, .kind = MEMBER_RECORD, .of = &(group), __VA_ARGS__                      \
+    }
+#define TYPE_GROUP(of_what, table)                                                                 \
+    {                                                                                              \
+        .what = (of_what), .members = (table), .count = sizeof(table) / sizeof(*(table))           \
+    }
+
+/* A type whose only member has no name is that member alone, no object. These are for lists. */
+extern const struct type type_of_real, type_of_text; /* double, char * */
+
+/* New JSON, an object; NULL: out of memory. */
 json_t *type_to_json(const struct type *type, const void *record);
 
 /*

@@ -26,6 +26,11 @@ struct tree {
     struct leaf *leaves;
     size_t leaf_count;
     bool settled;
+    double spans[3];
+    size_t span_count;
+    char **names;
+    size_t name_count;
+    uint64_t nests, eggs;
 };
 
 static const struct member leaf_members[] = {
@@ -39,6 +44,12 @@ static const struct type leaf_type =
 static const char *const kinds[] = {NULL, "oak", "elm"};
 
 #define M(...) MEMBER(struct tree, __VA_ARGS__)
+static const struct member bird_members[] = {
+    M(COUNT, nests, .flags = MEMBER_OPTIONAL),
+    M(COUNT, eggs, .flags = MEMBER_OPTIONAL),
+};
+static const struct type bird_type = TYPE_GROUP("birds", bird_members);
+
 static const struct member tree_members[] = {
     M(REAL, height),
     M(REAL, width, .flags = MEMBER_LATER, .has = offsetof(struct tree, has_width)),
@@ -56,6 +67,11 @@ static const struct member tree_members[] = {
     M(JSON, places, .flags = MEMBER_OPTIONAL, .json = JSON_ARRAY),
     M(RECORD, top, .of = &leaf_type),
     M(LIST, leaves, .of = &leaf_type, .count = offsetof(struct tree, leaf_count)),
+    M(LIST, spans, .of = &type_of_real, .size = 3, .count = offsetof(struct tree, span_count),
+      .flags = MEMBER_LATER),
+    M(LIST, names, .of = &type_of_text, .count = offsetof(struct tree, name_count),
+      .flags = MEMBER_LATER),
+    MEMBER_GROUP("birds", bird_type, .flags = MEMBER_OPTIONAL),
 };
 #undef M
 
@@ -94,6 +110,9 @@ TEST(written_as_it_was_read)
     assert_string_equal(tree.owner, "Ann");
     assert_string_equal(tree.tag, "abc");
     assert_int_equal(tree.leaf_count, 2);
+    assert_true(tree.span_count == 2 && tree.spans[1] == 2.5 && tree.name_count == 2);
+    assert_string_equal(tree.names[1], "b");
+    assert_true(tree.eggs == 4 && tree.nests == 0);
     assert_true(tree.top.has_weight && !tree.leaves[0].has_weight && tree.leaves[1].weight == 4.0);
     again = type_to_json(&tree_type, &tree);
     assert_true(json_equal(json, again));
@@ -108,10 +127,11 @@ TEST(what_says_nothing_is_null_or_left_out)
 {
     const struct tree empty = {.height = NAN, .depth = -1};
     json_t *json = type_to_json(&tree_type, &empty);
-    json_t *expected = parsed("{\"height\": null, \"width\": null, \"rings\": null, \"below\": 0, "
-                              "\"depth\": null, \"code\": \"\","
-                              " \"old\": false, \"kind\": null, \"tag\": \"\","
-                              " \"top\": {\"id\": 0, \"weight\": null}, \"leaves\": []}");
+    json_t *expected = parsed(
+        "{\"height\": null, \"width\": null, \"rings\": null, \"below\": 0, "
+        "\"depth\": null, \"code\": \"\","
+        " \"old\": false, \"kind\": null, \"tag\": \"\","
+        " \"top\": {\"id\": 0, \"weight\": null}, \"leaves\": [], \"spans\": [], \"names\": []}");
 
     assert_true(json_equal(json, expected));
     json_decref(json);
@@ -124,11 +144,16 @@ TEST(the_first_fault_is_named)
     static const struct {
         const char *key, *value, *path;
     } faults[] = {
-        {"height", "\"1\"", "height"}, {"rings", "-1", "rings"},    {"below", "1.0", "below"},
-        {"old", "0", "old"},           {"kind", "\"ash\"", "kind"}, {"owner", "7", "owner"},
-        {"tag", "null", "tag"},        {"notes", "[]", "notes"},    {"places", "{}", "places"},
-        {"top", "{}", "top.id"},       {"leaves", "{}", "leaves"},  {"leaves", "[{}]", "leaves.id"},
-        {"cuts", "true", "cuts"},      {"width", "false", "width"}, {"depth", "0.5", "depth"},
+        {"height", "\"1\"", "height"}, {"rings", "-1", "rings"},
+        {"below", "1.0", "below"},     {"old", "0", "old"},
+        {"kind", "\"ash\"", "kind"},   {"owner", "7", "owner"},
+        {"tag", "null", "tag"},        {"notes", "[]", "notes"},
+        {"places", "{}", "places"},    {"top", "{}", "top.id"},
+        {"leaves", "{}", "leaves"},    {"leaves", "[{}]", "leaves.id"},
+        {"cuts", "true", "cuts"},      {"width", "false", "width"},
+        {"depth", "0.5", "depth"},     {"spans", "[1,2,3,4]", "spans"},
+        {"spans", "[true]", "spans"},  {"names", "[7]", "names"},
+        {"birds", "[]", "birds"},      {"birds", "{\"eggs\": -1}", "birds.eggs"},
         {"code", "\"wxyz\"", "code"},
     };
 
@@ -217,12 +242,16 @@ TEST(schema)
                               " {\"type\": \"integer\", \"description\": \"as it is counted\"},"
                               " \"weight\": {\"type\": [\"number\", \"null\"]}}}");
     const json_t *required = json_object_get(schema, "required");
+    json_t *plain;
 
     assert_true(json_equal(leaf, expected));
     assert_int_equal(json_array_size(required), 9); /* neither later nor optional */
     assert_true(json_equal(
         json_object_get(json_object_get(json_object_get(schema, "properties"), "leaves"), "items"),
         expected));
+    plain = parsed("{\"type\": \"array\", \"items\": {\"type\": \"string\"}}");
+    assert_true(json_equal(json_object_get(json_object_get(schema, "properties"), "names"), plain));
+    json_decref(plain);
     json_decref(schema);
     json_decref(leaf);
     json_decref(expected);
