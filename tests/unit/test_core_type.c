@@ -88,6 +88,7 @@ static const char whole[] =
     " \"old\": true, \"kind\": \"elm\", \"owner\": \"Ann\", \"tag\": \"abc\", \"notes\": {\"a\": "
     "1},"
     " \"places\": [1], \"top\": {\"id\": 9, \"weight\": 0.25},"
+    " \"spans\": [1.0, 2.5], \"names\": [\"a\", \"b\"], \"birds\": {\"eggs\": 4},"
     " \"leaves\": [{\"id\": 1, \"weight\": null}, {\"id\": 2, \"weight\": 4.0}]}";
 
 static json_t *parsed(const char *text)
