@@ -158,7 +158,7 @@ enum status estimate_from_json(const json_t *json, struct estimate **ret, struct
 
 json_t *estimate_schema(void)
 {
-    json_t *schema = type_schema(&type);
+    json_t *schema = type_schema(&type, NULL);
 
     if (schema)
         json_object_set_new(json_object_get(schema, "properties"), "serving",

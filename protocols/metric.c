@@ -148,7 +148,7 @@ json_t *metrics_schema(void)
     json_t *properties = json_object();
 
     for (size_t i = 0; i < METRIC_COUNT; i++) {
-        json_t *schema = type_schema(&value_type);
+        json_t *schema = type_schema(&value_type, NULL);
         char description[256];
 
         snprintf(description, sizeof(description), "%s: %s, in %s", metrics[i].label,

@@ -207,12 +207,6 @@ static bool ends_with(const char *string, const char *end)
     return length >= end_length && !strcmp(string + length - end_length, end);
 }
 
-/* Times of day and seeds are text always, so that their type does not depend on their value. */
-static bool is_text(const char *key)
-{
-    return ends_with(key, "utc_ns") || !strcmp(key, "seed") || ends_with(key, "_seed");
-}
-
 /* Ends of an interval: real, even where the stored text of a large one has no fraction. */
 static bool is_real(const char *key)
 {
@@ -254,7 +248,7 @@ static json_t *portable(const char *key, const json_t *value)
     case JSON_INTEGER:
         if (is_real(key))
             return json_real((double)json_integer_value(value));
-        if (is_text(key) || json_integer_value(value) > EXACT_MAX ||
+        if (member_is_printed_as_text(key) || json_integer_value(value) > EXACT_MAX ||
             json_integer_value(value) < -EXACT_MAX)
             return json_sprintf("%" JSON_INTEGER_FORMAT, json_integer_value(value));
         return json_deep_copy(value);

@@ -1,4 +1,4 @@
-/* schema_data - the shape of each command's data, in the order of help. */
+/* schema_data - the type of each command's data, in the order of help. */
 #ifndef ASSAY_CLI_SCHEMA_DATA_H
 #define ASSAY_CLI_SCHEMA_DATA_H
 
@@ -36,68 +36,40 @@
     X(stack, 1)                                                                                    \
     X(schema, 1)
 
-#define SCHEMA_DECLARATION(name, version) extern const struct shape schema_##name;
+#define SCHEMA_DECLARATION(name, version) extern const struct type schema_##name;
 SCHEMA_MAP(SCHEMA_DECLARATION)
 #undef SCHEMA_DECLARATION
 
-/* Rows of the tables: a member, one that may be null, one that may be absent, one that may be both.
+/*
+ * Rows of the tables (core/type.h) where no struct stands behind what is shown: a member, one that
+ * may be null, one that may be absent, one that may be both.
  */
-#define MEMBER(name, shape)                                                                        \
+#define SHOWN(json_name, of_kind, ...)                                                             \
     {                                                                                              \
-        name, &(shape), 0, NULL                                                                    \
+        .name = json_name, .kind = MEMBER_##of_kind, __VA_ARGS__                                   \
     }
-#define MEMBER_SAYS(name, shape, text)                                                             \
+#define OR_NULL(json_name, of_kind, ...)                                                           \
+    SHOWN(json_name, of_kind, .flags = MEMBER_NULLABLE, __VA_ARGS__)
+#define OPTIONAL(json_name, of_kind, ...)                                                          \
+    SHOWN(json_name, of_kind, .flags = MEMBER_OPTIONAL, __VA_ARGS__)
+#define OPTIONAL_OR_NULL(json_name, of_kind, ...)                                                  \
+    SHOWN(json_name, of_kind, .flags = MEMBER_NULLABLE | MEMBER_OPTIONAL, __VA_ARGS__)
+#define TYPE_SHOWN(table, ...)                                                                     \
     {                                                                                              \
-        name, &(shape), 0, text                                                                    \
-    }
-#define OR_NULL(name, shape)                                                                       \
-    {                                                                                              \
-        name, &(shape), MEMBER_NULLABLE, NULL                                                      \
-    }
-#define OR_NULL_SAYS(name, shape, text)                                                            \
-    {                                                                                              \
-        name, &(shape), MEMBER_NULLABLE, text                                                      \
-    }
-#define OPTIONAL(name, shape)                                                                      \
-    {                                                                                              \
-        name, &(shape), MEMBER_OPTIONAL, NULL                                                      \
-    }
-#define OPTIONAL_OR_NULL(name, shape)                                                              \
-    {                                                                                              \
-        name, &(shape), MEMBER_OPTIONAL | MEMBER_NULLABLE, NULL                                    \
+        .members = (table), .count = sizeof(table) / sizeof(*(table)), __VA_ARGS__                 \
     }
 
-#define SHAPE_OBJECT_OF(table)                                                                     \
-    {                                                                                              \
-        .kind = SHAPE_OBJECT, .members = table                                                     \
-    }
-#define SHAPE_OBJECT_NAMED(id, table)                                                              \
-    {                                                                                              \
-        .kind = SHAPE_OBJECT, .name = id, .members = table                                         \
-    }
-#define SHAPE_LIST_OF(shape)                                                                       \
-    {                                                                                              \
-        .kind = SHAPE_LIST, .items = &(shape)                                                      \
-    }
-#define SHAPE_MAP_OF(shape)                                                                        \
-    {                                                                                              \
-        .kind = SHAPE_MAP, .items = &(shape)                                                       \
-    }
-#define SHAPE_ONE_OF(list)                                                                         \
-    {                                                                                              \
-        .kind = SHAPE_EITHER, .choices = list                                                      \
-    }
-#define SHAPE_GENERATED_AS(id, function)                                                           \
-    {                                                                                              \
-        .kind = SHAPE_GENERATED, .name = id, .generate = function                                  \
-    }
-#define SHAPE_WORD_OF(id, list)                                                                    \
-    {                                                                                              \
-        .kind = SHAPE_WORD, .name = id, .words = list                                              \
-    }
+/* Types that are one value: a list, an object of any names, one of several types, a word, what a
+ * function describes. */
+#define LIST_OF(type) TYPE_OF_VALUE(MEMBER_LIST, .of = &(type))
+#define MAP_OF(type) TYPE_OF_VALUE(MEMBER_JSON, .of = &(type))
+#define ONE_OF(list) TYPE_OF_VALUE(MEMBER_ANY, .choices = (list))
+#define WORD_OF(list) TYPE_OF_VALUE(MEMBER_NAME, .names = MEMBER_NAMES(list))
+#define GENERATED_AS(function)                                                                     \
+    TYPE_OF_VALUE(MEMBER_CUSTOM, .codec = &(const struct member_codec){.schema = (function)})
 
 /* Used by several commands. */
-extern const struct shape shape_readings, shape_amendments, shape_capacity, shape_peaks,
+extern const struct type shape_readings, shape_amendments, shape_capacity, shape_peaks,
     shape_precision, shape_contract_power, shape_serving_power;
 
 #endif

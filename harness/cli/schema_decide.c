@@ -7,59 +7,63 @@
 /* ---- cost ---- */
 
 static const struct member range_members[] = {
-    OR_NULL("value", shape_number), OR_NULL("lo", shape_number), OR_NULL("hi", shape_number), {0}};
-static const struct shape range = SHAPE_OBJECT_NAMED("range", range_members);
+    SHOWN("value", REAL),
+    SHOWN("lo", REAL),
+    SHOWN("hi", REAL),
+};
+static const struct type range = TYPE_SHOWN(range_members, .def = "range");
 static const struct member cost_part_members[] = {
-    MEMBER_SAYS("line", shape_integer, "of the price sheet"),
-    MEMBER("item", shape_string),
-    MEMBER("kind", shape_string),
-    MEMBER_SAYS("hourly", range, "in the sheet's currency"),
-    {0}};
-static const struct shape cost_part = SHAPE_OBJECT_OF(cost_part_members);
-static const struct shape cost_parts = SHAPE_LIST_OF(cost_part);
+    SHOWN("line", INTEGER, .help = "of the price sheet"),
+    SHOWN("item", TEXT),
+    SHOWN("kind", TEXT),
+    SHOWN("hourly", RECORD, .of = &range, .help = "in the sheet's currency"),
+};
+static const struct type cost_part = TYPE_SHOWN(cost_part_members);
 static const struct member cost_figure_members[] = {
-    MEMBER("metric", shape_string),
-    MEMBER_SAYS("per", shape_string, "how much work it is of"),
-    MEMBER("cost", range),
-    OR_NULL_SAYS("measured_share", shape_number,
-                 "of the logarithmic width between the bounds, what comes from the measurement"),
-    {0}};
-static const struct shape cost_figure = SHAPE_OBJECT_OF(cost_figure_members);
-static const struct shape cost_figures = SHAPE_LIST_OF(cost_figure);
-static const struct member cost_option_members[] = {MEMBER("item", shape_string),
-                                                    MEMBER("line", shape_integer),
-                                                    MEMBER("kind", shape_string),
-                                                    MEMBER("parts", cost_parts),
-                                                    MEMBER("hourly", range),
-                                                    MEMBER("figures", cost_figures),
-                                                    {0}};
-static const struct shape cost_option = SHAPE_OBJECT_OF(cost_option_members);
-static const struct shape cost_options = SHAPE_LIST_OF(cost_option);
-static const struct member cost_note_members[] = {MEMBER("code", shape_string),
-                                                  OR_NULL("line", shape_integer),
-                                                  MEMBER("text", shape_string),
-                                                  {0}};
-static const struct shape cost_note = SHAPE_OBJECT_OF(cost_note_members);
-static const struct shape cost_notes = SHAPE_LIST_OF(cost_note);
-static const struct shape price_row_list = SHAPE_LIST_OF(shape_object);
+    SHOWN("metric", TEXT),
+    SHOWN("per", TEXT, .help = "how much work it is of"),
+    SHOWN("cost", RECORD, .of = &range),
+    SHOWN("measured_share", REAL,
+          .help = "of the logarithmic width between the bounds, what comes from the measurement"),
+};
+static const struct type cost_figure = TYPE_SHOWN(cost_figure_members);
+static const struct member cost_option_members[] = {
+    SHOWN("item", TEXT),
+    SHOWN("line", INTEGER),
+    SHOWN("kind", TEXT),
+    SHOWN("parts", LIST, .of = &cost_part),
+    SHOWN("hourly", RECORD, .of = &range),
+    SHOWN("figures", LIST, .of = &cost_figure),
+};
+static const struct type cost_option = TYPE_SHOWN(cost_option_members);
+static const struct member cost_note_members[] = {
+    SHOWN("code", TEXT),
+    OR_NULL("line", INTEGER),
+    SHOWN("text", TEXT),
+};
+static const struct type cost_note = TYPE_SHOWN(cost_note_members);
 static const struct member price_rows_members[] = {
-    MEMBER("currency", shape_string),
-    MEMBER("sha256", shape_digest),
-    MEMBER_SAYS("rows", price_row_list, "of the sheet, those that count"),
-    {0}};
-static const struct shape price_rows = SHAPE_OBJECT_OF(price_rows_members);
+    SHOWN("currency", TEXT),
+    SHOWN("sha256", DIGEST),
+    SHOWN("rows", LIST, .of = &shape_object, .help = "of the sheet, those that count"),
+};
+static const struct type price_rows = TYPE_SHOWN(price_rows_members);
 static const struct member cost_assumption_members[] = {
-    MEMBER("as_of", shape_string), MEMBER("discount", shape_number),
-    MEMBER("pue", shape_number),   MEMBER("utilisation", shape_number),
-    OR_NULL("item", shape_string), {0}};
-static const struct shape cost_assumptions = SHAPE_OBJECT_OF(cost_assumption_members);
+    SHOWN("as_of", TEXT),         SHOWN("discount", FINITE), SHOWN("pue", FINITE),
+    SHOWN("utilisation", FINITE), OR_NULL("item", TEXT),
+};
+static const struct type cost_assumptions = TYPE_SHOWN(cost_assumption_members);
 static const struct member priced_members[] = {
-    MEMBER("a", shape_string),          OR_NULL("device", shape_string),
-    MEMBER("metrics_of", shape_string), MEMBER("assumptions", cost_assumptions),
-    MEMBER("prices", price_rows),       MEMBER("options", cost_options),
-    MEMBER("notes", cost_notes),        {0}};
-static const struct shape priced = SHAPE_OBJECT_OF(priced_members);
-const struct shape schema_cost = SHAPE_LIST_OF(priced);
+    SHOWN("a", TEXT),
+    OR_NULL("device", TEXT),
+    SHOWN("metrics_of", TEXT),
+    SHOWN("assumptions", RECORD, .of = &cost_assumptions),
+    SHOWN("prices", RECORD, .of = &price_rows),
+    SHOWN("options", LIST, .of = &cost_option),
+    SHOWN("notes", LIST, .of = &cost_note),
+};
+static const struct type priced = TYPE_SHOWN(priced_members);
+const struct type schema_cost = {LIST_OF(priced)};
 
 /* ---- decide ---- */
 
@@ -67,131 +71,129 @@ static const char *const decision_standings[] = {
 #define STANDING_WORD(code, name) name,
     DECISION_STANDING_MAP(STANDING_WORD)
 #undef STANDING_WORD
-        NULL};
-static const struct shape decision_standing = SHAPE_WORD_OF("standing", decision_standings);
+};
+static const struct type decision_standing = {WORD_OF(decision_standings), .def = "standing"};
 static const char *const decision_verdicts[] = {
 #define DECISION_WORD(code, name) name,
     DECISION_VERDICT_MAP(DECISION_WORD)
 #undef DECISION_WORD
-        NULL};
-static const struct shape decision_verdict = SHAPE_WORD_OF("decision", decision_verdicts);
-static const char *const decision_mets[] = {"missed", "open", "met", NULL};
-static const struct shape decision_met = SHAPE_WORD_OF("met", decision_mets);
+};
+static const struct type decision_verdict = {WORD_OF(decision_verdicts), .def = "decision"};
+static const char *const decision_mets[] = {"missed", "open", "met"};
+static const struct type decision_met = {WORD_OF(decision_mets), .def = "met"};
 static const struct member decided_figure_members[] = {
-    MEMBER("name", shape_string),
-    MEMBER("unit", shape_string),
-    MEMBER_SAYS("better", shape_string, "\"higher\" or \"lower\""),
-    MEMBER_SAYS("objective", shape_boolean, "else only a requirement"),
-    {0}};
-static const struct shape decided_figure = SHAPE_OBJECT_OF(decided_figure_members);
-static const struct shape decided_figures = SHAPE_LIST_OF(decided_figure);
-static const struct shape ranges = SHAPE_LIST_OF(range);
+    SHOWN("name", TEXT),
+    SHOWN("unit", TEXT),
+    SHOWN("better", TEXT, .help = "\"higher\" or \"lower\""),
+    SHOWN("objective", BOOLEAN, .help = "else only a requirement"),
+};
+static const struct type decided_figure = TYPE_SHOWN(decided_figure_members);
 static const struct member decided_peak_members[] = {
-    MEMBER_SAYS("line", shape_integer, "of the peaks"),
-    MEMBER("metric", shape_string),
-    MEMBER("value", shape_number),
-    MEMBER_SAYS("peak", shape_number, "as declared, in that unit"),
-    MEMBER("unit", shape_string),
-    OR_NULL("share", shape_number),
-    {0}};
-static const struct shape decided_peak = SHAPE_OBJECT_OF(decided_peak_members);
-const struct shape shape_peaks = SHAPE_LIST_OF(decided_peak);
+    SHOWN("line", INTEGER, .help = "of the peaks"),
+    SHOWN("metric", TEXT),
+    SHOWN("value", FINITE),
+    SHOWN("peak", FINITE, .help = "as declared, in that unit"),
+    SHOWN("unit", TEXT),
+    SHOWN("share", REAL),
+};
+static const struct type decided_peak = TYPE_SHOWN(decided_peak_members);
+const struct type shape_peaks = {LIST_OF(decided_peak)};
 static const struct member decided_requirement_members[] = {
-    MEMBER("verdict", decision_met),
-    OR_NULL_SAYS("margin", shape_number,
-                 "of the worse bound to the limit, as a share of it; negative beyond it"),
-    {0}};
-static const struct shape decided_requirement = SHAPE_OBJECT_OF(decided_requirement_members);
-static const struct shape decided_requirements = SHAPE_LIST_OF(decided_requirement);
+    SHOWN("verdict", RECORD, .of = &decision_met),
+    SHOWN("margin", REAL,
+          .help = "of the worse bound to the limit, as a share of it; negative beyond it")};
+static const struct type decided_requirement = TYPE_SHOWN(decided_requirement_members);
 static const struct member decided_option_members[] = {
-    MEMBER("name", shape_string),
-    MEMBER("result", shape_string),
-    OR_NULL("device", shape_string),
-    OR_NULL_SAYS("line", shape_integer, "of its own price"),
-    OR_NULL("hourly", range),
-    OR_NULL_SAYS("reason", shape_string, "why it decides nothing"),
-    MEMBER_SAYS("figures", ranges, "in the order of figures"),
-    MEMBER("peaks", shape_peaks),
-    MEMBER_SAYS("requirements", decided_requirements, "in the order of the declaration"),
-    MEMBER_SAYS("met", decision_met, "the worst of them"),
-    MEMBER("standing", decision_standing),
-    MEMBER("dominated_by", shape_strings),
-    {0}};
-static const struct shape decided_option = SHAPE_OBJECT_OF(decided_option_members);
-static const struct shape decided_options = SHAPE_LIST_OF(decided_option);
+    SHOWN("name", TEXT),
+    SHOWN("result", TEXT),
+    OR_NULL("device", TEXT),
+    OR_NULL("line", INTEGER, .help = "of its own price"),
+    OR_NULL("hourly", RECORD, .of = &range),
+    OR_NULL("reason", TEXT, .help = "why it decides nothing"),
+    SHOWN("figures", LIST, .of = &range, .help = "in the order of figures"),
+    SHOWN("peaks", RECORD, .of = &shape_peaks),
+    SHOWN("requirements", LIST, .of = &decided_requirement,
+          .help = "in the order of the declaration"),
+    SHOWN("met", RECORD, .of = &decision_met, .help = "the worst of them"),
+    SHOWN("standing", RECORD, .of = &decision_standing),
+    SHOWN("dominated_by", LIST, .of = &type_of_text),
+};
+static const struct type decided_option = TYPE_SHOWN(decided_option_members);
 static const struct member decided_then_members[] = {
-    MEMBER("option", shape_string), MEMBER("standing", decision_standing), {0}};
-static const struct shape decided_then = SHAPE_OBJECT_OF(decided_then_members);
-static const struct shape decided_thens = SHAPE_LIST_OF(decided_then);
+    SHOWN("option", TEXT),
+    SHOWN("standing", RECORD, .of = &decision_standing),
+};
+static const struct type decided_then = TYPE_SHOWN(decided_then_members);
 static const struct member decided_change_members[] = {
-    MEMBER_SAYS("what", shape_string, "\"price\", \"metric\", \"limit\" or \"margin\""),
-    OPTIONAL("line", shape_integer),
-    OPTIONAL("option", shape_string),
-    OPTIONAL("metric", shape_string),
-    OPTIONAL("requirement", shape_integer),
-    OR_NULL("now", shape_number),
-    MEMBER("unit", shape_string),
-    OR_NULL_SAYS("factor", shape_number, "nearest to 1 by which a standing changes"),
-    MEMBER("then", decided_thens),
-    MEMBER("verdict", decision_verdict),
-    {0}};
-static const struct shape decided_change = SHAPE_OBJECT_OF(decided_change_members);
-static const struct shape decided_changes = SHAPE_LIST_OF(decided_change);
-static const struct member decided_note_members[] = {MEMBER("options", shape_strings),
-                                                     OR_NULL("line", shape_integer),
-                                                     MEMBER("text", shape_string),
-                                                     {0}};
-static const struct shape decided_note = SHAPE_OBJECT_OF(decided_note_members);
-static const struct shape decided_notes = SHAPE_LIST_OF(decided_note);
+    SHOWN("what", TEXT, .help = "\"price\", \"metric\", \"limit\" or \"margin\""),
+    OPTIONAL("line", INTEGER),
+    OPTIONAL("option", TEXT),
+    OPTIONAL("metric", TEXT),
+    OPTIONAL("requirement", INTEGER),
+    SHOWN("now", REAL),
+    SHOWN("unit", TEXT),
+    SHOWN("factor", REAL, .help = "nearest to 1 by which a standing changes"),
+    SHOWN("then", LIST, .of = &decided_then),
+    SHOWN("verdict", RECORD, .of = &decision_verdict),
+};
+static const struct type decided_change = TYPE_SHOWN(decided_change_members);
+static const struct member decided_note_members[] = {
+    SHOWN("options", LIST, .of = &type_of_text),
+    OR_NULL("line", INTEGER),
+    SHOWN("text", TEXT),
+};
+static const struct type decided_note = TYPE_SHOWN(decided_note_members);
 static const struct member peak_rows_members[] = {
-    MEMBER("sha256", shape_digest),
-    MEMBER_SAYS("rows", price_row_list, "of the sheet, those that count"),
-    {0}};
-static const struct shape peak_rows = SHAPE_OBJECT_OF(peak_rows_members);
-static const struct member decide_members[] = {MEMBER("a", shape_string),
-                                               MEMBER("decision", shape_object),
-                                               MEMBER("decision_sha256", shape_digest),
-                                               OR_NULL("prices", price_rows),
-                                               OR_NULL("peaks", peak_rows),
-                                               MEMBER("figures", decided_figures),
-                                               MEMBER("options", decided_options),
-                                               MEMBER("changes", decided_changes),
-                                               MEMBER("notes", decided_notes),
-                                               MEMBER("verdict", decision_verdict),
-                                               {0}};
-const struct shape schema_decide = SHAPE_OBJECT_OF(decide_members);
+    SHOWN("sha256", DIGEST),
+    SHOWN("rows", LIST, .of = &shape_object, .help = "of the sheet, those that count"),
+};
+static const struct type peak_rows = TYPE_SHOWN(peak_rows_members);
+static const struct member decide_members[] = {
+    SHOWN("a", TEXT),
+    SHOWN("decision", JSON),
+    SHOWN("decision_sha256", DIGEST),
+    OR_NULL("prices", RECORD, .of = &price_rows),
+    OR_NULL("peaks", RECORD, .of = &peak_rows),
+    SHOWN("figures", LIST, .of = &decided_figure),
+    SHOWN("options", LIST, .of = &decided_option),
+    SHOWN("changes", LIST, .of = &decided_change),
+    SHOWN("notes", LIST, .of = &decided_note),
+    SHOWN("verdict", RECORD, .of = &decision_verdict),
+};
+const struct type schema_decide = TYPE_SHOWN(decide_members);
 
 /* ---- plan ---- */
 
 static const struct member plan_unit_members[] = {
-    MEMBER("result", shape_string),
-    OR_NULL("device", shape_string),
-    MEMBER_SAYS("capacity", shape_capacity, "requests/s within the limits"),
-    {0}};
-static const struct shape plan_unit = SHAPE_OBJECT_OF(plan_unit_members);
-static const struct shape plan_units = SHAPE_LIST_OF(plan_unit);
+    SHOWN("result", TEXT),
+    OR_NULL("device", TEXT),
+    SHOWN("capacity", RECORD, .of = &shape_capacity, .help = "requests/s within the limits"),
+};
+static const struct type plan_unit = TYPE_SHOWN(plan_unit_members);
 static const struct member plan_request_members[] = {
-    MEMBER_SAYS("demand", shape_number, "requests/s"),
-    MEMBER("growth", shape_number),
-    MEMBER("confidence", shape_number),
-    MEMBER("availability", shape_number),
-    MEMBER("risk", shape_number),
-    OPTIONAL("quantile", shape_number),
-    OPTIONAL("span_ns", shape_integer),
-    OPTIONAL("trace", shape_digest),
-    {0}};
-static const struct shape plan_request = SHAPE_OBJECT_OF(plan_request_members);
+    SHOWN("demand", FINITE, .help = "requests/s"),
+    SHOWN("growth", FINITE),
+    SHOWN("confidence", FINITE),
+    SHOWN("availability", FINITE),
+    SHOWN("risk", FINITE),
+    OPTIONAL("quantile", FINITE),
+    OPTIONAL("span_ns", INTEGER),
+    OPTIONAL("trace", DIGEST),
+};
+static const struct type plan_request = TYPE_SHOWN(plan_request_members);
 static const struct member plan_note_members[] = {
-    MEMBER("code", shape_string), MEMBER("text", shape_string), {0}};
-static const struct shape plan_note = SHAPE_OBJECT_OF(plan_note_members);
-static const struct shape plan_notes = SHAPE_LIST_OF(plan_note);
-static const struct member fleet_plan_members[] = {MEMBER("a", shape_string),
-                                                   MEMBER("results", shape_strings),
-                                                   MEMBER("request", plan_request),
-                                                   MEMBER("units", plan_units),
-                                                   OR_NULL("devices", shape_integer),
-                                                   OR_NULL("spares", shape_integer),
-                                                   OR_NULL("total", shape_integer),
-                                                   MEMBER("notes", plan_notes),
-                                                   {0}};
-const struct shape schema_plan = SHAPE_OBJECT_OF(fleet_plan_members);
+    SHOWN("code", TEXT),
+    SHOWN("text", TEXT),
+};
+static const struct type plan_note = TYPE_SHOWN(plan_note_members);
+static const struct member fleet_plan_members[] = {
+    SHOWN("a", TEXT),
+    SHOWN("results", LIST, .of = &type_of_text),
+    SHOWN("request", RECORD, .of = &plan_request),
+    SHOWN("units", LIST, .of = &plan_unit),
+    OR_NULL("devices", INTEGER),
+    OR_NULL("spares", INTEGER),
+    OR_NULL("total", INTEGER),
+    SHOWN("notes", LIST, .of = &plan_note),
+};
+const struct type schema_plan = TYPE_SHOWN(fleet_plan_members);

@@ -2,56 +2,54 @@
 #include "harness/cli/schema_data.h"
 
 static const struct member past_result_members[] = {
-    MEMBER("id", shape_string),
-    MEMBER("created", shape_string),
-    MEMBER("value", shape_number),
-    OR_NULL("lo", shape_number),
-    OR_NULL("hi", shape_number),
-    OR_NULL("driver_version", shape_string),
-    OR_NULL_SAYS("stack", shape_strings, "what differs from the result before"),
-    {0}};
-static const struct shape past_result = SHAPE_OBJECT_OF(past_result_members);
-static const struct shape past_results = SHAPE_LIST_OF(past_result);
-static const char *const history_kinds[] = {"too_few",  "constant", "line", "ramp",
-                                            "approach", "steps",    NULL};
-static const struct shape history_kind = SHAPE_WORD_OF("history_kind", history_kinds);
+    SHOWN("id", TEXT),
+    SHOWN("created", TEXT),
+    SHOWN("value", FINITE),
+    SHOWN("lo", REAL),
+    SHOWN("hi", REAL),
+    OR_NULL("driver_version", TEXT),
+    OR_NULL("stack", LIST, .of = &type_of_text, .help = "what differs from the result before"),
+};
+static const struct type past_result = TYPE_SHOWN(past_result_members);
+static const char *const history_kinds[] = {"too_few", "constant", "line",
+                                            "ramp",    "approach", "steps"};
+static const struct type history_kind = {WORD_OF(history_kinds), .def = "history_kind"};
 static const struct member change_members[] = {
-    MEMBER_SAYS("before", shape_string, "the change lies after this result"),
-    MEMBER_SAYS("after", shape_string, "and before or at this one"),
-    OR_NULL_SAYS("ratio", shape_number, "of the levels, after over before"),
-    OR_NULL_SAYS("stack", shape_strings, "what differs between the two"),
-    {0}};
-static const struct shape change = SHAPE_OBJECT_OF(change_members);
-static const struct shape changes = SHAPE_LIST_OF(change);
+    SHOWN("before", TEXT, .help = "the change lies after this result"),
+    SHOWN("after", TEXT, .help = "and before or at this one"),
+    SHOWN("ratio", REAL, .help = "of the levels, after over before"),
+    OR_NULL("stack", LIST, .of = &type_of_text, .help = "what differs between the two"),
+};
+static const struct type change = TYPE_SHOWN(change_members);
 static const struct member baseline_members[] = {
-    MEMBER("name", shape_string),
-    MEMBER("result", shape_string),
-    OR_NULL_SAYS("ratio", shape_number, "of the newest result over it"),
-    {0}};
-static const struct shape baseline = SHAPE_OBJECT_OF(baseline_members);
-static const struct shape baselines = SHAPE_LIST_OF(baseline);
+    SHOWN("name", TEXT),
+    SHOWN("result", TEXT),
+    SHOWN("ratio", REAL, .help = "of the newest result over it"),
+};
+static const struct type baseline = TYPE_SHOWN(baseline_members);
 static const struct member stale_members[] = {
-    MEMBER_SAYS("result", shape_string, "the newest on this device, whose stack is another"),
-    OR_NULL("stack", shape_strings),
-    {0}};
-static const struct shape stale = SHAPE_OBJECT_OF(stale_members);
-static const struct member past_members[] = {MEMBER("workload", shape_string),
-                                             MEMBER("precision", shape_string),
-                                             OR_NULL("batch", shape_integer),
-                                             MEMBER("scenario", shape_string),
-                                             OR_NULL("arm", shape_string),
-                                             MEMBER("implementation", shape_string),
-                                             MEMBER("protocol", shape_string),
-                                             OR_NULL("device", shape_string),
-                                             MEMBER("device_spec", shape_string),
-                                             OR_NULL("host", shape_string),
-                                             MEMBER("metric", shape_string),
-                                             MEMBER("unit", shape_string),
-                                             MEMBER("results", past_results),
-                                             MEMBER("kind", history_kind),
-                                             MEMBER("changes", changes),
-                                             MEMBER("baselines", baselines),
-                                             OR_NULL("stale", stale),
-                                             {0}};
-static const struct shape past = SHAPE_OBJECT_OF(past_members);
-const struct shape schema_history = SHAPE_LIST_OF(past);
+    SHOWN("result", TEXT, .help = "the newest on this device, whose stack is another"),
+    OR_NULL("stack", LIST, .of = &type_of_text),
+};
+static const struct type stale = TYPE_SHOWN(stale_members);
+static const struct member past_members[] = {
+    SHOWN("workload", TEXT),
+    SHOWN("precision", TEXT),
+    OR_NULL("batch", INTEGER),
+    SHOWN("scenario", TEXT),
+    OR_NULL("arm", TEXT),
+    SHOWN("implementation", TEXT),
+    SHOWN("protocol", TEXT),
+    OR_NULL("device", TEXT),
+    SHOWN("device_spec", TEXT),
+    OR_NULL("host", TEXT),
+    SHOWN("metric", TEXT),
+    SHOWN("unit", TEXT),
+    SHOWN("results", LIST, .of = &past_result),
+    SHOWN("kind", RECORD, .of = &history_kind),
+    SHOWN("changes", LIST, .of = &change),
+    SHOWN("baselines", LIST, .of = &baseline),
+    OR_NULL("stale", RECORD, .of = &stale),
+};
+static const struct type past = TYPE_SHOWN(past_members);
+const struct type schema_history = {LIST_OF(past)};

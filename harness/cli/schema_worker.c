@@ -1,42 +1,42 @@
 /* What worker and stack write. */
 #include "harness/cli/schema_data.h"
 
-static const struct member worker_runs_members[] = {MEMBER("kind", shape_string),
-                                                    MEMBER("precisions", shape_strings),
-                                                    MEMBER("devices", shape_strings),
-                                                    {0}};
-static const struct shape worker_runs = SHAPE_OBJECT_OF(worker_runs_members);
-static const struct shape worker_runs_list = SHAPE_LIST_OF(worker_runs);
+static const struct member worker_runs_members[] = {
+    SHOWN("kind", TEXT),
+    SHOWN("precisions", LIST, .of = &type_of_text),
+    SHOWN("devices", LIST, .of = &type_of_text),
+};
+static const struct type worker_runs = TYPE_SHOWN(worker_runs_members);
 static const struct member worker_members[] = {
-    MEMBER("name", shape_string),
-    MEMBER("version", shape_string),
-    MEMBER("description", shape_string),
-    MEMBER("installed", shape_boolean),
-    MEMBER_SAYS("folder", shape_string, "where it is installed, or would be"),
-    OR_NULL_SAYS("bytes", shape_integer, "of its files; null: it is not installed"),
-    MEMBER_SAYS("entry", shape_string, "the program that is started; assay: its own worker"),
-    OR_NULL("interpreter", shape_string),
-    MEMBER("modes", shape_strings),
-    MEMBER_SAYS("runs", worker_runs_list, "what it can measure"),
-    MEMBER_SAYS("declaration", shape_digest, "of its worker.yaml"),
-    MEMBER_SAYS("lock", shape_digest, "of the version's lock file"),
-    MEMBER_SAYS("packages", shape_strings, "those of the lock file, each with its hashes"),
-    {0}};
-static const struct shape worker = SHAPE_OBJECT_NAMED("worker", worker_members);
-const struct shape schema_worker = SHAPE_LIST_OF(worker);
+    SHOWN("name", TEXT),
+    SHOWN("version", TEXT),
+    SHOWN("description", TEXT),
+    SHOWN("installed", BOOLEAN),
+    SHOWN("folder", TEXT, .help = "where it is installed, or would be"),
+    OR_NULL("bytes", INTEGER, .help = "of its files; null: it is not installed"),
+    SHOWN("entry", TEXT, .help = "the program that is started; assay: its own worker"),
+    OR_NULL("interpreter", TEXT),
+    SHOWN("modes", LIST, .of = &type_of_text),
+    SHOWN("runs", LIST, .of = &worker_runs, .help = "what it can measure"),
+    SHOWN("declaration", DIGEST, .help = "of its worker.yaml"),
+    SHOWN("lock", DIGEST, .help = "of the version's lock file"),
+    SHOWN("packages", LIST, .of = &type_of_text,
+          .help = "those of the lock file, each with its hashes")};
+static const struct type worker = TYPE_SHOWN(worker_members, .def = "worker");
+const struct type schema_worker = {LIST_OF(worker)};
 
 static const struct member stack_members[] = {
-    MEMBER("name", shape_string),
-    MEMBER("version", shape_string),
-    MEMBER("description", shape_string),
-    MEMBER("installed", shape_boolean),
-    MEMBER_SAYS("folder", shape_string, "where it is installed, or would be"),
-    OR_NULL_SAYS("bytes", shape_integer, "of its files; null: it is not installed"),
-    OR_NULL_SAYS("driver", shape_string, "its library, below the environment in the folder"),
-    MEMBER_SAYS("libraries", shape_object, "by assay's name, below site-packages"),
-    MEMBER_SAYS("declaration", shape_digest, "of its stack.yaml"),
-    MEMBER_SAYS("lock", shape_digest, "of the version's lock file"),
-    MEMBER_SAYS("packages", shape_strings, "those of the lock file, each with its hashes"),
-    {0}};
-static const struct shape stack = SHAPE_OBJECT_NAMED("stack", stack_members);
-const struct shape schema_stack = SHAPE_LIST_OF(stack);
+    SHOWN("name", TEXT),
+    SHOWN("version", TEXT),
+    SHOWN("description", TEXT),
+    SHOWN("installed", BOOLEAN),
+    SHOWN("folder", TEXT, .help = "where it is installed, or would be"),
+    OR_NULL("bytes", INTEGER, .help = "of its files; null: it is not installed"),
+    OR_NULL("driver", TEXT, .help = "its library, below the environment in the folder"),
+    SHOWN("libraries", JSON, .help = "by assay's name, below site-packages"),
+    SHOWN("declaration", DIGEST, .help = "of its stack.yaml"),
+    SHOWN("lock", DIGEST, .help = "of the version's lock file"),
+    SHOWN("packages", LIST, .of = &type_of_text,
+          .help = "those of the lock file, each with its hashes")};
+static const struct type stack = TYPE_SHOWN(stack_members, .def = "stack");
+const struct type schema_stack = {LIST_OF(stack)};

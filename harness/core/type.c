@@ -14,7 +14,7 @@ static const struct member real_member = {.kind = MEMBER_REAL}, text_member = {.
 const struct type type_of_real = {"a number", sizeof(double), &real_member, 1, NULL, NULL};
 const struct type type_of_text = {"a text", sizeof(char *), &text_member, 1, NULL, NULL};
 
-static bool is_plain(const struct type *type)
+bool type_is_value(const struct type *type)
 {
     return type->count == 1 && !type->members->name;
 }
@@ -79,6 +79,7 @@ static bool is_empty(const struct member *m, const void *record)
 
     switch (m->kind) {
     case MEMBER_REAL:
+    case MEMBER_FINITE:
         return !has_value(m, record) || !isfinite(*(const double *)at);
     case MEMBER_COUNT:
     case MEMBER_INTEGER:
@@ -91,8 +92,10 @@ static bool is_empty(const struct member *m, const void *record)
         return name_of(m, record) == NULL;
     case MEMBER_TEXT:
     case MEMBER_JSON:
+    case MEMBER_ANY:
         return *(void *const *)at == NULL;
     case MEMBER_CHARS:
+    case MEMBER_DIGEST:
         return *(const char *)at == '\0';
     case MEMBER_LIST:
         return list_count(m, record) == 0;
@@ -110,6 +113,7 @@ static json_t *member_to_json(const struct member *m, const void *record)
 
     switch (m->kind) {
     case MEMBER_REAL:
+    case MEMBER_FINITE:
         return json_real(*(const double *)at);
     case MEMBER_COUNT:
     case MEMBER_INTEGER:
@@ -121,8 +125,10 @@ static json_t *member_to_json(const struct member *m, const void *record)
     case MEMBER_TEXT:
         return json_string(*(const char *const *)at);
     case MEMBER_CHARS:
+    case MEMBER_DIGEST:
         return json_string(at);
     case MEMBER_JSON:
+    case MEMBER_ANY:
         return json_incref(*(json_t *const *)at);
     case MEMBER_RECORD:
         return type_to_json(m->of, at);
@@ -134,15 +140,14 @@ static json_t *member_to_json(const struct member *m, const void *record)
     return NULL;
 }
 
-/* Whether the member is null where it is empty: numbers that are not known always are. */
-static bool may_be_null(const struct member *m)
+bool member_may_be_null(const struct member *m)
 {
     return m->kind == MEMBER_REAL || m->has != 0 || (m->flags & (MEMBER_NULLABLE | MEMBER_FROM_0));
 }
 
 static bool is_null(const struct member *m, const void *record)
 {
-    return (may_be_null(m) || m->kind == MEMBER_NAME) && is_empty(m, record);
+    return (member_may_be_null(m) || m->kind == MEMBER_NAME) && is_empty(m, record);
 }
 
 static bool is_left_out(const struct member *m, const void *record)
@@ -163,7 +168,7 @@ json_t *type_to_json(const struct type *type, const void *record)
 {
     json_t *object;
 
-    if (is_plain(type))
+    if (type_is_value(type))
         return member_or_null(type->members, record);
     object = json_object();
     for (size_t i = 0; object && i < type->count; i++) {
@@ -218,6 +223,18 @@ static bool read_chars(const struct member *m, const json_t *json, char *ret)
     return true;
 }
 
+static bool read_digest(const struct member *m, const json_t *json, char ret[DIGEST_HEX_SIZE])
+{
+    const char *text = json_string_value(json);
+
+    if (!text)
+        return (m->flags & MEMBER_NULLABLE) && json_is_null(json);
+    if (strlen(text) != DIGEST_HEX_SIZE - 1 || text[strspn(text, "0123456789abcdef")])
+        return false;
+    memcpy(ret, text, DIGEST_HEX_SIZE);
+    return true;
+}
+
 static const char *read_list(const struct member *m, const json_t *json, void *record)
 {
     const size_t count = json_array_size(json);
@@ -250,7 +267,7 @@ static bool read_real(const struct member *m, const json_t *json, char *record)
     *(double *)(record + m->offset) = value;
     if (m->has)
         *(bool *)(record + m->has) = isfinite(value);
-    return json_is_number(json) || json_is_null(json);
+    return json_is_number(json) || (m->kind == MEMBER_REAL && json_is_null(json));
 }
 
 static bool read_integer(const struct member *m, const json_t *json, char *record)
@@ -264,7 +281,7 @@ static bool read_integer(const struct member *m, const json_t *json, char *recor
         *(int64_t *)(record + m->offset) = m->flags & MEMBER_FROM_0 ? -1 : 0;
     if (m->has)
         *(bool *)(record + m->has) = is_good;
-    return is_good || (may_be_null(m) && json_is_null(json));
+    return is_good || (member_may_be_null(m) && json_is_null(json));
 }
 
 /* NULL, or the path of what is wrong within the member; "": the member itself. */
@@ -275,6 +292,7 @@ static const char *member_read(const struct member *m, const json_t *json, char 
 
     switch (m->kind) {
     case MEMBER_REAL:
+    case MEMBER_FINITE:
         is_good = read_real(m, json, record);
         break;
     case MEMBER_COUNT:
@@ -293,8 +311,12 @@ static const char *member_read(const struct member *m, const json_t *json, char 
     case MEMBER_CHARS:
         is_good = read_chars(m, json, at);
         break;
+    case MEMBER_DIGEST:
+        is_good = read_digest(m, json, at);
+        break;
     case MEMBER_JSON:
-        is_good = json && json_typeof(json) == m->json;
+    case MEMBER_ANY:
+        is_good = json && (m->kind == MEMBER_ANY || json_typeof(json) == m->json);
         *(json_t **)at = is_good ? json_incref((json_t *)json) : NULL;
         break;
     case MEMBER_RECORD:
@@ -312,7 +334,7 @@ const char *type_read(const struct type *type, const json_t *json, void *ret)
     static _Thread_local char path[256];
     const char *wrong = json_is_object(json) ? NULL : "";
 
-    if (is_plain(type))
+    if (type_is_value(type))
         return member_read(type->members, json, ret);
     if (type->unknown)
         memcpy(ret, type->unknown, type->size);
@@ -354,76 +376,6 @@ enum status type_from_json(const struct type *type, const json_t *json, void *re
     return error_set(err, STATUS_CORRUPT, "%s has no valid '%s'", type->what, wrong);
 }
 
-/* ---- schema ---- */
-
-static json_t *names_schema(const struct member *m)
-{
-    json_t *names = json_array();
-
-    for (size_t i = 0; i < m->name_count; i++)
-        if (m->names[i])
-            json_array_append_new(names, json_string(m->names[i]));
-    for (size_t i = 0; i < m->name_count; i++)
-        if (!m->names[i])
-            json_array_append_new(names, json_null());
-    return json_pack("{s:o}", "enum", names);
-}
-
-static json_t *plain_schema(const struct member *m, const char *name)
-{
-    return may_be_null(m) ? json_pack("{s:[s,s]}", "type", name, "null")
-                          : json_pack("{s:s}", "type", name);
-}
-
-static json_t *member_schema(const struct member *m)
-{
-    switch (m->kind) {
-    case MEMBER_REAL:
-        return plain_schema(m, "number");
-    case MEMBER_COUNT:
-    case MEMBER_INTEGER:
-        return plain_schema(m, "integer");
-    case MEMBER_BOOLEAN:
-        return plain_schema(m, "boolean");
-    case MEMBER_NAME:
-        return names_schema(m);
-    case MEMBER_TEXT:
-    case MEMBER_CHARS:
-        return plain_schema(m, "string");
-    case MEMBER_JSON:
-        return plain_schema(m, m->json == JSON_ARRAY ? "array" : "object");
-    case MEMBER_RECORD:
-        return type_schema(m->of);
-    case MEMBER_LIST:
-        return json_pack("{s:s, s:o}", "type", "array", "items", type_schema(m->of));
-    case MEMBER_CUSTOM:
-        return m->codec->schema();
-    }
-    return NULL;
-}
-
-json_t *type_schema(const struct type *type)
-{
-    json_t *properties, *required;
-
-    if (is_plain(type))
-        return member_schema(type->members);
-    properties = json_object();
-    required = json_array();
-    for (size_t i = 0; i < type->count; i++) {
-        const struct member *m = &type->members[i];
-        json_t *schema = member_schema(m);
-
-        if (m->help)
-            json_object_set_new(schema, "description", json_string(m->help));
-        json_object_set_new(properties, m->name, schema);
-        if (!(m->flags & (MEMBER_OPTIONAL | MEMBER_LATER)))
-            json_array_append_new(required, json_string(m->name));
-    }
-    return json_pack("{s:s, s:b, s:o, s:o}", "type", "object", "additionalProperties", 0,
-                     "required", required, "properties", properties);
-}
-
 /* ---- the end of a record ---- */
 
 static void finish_list(const struct member *m, void *record)
@@ -449,7 +401,7 @@ void type_finish(const struct type *type, void *record)
         if (m->kind == MEMBER_TEXT) {
             free(*(char **)at);
             *(char **)at = NULL;
-        } else if (m->kind == MEMBER_JSON) {
+        } else if (m->kind == MEMBER_JSON || m->kind == MEMBER_ANY) {
             json_decref(*(json_t **)at);
             *(json_t **)at = NULL;
         } else if (m->kind == MEMBER_RECORD) {

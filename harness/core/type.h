@@ -19,17 +19,23 @@
 
 #include <jansson.h>
 
+#include "harness/core/digest.h"
 #include "harness/core/status.h"
 
 enum member_kind {
     MEMBER_REAL,    /* double; NaN and infinities are null */
+    MEMBER_FINITE,  /* double that always has a value */
     MEMBER_COUNT,   /* uint64_t, below 2^63 */
     MEMBER_INTEGER, /* int64_t */
     MEMBER_BOOLEAN, /* bool */
     MEMBER_NAME, /* an enumeration (unsigned), by the names of `names`; a NULL among them is null */
     MEMBER_TEXT, /* char *, UTF-8; NULL: there is none */
     MEMBER_CHARS,  /* char[of `size`], UTF-8, ends in 0; longer text is cut when it is read */
-    MEMBER_JSON,   /* json_t *, a reference; NULL: there is none */
+    MEMBER_DIGEST, /* char[DIGEST_HEX_SIZE]: 64 hexadecimal digits; empty: there is none */
+    /* json_t *, a reference; NULL: there is none. An array or object, its values of the type `of`
+     * where it is said; anything, or one of the types `choices` where they are said. */
+    MEMBER_JSON,
+    MEMBER_ANY,
     MEMBER_RECORD, /* a record of the type `of`, inside this one */
     /* A pointer to records of the type `of`; their number (size_t) at `count`. With a `size` they
      * lie in this record, and are so many at most. */
@@ -73,6 +79,7 @@ struct member {
     size_t name_count;
     json_type json; /* of JSON; an object where nothing is said */
     const struct type *of;
+    const struct type *const *choices; /* of ANY, ended by NULL; in the schema alone */
     const struct member_codec *codec;
     const char *help; /* in the schema */
 };
@@ -86,6 +93,7 @@ struct type {
         *unknown; /* a record of which nothing is known, from which reading starts; NULL: zeros */
     void (*settle)(
         void *record); /* after reading: what follows from several members; NULL: nothing */
+    const char *def;   /* in schemas it stands once, in "$defs" under this name; NULL: in place */
 };
 
 #define MEMBER(record, of_kind, member_name, ...)                                                  \
@@ -118,8 +126,12 @@ struct type {
         .what = (of_what), .members = (table), .count = sizeof(table) / sizeof(*(table))           \
     }
 
-/* A type whose only member has no name is that member alone, no object. These are for lists. */
-extern const struct type type_of_real, type_of_text; /* double, char * */
+/* A type whose only member has no name is that member alone, no object. */
+#define TYPE_OF_VALUE(of_kind, ...)                                                                \
+    .members = &(const struct member){.kind = (of_kind), __VA_ARGS__}, .count = 1
+bool type_is_value(const struct type *type);
+/* For lists: double, char *. */
+extern const struct type type_of_real, type_of_text;
 
 /* New JSON, an object; NULL: out of memory. */
 json_t *type_to_json(const struct type *type, const void *record);
@@ -137,8 +149,20 @@ extern const char type_no_memory[];
 enum status type_from_json(const struct type *type, const json_t *json, void *ret,
                            struct error *err);
 
-/* JSON Schema: a closed object. Members that are neither OPTIONAL nor LATER are required. */
-json_t *type_schema(const struct type *type);
+/*
+ * JSON Schema (type_schema.c), new: a closed object, as `--json` prints it: integers within 2^53,
+ * COUNTs beyond as decimal strings; a member that is printed as text is a string, and one whose
+ * name ends in "utc_ns" has an ISO 8601 twin. Members that are neither OPTIONAL nor LATER are
+ * required. Types with a `def` are added to `definitions`; where it is NULL they stand in place.
+ */
+json_t *type_schema(const struct type *type, json_t *definitions);
+
+/* Times of day ("..utc_ns") and seeds: printed as text, so that their type does not depend on their
+ * value. */
+bool member_is_printed_as_text(const char *name);
+
+/* Whether the member is null where it is empty: numbers that are not known always are. */
+bool member_may_be_null(const struct member *member);
 
 /* Frees what members point to, and sets them to NULL. */
 void type_finish(const struct type *type, void *record);

@@ -50,6 +50,7 @@ extern "C" {
 #include "harness/core/status.h"
 #include "harness/core/shell.h"
 #include "harness/core/text.h"
+#include "harness/core/type.h"
 #include "harness/core/version.h"
 #include "workloads/declared.h"
 #include "protocols/acceptance.h"

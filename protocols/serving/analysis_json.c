@@ -171,7 +171,7 @@ enum status serving_result_from_json(const json_t *json, struct serving_result *
 
 json_t *serving_result_schema(void)
 {
-    return type_schema(&result_type);
+    return type_schema(&result_type, NULL);
 }
 
 json_t *capacity_result_to_json(const struct capacity_result *result)

@@ -235,13 +235,103 @@ TEST(long_text_is_cut_between_characters)
     json_decref(json);
 }
 
+#define INTEGER_SCHEMA                                                                             \
+    "{\"type\": \"integer\", \"minimum\": -9007199254740992, \"maximum\": 9007199254740992}"
+
+/* What is shown of a tree that was felled: of a digest, a time, a seed, and one of two types. */
+struct felled {
+    char root[DIGEST_HEX_SIZE];
+    int64_t felled_utc_ns, seed, fall_ns;
+    double share;
+    json_t *reason;
+};
+static const struct type *const reasons[] = {&type_of_text, &leaf_type, NULL};
+#define M(...) MEMBER(struct felled, __VA_ARGS__)
+static const struct member felled_members[] = {
+    M(DIGEST, root, .flags = MEMBER_NULLABLE),
+    M(INTEGER, felled_utc_ns),
+    M(INTEGER, seed, .flags = MEMBER_LATER),
+    M(INTEGER, fall_ns, .flags = MEMBER_OPTIONAL),
+    M(FINITE, share),
+    M(ANY, reason, .choices = reasons),
+};
+#undef M
+static const struct type felled_type =
+    TYPE(struct felled, "a felled tree", felled_members, .def = "felled");
+
+TEST(schema_of_what_is_printed)
+{
+    json_t *definitions = json_object(), *schema = type_schema(&felled_type, definitions);
+    json_t *expected = parsed(
+        "{\"felled\": {\"type\": \"object\", \"additionalProperties\": false,"
+        " \"required\": [\"root\", \"felled_utc_ns\", \"felled_utc\", \"share\", \"reason\"],"
+        " \"properties\": {\"root\": {\"anyOf\": [{\"type\": \"string\", \"pattern\":"
+        " \"^[0-9a-f]{64}$\"}, {\"type\": \"null\"}]},"
+        " \"felled_utc_ns\": {\"type\": \"string\", \"pattern\": \"^-?[0-9]+$\", \"unit\": \"ns\"},"
+        " \"felled_utc\": {\"type\": \"string\", \"format\": \"date-time\"},"
+        " \"seed\": {\"type\": \"string\", \"pattern\": \"^-?[0-9]+$\"},"
+        " \"fall_ns\": {\"type\": \"integer\", \"minimum\": -9007199254740992, \"maximum\":"
+        " 9007199254740992, \"unit\": \"ns\"}, \"share\": {\"type\": \"number\"}}}}");
+    json_t *reason = json_object_get(
+        json_object_get(json_object_get(json_object_get(definitions, "felled"), "properties"),
+                        "reason"),
+        "anyOf");
+
+    assert_int_equal(json_array_size(reason), 2);
+    json_object_del(json_object_get(json_object_get(definitions, "felled"), "properties"),
+                    "reason");
+    assert_true(json_equal(definitions, expected));
+    assert_string_equal(json_string_value(json_object_get(schema, "$ref")), "#/$defs/felled");
+    json_decref(definitions);
+    json_decref(schema);
+    json_decref(expected);
+}
+
+TEST(digests_and_finite_numbers)
+{
+    static const char hex[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    static const char *const faults[][2] = {
+        {"root", "\"0123\""},
+        {"root", "\"0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef\""},
+        {"share", "null"},
+        {"share", "\"1\""},
+    };
+    json_t *json = json_pack("{s:s, s:i, s:f, s:n}", "root", hex, "felled_utc_ns", 1, "share", 0.5,
+                             "reason"),
+           *again;
+    struct felled felled;
+
+    assert_null(type_read(&felled_type, json, &felled));
+    assert_string_equal(felled.root, hex);
+    assert_true(json_is_null(felled.reason));
+    again = type_to_json(&felled_type, &felled);
+    assert_string_equal(json_string_value(json_object_get(again, "root")), hex);
+    json_decref(again);
+    type_finish(&felled_type, &felled);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
+        json_t *wrong = json_copy(json);
+
+        json_object_set_new(wrong, faults[i][0], json_loads(faults[i][1], JSON_DECODE_ANY, NULL));
+        assert_string_equal(type_read(&felled_type, wrong, &felled), faults[i][0]);
+        type_finish(&felled_type, &felled);
+        json_decref(wrong);
+    }
+    json_object_set_new(json, "root", json_null());
+    assert_null(type_read(&felled_type, json, &felled));
+    assert_string_equal(felled.root, "");
+    type_finish(&felled_type, &felled);
+    json_decref(json);
+}
+
 TEST(schema)
 {
-    json_t *schema = type_schema(&tree_type), *leaf = type_schema(&leaf_type);
-    json_t *expected = parsed("{\"type\": \"object\", \"additionalProperties\": false,"
-                              " \"required\": [\"id\", \"weight\"], \"properties\": {\"id\":"
-                              " {\"type\": \"integer\", \"description\": \"as it is counted\"},"
-                              " \"weight\": {\"type\": [\"number\", \"null\"]}}}");
+    json_t *schema = type_schema(&tree_type, NULL), *leaf = type_schema(&leaf_type, NULL);
+    json_t *expected =
+        parsed("{\"type\": \"object\", \"additionalProperties\": false, \"required\": [\"id\", "
+               "\"weight\"],"
+               " \"properties\": {\"id\": {\"anyOf\": [" INTEGER_SCHEMA ", {\"type\": \"string\","
+               " \"pattern\": \"^-?[0-9]{16,}$\"}], \"description\": \"as it is counted\"},"
+               " \"weight\": {\"anyOf\": [{\"type\": \"number\"}, {\"type\": \"null\"}]}}}");
     const json_t *required = json_object_get(schema, "required");
     json_t *plain;
 
