@@ -423,57 +423,72 @@ const char *comparison_alike_words(const struct comparison *c)
                  "rounds away: nothing is decided";
 }
 
-json_t *comparison_interval_json(const struct estimate_interval *i)
-{
-    json_t *object = json_object();
+/* ---- as JSON ---- */
 
-    json_object_set_new(object, "value", i->has_value ? real_or_null(i->value) : json_null());
-    json_object_set_new(object, "lo", i->has_interval ? real_or_null(i->lo) : json_null());
-    json_object_set_new(object, "hi", i->has_interval ? real_or_null(i->hi) : json_null());
-    return object;
+static bool is_paired(const void *record)
+{
+    return ((const struct comparison *)record)->paired;
 }
 
-json_t *comparison_to_json(const struct comparison *c)
+static bool is_unpaired(const void *record)
 {
-    json_t *object = json_object();
-
-    if (c->paired) {
-        json_object_set_new(object, "pairs", json_integer((json_int_t)c->count_a));
-    } else {
-        json_t *trials = json_object();
-
-        json_object_set_new(trials, "a", json_integer((json_int_t)c->count_a));
-        json_object_set_new(trials, "b", json_integer((json_int_t)c->count_b));
-        json_object_set_new(object, "trials", trials);
-    }
-    if (c->centre != ESTIMATE_MEAN)
-        json_object_set_new(object, "compare_by", json_string(estimate_centre_name(c->centre)));
-    json_object_set_new(object, "verdict", json_string(compare_verdict_name(c->verdict)));
-    json_object_set_new(object, "ratio", comparison_interval_json(&c->ratio));
-    json_object_set_new(object, "margin", json_real(c->margin));
-    json_object_set_new(object, "needed_pairs",
-                        c->needed_pairs ? json_integer((json_int_t)c->needed_pairs) : json_null());
-    json_object_set_new(object, "differs", json_boolean(c->differs));
-    json_object_set_new(object, "confidence", json_real(c->confidence));
-    json_object_set_new(object, "equivalence_interval", comparison_interval_json(&c->equivalence));
-    json_object_set_new(object, "p_difference", real_or_null(c->p_difference));
-    json_object_set_new(object, "p_equivalence", real_or_null(c->p_equivalence));
-    json_object_set_new(object, "sd_log", real_or_null(c->sd));
-    if (c->no_spread)
-        json_object_set_new(object, "no_spread", json_true());
-    if (c->family > 0) {
-        json_object_set_new(object, "family", json_integer((json_int_t)c->family));
-        json_object_set_new(object, "verdict_alone",
-                            json_string(compare_verdict_name(c->verdict_alone)));
-        json_object_set_new(object, "p_worse", real_or_null(c->p_worse));
-        json_object_set_new(object, "p_worse_family", real_or_null(c->p_worse_family));
-        json_object_set_new(object, "p_difference_family", real_or_null(c->p_difference_family));
-        json_object_set_new(object, "p_equivalence_family", real_or_null(c->p_equivalence_family));
-        json_object_set_new(object, "q_difference", real_or_null(c->q_difference));
-    }
-    json_object_set_new(object, "version", json_integer(ESTIMATE_VERSION));
-    return object;
+    return !is_paired(record);
 }
+
+static bool is_alone(const void *record)
+{
+    return ((const struct comparison *)record)->family == 0;
+}
+
+static json_t *version_to_json(const void *at)
+{
+    (void)at;
+    return json_integer(ESTIMATE_VERSION);
+}
+
+static json_t *version_schema(void)
+{
+    return type_schema(&type_of_integer, NULL);
+}
+
+static const struct member_codec version_codec = {.to_json = version_to_json,
+                                                  .schema = version_schema};
+
+#define M(...) MEMBER(struct comparison, __VA_ARGS__)
+#define AS(...) MEMBER_AS(struct comparison, __VA_ARGS__)
+#define OF_FAMILY .flags = MEMBER_OPTIONAL, .absent = is_alone
+static const struct member trials_members[] = {AS(COUNT, "a", count_a), AS(COUNT, "b", count_b)};
+static const struct type trials_type = TYPE_GROUP("trials", trials_members);
+static const struct member comparison_members[] = {
+    AS(COUNT, "pairs", count_a, .flags = MEMBER_OPTIONAL, .absent = is_unpaired),
+    MEMBER_GROUP("trials", trials_type, .flags = MEMBER_OPTIONAL, .absent = is_paired),
+    AS(NAME, "compare_by", centre, .flags = MEMBER_OPTIONAL,
+       .names = MEMBER_NAMES(estimate_centre_names)),
+    M(NAME, verdict, .names = MEMBER_NAMES(verdict_names)),
+    M(RECORD, ratio, .of = &estimate_interval_type, .help = "time of b over time of a"),
+    M(FINITE, margin),
+    M(COUNT, needed_pairs, .flags = MEMBER_NULLABLE),
+    M(BOOLEAN, differs, .help = "the interval excludes no difference"),
+    M(FINITE, confidence),
+    AS(RECORD, "equivalence_interval", equivalence, .of = &estimate_interval_type),
+    M(REAL, p_difference),
+    M(REAL, p_equivalence),
+    AS(REAL, "sd_log", sd),
+    M(BOOLEAN, no_spread, .flags = MEMBER_OPTIONAL),
+    M(COUNT, family, .flags = MEMBER_OPTIONAL),
+    M(NAME, verdict_alone, OF_FAMILY, .names = MEMBER_NAMES(verdict_names)),
+    M(REAL, p_worse, OF_FAMILY),
+    M(REAL, p_worse_family, OF_FAMILY),
+    M(REAL, p_difference_family, OF_FAMILY),
+    M(REAL, p_equivalence_family, OF_FAMILY),
+    M(REAL, q_difference, OF_FAMILY),
+    {.name = "version", .kind = MEMBER_CUSTOM, .codec = &version_codec},
+};
+#undef OF_FAMILY
+#undef AS
+#undef M
+const struct type comparison_type =
+    TYPE(struct comparison, "a comparison", comparison_members, .def = "comparison");
 
 struct ranked {
     double p;

@@ -27,8 +27,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
 #include "harness/core/status.h"
 #include "harness/core/text.h"
 #include "protocols/estimate.h"
@@ -182,16 +180,10 @@ double comparison_step_of(const double *a, const double *b, size_t count);
 /* What must be said with a comparison without spread. Static. */
 const char *comparison_alike_words(const struct comparison *comparison);
 
-/*
- * New JSON object as `assay analyze --paired` prints it (without "series"): pairs (or trials),
- * verdict, ratio, margin, needed_pairs and what they rest on.
- */
-json_t *comparison_to_json(const struct comparison *comparison);
+/* As JSON; it is not read again. */
+extern const struct type comparison_type;
 /* The chance that all signs of `count` differences are one of both by themselves: 2^(1 - count). */
 double comparison_chance_of_signs(double count);
-
-/* New object {value, lo, hi}, null where there is none. */
-json_t *comparison_interval_json(const struct estimate_interval *interval);
 
 /* Power of the two-sided paired t test at `confidence` for a true log difference (noncentral t). */
 double paired_power(double pairs, double sd_difference, double difference, double confidence);

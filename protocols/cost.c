@@ -3,6 +3,12 @@
 #include <math.h>
 #include <string.h>
 
+#define M(name) MEMBER(struct cost_range, REAL, name)
+static const struct member range_members[] = {M(value), M(lo), M(hi)};
+#undef M
+const struct type cost_range_type =
+    TYPE(struct cost_range, "a range", range_members, .def = "range");
+
 static const char *const kinds[] = {
 #define PRICE_KIND_NAME(constant, name, ...) [PRICE_##constant] = name,
     PRICE_KIND_MAP(PRICE_KIND_NAME)

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "harness/core/type.h"
 #include "protocols/metric.h"
 
 #define COST_HOURS_A_YEAR 8760.0
@@ -44,6 +45,7 @@ enum price_unit price_unit_find(const char *name);
 struct cost_range {
     double value, lo, hi;
 };
+extern const struct type cost_range_type;
 
 /* One row of a price sheet. */
 struct price {

@@ -433,7 +433,7 @@ static const struct {
 
 const char *estimate_centre_name(enum estimate_centre centre)
 {
-    return centre == ESTIMATE_MEDIAN ? "median" : "mean";
+    return estimate_centre_names[centre == ESTIMATE_MEDIAN];
 }
 
 const char *estimate_verdict_name(enum estimate_verdict verdict)

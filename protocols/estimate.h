@@ -12,9 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
 #include "harness/core/status.h"
+#include "harness/core/type.h"
 #include "protocols/finding.h"
 #include "protocols/metric.h"
 
@@ -148,10 +147,12 @@ struct estimate {
                                80 % (trials_needed); 0: unknown, or already there */
     struct finding_list findings;
     char *energy_source; /* heap: "device.energy_uj"; NULL: no energy is known */
-    json_t *serving;     /* of a server's cell (serving_result_to_json); NULL: it is none */
+    json_t *serving;     /* of a server's cell (serving_result_type); NULL: it is none */
     json_t *energy;      /* array, one entry for each counter (window telemetry); NULL: none */
 };
 
+#define ESTIMATE_CENTRE_COUNT 2
+extern const char *const estimate_centre_names[ESTIMATE_CENTRE_COUNT];
 const char *estimate_centre_name(enum estimate_centre centre);
 
 /* "after_warmup" and "after warmup". */
@@ -193,7 +194,7 @@ json_t *estimate_to_json(const struct estimate *estimate);
  */
 enum status estimate_from_json(const json_t *json, struct estimate **ret, struct error *err);
 
-/* JSON Schema of it. */
-json_t *estimate_schema(void);
+/* Its members; and {value, lo, hi} of an interval. */
+extern const struct type estimate_type, estimate_interval_type;
 
 #endif

@@ -11,15 +11,34 @@
 static const char *const verdicts[] = {ESTIMATE_VERDICT_MAP(ID)};
 static const char *const metric_ids[] = {METRIC_MAP(ID)};
 #undef ID
-static const char *const centres[] = {[ESTIMATE_MEAN] = "mean", [ESTIMATE_MEDIAN] = "median"};
+const char *const estimate_centre_names[ESTIMATE_CENTRE_COUNT] = {"mean", "median"};
+
+/* ---- an interval ---- */
+
+#define M(...) MEMBER(struct estimate_interval, REAL, __VA_ARGS__)
+#define HAS(flag) .has = offsetof(struct estimate_interval, flag)
+static const struct member interval_members[] = {
+    M(value, HAS(has_value)),
+    M(lo, HAS(has_interval)),
+    M(hi, HAS(has_interval)),
+};
+#undef HAS
+#undef M
+const struct type estimate_interval_type =
+    TYPE(struct estimate_interval, "an interval", interval_members, .def = "interval");
 
 /* ---- a trial ---- */
+
+static bool has_no_requests(const void *record)
+{
+    return ((const struct estimate_trial *)record)->requests == 0;
+}
 
 #define M(...) MEMBER(struct estimate_trial, __VA_ARGS__)
 #define MEAN(name, part, flag)                                                                     \
     MEMBER_AS(struct estimate_trial, REAL, name, mean_ns.part, .flags = MEMBER_LATER,              \
               .has = offsetof(struct estimate_trial, mean_ns.flag))
-#define OF_SERVER .flags = MEMBER_OPTIONAL, .with = offsetof(struct estimate_trial, requests)
+#define OF_SERVER .flags = MEMBER_OPTIONAL, .absent = has_no_requests
 static const struct member trial_members[] = {
     M(COUNT, number),
     M(NAME, verdict, .names = MEMBER_NAMES(verdicts)),
@@ -95,6 +114,8 @@ static void findings_finish(void *at)
 static const struct member_codec findings_codec = {findings_written, findings_read, findings_schema,
                                                    findings_finish};
 
+static const struct type *const serving_types[] = {&serving_result_type, NULL};
+
 #define M(...) MEMBER(struct estimate, __VA_ARGS__)
 #define AS(...) MEMBER_AS(struct estimate, __VA_ARGS__)
 static const struct member members[] = {
@@ -104,7 +125,7 @@ static const struct member members[] = {
     AS(COUNT, "samples", sample_count, .flags = MEMBER_LATER),
     M(COUNT, iterations_per_sample, .flags = MEMBER_LATER),
     M(REAL, confidence, .flags = MEMBER_LATER),
-    M(NAME, compare_by, .flags = MEMBER_LATER, .names = MEMBER_NAMES(centres)),
+    M(NAME, compare_by, .flags = MEMBER_LATER, .names = MEMBER_NAMES(estimate_centre_names)),
     M(REAL, ess, .flags = MEMBER_LATER),
     M(CUSTOM, metrics, .codec = &metrics_codec),
     M(LIST, trials, .of = &trial_type, .count = offsetof(struct estimate, trial_count)),
@@ -113,7 +134,7 @@ static const struct member members[] = {
     M(CUSTOM, findings, .codec = &findings_codec),
     M(TEXT, energy_source, .flags = MEMBER_OPTIONAL),
     M(JSON, energy, .flags = MEMBER_OPTIONAL, .json = JSON_ARRAY),
-    M(JSON, serving, .flags = MEMBER_OPTIONAL),
+    M(JSON, serving, .flags = MEMBER_OPTIONAL, .choices = serving_types),
 };
 #undef AS
 #undef M
@@ -131,12 +152,12 @@ static void settle(void *record)
         e->confidence = 0;
 }
 
-static const struct type type =
-    TYPE(struct estimate, "an estimate", members, .unknown = &unknown, .settle = settle);
+const struct type estimate_type = TYPE(struct estimate, "an estimate", members, .unknown = &unknown,
+                                       .settle = settle, .def = "estimate");
 
 json_t *estimate_to_json(const struct estimate *estimate)
 {
-    return type_to_json(&type, estimate);
+    return type_to_json(&estimate_type, estimate);
 }
 
 enum status estimate_from_json(const json_t *json, struct estimate **ret, struct error *err)
@@ -148,7 +169,7 @@ enum status estimate_from_json(const json_t *json, struct estimate **ret, struct
     e = calloc(1, sizeof(*e));
     if (!e)
         return error_no_memory(err);
-    if (type_read(&type, json, e) == type_no_memory) {
+    if (type_read(&estimate_type, json, e) == type_no_memory) {
         estimate_destroy(e);
         return error_no_memory(err);
     }
@@ -156,19 +177,9 @@ enum status estimate_from_json(const json_t *json, struct estimate **ret, struct
     return STATUS_OK;
 }
 
-json_t *estimate_schema(void)
-{
-    json_t *schema = type_schema(&type, NULL);
-
-    if (schema)
-        json_object_set_new(json_object_get(schema, "properties"), "serving",
-                            serving_result_schema());
-    return schema;
-}
-
 void estimate_destroy(struct estimate *estimate)
 {
     if (estimate)
-        type_finish(&type, estimate);
+        type_finish(&estimate_type, estimate);
     free(estimate);
 }

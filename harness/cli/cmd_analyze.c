@@ -291,7 +291,7 @@ static void append_comparison(struct text *out, const char *name, const char *a,
 
 static json_t *comparison_json(const char *name, const struct comparison *comparison)
 {
-    json_t *object = comparison_to_json(comparison);
+    json_t *object = type_to_json(&comparison_type, comparison);
 
     if (object)
         json_object_set_new(object, "series", printable_or_null(name));

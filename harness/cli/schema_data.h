@@ -69,7 +69,7 @@ SCHEMA_MAP(SCHEMA_DECLARATION)
     TYPE_OF_VALUE(MEMBER_CUSTOM, .codec = &(const struct member_codec){.schema = (function)})
 
 /* Used by several commands. */
-extern const struct type shape_readings, shape_amendments, shape_capacity, shape_peaks,
-    shape_precision, shape_contract_power, shape_serving_power;
+extern const struct type shape_readings, shape_amendments, shape_peaks, shape_precision,
+    shape_contract_power, shape_serving_power;
 
 #endif

@@ -2,27 +2,23 @@
 #include <stddef.h>
 
 #include "harness/cli/schema_data.h"
+#include "protocols/cost.h"
 #include "protocols/decision.h"
+#include "protocols/serving/change.h"
 
 /* ---- cost ---- */
 
-static const struct member range_members[] = {
-    SHOWN("value", REAL),
-    SHOWN("lo", REAL),
-    SHOWN("hi", REAL),
-};
-static const struct type range = TYPE_SHOWN(range_members, .def = "range");
 static const struct member cost_part_members[] = {
     SHOWN("line", INTEGER, .help = "of the price sheet"),
     SHOWN("item", TEXT),
     SHOWN("kind", TEXT),
-    SHOWN("hourly", RECORD, .of = &range, .help = "in the sheet's currency"),
+    SHOWN("hourly", RECORD, .of = &cost_range_type, .help = "in the sheet's currency"),
 };
 static const struct type cost_part = TYPE_SHOWN(cost_part_members);
 static const struct member cost_figure_members[] = {
     SHOWN("metric", TEXT),
     SHOWN("per", TEXT, .help = "how much work it is of"),
-    SHOWN("cost", RECORD, .of = &range),
+    SHOWN("cost", RECORD, .of = &cost_range_type),
     SHOWN("measured_share", REAL,
           .help = "of the logarithmic width between the bounds, what comes from the measurement"),
 };
@@ -32,7 +28,7 @@ static const struct member cost_option_members[] = {
     SHOWN("line", INTEGER),
     SHOWN("kind", TEXT),
     SHOWN("parts", LIST, .of = &cost_part),
-    SHOWN("hourly", RECORD, .of = &range),
+    SHOWN("hourly", RECORD, .of = &cost_range_type),
     SHOWN("figures", LIST, .of = &cost_figure),
 };
 static const struct type cost_option = TYPE_SHOWN(cost_option_members);
@@ -108,9 +104,9 @@ static const struct member decided_option_members[] = {
     SHOWN("result", TEXT),
     OR_NULL("device", TEXT),
     OR_NULL("line", INTEGER, .help = "of its own price"),
-    OR_NULL("hourly", RECORD, .of = &range),
+    OR_NULL("hourly", RECORD, .of = &cost_range_type),
     OR_NULL("reason", TEXT, .help = "why it decides nothing"),
-    SHOWN("figures", LIST, .of = &range, .help = "in the order of figures"),
+    SHOWN("figures", LIST, .of = &cost_range_type, .help = "in the order of figures"),
     SHOWN("peaks", RECORD, .of = &shape_peaks),
     SHOWN("requirements", LIST, .of = &decided_requirement,
           .help = "in the order of the declaration"),
@@ -167,7 +163,7 @@ const struct type schema_decide = TYPE_SHOWN(decide_members);
 static const struct member plan_unit_members[] = {
     SHOWN("result", TEXT),
     OR_NULL("device", TEXT),
-    SHOWN("capacity", RECORD, .of = &shape_capacity, .help = "requests/s within the limits"),
+    SHOWN("capacity", RECORD, .of = &capacity_result_type, .help = "requests/s within the limits"),
 };
 static const struct type plan_unit = TYPE_SHOWN(plan_unit_members);
 static const struct member plan_request_members[] = {

@@ -1,31 +1,19 @@
 /* What show, compare, ab, gate, reproduce and analyze write: the whole record, and comparisons. */
 #include "harness/cli/schema_data.h"
+#include "protocols/compare.h"
 #include "protocols/estimate.h"
+#include "protocols/serving/change.h"
 #include "results/analysis/gate.h"
 #include "results/analysis/reproduction.h"
 
-static const struct member interval_members[] = {
-    SHOWN("value", REAL),
-    SHOWN("lo", REAL),
-    SHOWN("hi", REAL),
-};
-static const struct type shape_interval = TYPE_SHOWN(interval_members, .def = "interval");
-
 /* An estimate with the name of its series, as analyze has it. */
-static json_t *series_schema(void)
-{
-    json_t *schema = estimate_schema();
-
-    json_object_set_new(json_object_get(schema, "properties"), "series",
-                        json_pack("{s:s}", "type", "string"));
-    json_object_set_new(json_object_get(schema, "properties"), "trial_names",
-                        json_pack("{s:s, s:{s:s}, s:s}", "type", "array", "items", "type", "string",
-                                  "description", "as the file has them, in the order of trials"));
-    json_array_append_new(json_object_get(schema, "required"), json_string("series"));
-    return schema;
-}
-
-static const struct type estimate = {GENERATED_AS(estimate_schema), .def = "estimate"};
+static const struct member estimate_series_members[] = {
+    {.kind = MEMBER_RECORD, .of = &estimate_type},
+    SHOWN("series", TEXT),
+    OPTIONAL("trial_names", LIST, .of = &type_of_text,
+             .help = "as the file has them, in the order of trials"),
+};
+static const struct type estimate_series = TYPE_SHOWN(estimate_series_members, .def = "series");
 static const struct member estimate_row_members[] = {
     SHOWN("id", INTEGER),
     SHOWN("version", INTEGER),
@@ -215,7 +203,7 @@ static const struct member record_members[] = {
     OR_NULL("device", RECORD, .of = &device),
     OR_NULL("choices", JSON, .help = "what was chosen once for all of its trials"),
     SHOWN("trials", LIST, .of = &trial),
-    OR_NULL("estimate", RECORD, .of = &estimate),
+    OR_NULL("estimate", RECORD, .of = &estimate_type),
     OR_NULL("estimate_row", RECORD, .of = &estimate_row),
     SHOWN("amendments", RECORD, .of = &shape_amendments),
     OR_NULL("imported", RECORD, .of = &imported, .help = "null: measured here"),
@@ -224,34 +212,14 @@ const struct type schema_show = TYPE_SHOWN(record_members);
 
 /* ---- comparisons ---- */
 
-static const struct member counts_members[] = {
-    SHOWN("a", INTEGER),
-    SHOWN("b", INTEGER),
-};
-static const struct type counts = TYPE_SHOWN(counts_members);
-#define COMPARISON_MEMBERS                                                                         \
-    OPTIONAL("pairs", INTEGER), OPTIONAL("trials", RECORD, .of = &counts),                         \
-        OPTIONAL("compare_by", TEXT), SHOWN("verdict", TEXT),                                      \
-        SHOWN("ratio", RECORD, .of = &shape_interval, .help = "time of b over time of a"),         \
-        SHOWN("margin", FINITE), OR_NULL("needed_pairs", INTEGER),                                 \
-        SHOWN("differs", BOOLEAN, .help = "the interval excludes no difference"),                  \
-        SHOWN("confidence", FINITE), SHOWN("equivalence_interval", RECORD, .of = &shape_interval), \
-        SHOWN("p_difference", REAL), SHOWN("p_equivalence", REAL), SHOWN("sd_log", REAL),          \
-        OPTIONAL("no_spread", BOOLEAN), OPTIONAL("family", INTEGER),                               \
-        OPTIONAL("verdict_alone", TEXT), OPTIONAL("p_worse", REAL),                                \
-        OPTIONAL("p_worse_family", FINITE), OPTIONAL("p_difference_family", FINITE),               \
-        OPTIONAL("p_equivalence_family", FINITE), OPTIONAL("q_difference", FINITE),                \
-        SHOWN("version", INTEGER)
-static const struct member comparison_members[] = {
-    COMPARISON_MEMBERS,
-};
-static const struct type shape_comparison = TYPE_SHOWN(comparison_members, .def = "comparison");
 static const struct member pair_series_members[] = {
-    COMPARISON_MEMBERS,      SHOWN("series", TEXT),  OPTIONAL("baseline", TEXT),
-    OPTIONAL("basis", TEXT), OPTIONAL("note", TEXT),
+    {.kind = MEMBER_RECORD, .of = &comparison_type},
+    SHOWN("series", TEXT),
+    OPTIONAL("baseline", TEXT),
+    OPTIONAL("basis", TEXT),
+    OPTIONAL("note", TEXT),
 };
 static const struct type pair_series = TYPE_SHOWN(pair_series_members);
-static const struct type estimate_series = {GENERATED_AS(series_schema), .def = "series"};
 static const struct type *const series_choices[] = {&estimate_series, &pair_series, NULL};
 static const struct type series = {ONE_OF(series_choices)};
 const struct type schema_analyze = {LIST_OF(series)};
@@ -289,11 +257,6 @@ static const struct member left_out_members[] = {
     SHOWN("why", TEXT),
 };
 static const struct type left_out = TYPE_SHOWN(left_out_members);
-static const struct member capacity_members[] = {
-    SHOWN("state", TEXT), SHOWN("value", REAL), SHOWN("lo", REAL),
-    SHOWN("hi", REAL),    SHOWN("met", REAL),   SHOWN("missed", REAL),
-};
-const struct type shape_capacity = TYPE_SHOWN(capacity_members);
 static const struct member arm_members[] = {
     SHOWN("id", TEXT),
     OR_NULL("implementation", TEXT),
@@ -309,36 +272,20 @@ static const struct member arm_members[] = {
     OR_NULL("counted", INTEGER),
     SHOWN("left_out", LIST, .of = &left_out),
     SHOWN("figures", LIST, .of = &rate, .help = "of a server, what it is compared by; else empty"),
-    OR_NULL("capacity", RECORD, .of = &shape_capacity)};
+    OR_NULL("capacity", RECORD, .of = &capacity_result_type)};
 static const struct type arm = TYPE_SHOWN(arm_members, .def = "arm");
 
-static const struct member served_figure_members[] = {
-    SHOWN("value", REAL),
-    SHOWN("lo", REAL),
-    SHOWN("hi", REAL),
-};
-static const struct type served_figure = TYPE_SHOWN(served_figure_members, .def = "served_figure");
-static const struct member served_members[] = {
-    SHOWN("a", RECORD, .of = &served_figure),
-    SHOWN("b", RECORD, .of = &served_figure),
-    SHOWN("change", RECORD, .of = &served_figure, .help = "attainment: b - a; capacity: b / a"),
-    SHOWN("margin", FINITE),
-    SHOWN("confidence", FINITE),
-    SHOWN("p_worse", REAL),
-    SHOWN("p_worse_family", REAL),
-    OPTIONAL("pairs", INTEGER, .help = "that the change of attainment rests on")};
-static const struct type served = TYPE_SHOWN(served_members);
 #define COMPARED_MEMBERS                                                                           \
     SHOWN("a", TEXT), SHOWN("b", TEXT), OPTIONAL("arms", LIST, .of = &arm),                        \
         SHOWN("comparability", RECORD, .of = &comparability),                                      \
         SHOWN("separating_runs", LIST, .of = &type_of_text), OR_NULL("attribution", TEXT),         \
-        OR_NULL("comparison", RECORD, .of = &shape_comparison), OR_NULL("verdict", TEXT),          \
+        OR_NULL("comparison", RECORD, .of = &comparison_type), OR_NULL("verdict", TEXT),           \
         OPTIONAL("reason", TEXT, .help = "why there are no numbers"), OPTIONAL("note", TEXT),      \
         OPTIONAL("family_of", RECORD, .of = &family_of),                                           \
-        OPTIONAL("served", RECORD, .of = &served,                                                  \
+        OPTIONAL("served", RECORD, .of = &served_change_type,                                      \
                  .help = "of attainment and capacity, in place of comparison"),                    \
         OPTIONAL("by", TEXT, .help = "attainment or capacity; else it is time"),                   \
-        OPTIONAL("latency", RECORD, .of = &shape_comparison,                                       \
+        OPTIONAL("latency", RECORD, .of = &comparison_type,                                        \
                  .help = "of paired servers: their mean latency")
 static const struct member family_of_members[] = {
     OPTIONAL("a", TEXT),    OPTIONAL("b", TEXT),     OPTIONAL("campaign", TEXT),
@@ -424,8 +371,8 @@ static const struct member reproduce_members[] = {
     SHOWN("verdict", RECORD, .of = &reproduction),
     SHOWN("margin", FINITE),
     SHOWN("rests_on", TEXT, .help = "what the interval's spread was taken from"),
-    OR_NULL("ratio", RECORD, .of = &shape_interval),
-    OR_NULL("equivalence_interval", RECORD, .of = &shape_interval),
+    OR_NULL("ratio", RECORD, .of = &estimate_interval_type),
+    OR_NULL("equivalence_interval", RECORD, .of = &estimate_interval_type),
     OR_NULL("repeatability", RECORD, .of = &repeatability),
 };
 static const struct type reproduce = TYPE_SHOWN(reproduce_members);
@@ -548,7 +495,7 @@ static const struct type served_rate = TYPE_SHOWN(served_rate_members);
 static const struct member serving_power_members[] = {
     SHOWN("workload", TEXT),
     SHOWN("capacity", FINITE),
-    SHOWN("precision", REAL),
+    SHOWN("precision", FINITE),
     SHOWN("margin", FINITE),
     SHOWN("confidence", FINITE),
     SHOWN("trials", INTEGER),

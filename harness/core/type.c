@@ -12,6 +12,7 @@ static void *at_of(const struct member *m, const void *record)
 
 static const struct member real_member = {.kind = MEMBER_REAL}, text_member = {.kind = MEMBER_TEXT};
 const struct type type_of_real = {"a number", sizeof(double), &real_member, 1, NULL, NULL};
+const struct type type_of_integer = {"an integer", sizeof(int64_t), TYPE_OF_VALUE(MEMBER_INTEGER)};
 const struct type type_of_text = {"a text", sizeof(char *), &text_member, 1, NULL, NULL};
 
 bool type_is_value(const struct type *type)
@@ -154,14 +155,27 @@ static bool is_left_out(const struct member *m, const void *record)
 {
     if (!(m->flags & MEMBER_OPTIONAL))
         return false;
-    if (m->kind == MEMBER_NAME && *(const unsigned *)at_of(m, record) == 0)
-        return true;
-    return m->with ? *(const uint64_t *)((const char *)record + m->with) == 0 : is_empty(m, record);
+    if (m->kind == MEMBER_NAME && !m->absent)
+        return *(const unsigned *)at_of(m, record) == 0;
+    return m->absent ? m->absent(record) : is_empty(m, record);
 }
 
 static json_t *member_or_null(const struct member *m, const void *record)
 {
     return is_null(m, record) ? json_null() : member_to_json(m, record);
+}
+
+/* As a member of the object; a record without a name: all of its members. */
+static int set_member(json_t *object, const struct member *m, const void *record)
+{
+    json_t *value = member_or_null(m, record);
+    int failed;
+
+    if (m->name)
+        return json_object_set_new(object, m->name, value);
+    failed = json_object_update(object, value);
+    json_decref(value);
+    return failed;
 }
 
 json_t *type_to_json(const struct type *type, const void *record)
@@ -176,7 +190,7 @@ json_t *type_to_json(const struct type *type, const void *record)
 
         if (is_left_out(m, record))
             continue;
-        if (json_object_set_new(object, m->name, member_or_null(m, record)) != 0) {
+        if (set_member(object, m, record) != 0) {
             json_decref(object);
             return NULL;
         }
@@ -334,15 +348,15 @@ const char *type_read(const struct type *type, const json_t *json, void *ret)
     static _Thread_local char path[256];
     const char *wrong = json_is_object(json) ? NULL : "";
 
-    if (type_is_value(type))
-        return member_read(type->members, json, ret);
     if (type->unknown)
         memcpy(ret, type->unknown, type->size);
     else
         memset(ret, 0, type->size);
-    for (size_t i = 0; i < type->count && json_is_object(json); i++) {
+    if (type_is_value(type))
+        wrong = member_read(type->members, json, ret);
+    for (size_t i = 0; i < type->count && json_is_object(json) && !type_is_value(type); i++) {
         const struct member *m = &type->members[i];
-        const json_t *value = json_object_get(json, m->name);
+        const json_t *value = m->name ? json_object_get(json, m->name) : json;
         const char *inner = NULL;
         char within[sizeof(path) / 2];
 
@@ -353,7 +367,8 @@ const char *type_read(const struct type *type, const json_t *json, void *ret)
         if (!inner || wrong)
             continue;
         snprintf(within, sizeof(within), "%s", inner);
-        snprintf(path, sizeof(path), "%.100s%s%s", m->name, *within ? "." : "", within);
+        snprintf(path, sizeof(path), "%.100s%s%s", m->name ? m->name : "",
+                 m->name && *within ? "." : "", within);
         wrong = path;
     }
     if (type->settle)

@@ -66,20 +66,21 @@ struct member_codec {
 };
 
 struct member {
-    const char *name; /* in JSON; NULL: see type_of_text */
+    /* In JSON. NULL: a RECORD whose members are written as members of this one; or TYPE_OF_VALUE.
+     */
+    const char *name;
     enum member_kind kind;
     unsigned flags;
     size_t offset;
     size_t has; /* REAL, COUNT: offset of a bool, whether there is a value; 0: the value says it */
-    size_t
-        with; /* OPTIONAL: left out where the COUNT at this offset is 0; 0: where itself is empty */
-    size_t size;              /* of CHARS, of a LIST inside the record */
-    size_t count;             /* of a LIST: the offset of its number */
-    const char *const *names; /* of a NAME */
+    bool (*absent)(const void *record); /* OPTIONAL: where it is left out; NULL: where empty */
+    size_t size;                        /* of CHARS, of a LIST inside the record */
+    size_t count;                       /* of a LIST: the offset of its number */
+    const char *const *names;           /* of a NAME */
     size_t name_count;
     json_type json; /* of JSON; an object where nothing is said */
     const struct type *of;
-    const struct type *const *choices; /* of ANY, ended by NULL; in the schema alone */
+    const struct type *const *choices; /* of JSON and ANY, ended by NULL; in the schema alone */
     const struct member_codec *codec;
     const char *help; /* in the schema */
 };
@@ -121,6 +122,11 @@ struct type {
     {                                                                                              \
         .name = json_name, .kind = MEMBER_RECORD, .of = &(group), __VA_ARGS__                      \
     }
+/* The members of another type among these, at `member_name` of the record. */
+#define MEMBER_ALL_OF(record, member_name, other)                                                  \
+    {                                                                                              \
+        .kind = MEMBER_RECORD, .offset = offsetof(record, member_name), .of = &(other)             \
+    }
 #define TYPE_GROUP(of_what, table)                                                                 \
     {                                                                                              \
         .what = (of_what), .members = (table), .count = sizeof(table) / sizeof(*(table))           \
@@ -130,8 +136,8 @@ struct type {
 #define TYPE_OF_VALUE(of_kind, ...)                                                                \
     .members = &(const struct member){.kind = (of_kind), __VA_ARGS__}, .count = 1
 bool type_is_value(const struct type *type);
-/* For lists: double, char *. */
-extern const struct type type_of_real, type_of_text;
+/* For lists: double, int64_t, char *. */
+extern const struct type type_of_real, type_of_integer, type_of_text;
 
 /* New JSON, an object; NULL: out of memory. */
 json_t *type_to_json(const struct type *type, const void *record);

@@ -68,12 +68,12 @@ static json_t *names_schema(const struct member *m)
     return json_pack("{s:o}", "enum", names);
 }
 
-static json_t *any_schema(const struct member *m, json_t *definitions)
+static json_t *choices_schema(const struct member *m, json_t *definitions)
 {
     json_t *list;
 
-    if (!m->choices)
-        return json_object();
+    if (!m->choices[1])
+        return type_schema(m->choices[0], definitions);
     list = json_array();
     for (const struct type *const *choice = m->choices; *choice; choice++)
         json_array_append_new(list, type_schema(*choice, definitions));
@@ -108,8 +108,9 @@ static json_t *value_schema(const struct member *m, json_t *definitions)
     case MEMBER_DIGEST:
         return text_of("^[0-9a-f]{64}$");
     case MEMBER_ANY:
-        return any_schema(m, definitions);
+        return m->choices ? choices_schema(m, definitions) : json_object();
     case MEMBER_JSON:
+        return m->choices ? choices_schema(m, definitions) : values_schema(m, definitions);
     case MEMBER_LIST:
         return values_schema(m, definitions);
     case MEMBER_RECORD:
@@ -148,19 +149,29 @@ static void add_twin(const struct member *m, json_t *properties, json_t *require
     free(name);
 }
 
-static json_t *object_schema(const struct type *type, json_t *definitions)
+static void add_members(const struct type *type, json_t *properties, json_t *required,
+                        json_t *definitions)
 {
-    json_t *properties = json_object(), *required = json_array();
-
     for (size_t i = 0; i < type->count; i++) {
         const struct member *m = &type->members[i];
 
+        if (!m->name) {
+            add_members(m->of, properties, required, definitions);
+            continue;
+        }
         json_object_set_new(properties, m->name, member_schema(m, definitions));
         if (!(m->flags & (MEMBER_OPTIONAL | MEMBER_LATER)))
             json_array_append_new(required, json_string(m->name));
         if (ends_with(m->name, "utc_ns"))
             add_twin(m, properties, required);
     }
+}
+
+static json_t *object_schema(const struct type *type, json_t *definitions)
+{
+    json_t *properties = json_object(), *required = json_array();
+
+    add_members(type, properties, required, definitions);
     return json_pack("{s:s, s:o, s:o, s:b}", "type", "object", "properties", properties, "required",
                      required, "additionalProperties", 0);
 }

@@ -9,8 +9,7 @@
 #ifndef ASSAY_PROTOCOLS_SERVING_ANALYSIS_H
 #define ASSAY_PROTOCOLS_SERVING_ANALYSIS_H
 
-#include <jansson.h>
-
+#include "harness/core/type.h"
 #include "protocols/serving/arrivals.h"
 #include "protocols/serving/plan.h"
 #include "protocols/serving/serving_metrics.h"
@@ -205,13 +204,8 @@ enum status serving_analyze(const struct serving_trial *trials, size_t count,
 struct serving_totals serving_trial_totals(const struct serving_trial *trial,
                                            const struct serving_options *options);
 
-/* The stored form; NULL when memory is out. NaN is null. */
-json_t *serving_result_to_json(const struct serving_result *result);
-/* CORRUPT where a member is missing or of another type. */
-enum status serving_result_from_json(const json_t *json, struct serving_result *ret,
-                                     struct error *err);
-/* JSON Schema of the stored form. */
-json_t *serving_result_schema(void);
+/* The stored form, which owns nothing; NaN is null. */
+extern const struct type serving_result_type;
 
 /* ---- over rates ---- */
 
@@ -232,9 +226,5 @@ struct capacity_result {
 enum status serving_capacity(const struct serving_result *results, size_t count,
                              const struct serving_limits *limits, struct capacity_result *ret,
                              struct error *err);
-
-json_t *capacity_result_to_json(const struct capacity_result *result);
-enum status capacity_result_from_json(const json_t *json, struct capacity_result *ret,
-                                      struct error *err);
 
 #endif

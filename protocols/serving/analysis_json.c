@@ -2,7 +2,7 @@
  */
 #include "protocols/serving/analysis.h"
 
-#include "harness/core/type.h"
+#include "protocols/serving/change.h"
 
 #define NAME_OF(constant, id) id,
 static const char *const load_verdicts[] = {LOAD_VERDICT_MAP(NAME_OF)};
@@ -139,7 +139,7 @@ static const struct member members[] = {
     M(RECORD, percentiles, .of = &rows_type),
 };
 #undef M
-static const struct type result_type = TYPE(struct serving_result, "an analysis under load", members);
+const struct type serving_result_type = TYPE(struct serving_result, "an analysis under load", members);
 
 #define M(...) MEMBER(struct capacity_result, __VA_ARGS__)
 static const struct member capacity_members[] = {
@@ -151,40 +151,5 @@ static const struct member capacity_members[] = {
     M(REAL, missed),
 };
 #undef M
-static const struct type capacity_type = TYPE(struct capacity_result, "a capacity", capacity_members);
+const struct type capacity_result_type = TYPE(struct capacity_result, "a capacity", capacity_members);
 /* clang-format on */
-
-json_t *serving_result_to_json(const struct serving_result *result)
-{
-    return type_to_json(&result_type, result);
-}
-
-enum status serving_result_from_json(const json_t *json, struct serving_result *ret,
-                                     struct error *err)
-{
-    struct serving_result result;
-
-    TRY(type_from_json(&result_type, json, &result, err));
-    *ret = result;
-    return STATUS_OK;
-}
-
-json_t *serving_result_schema(void)
-{
-    return type_schema(&result_type, NULL);
-}
-
-json_t *capacity_result_to_json(const struct capacity_result *result)
-{
-    return type_to_json(&capacity_type, result);
-}
-
-enum status capacity_result_from_json(const json_t *json, struct capacity_result *ret,
-                                      struct error *err)
-{
-    struct capacity_result result;
-
-    TRY(type_from_json(&capacity_type, json, &result, err));
-    *ret = result;
-    return STATUS_OK;
-}

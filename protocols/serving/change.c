@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "harness/core/member.h"
 #include "protocols/serving/exceedance.h"
 #include "protocols/stats/distribution.h"
 
@@ -156,20 +155,22 @@ enum status served_change_family(struct served_change *const *list, size_t count
     return status;
 }
 
-static json_t *figure_json(const struct served_figure *f)
-{
-    return json_pack("{s:o, s:o, s:o}", "value", real_or_null(f->value), "lo", real_or_null(f->lo),
-                     "hi", real_or_null(f->hi));
-}
+#define M(name) MEMBER(struct served_figure, REAL, name)
+static const struct member figure_members[] = {M(value), M(lo), M(hi)};
+#undef M
+static const struct type figure_type =
+    TYPE(struct served_figure, "a figure", figure_members, .def = "served_figure");
 
-json_t *served_change_to_json(const struct served_change *c)
-{
-    json_t *object = json_pack(
-        "{s:o, s:o, s:o, s:f, s:f, s:o, s:o}", "a", figure_json(&c->a), "b", figure_json(&c->b),
-        "change", figure_json(&c->change), "margin", c->margin, "confidence", c->confidence,
-        "p_worse", real_or_null(c->p_worse), "p_worse_family", real_or_null(c->p_worse_family));
-
-    if (object && c->pairs > 0)
-        json_object_set_new(object, "pairs", json_integer((json_int_t)c->pairs));
-    return object;
-}
+#define M(...) MEMBER(struct served_change, __VA_ARGS__)
+static const struct member change_members[] = {
+    M(RECORD, a, .of = &figure_type),
+    M(RECORD, b, .of = &figure_type),
+    M(RECORD, change, .of = &figure_type, .help = "attainment: b - a; capacity: b / a"),
+    M(FINITE, margin),
+    M(FINITE, confidence),
+    M(REAL, p_worse),
+    M(REAL, p_worse_family),
+    M(COUNT, pairs, .flags = MEMBER_OPTIONAL, .help = "that the change of attainment rests on"),
+};
+#undef M
+const struct type served_change_type = TYPE(struct served_change, "a change", change_members);

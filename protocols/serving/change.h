@@ -26,8 +26,6 @@
 
 #include <stddef.h>
 
-#include <jansson.h>
-
 #include "protocols/compare.h"
 
 /* One figure with its interval; NaN: not known. */
@@ -85,8 +83,7 @@ const char *served_change_verdict_name(int verdict);
 enum status served_change_family(struct served_change *const *list, size_t count,
                                  struct error *err);
 
-/* New object {a, b, change, margin, confidence, p_worse, p_worse_family}, and `pairs` where the
- * change rests on them; NaN is null. */
-json_t *served_change_to_json(const struct served_change *change);
+/* As JSON, with struct capacity_result (analysis.h). */
+extern const struct type served_change_type, capacity_result_type;
 
 #endif

@@ -135,11 +135,13 @@ bool serving_rate_of(const char *scenario, double *ret)
 enum status serving_result_of(const json_t *stored, const char *scenario,
                               struct serving_result *ret, struct error *err)
 {
+    struct serving_result result;
     double rate;
 
-    TRY(serving_result_from_json(stored, ret, err));
-    if (!isfinite(ret->rate) && serving_rate_of(scenario, &rate) && isfinite(rate) && rate > 0)
-        ret->rate = rate;
+    TRY(type_from_json(&serving_result_type, stored, &result, err));
+    if (!isfinite(result.rate) && serving_rate_of(scenario, &rate) && isfinite(rate) && rate > 0)
+        result.rate = rate;
+    *ret = result;
     return STATUS_OK;
 }
 

@@ -42,9 +42,9 @@ int64_t serving_requests_of(const json_t *workload, const struct protocol *proto
 bool serving_rate_of(const char *scenario, double *ret);
 
 /*
- * A stored result (serving_result_from_json); of recorded arrivals, whose result has no rate, with
+ * A stored result (serving_result_type); of recorded arrivals, whose result has no rate, with
  * the one of the cell's scenario, to which they were scaled. Errors are those of
- * serving_result_from_json.
+ * type_from_json.
  */
 enum status serving_result_of(const json_t *stored, const char *scenario,
                               struct serving_result *ret, struct error *err);

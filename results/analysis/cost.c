@@ -9,12 +9,6 @@
 #include "protocols/cost.h"
 #include "protocols/metric.h"
 
-static json_t *range_json(const struct cost_range *range)
-{
-    return json_pack("{s:o, s:o, s:o}", "value", real_or_null(range->value), "lo",
-                     real_or_null(range->lo), "hi", real_or_null(range->hi));
-}
-
 struct cost_range cost_range_of(const json_t *metric)
 {
     return (struct cost_range){member_number_or(metric, "value", NAN),
@@ -101,10 +95,10 @@ static void add_part(struct question *question, json_t *row, const struct price 
              "the result has no measured power, so energy is left out of every figure");
         return;
     }
-    json_array_append_new(parts,
-                          json_pack("{s:O, s:s, s:s, s:o}", "line", json_object_get(row, "line"),
-                                    "item", member_text(row, "item"), "kind",
-                                    price_kind_name(price->kind), "hourly", range_json(&part)));
+    json_array_append_new(
+        parts, json_pack("{s:O, s:s, s:s, s:o}", "line", json_object_get(row, "line"), "item",
+                         member_text(row, "item"), "kind", price_kind_name(price->kind), "hourly",
+                         type_to_json(&cost_range_type, &part)));
     add(sum, &part);
 }
 
@@ -125,10 +119,11 @@ static json_t *figures_json(const struct question *question, const struct cost_r
             continue;
         cost = cost_of_work(hourly, &rate, work->quantity, &question->assumptions, &measured);
         snprintf(per, sizeof(per), "million %.60ss", item[0] ? item : "item");
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:o, s:o}", "metric", metrics[work->metric].id, "per",
-                            work->per ? work->per : per, "cost", range_json(&cost),
-                            "measured_share", real_or_null(measured)));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:o, s:o}", "metric", metrics[work->metric].id,
+                                        "per", work->per ? work->per : per, "cost",
+                                        type_to_json(&cost_range_type, &cost), "measured_share",
+                                        real_or_null(measured)));
     }
     return list;
 }
@@ -150,7 +145,8 @@ static json_t *option_json(struct question *question, json_t *own, const struct 
     }
     return json_pack("{s:s, s:O, s:s, s:o, s:o, s:o}", "item", member_text(own, "item"), "line",
                      json_object_get(own, "line"), "kind", price_kind_name(price->kind), "parts",
-                     parts, "hourly", range_json(&sum), "figures", figures_json(question, &sum));
+                     parts, "hourly", type_to_json(&cost_range_type, &sum), "figures",
+                     figures_json(question, &sum));
 }
 
 /* A device or cloud row of this device, by the item named or the device's name. */

@@ -9,12 +9,6 @@
 #include "results/analysis/decision_gather.h"
 #include "results/analysis/peak_share.h"
 
-static json_t *range_json(const struct cost_range *range)
-{
-    return json_pack("{s:o, s:o, s:o}", "value", real_or_null(range->value), "lo",
-                     real_or_null(range->lo), "hi", real_or_null(range->hi));
-}
-
 /* The rows that are used are kept, too. */
 static json_t *peaks_json(struct gathered *g, size_t index)
 {
@@ -85,7 +79,7 @@ static json_t *option_json(struct gathered *g, size_t index, const struct decisi
     for (size_t f = 0; f < g->problem->figure_count; f++) {
         const struct cost_range range = decision_range(g->problem, index, f);
 
-        json_array_append_new(ranges, range_json(&range));
+        json_array_append_new(ranges, type_to_json(&cost_range_type, &range));
     }
     for (size_t i = 0; i < g->problem->option_count; i++)
         if (answer->dominates[i][index] && answer->met[i] == DECISION_MET)

@@ -83,11 +83,11 @@ static enum status add_unit(struct store *store, const char *id, struct units *u
                  "a unit was shown to miss the limits at no rate: the highest that was shown to "
                  "meet them "
                  "counts as its capacity");
-        json_array_append_new(units->list,
-                              json_pack("{s:O, s:O?, s:o}", "result", json_object_get(record, "id"),
-                                        "device",
-                                        json_object_get(json_object_get(record, "device"), "name"),
-                                        "capacity", capacity_result_to_json(&capacity)));
+        json_array_append_new(
+            units->list,
+            json_pack("{s:O, s:O?, s:o}", "result", json_object_get(record, "id"), "device",
+                      json_object_get(json_object_get(record, "device"), "name"), "capacity",
+                      type_to_json(&capacity_result_type, &capacity)));
     }
     if (status == STATUS_OK && !units->first)
         units->first = json_incref(record);

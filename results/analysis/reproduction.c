@@ -81,9 +81,10 @@ json_t *reproduction_json(const struct reproduction *reproduction)
                 "{s:s, s:f, s:s, s:o, s:o, s:o}", "verdict",
                 reproduction_verdict_name(reproduction->verdict), "margin", reproduction->margin,
                 "rests_on", reproduction->has_spread ? "repeatability" : "trials", "ratio",
-                numbers ? comparison_interval_json(&reproduction->numbers.ratio) : json_null(),
+                numbers ? type_to_json(&estimate_interval_type, &reproduction->numbers.ratio)
+                        : json_null(),
                 "equivalence_interval",
-                numbers ? comparison_interval_json(&reproduction->numbers.equivalence)
+                numbers ? type_to_json(&estimate_interval_type, &reproduction->numbers.equivalence)
                         : json_null(),
                 "repeatability", repeatability_json(&reproduction->repeatability))) != 0) {
         json_decref(object);

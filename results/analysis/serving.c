@@ -352,7 +352,7 @@ static enum status analyse(const struct served *served, const struct served_cell
     set_metrics(&result, e);
     add_endpoint_findings(json_object_get(cell->workload, "endpoint"), &e->findings);
     add_findings(&result, &options, &e->findings);
-    e->serving = serving_result_to_json(&result);
+    e->serving = type_to_json(&serving_result_type, &result);
     return e->serving ? STATUS_OK : error_no_memory(err);
 }
 

@@ -101,7 +101,7 @@ static enum status attainment_of(const json_t *record, struct served_figure *ret
     if (!json_is_object(serving))
         return error_set(err, STATUS_INVALID, "%s is of no server under load, or not measured yet",
                          member_text(record, "id"));
-    TRY(serving_result_from_json(serving, &result, err));
+    TRY(type_from_json(&serving_result_type, serving, &result, err));
     *ret = (struct served_figure){result.slo.attainment, result.slo.lo, result.slo.hi};
     *dispersion = fmax(*dispersion, result.slo.dispersion);
     if (result.slo.reason == SLO_REASON_GROWING) {

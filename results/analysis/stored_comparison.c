@@ -260,8 +260,8 @@ enum status stored_comparison_capacity(struct store *store, int64_t cell, json_t
     json_decref(record);
     if (status != STATUS_OK && status != STATUS_INVALID)
         return status;
-    *ret =
-        capacity.state == CAPACITY_INCONCLUSIVE ? json_null() : capacity_result_to_json(&capacity);
+    *ret = capacity.state == CAPACITY_INCONCLUSIVE ? json_null()
+                                                   : type_to_json(&capacity_result_type, &capacity);
     return STATUS_OK;
 }
 
@@ -285,14 +285,17 @@ json_t *stored_comparison_json(const struct stored_comparison *comparison)
                                stored_comparison_separating_runs(comparison));
 
     json_object_set(object, "attribution", json_object_get(comparison->judgement, "attribution"));
-    json_object_set_new(object, "comparison", numbers ? comparison_to_json(numbers) : json_null());
+    json_object_set_new(object, "comparison",
+                        numbers ? type_to_json(&comparison_type, numbers) : json_null());
     json_object_set_new(object, "verdict", verdict ? json_string(verdict) : json_null());
     if (!is_time)
         json_object_set_new(object, "by", json_string(compare_figure_name(comparison->figure)));
     if (comparison->has_numbers && !is_time)
-        json_object_set_new(object, "served", served_change_to_json(&comparison->change));
+        json_object_set_new(object, "served",
+                            type_to_json(&served_change_type, &comparison->change));
     if (comparison->has_latency)
-        json_object_set_new(object, "latency", comparison_to_json(&comparison->numbers));
+        json_object_set_new(object, "latency",
+                            type_to_json(&comparison_type, &comparison->numbers));
     if (!comparison->has_numbers)
         json_object_set_new(object, "reason", json_string(comparison->why.message));
     if (comparison->note)

@@ -43,6 +43,11 @@ static const struct type leaf_type =
 
 static const char *const kinds[] = {NULL, "oak", "elm"};
 
+static bool is_uncut(const void *record)
+{
+    return ((const struct tree *)record)->cuts == 0;
+}
+
 #define M(...) MEMBER(struct tree, __VA_ARGS__)
 static const struct member bird_members[] = {
     M(COUNT, nests, .flags = MEMBER_OPTIONAL),
@@ -55,7 +60,7 @@ static const struct member tree_members[] = {
     M(REAL, width, .flags = MEMBER_LATER, .has = offsetof(struct tree, has_width)),
     M(COUNT, rings, .flags = MEMBER_NULLABLE),
     M(COUNT, cuts, .flags = MEMBER_OPTIONAL),
-    M(COUNT, cut_at, .flags = MEMBER_OPTIONAL, .with = offsetof(struct tree, cuts)),
+    M(COUNT, cut_at, .flags = MEMBER_OPTIONAL, .absent = is_uncut),
     M(INTEGER, below),
     M(INTEGER, depth, .flags = MEMBER_FROM_0),
     M(BOOLEAN, old),

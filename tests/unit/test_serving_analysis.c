@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/core/random.h"
+#include "protocols/serving/change.h"
 #include "protocols/serving/exceedance.h"
 #include "protocols/serving/saturation.h"
 #include "tests/support/unit.h"
@@ -327,32 +328,32 @@ TEST(refusals)
 TEST(codec)
 {
     struct fixture f;
-    json_t *json, *again, *schema = serving_result_schema();
+    json_t *json, *again, *schema = type_schema(&serving_result_type, NULL);
     struct serving_result read;
     struct capacity_result capacity = {CAPACITY_AT_LEAST, NAN, 700, NAN, 700, NAN}, back;
     struct error err = ERROR_INIT;
 
     init(&f, 500, 4000);
     analyze(&f);
-    json = serving_result_to_json(&f.result);
+    json = type_to_json(&serving_result_type, &f.result);
     assert_non_null(json);
-    assert_int_equal(serving_result_from_json(json, &read, &err), STATUS_OK);
-    again = serving_result_to_json(&read);
+    assert_int_equal(type_from_json(&serving_result_type, json, &read, &err), STATUS_OK);
+    again = type_to_json(&serving_result_type, &read);
     assert_true(json_equal(json, again));
     assert_int_equal(json_object_size(json_object_get(schema, "properties")),
                      json_object_size(json));
     assert_string_equal(json_string_value(json_object_get(json_object_get(json, "slo"), "verdict")),
                         "meets");
     json_object_del(json_object_get(json, "slo"), "verdict");
-    assert_int_equal(serving_result_from_json(json, &read, &err), STATUS_CORRUPT);
+    assert_int_equal(type_from_json(&serving_result_type, json, &read, &err), STATUS_CORRUPT);
     assert_non_null(strstr(err.message, "slo.verdict"));
     json_object_set_new(json_object_get(again, "totals"), "ok", json_integer(-1));
-    assert_int_equal(serving_result_from_json(again, &read, &err), STATUS_CORRUPT);
+    assert_int_equal(type_from_json(&serving_result_type, again, &read, &err), STATUS_CORRUPT);
     json_decref(json);
     json_decref(again);
     json_decref(schema);
-    json = capacity_result_to_json(&capacity);
-    assert_int_equal(capacity_result_from_json(json, &back, &err), STATUS_OK);
+    json = type_to_json(&capacity_result_type, &capacity);
+    assert_int_equal(type_from_json(&capacity_result_type, json, &back, &err), STATUS_OK);
     assert_true(back.state == CAPACITY_AT_LEAST && back.lo == 700 && isnan(back.hi));
     json_decref(json);
     finish(&f);
