@@ -96,24 +96,6 @@ static const char *metrics_read(const json_t *json, void *at)
 static const struct member_codec metrics_codec = {metrics_written, metrics_read, metrics_schema,
                                                   NULL};
 
-static json_t *findings_written(const void *at)
-{
-    return findings_to_json(at);
-}
-
-static const char *findings_read(const json_t *json, void *at)
-{
-    return findings_from_json(json, at) ? NULL : type_no_memory;
-}
-
-static void findings_finish(void *at)
-{
-    finding_list_finish(at);
-}
-
-static const struct member_codec findings_codec = {findings_written, findings_read, findings_schema,
-                                                   findings_finish};
-
 static const struct type *const serving_types[] = {&serving_result_type, NULL};
 
 #define M(...) MEMBER(struct estimate, __VA_ARGS__)
@@ -131,7 +113,7 @@ static const struct member members[] = {
     M(LIST, trials, .of = &trial_type, .count = offsetof(struct estimate, trial_count)),
     M(RECORD, variance, .flags = MEMBER_LATER, .of = &variance_type),
     M(COUNT, needed_trials, .flags = MEMBER_LATER | MEMBER_NULLABLE),
-    M(CUSTOM, findings, .codec = &findings_codec),
+    M(RECORD, findings, .of = &findings_type),
     M(TEXT, energy_source, .flags = MEMBER_OPTIONAL),
     M(JSON, energy, .flags = MEMBER_OPTIONAL, .json = JSON_ARRAY),
     M(JSON, serving, .flags = MEMBER_OPTIONAL, .choices = serving_types),

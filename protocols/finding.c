@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/number.h"
 
@@ -277,28 +278,6 @@ bool finding_each_group(const struct finding_list *list, finding_group_fn *each,
 
 /* ---- codec ---- */
 
-json_t *findings_to_json(const struct finding_list *list)
-{
-    json_t *array = json_array();
-
-    for (size_t i = 0; i < list->count; i++) {
-        const struct finding *finding = &list->items[i];
-        const struct finding_kind *kind = &finding_kinds[finding->code];
-        json_t *numbers = json_object();
-
-        for (size_t n = 0; n < FINDING_NUMBERS_MAX && kind->numbers[n]; n++)
-            json_object_set_new(numbers, kind->numbers[n],
-                                isfinite(finding->numbers[n]) ? json_real(finding->numbers[n])
-                                                              : json_null());
-        json_array_append_new(
-            array, json_pack("{s:s, s:o, s:o*, s:s*}", "code", kind->code, "numbers", numbers,
-                             "trial_number",
-                             finding->trial ? json_integer((json_int_t)finding->trial) : NULL,
-                             "subject", finding->subject));
-    }
-    return array;
-}
-
 static size_t code_of(const char *name)
 {
     size_t i = 0;
@@ -336,98 +315,133 @@ json_t *findings_codes(const json_t *json)
     return codes;
 }
 
-bool findings_from_json(const json_t *json, struct finding_list *ret)
+/* By the names of the finding's code, which has been read before. */
+static json_t *numbers_to_json(const void *at)
 {
-    size_t i;
-    json_t *entry;
+    const struct finding *finding = at;
+    const char *const *names = finding_kinds[finding->code].numbers;
+    json_t *numbers = json_object();
 
-    *ret = (struct finding_list){0};
-    json_array_foreach((json_t *)json, i, entry)
-    {
-        size_t code = code_of(member_string(entry, "code"));
-        double numbers[FINDING_NUMBERS_MAX] = {0};
-
-        if (code == FINDING_COUNT)
-            continue;
-        for (size_t n = 0; n < FINDING_NUMBERS_MAX && finding_kinds[code].numbers[n]; n++) {
-            const json_t *number =
-                json_object_get(json_object_get(entry, "numbers"), finding_kinds[code].numbers[n]);
-
-            numbers[n] = json_is_number(number) ? json_number_value(number) : NAN;
-        }
-        finding_add(ret, (enum finding_code)code,
-                    json_integer_value(json_object_get(entry, "trial_number")),
-                    member_string(entry, "subject"), numbers);
-    }
-    if (!ret->failed)
-        return true;
-    finding_list_finish(ret);
-    return false;
+    for (size_t n = 0; n < FINDING_NUMBERS_MAX && names[n]; n++)
+        json_object_set_new(numbers, names[n], real_or_null(finding->numbers[n]));
+    return numbers;
 }
+
+static const char *numbers_from_json(const json_t *json, void *at)
+{
+    struct finding *finding = at;
+
+    for (size_t n = 0; finding->code < FINDING_COUNT && n < FINDING_NUMBERS_MAX; n++)
+        if (finding_kinds[finding->code].numbers[n])
+            finding->numbers[n] = member_number(json, finding_kinds[finding->code].numbers[n]);
+    return json_is_object(json) ? NULL : "";
+}
+
+static json_t *numbers_schema(void)
+{
+    return json_pack("{s:s, s:{s:[s, s]}}", "type", "object", "additionalProperties", "type",
+                     "number", "null");
+}
+
+static const struct member_codec numbers_codec = {
+    .to_json = numbers_to_json, .from_json = numbers_from_json, .schema = numbers_schema};
+
+static const char *const codes[FINDING_COUNT] = {
+#define CODE(constant, code, severity, numbers, words, remedy) code,
+    FINDING_MAP(CODE)
+#undef CODE
+};
+
+#define AS(...) MEMBER_AS(struct finding, __VA_ARGS__)
+static const struct member finding_members[] = {
+    AS(NAME, "code", code, .names = MEMBER_NAMES(codes)),
+    {.name = "numbers", .kind = MEMBER_CUSTOM, .codec = &numbers_codec}, /* of the whole */
+    AS(INTEGER, "trial_number", trial, .flags = MEMBER_OPTIONAL),
+    AS(TEXT, "subject", subject, .flags = MEMBER_OPTIONAL),
+};
+#undef AS
+static const struct finding unknown = {.code = FINDING_COUNT};
+static const struct type finding_type =
+    TYPE(struct finding, "a finding", finding_members, .unknown = &unknown);
+
+/* Takes out those of unknown codes. */
+static void settle(void *record)
+{
+    struct finding_list *list = record;
+    size_t count = 0;
+
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].code < FINDING_COUNT)
+            list->items[count++] = list->items[i];
+        else
+            type_finish(&finding_type, &list->items[i]);
+    list->count = count;
+}
+
+const struct type findings_type = {
+    .what = "findings",
+    .size = sizeof(struct finding_list),
+    TYPE_OF_VALUE(MEMBER_LIST, .of = &finding_type, .offset = offsetof(struct finding_list, items),
+                  .count = offsetof(struct finding_list, count)),
+    .settle = settle,
+};
+
+/* ---- for people ---- */
+
+/* A finding of one kind, of any number of trials. */
+struct told {
+    const char *code;
+    unsigned severity;
+    int64_t *trials;
+    size_t trial_count;
+    const char *message, *remedy, *subject, *result;
+};
+
+#define M(...) MEMBER(struct told, __VA_ARGS__)
+static const struct member told_members[] = {
+    M(TEXT, code),
+    M(NAME, severity, .names = MEMBER_NAMES(severity_names)),
+    M(LIST, trials, .of = &type_of_integer, .count = offsetof(struct told, trial_count)),
+    M(TEXT, message),
+    M(TEXT, remedy),
+    M(TEXT, subject, .flags = MEMBER_OPTIONAL),
+    M(TEXT, result, .flags = MEMBER_OPTIONAL),
+};
+#undef M
+const struct type finding_told_type = TYPE(struct told, "a finding", told_members);
 
 struct people {
     json_t *array;
-    size_t trial_count;
     const char *result;
 };
 
 static void add_for_people(void *context, const struct finding *const *items, size_t count)
 {
-    struct people *people = context;
+    const struct people *people = context;
     const struct finding_kind *kind = &finding_kinds[items[0]->code];
-    json_t *trials = json_array();
-    struct text words, remedy;
+    AUTO_FREE int64_t *trials = calloc(count + 1, sizeof(*trials));
+    CLEANUP(text_finish) struct text words, remedy;
+    struct told told = {.code = kind->code,
+                        .severity = kind->severity,
+                        .trials = trials,
+                        .subject = items[0]->subject,
+                        .result = people->result};
 
     text_init(&words);
     text_init(&remedy);
     finding_render_words(items, count, &words);
     finding_render_remedy(items, count, &remedy);
-    for (size_t i = 0; i < count && items[i]->trial; i++)
-        json_array_append_new(trials, json_integer((json_int_t)items[i]->trial));
-    json_array_append_new(people->array,
-                          json_pack("{s:s, s:s, s:o, s:s, s:s, s:s*, s:s*}", "code", kind->code,
-                                    "severity", finding_severity_name(kind->severity), "trials",
-                                    trials, "message", words.data, "remedy", remedy.data, "subject",
-                                    items[0]->subject, "result", people->result));
-    text_finish(&words);
-    text_finish(&remedy);
+    told.message = words.data;
+    told.remedy = remedy.data;
+    for (size_t i = 0; trials && i < count && items[i]->trial; i++)
+        trials[told.trial_count++] = items[i]->trial;
+    json_array_append_new(people->array, type_to_json(&finding_told_type, &told));
 }
 
-json_t *findings_for_people(const struct finding_list *list, size_t trial_count, const char *result)
+json_t *findings_for_people(const struct finding_list *list, const char *result)
 {
-    struct people people = {json_array(), trial_count, result};
+    struct people people = {json_array(), result};
 
     finding_each_group(list, add_for_people, &people);
     return people.array;
-}
-
-static json_t *codes_schema(void)
-{
-    json_t *codes = json_array();
-
-    for (size_t i = 0; i < FINDING_COUNT; i++)
-        json_array_append_new(codes, json_string(finding_kinds[i].code));
-    return json_pack("{s:o}", "enum", codes);
-}
-
-json_t *findings_schema(void)
-{
-    return json_pack(
-        "{s:s, s:{s:s, s:b, s:[s,s], s:{s:o, s:{s:s, s:i}, s:{s:s}, s:{s:s, s:{s:[s,s]}}}}}",
-        "type", "array", "items", "type", "object", "additionalProperties", 0, "required", "code",
-        "numbers", "properties", "code", codes_schema(), "trial_number", "type", "integer",
-        "minimum", 1, "subject", "type", "string", "numbers", "type", "object",
-        "additionalProperties", "type", "number", "null");
-}
-
-json_t *findings_for_people_schema(void)
-{
-    return json_pack("{s:s, s:{s:s, s:b, s:[s,s,s,s,s], s:{s:{s:s}, s:{s:[s,s,s]}, s:{s:s, "
-                     "s:{s:s}}, s:{s:s}, s:{s:s}, s:{s:s}, s:{s:s}}}}",
-                     "type", "array", "items", "type", "object", "additionalProperties", 0,
-                     "required", "code", "severity", "trials", "message", "remedy", "properties",
-                     "code", "type", "string", "severity", "enum", "info", "warning", "critical",
-                     "trials", "type", "array", "items", "type", "integer", "message", "type",
-                     "string", "remedy", "type", "string", "subject", "type", "string", "result",
-                     "type", "string");
 }

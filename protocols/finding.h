@@ -12,9 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
 #include "harness/core/text.h"
+#include "harness/core/type.h"
 
 /* `assay doctor` uses the same three words. */
 enum finding_severity {
@@ -350,10 +349,11 @@ void finding_render(const struct finding *const *items, size_t count, size_t tri
 typedef void finding_group_fn(void *context, const struct finding *const *items, size_t count);
 bool finding_each_group(const struct finding_list *list, finding_group_fn *each, void *context);
 
-/* [{"code", "trial_number" (not of the cell's), "numbers": {...}, "subject"}], as stored. */
-json_t *findings_to_json(const struct finding_list *list);
-/* The inverse; entries of unknown codes (of a newer program) are skipped. False: no memory. */
-bool findings_from_json(const json_t *json, struct finding_list *ret);
+/*
+ * A struct finding_list as stored: [{"code", "trial_number" (not of the cell's), "numbers": {...},
+ * "subject"}]. Entries of unknown codes (of a newer program) are not read.
+ */
+extern const struct type findings_type;
 
 /* The row of the table, or NULL: the code is unknown. */
 const struct finding_kind *finding_kind_find(const char *code);
@@ -364,11 +364,8 @@ json_t *findings_codes(const json_t *json);
  * For `--json`: an entry for each kind with "code", "severity", "trials", "message", "remedy", and
  * "subject" where there is one. `result` (may be NULL) is added as "result".
  */
-json_t *findings_for_people(const struct finding_list *list, size_t trial_count,
-                            const char *result);
-
-/* JSON Schemas of what findings_to_json and findings_for_people write. */
-json_t *findings_schema(void);
-json_t *findings_for_people_schema(void);
+json_t *findings_for_people(const struct finding_list *list, const char *result);
+/* An entry of it. */
+extern const struct type finding_told_type;
 
 #endif

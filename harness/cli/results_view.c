@@ -10,13 +10,12 @@
 #include "reports/terminal.h"
 #include "reports/view.h"
 
-void results_view_findings(const json_t *findings, size_t trial_count, const char *result)
+void results_view_findings(const json_t *findings, const char *result)
 {
     struct finding_list list;
 
-    if (!findings_from_json(findings, &list))
-        return;
-    envelope_add_findings(findings_for_people(&list, trial_count, result));
+    type_read(&findings_type, findings, &list);
+    envelope_add_findings(findings_for_people(&list, result));
     finding_list_finish(&list);
 }
 
@@ -28,7 +27,6 @@ void results_view_rows(json_t *rows)
     json_array_foreach(rows, i, row)
     {
         results_view_findings(json_object_get(row, "findings"),
-                              (size_t)json_integer_value(json_object_get(row, "trials_ok")),
                               json_string_value(json_object_get(row, "id")));
         json_object_del(row, "findings");
     }

@@ -9,7 +9,7 @@
 #include "results/store/store.h"
 
 /* What a reader must know of an estimate, in words, into the envelope; `result`: its id. */
-void results_view_findings(const json_t *findings, size_t trial_count, const char *result);
+void results_view_findings(const json_t *findings, const char *result);
 
 /* Moves the findings of store_list_results' rows into the envelope. */
 void results_view_rows(json_t *rows);

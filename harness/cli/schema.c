@@ -19,7 +19,7 @@ static const char *const statuses[] = {
 };
 const struct type shape_status = {WORD_OF(statuses), .def = "status"};
 
-static const struct type findings = {GENERATED_AS(findings_for_people_schema), .def = "findings"};
+static const struct type findings = {LIST_OF(finding_told_type), .def = "findings"};
 
 static const struct member error_members[] = {
     SHOWN("status", RECORD, .of = &shape_status),

@@ -160,12 +160,12 @@ TEST(groups_and_codec)
     assert_int_equal(counts[1], 1);
     assert_int_equal(counts[0], 2); /* files are not one kind: their subjects differ */
     assert_int_equal(counts[2], 4);
-    json = findings_to_json(&list);
-    assert_true(findings_from_json(json, &again));
-    people = findings_to_json(&again);
+    json = type_to_json(&findings_type, &list);
+    assert_null(type_read(&findings_type, json, &again));
+    people = type_to_json(&findings_type, &again);
     assert_true(json_equal(json, people));
     json_decref(people);
-    people = findings_for_people(&list, 2, "9f2c41aa/1");
+    people = findings_for_people(&list, "9f2c41aa/1");
     assert_int_equal(json_array_size(people), 3);
     assert_string_equal(json_string_value(json_object_get(json_array_get(people, 0), "severity")),
                         "warning");
@@ -188,7 +188,7 @@ TEST(codes_are_named_once)
     finding_add(&list, FINDING_FOREIGN_WORKER, 2, NULL, NULL);
     finding_add(&list, FINDING_FILE_CHANGED, 0, "/b", (double[]){2});
     finding_add(&list, FINDING_FOREIGN_WORKER, 3, NULL, NULL);
-    json = findings_to_json(&list);
+    json = type_to_json(&findings_type, &list);
     json_array_append_new(json, json_pack("{s:s}", "code", "of_a_newer_program"));
     codes = findings_codes(json);
     assert_int_equal(json_array_size(codes), 2);
