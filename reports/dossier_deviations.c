@@ -94,10 +94,10 @@ static void add_trial_deviations(struct deviations *list, const struct view_cell
                           text_format("%zu files changed, came or went while trial %lld measured",
                                       trial->changed_count, (long long)trial->number));
     }
-    if (cell->planned.known && (int64_t)cell->ok_count < cell->planned.value)
+    if (cell->trials_planned.known && (int64_t)cell->ok_count < cell->trials_planned.value)
         add_deviation(list, cell,
                       text_format("%zu of %lld planned trials completed", cell->ok_count,
-                                  (long long)cell->planned.value));
+                                  (long long)cell->trials_planned.value));
     if (cell->imported.present)
         add_deviation(list, cell,
                       strdup("another program measured it, without a plan of ours, so it is no "

@@ -47,14 +47,15 @@ static void append_row(struct text *out, const struct view_cell *cell)
         escape_html(out, view_verdict_label(cell));
     text_append_format(out, "</td><td class=\"num%s\">",
                        view_is_unsupported(cell) ? ""
-                       : cell->planned.known && (int64_t)cell->ok_count < cell->planned.value
+                       : cell->trials_planned.known &&
+                               (int64_t)cell->ok_count < cell->trials_planned.value
                            ? " bad"
                            : "");
     if (cell->imported.present)
         text_append(out, "\u2013");
     else
         text_append_format(out, "%zu of %lld", cell->ok_count,
-                           cell->planned.known ? (long long)cell->planned.value : 0);
+                           cell->trials_planned.known ? (long long)cell->trials_planned.value : 0);
     text_append(out, "</td></tr>\n");
 }
 
@@ -101,7 +102,7 @@ static void append_attempts(struct text *out, const struct view *view)
         imported += view->cells[i].imported.present;
         ok += view->cells[i].ok_count;
         unsupported += view_is_unsupported(&view->cells[i]) ? view->cells[i].trial_count : 0;
-        planned += view->cells[i].planned.known ? view->cells[i].planned.value : 0;
+        planned += view->cells[i].trials_planned.known ? view->cells[i].trials_planned.value : 0;
     }
     html_fact_begin(out, "Attempts");
     if (imported == view->cell_count) {

@@ -65,7 +65,9 @@ static void count_trials(const struct view *view, size_t campaign, size_t *ret_c
         ++*ret_cells;
         *ret_ok += cell->ok_count;
         *ret_unsupported += view_is_unsupported(cell) ? cell->trial_count : 0;
-        *ret_planned += cell->planned.known && cell->planned.value > 0 ? cell->planned.value : 0;
+        *ret_planned += cell->trials_planned.known && cell->trials_planned.value > 0
+                            ? cell->trials_planned.value
+                            : 0;
     }
 }
 

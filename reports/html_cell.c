@@ -107,8 +107,8 @@ static void append_verdict(struct text *out, const struct view_cell *cell)
                                               : "care");
     escape_html(out, view_verdict_label(cell));
     text_append_format(out, "</b> \u00b7 <span class=\"soft\">%zu of ", cell->ok_count);
-    if (cell->planned.known)
-        text_append_format(out, "%lld", (long long)cell->planned.value);
+    if (cell->trials_planned.known)
+        text_append_format(out, "%lld", (long long)cell->trials_planned.value);
     else
         text_append_char(out, '?');
     text_append(out, " planned trials completed");

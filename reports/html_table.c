@@ -54,7 +54,7 @@ static void append_row(struct text *out, const struct view_cell *cell,
     enum metric_id id = METRIC_ITERATION_TIME;
     const struct metric_value *value = view_headline(cell, &id);
     struct view_figure figure;
-    long long planned = cell->planned.known ? cell->planned.value : 0;
+    long long planned = cell->trials_planned.known ? cell->trials_planned.value : 0;
 
     text_append(out, "<tr><th scope=\"row\" class=\"wrap\"><a href=\"#");
     html_result_id(out, cell);

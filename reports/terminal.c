@@ -127,12 +127,13 @@ static void fill_row(struct row *row, const struct view_cell *cell, bool short_i
     text_init(&notes);
     append_refs(&notes, refs, ref_count);
     set_field(row, NOTES, text_steal(&notes), out);
-    set_field(row, TRIALS,
-              cell->imported.present
-                  ? strdup("-")
-                  : text_format("%zu/%lld", cell->ok_count,
-                                cell->planned.known ? (long long)cell->planned.value : 0),
-              out);
+    set_field(
+        row, TRIALS,
+        cell->imported.present
+            ? strdup("-")
+            : text_format("%zu/%lld", cell->ok_count,
+                          cell->trials_planned.known ? (long long)cell->trials_planned.value : 0),
+        out);
 }
 
 /* Widths from the content; what does not fit is taken from the elastic columns, in their order. */
@@ -181,7 +182,7 @@ static void fit_widths(const struct row *heading, const struct row *rows, size_t
 
 static enum terminal_tone tone_of(const struct view_cell *cell, enum column column)
 {
-    bool all = cell->planned.known && (int64_t)cell->ok_count >= cell->planned.value;
+    bool all = cell->trials_planned.known && (int64_t)cell->ok_count >= cell->trials_planned.value;
 
     switch (column) {
     case RESULT:

@@ -102,7 +102,7 @@ static void append_result(const struct terminal *terminal, const struct view_cel
     else
         text_append_format(&line, "%s; %zu of %lld planned trials completed",
                            view_verdict_label(cell), cell->ok_count,
-                           cell->planned.known ? (long long)cell->planned.value : 0);
+                           cell->trials_planned.known ? (long long)cell->trials_planned.value : 0);
     brief_fact(terminal, "Verdict", line.data);
     terminal->out->failed = terminal->out->failed || line.failed;
     text_finish(&line);

@@ -58,7 +58,7 @@ static void append_verdict(const struct terminal *terminal, const struct view_ce
     text_append(terminal->out, "  ");
     terminal_tone(terminal, view_is_steady(cell) ? TONE_GOOD : TONE_CARE, view_verdict_label(cell));
     text_append_format(terminal->out, ", %zu of %lld planned trials completed\n", cell->ok_count,
-                       cell->planned.known ? (long long)cell->planned.value : 0);
+                       cell->trials_planned.known ? (long long)cell->trials_planned.value : 0);
     if (view_no_evidence_words(cell))
         terminal_wrap(terminal, TONE_CARE, "  ", view_no_evidence_words(cell));
     if (cell->device.simulated)

@@ -10,6 +10,7 @@
 #include "results/analysis/serving_log.h"
 #include "results/evidence/ledger.h"
 #include "results/store/lease.h"
+#include "results/store/stored.h"
 
 static const struct estimate_trial *find_in_estimate(const struct estimate *estimate,
                                                      int64_t sequence)
@@ -53,32 +54,39 @@ static bool read_trials(json_t *trials, enum view_depth depth, struct view_cell 
     return true;
 }
 
+/* ---- what of the record is read as it is ---- */
+
+#define STORED_STRUCT struct view_cell
+static const struct member identity_members[] = {STORED_READ(STORED_IDENTITY)};
+static const struct member cost_members[] = {STORED_READ(STORED_COST)};
+static const struct member cell_members[] = {STORED_READ(STORED_CELL)};
+#undef STORED_STRUCT
+static const struct type identity_type = TYPE_GROUP("an identity", identity_members),
+                         cost_type = TYPE_GROUP("a cost", cost_members),
+                         cell_type = TYPE_GROUP("a cell", cell_members);
+
+#define STORED_STRUCT struct view_device
+static const struct member device_members[] = {STORED_READ(STORED_DEVICE)};
+#undef STORED_STRUCT
+static const struct type device_type = TYPE_GROUP("a device", device_members);
+
+#define STORED_STRUCT struct view_imported
+static const struct member origin_members[] = {STORED_READ(STORED_ORIGIN)};
+#undef STORED_STRUCT
+static const struct type origin_type = TYPE_GROUP("an origin", origin_members);
+
+#define STORED_STRUCT struct view_campaign
+static const struct member campaign_members[] = {STORED_READ(STORED_CAMPAIGN)};
+#undef STORED_STRUCT
+static const struct type campaign_type = TYPE_GROUP("a campaign", campaign_members);
+
 static void read_identity(const json_t *root, struct view_cell *ret)
 {
-    const json_t *identity = json_object_get(root, "identity");
-    const json_t *cost = json_object_get(root, "cost");
-
-    ret->workload = member_string(identity, "workload");
-    ret->workload_digest = member_string(identity, "workload_digest");
-    ret->protocol = member_string(identity, "protocol");
-    ret->protocol_digest = member_string(identity, "protocol_digest");
-    ret->kind = member_string(identity, "kind");
-    ret->precision = member_string(identity, "precision");
-    ret->scenario = member_string(identity, "scenario");
-    ret->implementation = member_string(identity, "implementation");
-    ret->seed = member_string(identity, "seed");
-    ret->arm = member_string(root, "arm");
-    ret->batch = view_json_count(identity, "batch");
+    type_read(&cell_type, root, ret);
+    type_read(&identity_type, json_object_get(root, "identity"), ret);
+    type_read(&cost_type, json_object_get(root, "cost"), ret);
     /* The server of an endpoint forms its batches itself: the declared 1 is none of them. */
     ret->batch.known = ret->batch.known && !(ret->kind && !strcmp(ret->kind, "endpoint"));
-    ret->flops = view_json_count(cost, "flops");
-    ret->bytes = view_json_count(cost, "bytes");
-    ret->items = view_json_count(cost, "items");
-    ret->device_memory_bytes = view_json_count(cost, "device_memory_bytes");
-    ret->working_set_bytes = view_json_count(cost, "working_set_bytes");
-    ret->flops_formula = member_string(cost, "flops_formula");
-    ret->bytes_formula = member_string(cost, "bytes_formula");
-    ret->item_name = member_string(cost, "item_name");
 }
 
 static void read_declarations(const json_t *root, struct view_cell *ret)
@@ -96,19 +104,8 @@ static void read_device(const json_t *root, struct view_cell *ret)
 {
     const json_t *device = json_object_get(root, "device");
 
-    ret->backend = member_string(root, "backend");
-    ret->device_spec = member_string(root, "device_spec");
-    ret->device_index = view_json_count(root, "device_index");
-    ret->device = (struct view_device){
-        .present = json_is_object(device),
-        .backend = member_string(device, "backend"),
-        .name = member_string(device, "name"),
-        .vendor = member_string(device, "vendor"),
-        .uuid = member_string(device, "uuid"),
-        .type = member_string(device, "type"),
-        .index = view_json_count(device, "index"),
-        .simulated = json_is_true(json_object_get(device, "simulated")),
-    };
+    ret->device = (struct view_device){.present = json_is_object(device)};
+    type_read(&device_type, device, &ret->device);
     view_json_readings(device, "readings", &ret->device.readings);
 }
 
@@ -116,19 +113,13 @@ static void read_device(const json_t *root, struct view_cell *ret)
 static void read_imported(const json_t *root, struct view_cell *ret)
 {
     const json_t *imported = json_object_get(root, "imported");
-    const json_t *origin = json_object_get(imported, "origin");
     const json_t *claim = json_object_get(imported, "claim");
 
     if (!json_is_object(imported))
         return;
-    ret->imported = (struct view_imported){
-        .present = true,
-        .program = member_string(origin, "program"),
-        .program_version = member_string(origin, "program_version"),
-        .file = member_string(origin, "file"),
-        .sha256 = member_string(origin, "sha256"),
-        .measured = member_string(claim, "measured"),
-    };
+    ret->imported = (struct view_imported){.present = true};
+    type_read(&origin_type, json_object_get(imported, "origin"), &ret->imported);
+    ret->imported.measured = member_string(claim, "measured");
     ret->device.name = member_string(claim, "device");
     reading_list_finish(&ret->device.readings);
     view_json_readings(imported, "readings", &ret->device.readings);
@@ -156,8 +147,6 @@ enum status view_cell_from_json(json_t *root, enum view_depth depth, struct view
     }
     cell.id = id.known ? id.value : -1;
     snprintf(cell.result, sizeof(cell.result), "%.79s", member_text(root, "id"));
-    cell.ordinal = view_json_count(root, "ordinal");
-    cell.planned = view_json_count(root, "trials_planned");
     read_identity(root, &cell);
     read_declarations(root, &cell);
     read_device(root, &cell);
@@ -273,17 +262,12 @@ static enum status load_campaign(struct store *store, int64_t id, struct view_ca
     json_object_del(root, "cells");
     *ret = (struct view_campaign){
         .id = id,
-        .uid = member_string(root, "uid"),
-        .command = member_string(root, "command"),
-        .tool_version = member_string(root, "tool_version"),
-        .tool_digest = member_string(root, "tool_digest"),
-        .plan_digest = member_string(root, "plan_digest"),
         .order_seed = member_string(root, "order_seed"),
         .question = member_string(root, "question"),
         .nonce = member_string(root, "nonce"),
-        .created_utc_ns = view_json_count(root, "created_utc_ns"),
         .root = root,
     };
+    type_read(&campaign_type, root, ret);
     TRY(contention_of_campaign(store, id, &ret->contention, err));
     events = json_object_get(root, "events");
     ret->events = calloc(json_array_size(events) + 1, sizeof(*ret->events));

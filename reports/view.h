@@ -131,7 +131,7 @@ struct view_cell {
     const char *workload_description, *protocol_description, *seed;
     bool evidence; /* false: the protocol says "a first look" */
     const json_t *workload_json, *protocol_json;
-    struct view_count batch, device_index, planned;
+    struct view_count batch, device_index, trials_planned;
     struct view_count flops, bytes, items, device_memory_bytes, working_set_bytes;
     const char *flops_formula, *bytes_formula, *item_name;
     struct view_device device;

@@ -187,8 +187,8 @@ const char *view_no_value_reason(const struct view_cell *cell)
 /* Whether trials of the cell are still to come: then what it has so far is no outcome. */
 static bool has_trials_left(const struct view_cell *cell)
 {
-    return cell->run != VIEW_RUN_OVER && cell->planned.known &&
-           (int64_t)cell->ended_count < cell->planned.value;
+    return cell->run != VIEW_RUN_OVER && cell->trials_planned.known &&
+           (int64_t)cell->ended_count < cell->trials_planned.value;
 }
 
 const char *view_verdict_label(const struct view_cell *cell)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/core/member.h"
+#include "results/store/stored.h"
 
 /* More than any workload makes; a hostile file must not cost hours. */
 #define ROWS_MAX 20000
@@ -35,6 +36,21 @@ static bool read_phases(const json_t *json, struct view_trial *ret)
     return ret->phases != NULL;
 }
 
+#define STORED_STRUCT struct view_check
+static const struct member check_members[] = {STORED_READ(STORED_CHECK)};
+#undef STORED_STRUCT
+static const struct type check_type = TYPE_GROUP("a check", check_members);
+
+#define STORED_STRUCT struct view_component
+static const struct member component_members[] = {STORED_READ(STORED_COMPONENT)};
+#undef STORED_STRUCT
+static const struct type component_type = TYPE_GROUP("a component", component_members);
+
+#define STORED_STRUCT struct view_trial
+static const struct member trial_members[] = {STORED_READ(STORED_TRIAL)};
+#undef STORED_STRUCT
+static const struct type trial_type = TYPE_GROUP("a trial", trial_members);
+
 static bool read_checks(const json_t *json, struct view_trial *ret)
 {
     size_t count = row_count(json);
@@ -42,18 +58,15 @@ static bool read_checks(const json_t *json, struct view_trial *ret)
     ret->checks = calloc(count + 1, sizeof(*ret->checks));
     for (size_t i = 0; ret->checks && i < count; ++i) {
         const json_t *row = json_array_get(json, i);
+        struct view_check *check = &ret->checks[ret->check_count++];
 
-        ret->checks[ret->check_count++] = (struct view_check){
-            .phase = member_text(row, "phase"),
-            .output = member_text(row, "output"),
-            .metric = member_text(row, "metric"),
-            .reason = member_string(row, "reason"),
-            .error_text = member_string(row, "error"),
-            .error = member_number(row, "error"),
-            .tolerance = member_number(row, "tolerance"),
-            .compared = view_json_count(row, "compared"),
-            .passed = json_is_true(json_object_get(row, "passed")),
-        };
+        *check = (struct view_check){.phase = "",
+                                     .output = "",
+                                     .metric = "",
+                                     .error_text = member_string(row, "error"),
+                                     .error = member_number(row, "error"),
+                                     .tolerance = NAN};
+        type_read(&check_type, row, check);
     }
     return ret->checks != NULL;
 }
@@ -103,17 +116,8 @@ static bool read_components(const json_t *json, struct view_trial *ret)
             continue;
         }
         ret->components[ret->component_count] = (struct view_component){
-            .path = path,
-            .kind = member_string(row, "kind"),
-            .version = member_string(row, "version"),
-            .build_id = member_string(row, "build_id"),
-            .digest = digest,
-            .missing_reason = member_string(row, "missing_reason"),
-            .size = view_json_count(row, "size"),
-            .package = member_string(row, "package"),
-            .package_version = member_string(row, "package_version"),
-            .change = at_end ? VIEW_APPEARED : VIEW_GONE,
-        };
+            .path = "", .digest = digest, .change = at_end ? VIEW_APPEARED : VIEW_GONE};
+        type_read(&component_type, row, &ret->components[ret->component_count]);
         json_object_set_new(index, path, json_integer((json_int_t)ret->component_count));
         ++ret->component_count;
     }
@@ -128,26 +132,14 @@ static bool read_components(const json_t *json, struct view_trial *ret)
 
 bool view_trial_read(json_t *json, enum view_depth depth, struct view_trial *ret)
 {
-    const char *status = member_string(json, "status");
     const json_t *environment = json_object_get(json, "environment");
-    const json_t *facts = json_object_get(json, "facts");
     struct view_count id = view_json_count(json, "id");
 
     ret->id = id.known ? id.value : -1;
-    ret->sequence = view_json_count(json, "sequence");
-    ret->attempt = view_json_count(json, "attempt");
-    ret->status = same(status, "no_end") ? NULL : status;
-    ret->message = member_string(json, "message");
-    ret->ok = same(status, "ok");
-    ret->started_utc_ns = view_json_count(json, "started_utc_ns");
-    ret->ended_utc_ns = view_json_count(json, "ended_utc_ns");
-    ret->iterations_per_sample = view_json_count(json, "iterations_per_sample");
-    ret->window_first = view_json_count(json, "window_first");
-    ret->samples = view_json_count(json, "samples");
-    ret->exit_code = view_json_count(json, "exit_code");
-    ret->signal = view_json_count(json, "signal");
-    ret->max_rss_bytes = view_json_count(json, "max_rss_bytes");
-    ret->facts = json_is_object(facts) ? facts : NULL;
+    type_read(&trial_type, json, ret);
+    ret->ok = same(ret->status, "ok");
+    if (same(ret->status, "no_end"))
+        ret->status = NULL;
     if (depth == VIEW_SUMMARY) {
         json_object_del(json, "components");
         json_object_del(json, "environment");

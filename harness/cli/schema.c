@@ -7,22 +7,10 @@
 #include "harness/core/status.h"
 #include "protocols/finding.h"
 
-const struct type shape_string = {TYPE_OF_VALUE(MEMBER_TEXT)};
-const struct type shape_integer = {TYPE_OF_VALUE(MEMBER_INTEGER)};
-const struct type shape_number = {TYPE_OF_VALUE(MEMBER_FINITE)};
-const struct type shape_object = {TYPE_OF_VALUE(MEMBER_JSON)};
-
-static const char *const statuses[] = {
-#define STATUS_WORD(code, name, meaning) name,
-    STATUS_MAP(STATUS_WORD)
-#undef STATUS_WORD
-};
-const struct type shape_status = {WORD_OF(statuses), .def = "status"};
-
 static const struct type findings = {LIST_OF(finding_told_type), .def = "findings"};
 
 static const struct member error_members[] = {
-    SHOWN("status", RECORD, .of = &shape_status),
+    SHOWN("status", RECORD, .of = &type_of_status),
     SHOWN("message", TEXT, .help = "what happened and what to do: the line on standard error"),
     OR_NULL("where", TEXT, .help = "FILE:LINE, of what is wrong in a file"),
 };

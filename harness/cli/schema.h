@@ -12,9 +12,6 @@
 
 #include "harness/core/type.h"
 
-/* For lists and choices. */
-extern const struct type shape_string, shape_integer, shape_number, shape_object, shape_status;
-
 /*
  * One command's JSON. A version counts up when a member is taken away or means something else; a
  * member more is no new version.

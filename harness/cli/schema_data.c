@@ -8,6 +8,7 @@
 #include "harness/runner/doctor.h"
 #include "protocols/metric.h"
 #include "results/evidence/verify.h"
+#include "results/store/store.h"
 
 static const char *const precisions[] = {
 #define PRECISION_WORD(code, name, storage) name,
@@ -16,24 +17,6 @@ static const char *const precisions[] = {
         "unknown", /* of an endpoint */
 };
 const struct type shape_precision = {WORD_OF(precisions), .def = "precision"};
-
-static const char *const reading_statuses[] = {
-#define READING_WORD(code, name) name,
-    READING_STATUS_MAP(READING_WORD)
-#undef READING_WORD
-};
-static const struct type reading_status = {WORD_OF(reading_statuses), .def = "reading_status"};
-static const struct type *const reading_values[] = {&shape_string, &shape_number, NULL};
-static const struct type reading_value = {ONE_OF(reading_values)};
-static const struct member reading_members[] = {
-    SHOWN("status", RECORD, .of = &reading_status),
-    SHOWN("source", TEXT, .help = "what was read or asked"),
-    OPTIONAL_OR_NULL("value", RECORD, .of = &reading_value),
-    OPTIONAL_OR_NULL("unit", TEXT),
-    OPTIONAL_OR_NULL("reason", TEXT),
-};
-static const struct type reading = TYPE_SHOWN(reading_members, .def = "reading");
-const struct type shape_readings = {MAP_OF(reading), .def = "readings"};
 
 /* ---- devices ---- */
 
@@ -86,7 +69,7 @@ static const struct member device_members[] = {
     SHOWN("compute_units", INTEGER),
     SHOWN("last_level_cache_bytes", COUNT),
     SHOWN("unified_memory", BOOLEAN),
-    SHOWN("readings", RECORD, .of = &shape_readings),
+    SHOWN("readings", RECORD, .of = &reading_list_type),
     OPTIONAL("precisions", LIST, .of = &support),
 };
 static const struct type device = TYPE_SHOWN(device_members);
@@ -277,7 +260,7 @@ static const struct member plan_members[] = {
     SHOWN("protocol_digest", DIGEST),
     SHOWN("order_seed", INTEGER),
     SHOWN("cells", LIST, .of = &planned),
-    SHOWN("order", LIST, .of = &shape_integer, .help = "ordinals of the cells, trial by trial"),
+    SHOWN("order", LIST, .of = &type_of_integer, .help = "ordinals of the cells, trial by trial"),
     OR_NULL("nonce", TEXT),
     OPTIONAL("question", TEXT),
     OPTIONAL("contract", JSON),
@@ -402,7 +385,7 @@ static const struct member verify_log_members[] = {
     SHOWN("records_here", INTEGER, .help = "in this file"),
     OR_NULL("campaigns", INTEGER),
     SHOWN("campaigns_here", INTEGER),
-    SHOWN("withheld", JSON, .of = &shape_integer, .help = "how many values, by name"),
+    SHOWN("withheld", JSON, .of = &type_of_integer, .help = "how many values, by name"),
 };
 static const struct type verify_log = TYPE_SHOWN(verify_log_members);
 static const struct member verify_shown_members[] = {
@@ -468,15 +451,9 @@ static const struct member checkpoint_members[] = {
 };
 const struct type schema_checkpoint = TYPE_SHOWN(checkpoint_members);
 
-static const struct member amendment_members[] = {
-    SHOWN("amendment", INTEGER), SHOWN("utc_ns", INTEGER), SHOWN("created", TEXT),
-    OR_NULL("author", TEXT),     OR_NULL("reason", TEXT),
-};
-static const struct type amendment = TYPE_SHOWN(amendment_members, .def = "amendment");
-const struct type shape_amendments = {LIST_OF(amendment)};
 static const struct member amended_members[] = {
     SHOWN("id", TEXT),
-    SHOWN("amendments", RECORD, .of = &shape_amendments,
+    SHOWN("amendments", LIST, .of = &store_amendment_type,
           .help = "all of the result, the new one included"),
 };
 const struct type schema_amend = TYPE_SHOWN(amended_members);

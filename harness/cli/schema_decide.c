@@ -41,7 +41,7 @@ static const struct type cost_note = TYPE_SHOWN(cost_note_members);
 static const struct member price_rows_members[] = {
     SHOWN("currency", TEXT),
     SHOWN("sha256", DIGEST),
-    SHOWN("rows", LIST, .of = &shape_object, .help = "of the sheet, those that count"),
+    SHOWN("rows", LIST, .of = &type_of_object, .help = "of the sheet, those that count"),
 };
 static const struct type price_rows = TYPE_SHOWN(price_rows_members);
 static const struct member cost_assumption_members[] = {
@@ -141,7 +141,7 @@ static const struct member decided_note_members[] = {
 static const struct type decided_note = TYPE_SHOWN(decided_note_members);
 static const struct member peak_rows_members[] = {
     SHOWN("sha256", DIGEST),
-    SHOWN("rows", LIST, .of = &shape_object, .help = "of the sheet, those that count"),
+    SHOWN("rows", LIST, .of = &type_of_object, .help = "of the sheet, those that count"),
 };
 static const struct type peak_rows = TYPE_SHOWN(peak_rows_members);
 static const struct member decide_members[] = {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/core/text.h"
+#include "harness/core/type.h"
 
 static const char *const status_names[] = {
 #define READING_NAME(code, name) [READING_##code] = name,
@@ -207,6 +208,31 @@ static json_t *reading_to_json(const struct reading *reading)
     }
     return object;
 }
+
+static const char *const status_words[] = {
+#define READING_WORD(code, name) name,
+    READING_STATUS_MAP(READING_WORD)
+#undef READING_WORD
+};
+static const struct type status_type = {
+    TYPE_OF_VALUE(MEMBER_NAME, .names = MEMBER_NAMES(status_words)), .def = "reading_status"};
+static const struct type *const values[] = {&type_of_text, &type_of_finite, NULL};
+static const struct member reading_members[] = {
+    {.name = "status", .kind = MEMBER_RECORD, .of = &status_type},
+    {.name = "source", .kind = MEMBER_TEXT, .help = "what was read or asked"},
+    {.name = "value",
+     .kind = MEMBER_ANY,
+     .choices = values,
+     .flags = MEMBER_NULLABLE | MEMBER_OPTIONAL},
+    {.name = "unit", .kind = MEMBER_TEXT, .flags = MEMBER_NULLABLE | MEMBER_OPTIONAL},
+    {.name = "reason", .kind = MEMBER_TEXT, .flags = MEMBER_NULLABLE | MEMBER_OPTIONAL},
+};
+static const struct type reading_type = {.members = reading_members,
+                                         .count =
+                                             sizeof(reading_members) / sizeof(*reading_members),
+                                         .def = "reading"};
+const struct type reading_list_type = {TYPE_OF_VALUE(MEMBER_JSON, .of = &reading_type),
+                                       .def = "readings"};
 
 json_t *reading_list_to_json(const struct reading_list *list)
 {

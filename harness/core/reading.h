@@ -78,6 +78,8 @@ bool reading_status_from_name(const char *name, enum reading_status *ret);
  * As JSON: {"name": {"status", "value", "unit", "source", "reason"}, ...}, members without content
  * left out; and back. Both give new objects. CORRUPT for JSON of another shape.
  */
+/* The object it writes, described for schemas alone. */
+extern const struct type reading_list_type; /* core/type.h */
 json_t *reading_list_to_json(const struct reading_list *list);
 enum status reading_list_from_json(const json_t *json, struct reading_list *ret, struct error *err);
 

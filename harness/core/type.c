@@ -13,7 +13,18 @@ static void *at_of(const struct member *m, const void *record)
 static const struct member real_member = {.kind = MEMBER_REAL}, text_member = {.kind = MEMBER_TEXT};
 const struct type type_of_real = {"a number", sizeof(double), &real_member, 1, NULL, NULL};
 const struct type type_of_integer = {"an integer", sizeof(int64_t), TYPE_OF_VALUE(MEMBER_INTEGER)};
+const struct type type_of_finite = {"a number", sizeof(double), TYPE_OF_VALUE(MEMBER_FINITE)};
+const struct type type_of_object = {"an object", sizeof(json_t *), TYPE_OF_VALUE(MEMBER_JSON)};
 const struct type type_of_text = {"a text", sizeof(char *), &text_member, 1, NULL, NULL};
+
+static const char *const statuses[] = {
+#define STATUS_WORD(code, name, meaning) name,
+    STATUS_MAP(STATUS_WORD)
+#undef STATUS_WORD
+};
+const struct type type_of_status = {"a status", sizeof(enum status),
+                                    TYPE_OF_VALUE(MEMBER_NAME, .names = MEMBER_NAMES(statuses)),
+                                    .def = "status"};
 
 bool type_is_value(const struct type *type)
 {
@@ -218,7 +229,8 @@ static const char *read_text(const struct member *m, const json_t *json, char **
 {
     if (!json_is_string(json))
         return (m->flags & MEMBER_NULLABLE) && json_is_null(json) ? NULL : "";
-    *ret = strdup(json_string_value(json));
+    *ret = m->flags & MEMBER_BORROWED ? (char *)(uintptr_t)json_string_value(json)
+                                      : strdup(json_string_value(json));
     return *ret ? NULL : type_no_memory;
 }
 
@@ -331,7 +343,8 @@ static const char *member_read(const struct member *m, const json_t *json, char 
     case MEMBER_JSON:
     case MEMBER_ANY:
         is_good = json && (m->kind == MEMBER_ANY || json_typeof(json) == m->json);
-        *(json_t **)at = is_good ? json_incref((json_t *)json) : NULL;
+        if (is_good)
+            *(const json_t **)at = m->flags & MEMBER_BORROWED ? json : json_incref((json_t *)json);
         break;
     case MEMBER_RECORD:
         return type_read(m->of, json, at);
@@ -413,6 +426,8 @@ void type_finish(const struct type *type, void *record)
         const struct member *m = &type->members[i];
         void *at = at_of(m, record);
 
+        if (m->flags & MEMBER_BORROWED)
+            continue;
         if (m->kind == MEMBER_TEXT) {
             free(*(char **)at);
             *(char **)at = NULL;

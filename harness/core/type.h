@@ -55,6 +55,8 @@ enum member_flags {
     MEMBER_FROM_0 = 8,
     /* CHARS: text that does not fit is not valid. */
     MEMBER_WHOLE = 16,
+    /* TEXT, JSON, ANY: where it is read, it stays what `json` owns. */
+    MEMBER_BORROWED = 32,
 };
 
 /* How a member is written that no kind fits. All three get the member's address in the record. */
@@ -136,8 +138,10 @@ struct type {
 #define TYPE_OF_VALUE(of_kind, ...)                                                                \
     .members = &(const struct member){.kind = (of_kind), __VA_ARGS__}, .count = 1
 bool type_is_value(const struct type *type);
-/* For lists: double, int64_t, char *. */
-extern const struct type type_of_real, type_of_integer, type_of_text;
+/* For lists: double, double that is never null, int64_t, char *, json_t * (an object), and an enum
+ * status. */
+extern const struct type type_of_real, type_of_finite, type_of_integer, type_of_text,
+    type_of_object, type_of_status;
 
 /* New JSON, an object; NULL: out of memory. */
 json_t *type_to_json(const struct type *type, const void *record);

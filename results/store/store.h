@@ -24,10 +24,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
 #include "harness/core/digest.h"
 #include "harness/core/status.h"
+#include "harness/core/type.h"
 
 struct store;
 
@@ -464,5 +463,7 @@ enum status store_load_samples(struct store *store, int64_t trial, const char *s
 enum status store_campaign_json(struct store *store, int64_t campaign, json_t **ret,
                                 struct error *err);
 enum status store_cell_json(struct store *store, int64_t cell, json_t **ret, struct error *err);
+/* What it gives, and one of its amendments. */
+extern const struct type store_cell_type, store_amendment_type;
 
 #endif

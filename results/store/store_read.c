@@ -1,4 +1,5 @@
 #include "results/store/store_internal.h"
+#include "results/store/stored.h"
 
 #define RESULT_ID "substr(g.uid, 1, 8) || '/' || c.ordinal"
 
@@ -144,10 +145,9 @@ enum status store_telemetry_json(struct store *store, int64_t id, json_t **ret, 
     size_t i;
     enum status status = rows_of(
         store,
-        "SELECT t.part, t.status, t.message, c.body AS 'channels:json', t.interval_ns, t.ticks,"
-        " t.late_ticks, t.cpu_ns, t.reading_ns, t.readings_begin, t.readings_end, t.dump"
-        " FROM telemetry t JOIN content c ON c.digest = t.channels WHERE t.trial = ?1"
-        " ORDER BY t.part",
+        STORED_SELECT(STORED_TELEMETRY) ", t.readings_begin, t.readings_end FROM telemetry t JOIN "
+                                        "content c ON c.digest = t.channels WHERE t.trial = ?1"
+                                        " ORDER BY t.part",
         id, &rows, err);
 
     json_array_foreach(rows, i, row)
@@ -172,44 +172,40 @@ static enum status set_telemetry(struct store *store, json_t *trial, int64_t id,
     return set_new(trial, "telemetry", rows, err);
 }
 
-#define DEVICE_COLUMNS                                                                             \
-    "d.id, d.backend, d.device_index AS 'index', d.name, d.vendor, d.uuid, d.type,"                \
-    " d.simulated AS 'simulated:bool', d.digest, d.readings AS reading_set"
-
 static enum status fill_trial(struct store *store, json_t *trial, struct error *err)
 {
     int64_t id = json_integer_value(json_object_get(trial, "id"));
 
     TRY(set_row(store, trial, "device",
-                "SELECT d.id, d.name, d.digest FROM trial_device t JOIN device d"
-                " ON d.id = t.device WHERE t.trial = ?1",
+                STORED_SELECT(STORED_TRIAL_DEVICE) " FROM trial_device t JOIN device d"
+                                                   " ON d.id = t.device WHERE t.trial = ?1",
                 id, err));
     TRY(set_rows(store, trial, "phases",
-                 "SELECT name, begin_ns, end_ns FROM phase WHERE trial = ?1 ORDER BY id", id, err));
-    TRY(set_rows(store, trial, "series",
-                 "SELECT name, sum(count) AS samples, min(minimum) AS minimum,"
-                 " max(maximum) AS maximum, count(*) AS chunks"
-                 " FROM series WHERE trial = ?1 GROUP BY name ORDER BY min(rowid)",
-                 id, err));
+                 STORED_SELECT(STORED_PHASE) " FROM phase WHERE trial = ?1 ORDER BY id", id, err));
+    TRY(set_rows(
+        store, trial, "series",
+        STORED_SELECT(
+            STORED_SERIES) " FROM series WHERE trial = ?1 GROUP BY name ORDER BY min(rowid)",
+        id, err));
     TRY(set_rows(store, trial, "checks",
-                 "SELECT phase, output, metric, coalesce(error, error_text) AS error,"
-                 " tolerance, compared, passed AS 'passed:bool', reason"
-                 " FROM verification WHERE trial = ?1 ORDER BY id",
-                 id, err));
+                 STORED_SELECT(STORED_CHECK) " FROM verification WHERE trial = ?1 ORDER BY id", id,
+                 err));
     TRY(set_environment(store, trial, id, err));
-    TRY(set_rows(store, trial, "components",
-                 "SELECT DISTINCT s.at, c.path, c.kind, c.version, c.build_id, c.size,"
-                 " c.sha256, c.missing_reason, c.package, c.package_version, c.manager"
-                 " FROM trial_stack s JOIN stack_member m"
-                 " ON m.stack = s.stack JOIN component c ON c.id = m.component"
-                 " WHERE s.trial = ?1 ORDER BY s.at = 'window_end', s.at, c.path, c.id",
-                 id, err));
+    TRY(set_rows(
+        store, trial, "components",
+        "SELECT DISTINCT " STORED_COLUMNS(
+            STORED_COMPONENT) " FROM trial_stack s JOIN stack_member m"
+                              " ON m.stack = s.stack JOIN component c ON c.id = m.component"
+                              " WHERE s.trial = ?1 ORDER BY s.at = 'window_end', s.at, c.path, "
+                              "c.id",
+        id, err));
     TRY(set_telemetry(store, trial, id, err));
-    return set_rows(store, trial, "artifacts",
-                    "SELECT a.content AS digest, c.body AS 'artifact:json' FROM artifact a"
-                    " JOIN content c ON c.digest = a.content WHERE a.trial = ?1"
-                    " ORDER BY a.id",
-                    id, err);
+    return set_rows(
+        store, trial, "artifacts",
+        STORED_SELECT(STORED_ARTIFACT) " FROM artifact a"
+                                       " JOIN content c ON c.digest = a.content WHERE a.trial = ?1"
+                                       " ORDER BY a.id",
+        id, err);
 }
 
 static enum status set_trials(struct store *store, json_t *object, int64_t cell, struct error *err)
@@ -218,12 +214,9 @@ static enum status set_trials(struct store *store, json_t *object, int64_t cell,
     size_t i;
     enum status status = rows_of(
         store,
-        "SELECT t.id, t.sequence, t.attempt, coalesce(e.status, 'no_end') AS status, e.message,"
-        " e.orphan AS 'orphan:bool', t.started_utc_ns, t.started_utc_ns AS 'started:iso',"
-        " e.ended_utc_ns, e.iterations_per_sample, e.window_first, e.samples,"
-        " e.facts AS 'facts:json', e.exit_code, e.signal, e.max_rss_bytes"
-        " FROM trial t LEFT JOIN trial_end e ON e.trial = t.id WHERE t.cell = ?1"
-        " ORDER BY t.sequence, t.attempt",
+        STORED_SELECT(
+            STORED_TRIAL) " FROM trial t LEFT JOIN trial_end e ON e.trial = t.id WHERE t.cell = ?1"
+                          " ORDER BY t.sequence, t.attempt",
         cell, &trials, err);
 
     json_array_foreach(trials, i, trial)
@@ -242,11 +235,11 @@ static enum status set_estimate(struct store *store, json_t *object, int64_t cel
                                 struct error *err)
 {
     json_t *row = NULL;
-    enum status status = row_of(store,
-                                "SELECT id, version, created_utc_ns,"
-                                " created_utc_ns AS 'created:iso', body AS 'body:json'"
-                                " FROM estimate WHERE cell = ?1 ORDER BY id DESC LIMIT 1",
-                                cell, &row, err);
+    enum status status =
+        row_of(store,
+               STORED_SELECT(STORED_ESTIMATE) ", body AS 'body:json' FROM estimate WHERE cell = ?1 "
+                                              "ORDER BY id DESC LIMIT 1",
+               cell, &row, err);
 
     if (status != STATUS_OK)
         return status;
@@ -291,9 +284,9 @@ static enum status set_imported(struct store *store, json_t *object, int64_t cel
         status = set_readings(store, imported, "readings", take_id(imported, "reading_set"), err);
     if (status == STATUS_OK && !json_is_null(imported))
         status = set_row(store, imported, "origin",
-                         "SELECT i.file, i.sha256, i.size, i.format, i.program, i.program_version,"
-                         " g.created_utc_ns AS 'imported:iso' FROM import i JOIN campaign g"
-                         " ON g.id = i.campaign JOIN cell c ON c.campaign = g.id WHERE c.id = ?1",
+                         STORED_SELECT(STORED_ORIGIN) " FROM import i JOIN campaign g"
+                                                      " ON g.id = i.campaign JOIN cell c ON "
+                                                      "c.campaign = g.id WHERE c.id = ?1",
                          cell, err);
     if (status == STATUS_OK)
         return set_new(object, "imported", imported, err);
@@ -303,32 +296,26 @@ static enum status set_imported(struct store *store, json_t *object, int64_t cel
 
 static enum status fill_cell(struct store *store, int64_t cell, json_t *object, struct error *err)
 {
-    TRY(set_row(store, object, "campaign",
-                "SELECT g.id, g.uid, g.created_utc_ns, g.created_utc_ns AS 'created:iso',"
-                " g.command, g.tool_version, g.tool_digest, g.plan AS plan_digest"
-                " FROM cell c JOIN campaign g ON g.id = c.campaign WHERE c.id = ?1",
-                cell, err));
+    TRY(set_row(
+        store, object, "campaign",
+        STORED_SELECT(
+            STORED_CAMPAIGN) " FROM cell c JOIN campaign g ON g.id = c.campaign WHERE c.id = ?1",
+        cell, err));
     TRY(set_row(store, object, "identity",
-                "SELECT workload_name AS workload, workload AS workload_digest,"
-                " protocol_name AS protocol, protocol AS protocol_digest, kind, precision,"
-                " batch, scenario, implementation, seed FROM cell WHERE id = ?1",
-                cell, err));
-    TRY(set_row(store, object, "cost",
-                "SELECT flops, flops_formula, bytes, bytes_formula, items, item_name,"
-                " device_memory_bytes, working_set_bytes, headline FROM cell"
-                " WHERE id = ?1",
-                cell, err));
-    TRY(set_device(store, object,
-                   "SELECT " DEVICE_COLUMNS " FROM trial t JOIN trial_device l"
-                   " ON l.trial = t.id JOIN device d ON d.id = l.device"
-                   " WHERE t.cell = ?1 ORDER BY t.id DESC LIMIT 1",
-                   cell, err));
+                STORED_SELECT(STORED_IDENTITY) " FROM cell WHERE id = ?1", cell, err));
+    TRY(set_row(store, object, "cost", STORED_SELECT(STORED_COST) " FROM cell WHERE id = ?1", cell,
+                err));
+    TRY(set_device(
+        store, object,
+        STORED_SELECT(STORED_DEVICE) ", d.readings AS reading_set FROM trial t JOIN trial_device l"
+                                     " ON l.trial = t.id JOIN device d ON d.id = l.device"
+                                     " WHERE t.cell = ?1 ORDER BY t.id DESC LIMIT 1",
+        cell, err));
     TRY(set_choices(store, object, cell, err));
     TRY(set_trials(store, object, cell, err));
     TRY(set_estimate(store, object, cell, err));
     TRY(set_rows(store, object, "amendments",
-                 "SELECT id AS amendment, utc_ns, utc_ns AS 'created:iso', author, reason"
-                 " FROM amendment WHERE cell = ?1 ORDER BY id",
+                 STORED_SELECT(STORED_AMENDMENT) " FROM amendment WHERE cell = ?1 ORDER BY id",
                  cell, err));
     return set_imported(store, object, cell, err);
 }
@@ -355,16 +342,12 @@ static enum status read_cell(struct store *store, int64_t cell, json_t **ret, st
 {
     json_t *object = NULL;
 
-    TRY(row_of(store,
-               "SELECT " RESULT_ID " AS id, c.id AS cell, c.ordinal,"
-               " c.backend, c.device_spec, c.device_index,"
-               " c.trials AS trials_planned, " ARM_NAME " AS arm, " ARM_SETTINGS
-               " AS 'arm_settings:json', " NAMED_WORKER " AS 'worker:json',"
-               " w.body AS 'workload:json', p.body AS 'protocol:json'"
-               " FROM cell c JOIN campaign g ON g.id = c.campaign"
-               " JOIN content w ON w.digest = c.workload"
-               " JOIN content p ON p.digest = c.protocol WHERE c.id = ?1",
-               cell, &object, err));
+    TRY(row_of(
+        store,
+        STORED_SELECT(STORED_CELL) " FROM cell c JOIN campaign g ON g.id = c.campaign"
+                                   " JOIN content w ON w.digest = c.workload"
+                                   " JOIN content p ON p.digest = c.protocol WHERE c.id = ?1",
+        cell, &object, err));
     return complete(store, cell, "cell", fill_cell, object, ret, err);
 }
 

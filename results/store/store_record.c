@@ -292,7 +292,7 @@ static enum status insert_record(struct store *store, const struct record_row *r
 #define MEMBERS_MAX 40
 
 struct members {
-    struct member {
+    struct named {
         struct record_span name, value;
     } items[MEMBERS_MAX];
     size_t count;
@@ -305,7 +305,7 @@ struct relating {
     const struct record_row *row;
     int64_t record;
     struct members members, parts; /* parts: of the element */
-    struct member element;
+    struct named element;
     int64_t position; /* of the element */
 };
 
@@ -314,7 +314,7 @@ static enum status take_member(struct members *members, struct record_span name,
 {
     if (members->count == MEMBERS_MAX)
         return error_set(err, STATUS_CORRUPT, "has more than %d members", MEMBERS_MAX);
-    members->items[members->count++] = (struct member){name, value};
+    members->items[members->count++] = (struct named){name, value};
     return STATUS_OK;
 }
 
