@@ -82,20 +82,6 @@ static const struct member variance_members[] = {
 static const struct type variance_type =
     TYPE(struct estimate_variance, "a variance", variance_members);
 
-static json_t *metrics_written(const void *at)
-{
-    return metrics_to_json(at);
-}
-
-static const char *metrics_read(const json_t *json, void *at)
-{
-    metrics_from_json(json, at);
-    return json_is_object(json) ? NULL : "";
-}
-
-static const struct member_codec metrics_codec = {metrics_written, metrics_read, metrics_schema,
-                                                  NULL};
-
 static const struct type *const serving_types[] = {&serving_result_type, NULL};
 
 #define M(...) MEMBER(struct estimate, __VA_ARGS__)
@@ -109,7 +95,7 @@ static const struct member members[] = {
     M(REAL, confidence, .flags = MEMBER_LATER),
     M(NAME, compare_by, .flags = MEMBER_LATER, .names = MEMBER_NAMES(estimate_centre_names)),
     M(REAL, ess, .flags = MEMBER_LATER),
-    M(CUSTOM, metrics, .codec = &metrics_codec),
+    M(RECORD, metrics, .of = &metrics_type),
     M(LIST, trials, .of = &trial_type, .count = offsetof(struct estimate, trial_count)),
     M(RECORD, variance, .flags = MEMBER_LATER, .of = &variance_type),
     M(COUNT, needed_trials, .flags = MEMBER_LATER | MEMBER_NULLABLE),

@@ -86,7 +86,14 @@ const char *metric_grade_label(enum metric_grade grade)
     return labels[grade];
 }
 
-/* ---- codec ---- */
+/* ---- as JSON ---- */
+
+static bool needs_nothing(const void *record)
+{
+    const struct metric_value *v = record;
+
+    return v->has_value || v->needed == 0;
+}
 
 #define M(...) MEMBER(struct metric_value, __VA_ARGS__)
 #define HAS(member) .has = offsetof(struct metric_value, member)
@@ -96,7 +103,7 @@ static const struct member value_members[] = {
     M(REAL, lo, HAS(has_interval)),
     M(REAL, hi, HAS(has_interval)),
     M(NAME, grade, .names = MEMBER_NAMES(grade_names)),
-    M(COUNT, needed, .flags = MEMBER_OPTIONAL),
+    M(COUNT, needed, .flags = MEMBER_OPTIONAL, .absent = needs_nothing),
 };
 #undef HAS
 #undef M
@@ -118,12 +125,8 @@ json_t *metrics_to_json(const struct metric_value values[METRIC_COUNT])
     json_t *object = json_object();
 
     for (size_t i = 0; i < METRIC_COUNT; i++) {
-        struct metric_value v = values[i];
-
-        if (v.has_value)
-            v.needed = 0;
-        if (v.present)
-            json_object_set_new(object, metrics[i].id, type_to_json(&value_type, &v));
+        if (values[i].present)
+            json_object_set_new(object, metrics[i].id, type_to_json(&value_type, &values[i]));
     }
     return object;
 }
@@ -133,17 +136,25 @@ json_t *metric_member(const json_t *values, enum metric_id id)
     return id < METRIC_COUNT ? json_object_get(values, metrics[id].id) : NULL;
 }
 
-void metrics_from_json(const json_t *json, struct metric_value ret[METRIC_COUNT])
+static json_t *all_to_json(const void *at)
 {
+    return metrics_to_json(at);
+}
+
+static const char *all_from_json(const json_t *json, void *at)
+{
+    struct metric_value *ret = at;
+
     for (size_t i = 0; i < METRIC_COUNT; i++) {
         const json_t *entry = json_object_get(json, metrics[i].id);
 
         type_read(&value_type, entry, &ret[i]);
         ret[i].present = json_is_object(entry);
     }
+    return json_is_object(json) ? NULL : "";
 }
 
-json_t *metrics_schema(void)
+static json_t *all_schema(void)
 {
     json_t *properties = json_object();
 
@@ -159,3 +170,10 @@ json_t *metrics_schema(void)
     return json_pack("{s:s, s:b, s:o}", "type", "object", "additionalProperties", 0, "properties",
                      properties);
 }
+
+static const struct member_codec all_codec = {
+    .to_json = all_to_json, .from_json = all_from_json, .schema = all_schema};
+const struct type metrics_type = {.what = "metrics",
+                                  .size = sizeof(struct metric_value[METRIC_COUNT]),
+                                  TYPE_OF_VALUE(MEMBER_CUSTOM, .codec = &all_codec),
+                                  .def = "metrics"};

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <jansson.h>
+#include "harness/core/type.h"
 
 /* How a value is written for people. */
 enum metric_kind {
@@ -175,10 +175,8 @@ double metric_half_width(const struct metric_value *value);
 json_t *metrics_to_json(const struct metric_value values[METRIC_COUNT]);
 /* The entry of one metric in that; NULL: it is not present, or the id is METRIC_COUNT. */
 json_t *metric_member(const json_t *values, enum metric_id id);
-/* The inverse; members that are missing or of another type are not present. */
-void metrics_from_json(const json_t *json, struct metric_value ret[METRIC_COUNT]);
-
-/* JSON Schema of what metrics_to_json writes. */
-json_t *metrics_schema(void);
+/* The same as a type, of an array of METRIC_COUNT values; what is missing or of another type when
+ * it is read is not present. */
+extern const struct type metrics_type;
 
 #endif

@@ -6,7 +6,6 @@
 #include "harness/core/precision.h"
 #include "harness/core/reading.h"
 #include "harness/runner/doctor.h"
-#include "protocols/metric.h"
 #include "results/evidence/verify.h"
 #include "results/store/store.h"
 
@@ -171,50 +170,7 @@ const struct type schema_describe = TYPE_SHOWN(described_members);
 
 /* ---- run, results ---- */
 
-static const struct type shape_metrics = {GENERATED_AS(metrics_schema), .def = "metrics"};
-static const struct member row_members[] = {
-    SHOWN("id", TEXT),
-    SHOWN("cell", INTEGER),
-    SHOWN("campaign", INTEGER),
-    SHOWN("workload", TEXT),
-    OR_NULL("kind", TEXT),
-    OR_NULL("precision", TEXT),
-    OR_NULL("batch", INTEGER),
-    OR_NULL("scenario", TEXT),
-    OR_NULL("implementation", TEXT),
-    OR_NULL("arm", TEXT, .help = "a or b of an A/B"),
-    OR_NULL("support", TEXT),
-    OR_NULL("library", TEXT),
-    OR_NULL("library_version", TEXT),
-    OR_NULL("protocol", TEXT),
-    OR_NULL("backend", TEXT),
-    OR_NULL("device_spec", TEXT),
-    OR_NULL("device", TEXT),
-    OR_NULL("simulated", BOOLEAN),
-    SHOWN("trials_ok", INTEGER),
-    SHOWN("trials_ended", INTEGER),
-    OR_NULL("trials_planned", INTEGER),
-    OR_NULL("verdict", TEXT),
-    OR_NULL("grade", TEXT),
-    OR_NULL("metric", TEXT, .help = "the headline: the metric that value, lo and hi are of"),
-    SHOWN("value", REAL),
-    SHOWN("lo", REAL),
-    SHOWN("hi", REAL),
-    OR_NULL("unit", TEXT),
-    OR_NULL("metrics", RECORD, .of = &shape_metrics),
-    OR_NULL("energy_source", TEXT),
-    SHOWN("created_utc_ns", INTEGER),
-    SHOWN("created", TEXT),
-    OR_NULL("workload_digest", DIGEST),
-    OR_NULL("protocol_digest", DIGEST),
-    OR_NULL("driver_version", TEXT),
-    OR_NULL("host", TEXT),
-    OR_NULL("tool_version", TEXT),
-    OR_NULL("imported", TEXT, .help = "the program whose result this is; null: assay's own"),
-    OR_NULL("foreign_worker", TEXT,
-            .help = "the program that measured in place of assay's own worker; null: none")};
-static const struct type row = TYPE_SHOWN(row_members, .def = "result");
-const struct type schema_results = {LIST_OF(row)};
+const struct type schema_results = {LIST_OF(store_result_type)};
 
 static const struct member expected_members[] = {
     SHOWN("cells", INTEGER),

@@ -59,12 +59,10 @@ SCHEMA_MAP(SCHEMA_DECLARATION)
         .members = (table), .count = sizeof(table) / sizeof(*(table)), __VA_ARGS__                 \
     }
 
-/* Types that are one value: a list, one of several types, a word, what a function describes. */
+/* Types that are one value: a list, one of several types, a word. */
 #define LIST_OF(type) TYPE_OF_VALUE(MEMBER_LIST, .of = &(type))
 #define ONE_OF(list) TYPE_OF_VALUE(MEMBER_ANY, .choices = (list))
 #define WORD_OF(list) TYPE_OF_VALUE(MEMBER_NAME, .names = MEMBER_NAMES(list))
-#define GENERATED_AS(function)                                                                     \
-    TYPE_OF_VALUE(MEMBER_CUSTOM, .codec = &(const struct member_codec){.schema = (function)})
 
 /* Used by several commands. */
 extern const struct type shape_peaks, shape_precision, shape_contract_power, shape_serving_power;

@@ -438,6 +438,8 @@ struct store_filter {
 extern const char *const store_sort_keys[];
 enum status store_list_results(struct store *store, const struct store_filter *filter, json_t **ret,
                                struct error *err);
+/* A row of it, without its member `findings`. */
+extern const struct type store_result_type;
 
 /* The bodies of the baselines that are on record, newest first, as {"body": ...}; new array. */
 enum status store_list_baselines(struct store *store, json_t **ret, struct error *err);

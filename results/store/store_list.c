@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "results/store/foreign_worker.h"
+#include "results/store/stored.h"
 
 /* At most this many candidates are sorted; beyond it, scanning the index of times is faster. */
 #define FEW 1000
@@ -15,42 +16,14 @@
 
 #define FOREIGN_WORKER FOREIGN_WORKER_OF_CELL("c.id")
 
-#define COLUMNS                                                                                    \
-    "SELECT substr(g.uid, 1, 8) || '/' || c.ordinal AS id, c.id AS cell, c.campaign,"              \
-    " c.workload_name AS workload, c.kind, c.precision, c.batch, c.scenario, c.implementation,"    \
-    " " ARM_NAME " AS arm,"                                                                        \
-    " json_extract(f.facts, '$.gemm.support') AS support,"                                         \
-    " json_extract(f.facts, '$.gemm.library') AS library,"                                         \
-    " json_extract(f.facts, '$.gemm.version') AS library_version,"                                 \
-    " c.protocol_name AS protocol, c.backend, c.device_spec,"                                      \
-    " coalesce(d.name, json_extract(k.body, '$.device')) AS device,"                               \
-    " d.simulated AS 'simulated:bool',"                                                            \
-    " (SELECT count(DISTINCT t.sequence) FROM trial t JOIN trial_end x ON x.trial = t.id"          \
-    " WHERE t.cell = c.id AND x.status = 'ok') AS trials_ok,"                                      \
-    " (SELECT count(DISTINCT t.sequence) FROM trial t JOIN trial_end x ON x.trial = t.id"          \
-    " WHERE t.cell = c.id) AS trials_ended,"                                                       \
-    " c.trials AS trials_planned, " FOREIGN_WORKER " AS foreign_worker,"                           \
-    " coalesce(e.verdict, CASE WHEN k.cell IS NOT NULL THEN 'imported' END) AS verdict,"           \
-    " " HEADLINE("grade") " AS grade, json_extract(" BODY ", '$.headline') AS metric,"             \
-                          " " HEADLINE("value") " AS value, " HEADLINE("lo") " AS lo, " HEADLINE(  \
-                              "hi") " AS hi,"                                                      \
-                                    " " HEADLINE(                                                  \
-                                        "unit") " AS unit, json_extract(" BODY                     \
-                                                ", '$.metrics') AS 'metrics:json',"                \
-                                                " json_extract(" BODY                              \
-                                                ", '$.findings') AS 'findings:json',"              \
-                                                " json_extract(" BODY                              \
-                                                ", '$.energy_source') AS energy_source,"           \
-                                                " g.created_utc_ns, g.created_utc_ns AS "          \
-                                                "'created:iso',"                                   \
-                                                " lower(hex(c.workload)) AS workload_digest, "     \
-                                                "lower(hex(c.protocol)) AS protocol_digest,"       \
-                                                " " CONTEXT_DRIVER_VERSION                         \
-                                                " AS driver_version, " CONTEXT_HOST(               \
-                                                    "(SELECT max(t.id) FROM trial t WHERE t.cell " \
-                                                    "= c.id)") " AS host,"                         \
-                                                               " g.tool_version, i.program AS "    \
-                                                               "imported"
+#define SAID(member) "json_extract(" BODY ", '$." member "')"
+#define TRIALS_ENDED(and)                                                                          \
+    "(SELECT count(DISTINCT t.sequence) FROM trial t JOIN trial_end x ON x.trial = t.id"           \
+    " WHERE t.cell = c.id" and                                                                     \
+        ")"
+
+/* `findings` goes elsewhere (cli/results_view.c). */
+#define COLUMNS STORED_SELECT(STORED_RESULT) ", " SAID("findings") " AS 'findings:json'"
 
 /* What is known of each cell `c` of the campaign `g`. */
 #define JOINS                                                                                      \

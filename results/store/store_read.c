@@ -1,8 +1,6 @@
 #include "results/store/store_internal.h"
 #include "results/store/stored.h"
 
-#define RESULT_ID "substr(g.uid, 1, 8) || '/' || c.ordinal"
-
 /* Runs a SELECT with one integer parameter into an array of row objects. */
 static enum status rows_of(struct store *store, const char *sql, int64_t key, json_t **ret,
                            struct error *err)

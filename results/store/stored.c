@@ -1,8 +1,10 @@
-/* What store_cell_json gives, as a type: columns of stored.h, and what belongs to them. */
+/* What store_cell_json and store_list_results give, as types: columns of stored.h, and what belongs
+ * to them. */
 #include "results/store/stored.h"
 
 #include "harness/core/reading.h"
 #include "protocols/estimate.h"
+#include "protocols/metric.h"
 
 #define KIND_TEXT MEMBER_TEXT
 #define KIND_ISO MEMBER_TEXT
@@ -104,6 +106,9 @@ static const struct member imported_members[] = {
     PART("origin", RECORD, NULLABLE, .of = &origin),
 };
 static const struct type imported = TYPE_OF(imported_members);
+
+static const struct member result_members[] = {ROWS(STORED_RESULT)};
+const struct type store_result_type = TYPE_OF(result_members, .def = "result");
 
 static const struct member cell_members[] = {
     ROWS(STORED_CELL) PART("campaign", RECORD, 0, .of = &campaign),

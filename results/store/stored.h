@@ -17,6 +17,7 @@
 #include "results/store/store.h"
 
 #define NULLABLE MEMBER_NULLABLE
+#define RESULT_ID "substr(g.uid, 1, 8) || '/' || c.ordinal"
 
 /* clang-format off */
 #define STORED_CAMPAIGN(FIRST, NEXT, SHOW)                                                         \
@@ -181,6 +182,53 @@
          .help = "the framework that measured; null: assay's own kernels")                         \
     SHOW(workload, JSON, NULLABLE, "w.body", .help = "its declaration")                            \
     SHOW(protocol, JSON, NULLABLE, "p.body", .help = "its declaration")
+
+/* A row of `results` (store_list.c). */
+#define STORED_RESULT(FIRST, NEXT, SHOW)                                                           \
+    FIRST(id, TEXT, 0, RESULT_ID)                                                                  \
+    SHOW(cell, INTEGER, 0, "c.id")                                                                 \
+    SHOW(campaign, INTEGER, 0, "c.campaign")                                                       \
+    SHOW(workload, TEXT, 0, "c.workload_name")                                                     \
+    SHOW(kind, TEXT, NULLABLE, "c.kind")                                                           \
+    SHOW(precision, TEXT, NULLABLE, "c.precision")                                                 \
+    SHOW(batch, INTEGER, NULLABLE, "c.batch")                                                      \
+    SHOW(scenario, TEXT, NULLABLE, "c.scenario")                                                   \
+    SHOW(implementation, TEXT, NULLABLE, "c.implementation")                                       \
+    SHOW(arm, TEXT, NULLABLE, ARM_NAME, .help = "a or b of an A/B")                                \
+    SHOW(support, TEXT, NULLABLE, "json_extract(f.facts, '$.gemm.support')")                       \
+    SHOW(library, TEXT, NULLABLE, "json_extract(f.facts, '$.gemm.library')")                       \
+    SHOW(library_version, TEXT, NULLABLE, "json_extract(f.facts, '$.gemm.version')")               \
+    SHOW(protocol, TEXT, NULLABLE, "c.protocol_name")                                              \
+    SHOW(backend, TEXT, NULLABLE, "c.backend")                                                     \
+    SHOW(device_spec, TEXT, NULLABLE, "c.device_spec")                                             \
+    SHOW(device, TEXT, NULLABLE, "coalesce(d.name, json_extract(k.body, '$.device'))")             \
+    SHOW(simulated, BOOLEAN, NULLABLE, "d.simulated")                                              \
+    SHOW(trials_ok, INTEGER, 0, TRIALS_ENDED(" AND x.status = 'ok'"))                              \
+    SHOW(trials_ended, INTEGER, 0, TRIALS_ENDED(""))                                               \
+    SHOW(trials_planned, INTEGER, NULLABLE, "c.trials")                                            \
+    SHOW(foreign_worker, TEXT, NULLABLE, FOREIGN_WORKER,                                           \
+         .help = "the program that measured in place of assay's own worker; null: none")           \
+    SHOW(verdict, TEXT, NULLABLE,                                                                  \
+         "coalesce(e.verdict, CASE WHEN k.cell IS NOT NULL THEN 'imported' END)")                  \
+    SHOW(grade, TEXT, NULLABLE, HEADLINE("grade"))                                                 \
+    SHOW(metric, TEXT, NULLABLE, SAID("headline"),                                                 \
+         .help = "the headline: the metric that value, lo and hi are of")                          \
+    SHOW(value, REAL, 0, HEADLINE("value"))                                                        \
+    SHOW(lo, REAL, 0, HEADLINE("lo"))                                                              \
+    SHOW(hi, REAL, 0, HEADLINE("hi"))                                                              \
+    SHOW(unit, TEXT, NULLABLE, HEADLINE("unit"))                                                   \
+    SHOW(metrics, VALUE, NULLABLE, SAID("metrics"), .of = &metrics_type)                           \
+    SHOW(energy_source, TEXT, NULLABLE, SAID("energy_source"))                                     \
+    SHOW(created_utc_ns, INTEGER, 0, "g.created_utc_ns")                                           \
+    SHOW(created, ISO, 0, "g.created_utc_ns")                                                      \
+    SHOW(workload_digest, DIGEST, NULLABLE, "lower(hex(c.workload))")                              \
+    SHOW(protocol_digest, DIGEST, NULLABLE, "lower(hex(c.protocol))")                              \
+    SHOW(driver_version, TEXT, NULLABLE, CONTEXT_DRIVER_VERSION)                                   \
+    SHOW(host, TEXT, NULLABLE,                                                                     \
+         CONTEXT_HOST("(SELECT max(t.id) FROM trial t WHERE t.cell = c.id)"))                      \
+    SHOW(tool_version, TEXT, NULLABLE, "g.tool_version")                                           \
+    SHOW(imported, TEXT, NULLABLE, "i.program",                                                    \
+         .help = "the program whose result this is; null: assay's own")
 /* clang-format on */
 
 /* "SELECT g.id AS 'id', g.uid AS 'uid', ... "; the form after a colon says what store_json.c
