@@ -27,7 +27,7 @@ int comparison_beyond_margin(const struct comparison *comparison)
                                                       : 0;
 }
 
-static const char *const figure_names[] = {
+const char *const compare_figure_names[COMPARE_FIGURE_COUNT] = {
 #define COMPARE_FIGURE_NAME(code, name) name,
     COMPARE_FIGURE_MAP(COMPARE_FIGURE_NAME)
 #undef COMPARE_FIGURE_NAME
@@ -35,14 +35,15 @@ static const char *const figure_names[] = {
 
 const char *compare_figure_name(enum compare_figure figure)
 {
-    return figure_names[figure];
+    return compare_figure_names[figure];
 }
 
 enum compare_figure compare_figure_find(const char *name)
 {
     enum compare_figure figure = COMPARE_TIME;
 
-    while (figure < COMPARE_FIGURE_COUNT && (!name || strcmp(name, figure_names[figure]) != 0))
+    while (figure < COMPARE_FIGURE_COUNT &&
+           (!name || strcmp(name, compare_figure_names[figure]) != 0))
         figure++;
     return figure;
 }

@@ -63,6 +63,7 @@ enum compare_figure {
 
 /* Stable name ("time"). */
 const char *compare_figure_name(enum compare_figure figure);
+extern const char *const compare_figure_names[COMPARE_FIGURE_COUNT];
 /* COMPARE_FIGURE_COUNT: no such name; NULL is none. */
 enum compare_figure compare_figure_find(const char *name);
 

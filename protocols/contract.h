@@ -76,5 +76,6 @@ enum status contract_item_read(const json_t *contract, size_t index, const char 
  */
 enum status contract_power(const struct contract *contract, double sd, json_t **ret,
                            struct error *err);
+extern const struct type contract_power_type; /* what it gives */
 
 #endif

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/contract.h"
 
@@ -40,83 +41,164 @@ static enum status read_item(const json_t *contract, size_t index, struct contra
     return status;
 }
 
-static json_t *chances_json(double truth, struct acceptance_chances chances)
-{
-    const double left = 1 - chances.accepted - chances.rejected;
+/* ---- the answer ---- */
 
-    return json_pack("{s:o, s:o, s:o, s:o}", "truth", real_or_null(truth), "accepted",
-                     real_or_null(chances.accepted), "rejected", real_or_null(chances.rejected),
-                     "inconclusive", real_or_null(left < 0 ? 0 : left));
+struct chances {
+    double truth, accepted, rejected, inconclusive;
+};
+#define M(...) MEMBER(struct chances, FINITE, __VA_ARGS__)
+static const struct member chances_members[] = {
+    M(truth, .help = "the figure, or the share of units that conform"),
+    M(accepted),
+    M(rejected),
+    M(inconclusive),
+};
+#undef M
+static const struct type chances_type = TYPE(struct chances, "chances", chances_members);
+
+struct characteristic {
+    struct chances points[POINTS];
+    size_t count;
+};
+#define CHARACTERISTIC(record)                                                                     \
+    MEMBER_AS(record, LIST, "characteristic", characteristic.points, .of = &chances_type,          \
+              .size = POINTS, .count = offsetof(record, characteristic.count))
+
+struct fleet_power {
+    uint64_t units;
+    struct chances declared;
+    struct characteristic characteristic;
+};
+static const struct member fleet_members[] = {
+    MEMBER(struct fleet_power, COUNT, units),
+    MEMBER(struct fleet_power, RECORD, declared, .of = &chances_type),
+    CHARACTERISTIC(struct fleet_power),
+};
+static const struct type fleet_type = TYPE(struct fleet_power, "a fleet", fleet_members);
+
+struct item_power {
+    const char *workload, *metric;
+    char unit[METRIC_UNIT_SIZE];
+    double declared, limiting, alpha, beta;
+    uint64_t trials, trials_needed;
+    struct characteristic characteristic;
+    bool has_fleet;
+    struct fleet_power fleet;
+};
+#define M(...) MEMBER(struct item_power, __VA_ARGS__)
+static const struct member item_members[] = {
+    M(TEXT, workload),
+    M(TEXT, metric),
+    M(CHARS, unit, .size = METRIC_UNIT_SIZE),
+    M(FINITE, declared),
+    M(FINITE, limiting),
+    M(FINITE, alpha),
+    M(FINITE, beta),
+    M(COUNT, trials),
+    M(COUNT, trials_needed, .flags = MEMBER_NULLABLE,
+      .help = "that tell both levels apart with both risks"),
+    CHARACTERISTIC(struct item_power),
+    M(RECORD, fleet, .of = &fleet_type, .has = offsetof(struct item_power, has_fleet)),
+};
+#undef M
+static const struct type item_type = TYPE(struct item_power, "an item", item_members);
+
+struct power {
+    const char *contract;
+    struct digest contract_sha256;
+    double sd, accepted_as_declared;
+    struct item_power *items;
+    size_t count;
+};
+#define M(...) MEMBER(struct power, __VA_ARGS__)
+static const struct member power_members[] = {
+    M(TEXT, contract),
+    M(DIGEST, contract_sha256),
+    M(FINITE, sd, .help = "of logarithms, between trials"),
+    M(LIST, items, .of = &item_type, .count = offsetof(struct power, count)),
+    M(FINITE, accepted_as_declared,
+      .help = "at least so likely are all items accepted that are as declared"),
+};
+#undef M
+const struct type contract_power_type =
+    TYPE(struct power, "the power of a contract", power_members);
+
+/* ---- how it is found ---- */
+
+static struct chances chances_of(double truth, struct acceptance_chances chances)
+{
+    return (struct chances){truth, chances.accepted, chances.rejected,
+                            fmax(0, 1 - chances.accepted - chances.rejected)};
 }
 
-static json_t *fleet_json(const struct contract_item *item)
+static void put_fleet(const struct contract_item *item, struct item_power *ret)
 {
     const struct acceptance_fleet *fleet = &item->fleet;
-    json_t *rows = json_array();
+    struct characteristic *points = &ret->fleet.characteristic;
 
-    if (!item->units) {
-        json_decref(rows);
-        return json_null();
-    }
-    for (int i = 0; i < POINTS; i++) {
-        const double truth = 1 - (1 - fleet->share) * i / (POINTS - 1);
+    ret->has_fleet = item->units > 0;
+    if (!ret->has_fleet)
+        return;
+    ret->fleet.units = item->units;
+    ret->fleet.declared =
+        chances_of(fleet->declared, acceptance_fleet_chances(fleet, item->units, fleet->declared));
+    for (; points->count < POINTS; points->count++) {
+        const double truth = 1 - (1 - fleet->share) * (double)points->count / (POINTS - 1);
 
-        json_array_append_new(
-            rows, chances_json(truth, acceptance_fleet_chances(fleet, item->units, truth)));
+        points->points[points->count] =
+            chances_of(truth, acceptance_fleet_chances(fleet, item->units, truth));
     }
-    return json_pack("{s:I, s:o, s:o}", "units", (json_int_t)item->units, "declared",
-                     chances_json(fleet->declared,
-                                  acceptance_fleet_chances(fleet, item->units, fleet->declared)),
-                     "characteristic", rows);
 }
 
-static json_t *item_json(const json_t *contract, size_t index, const struct contract_item *item,
-                         const char *unit, double sd, double *doubt)
+/* `ret` holds the unit. */
+static void put_item(const json_t *contract, size_t index, const struct contract_item *item,
+                     double sd, struct item_power *ret)
 {
     const json_t *cell =
         json_object_get(json_array_get(json_object_get(contract, "items"), index), "cell");
     const struct acceptance_rule *rule = &item->rule;
-    const uint64_t needed = acceptance_trials(rule, sd);
-    json_t *rows = json_array();
+    struct characteristic *points = &ret->characteristic;
 
-    for (int i = 0; i < POINTS; i++) {
-        const double truth =
-            rule->declared * pow(rule->limiting / rule->declared, (double)i / (POINTS - 1));
-        const struct acceptance_chances chances = acceptance_chances(rule, sd, item->trials, truth);
+    ret->workload = member_string(cell, "workload");
+    ret->metric = metrics[item->metric].id;
+    ret->declared = rule->declared;
+    ret->limiting = rule->limiting;
+    ret->alpha = rule->alpha;
+    ret->beta = rule->beta;
+    ret->trials = item->trials;
+    ret->trials_needed = acceptance_trials(rule, sd);
+    for (; points->count < POINTS; points->count++) {
+        const double truth = rule->declared * pow(rule->limiting / rule->declared,
+                                                  (double)points->count / (POINTS - 1));
 
-        *doubt += i == 0 ? 1 - chances.accepted : 0;
-        json_array_append_new(rows, chances_json(truth, chances));
+        points->points[points->count] =
+            chances_of(truth, acceptance_chances(rule, sd, item->trials, truth));
     }
-    return json_pack("{s:O, s:s, s:s, s:f, s:f, s:f, s:f, s:I, s:o, s:o, s:o}", "workload",
-                     json_object_get(cell, "workload"), "metric", metrics[item->metric].id, "unit",
-                     unit, "declared", rule->declared, "limiting", rule->limiting, "alpha",
-                     rule->alpha, "beta", rule->beta, "trials", (json_int_t)item->trials,
-                     "trials_needed", needed ? json_integer((json_int_t)needed) : json_null(),
-                     "characteristic", rows, "fleet", fleet_json(item));
+    put_fleet(item, ret);
 }
 
 enum status contract_power(const struct contract *contract, double sd, json_t **ret,
                            struct error *err)
 {
     const size_t count = json_array_size(json_object_get(contract->json, "items"));
-    json_auto_t *items = json_array();
-    json_t *made = NULL;
+    AUTO_FREE struct item_power *items = calloc(count + 1, sizeof(*items));
+    struct power power = {.contract = member_string(contract->json, "contract"),
+                          .contract_sha256 = contract->digest,
+                          .sd = sd,
+                          .items = items};
     double doubt = 0; /* that an item as declared is not accepted, at most */
-    char hex[DIGEST_HEX_SIZE];
 
-    for (size_t i = 0; i < count; i++) {
-        struct contract_item item;
-        char unit[METRIC_UNIT_SIZE];
-
-        TRY(read_item(contract->json, i, &item, unit, err));
-        json_array_append_new(items, item_json(contract->json, i, &item, unit, sd, &doubt));
-    }
-    made = json_pack("{s:O, s:s, s:f, s:O, s:f}", "contract",
-                     json_object_get(contract->json, "contract"), "contract_sha256",
-                     digest_hex(&contract->digest, hex), "sd", sd, "items", items,
-                     "accepted_as_declared", fmax(0, 1 - doubt));
-    if (!made)
+    if (!items)
         return error_no_memory(err);
-    *ret = made;
-    return STATUS_OK;
+    for (; power.count < count; power.count++) {
+        struct item_power *made = &items[power.count];
+        struct contract_item item;
+
+        TRY(read_item(contract->json, power.count, &item, made->unit, err));
+        put_item(contract->json, power.count, &item, sd, made);
+        doubt += 1 - made->characteristic.points[0].accepted;
+    }
+    power.accepted_as_declared = fmax(0, 1 - doubt);
+    *ret = type_to_json(&contract_power_type, &power);
+    return *ret ? STATUS_OK : error_no_memory(err);
 }

@@ -130,7 +130,7 @@ static void append_reproduction(struct text *out, const struct reproduction *rep
     if (!reproduction->comparison->has_numbers || reproduction->comparison->figure != COMPARE_TIME)
         return;
     text_init(&line);
-    if (reproduction->has_spread)
+    if (reproduction->rests_on == REPRODUCTION_ON_REPEATABILITY)
         append_spread(&line, reproduction);
     else
         append_no_spread(&line, reproduction);

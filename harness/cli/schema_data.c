@@ -6,6 +6,8 @@
 #include "harness/core/precision.h"
 #include "harness/core/reading.h"
 #include "harness/runner/doctor.h"
+#include "protocols/contract.h"
+#include "protocols/serving/power.h"
 #include "results/evidence/verify.h"
 #include "results/store/store.h"
 
@@ -259,8 +261,8 @@ static const struct member power_members[] = {
     SHOWN("samples_for_percentiles", LIST, .of = &percentile,
           .help = "effective sample size that each trial needs, for an interval between trials")};
 static const struct type power = TYPE_SHOWN(power_members);
-static const struct type *const power_choices[] = {&power, &shape_contract_power,
-                                                   &shape_serving_power, NULL};
+static const struct type *const power_choices[] = {&power, &contract_power_type,
+                                                   &serving_power_type, NULL};
 const struct type schema_power = {ONE_OF(power_choices)};
 
 static const struct member self_comparison_members[] = {

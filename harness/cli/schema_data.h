@@ -65,6 +65,6 @@ SCHEMA_MAP(SCHEMA_DECLARATION)
 #define WORD_OF(list) TYPE_OF_VALUE(MEMBER_NAME, .names = MEMBER_NAMES(list))
 
 /* Used by several commands. */
-extern const struct type shape_peaks, shape_precision, shape_contract_power, shape_serving_power;
+extern const struct type shape_peaks, shape_precision;
 
 #endif

@@ -130,25 +130,14 @@ static const struct type *const ab_choices[] = {&compared, &compared_arms, NULL}
 const struct type schema_ab = {ONE_OF(ab_choices)};
 const struct type schema_matrix = {ONE_OF(ab_choices)};
 
-static const char *const decisions[] = {
-#define DECISION_WORD(code, name) name,
-    GATE_MAP(DECISION_WORD)
-#undef DECISION_WORD
-};
-static const struct type decision = {WORD_OF(decisions), .def = "decision"};
-static const struct member gate_members[] = {
-    SHOWN("decision", RECORD, .of = &decision), SHOWN("margin", FINITE), SHOWN("paired", BOOLEAN),
-    SHOWN("allow_foreign_worker", BOOLEAN),
-    OPTIONAL("by", TEXT, .help = "attainment or capacity; else it is time")};
-static const struct type gate = TYPE_SHOWN(gate_members);
 static const struct member gated_members[] = {
     COMPARED_MEMBERS,
-    SHOWN("gate", RECORD, .of = &gate),
+    SHOWN("gate", RECORD, .of = &gate_type),
 };
 static const struct type gated = TYPE_SHOWN(gated_members, .def = "gated");
 #define GATED_FAMILY_MEMBERS                                                                       \
-    SHOWN("decision", RECORD, .of = &decision, .help = "of all cells together"), FAMILY_MEMBER,    \
-        SHOWN("comparisons", LIST, .of = &gated)
+    SHOWN("decision", RECORD, .of = &gate_decision_type, .help = "of all cells together"),         \
+        FAMILY_MEMBER, SHOWN("comparisons", LIST, .of = &gated)
 static const struct member gated_arms_members[] = {
     SHOWN("campaign", TEXT),
     GATED_FAMILY_MEMBERS,
@@ -171,29 +160,13 @@ static const char *const reproductions[] = {
 #undef REPRODUCTION_WORD
 };
 static const struct type reproduction = {WORD_OF(reproductions), .def = "reproduction"};
-static const struct member repeatability_members[] = {
-    SHOWN("count", INTEGER),
-    SHOWN("results", LIST, .of = &type_of_text),
-    SHOWN("sd_log", REAL),
-    SHOWN("df", REAL),
-};
-static const struct type repeatability = TYPE_SHOWN(repeatability_members);
-static const struct member reproduce_members[] = {
-    SHOWN("verdict", RECORD, .of = &reproduction),
-    SHOWN("margin", FINITE),
-    SHOWN("rests_on", TEXT, .help = "what the interval's spread was taken from"),
-    OR_NULL("ratio", RECORD, .of = &estimate_interval_type),
-    OR_NULL("equivalence_interval", RECORD, .of = &estimate_interval_type),
-    OR_NULL("repeatability", RECORD, .of = &repeatability),
-};
-static const struct type reproduce = TYPE_SHOWN(reproduce_members);
 static const struct member reproduced_members[] = {
     SHOWN("verdict", RECORD, .of = &reproduction),
     SHOWN("original", TEXT),
     OR_NULL("again", TEXT),
     OR_NULL("reason", TEXT, .help = "why it is not reproducible here"),
     OR_NULL("comparison", RECORD, .of = &compared),
-    OR_NULL("reproduce", RECORD, .of = &reproduce),
+    OR_NULL("reproduce", RECORD, .of = &reproduction_type),
 };
 const struct type schema_reproduce = TYPE_SHOWN(reproduced_members);
 
@@ -241,75 +214,3 @@ static const struct member accept_members[] = {
     SHOWN("verdict", RECORD, .of = &acceptance_verdict),
 };
 const struct type schema_accept = TYPE_SHOWN(accept_members);
-
-/* ---- power of a contract ---- */
-
-static const struct member chances_members[] = {
-    SHOWN("truth", REAL, .help = "the figure, or the share of units that conform"),
-    SHOWN("accepted", REAL),
-    SHOWN("rejected", REAL),
-    SHOWN("inconclusive", REAL),
-};
-static const struct type chances = TYPE_SHOWN(chances_members);
-static const struct member fleet_chances_members[] = {
-    SHOWN("units", INTEGER),
-    SHOWN("declared", RECORD, .of = &chances),
-    SHOWN("characteristic", LIST, .of = &chances),
-};
-static const struct type fleet_chances = TYPE_SHOWN(fleet_chances_members);
-static const struct member contract_item_members[] = {
-    SHOWN("workload", TEXT),
-    SHOWN("metric", TEXT),
-    SHOWN("unit", TEXT),
-    SHOWN("declared", FINITE),
-    SHOWN("limiting", FINITE),
-    SHOWN("alpha", FINITE),
-    SHOWN("beta", FINITE),
-    SHOWN("trials", INTEGER),
-    OR_NULL("trials_needed", INTEGER, .help = "that tell both levels apart with both risks"),
-    SHOWN("characteristic", LIST, .of = &chances),
-    OR_NULL("fleet", RECORD, .of = &fleet_chances),
-};
-static const struct type contract_item = TYPE_SHOWN(contract_item_members);
-static const struct member contract_power_members[] = {
-    SHOWN("contract", TEXT),
-    SHOWN("contract_sha256", DIGEST),
-    SHOWN("sd", FINITE, .help = "of logarithms, between trials"),
-    SHOWN("items", LIST, .of = &contract_item),
-    SHOWN("accepted_as_declared", FINITE,
-          .help = "at least so likely are all items accepted that are as declared"),
-};
-const struct type shape_contract_power = TYPE_SHOWN(contract_power_members);
-
-/* ---- power of a load ---- */
-
-static const struct member request_count_members[] = {
-    SHOWN("requests", INTEGER, .help = "of a trial, with its warmup"),
-    SHOWN("total_s", REAL, .help = "of all trials"),
-};
-static const struct type request_count = TYPE_SHOWN(request_count_members);
-static const struct member request_need_members[] = {
-    SHOWN("figure", TEXT),
-    SHOWN("tail", FINITE, .help = "share that misses or lies above"),
-    SHOWN("least", RECORD, .of = &request_count, .help = "from which an interval is given at all"),
-    SHOWN("precision", REAL, .help = "half-width of the share's interval, relative to it"),
-    SHOWN("wanted", RECORD, .of = &request_count, .help = "for the precision"),
-};
-static const struct type request_need = TYPE_SHOWN(request_need_members);
-static const struct member served_rate_members[] = {
-    SHOWN("rate", FINITE),
-    SHOWN("load", REAL),
-    SHOWN("relaxation_s", REAL, .help = "null: the backlog grows"),
-    SHOWN("needs", LIST, .of = &request_need),
-};
-static const struct type served_rate = TYPE_SHOWN(served_rate_members);
-static const struct member serving_power_members[] = {
-    SHOWN("workload", TEXT),
-    SHOWN("capacity", FINITE),
-    SHOWN("precision", FINITE),
-    SHOWN("margin", FINITE),
-    SHOWN("confidence", FINITE),
-    SHOWN("trials", INTEGER),
-    SHOWN("rates", LIST, .of = &served_rate),
-};
-const struct type shape_serving_power = TYPE_SHOWN(serving_power_members);

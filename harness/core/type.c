@@ -89,6 +89,8 @@ static bool is_empty(const struct member *m, const void *record)
 {
     const void *at = at_of(m, record);
 
+    if (m->absent)
+        return m->absent(record);
     switch (m->kind) {
     case MEMBER_REAL:
     case MEMBER_FINITE:
@@ -107,12 +109,13 @@ static bool is_empty(const struct member *m, const void *record)
     case MEMBER_ANY:
         return *(void *const *)at == NULL;
     case MEMBER_CHARS:
-    case MEMBER_DIGEST:
         return *(const char *)at == '\0';
+    case MEMBER_DIGEST:
+        return digest_equal(at, &(struct digest){{0}});
     case MEMBER_LIST:
         return list_count(m, record) == 0;
     case MEMBER_RECORD:
-        return all_left_out(m->of, at);
+        return m->has ? !has_value(m, record) : all_left_out(m->of, at);
     case MEMBER_CUSTOM:
         break;
     }
@@ -122,6 +125,7 @@ static bool is_empty(const struct member *m, const void *record)
 static json_t *member_to_json(const struct member *m, const void *record)
 {
     const void *at = at_of(m, record);
+    char hex[DIGEST_HEX_SIZE];
 
     switch (m->kind) {
     case MEMBER_REAL:
@@ -137,8 +141,9 @@ static json_t *member_to_json(const struct member *m, const void *record)
     case MEMBER_TEXT:
         return json_string(*(const char *const *)at);
     case MEMBER_CHARS:
-    case MEMBER_DIGEST:
         return json_string(at);
+    case MEMBER_DIGEST:
+        return json_string(digest_hex(at, hex));
     case MEMBER_JSON:
     case MEMBER_ANY:
         return json_incref(*(json_t *const *)at);
@@ -168,7 +173,7 @@ static bool is_left_out(const struct member *m, const void *record)
         return false;
     if (m->kind == MEMBER_NAME && !m->absent)
         return *(const unsigned *)at_of(m, record) == 0;
-    return m->absent ? m->absent(record) : is_empty(m, record);
+    return is_empty(m, record);
 }
 
 static json_t *member_or_null(const struct member *m, const void *record)
@@ -249,16 +254,10 @@ static bool read_chars(const struct member *m, const json_t *json, char *ret)
     return true;
 }
 
-static bool read_digest(const struct member *m, const json_t *json, char ret[DIGEST_HEX_SIZE])
+static bool read_digest(const struct member *m, const json_t *json, struct digest *ret)
 {
-    const char *text = json_string_value(json);
-
-    if (!text)
-        return (m->flags & MEMBER_NULLABLE) && json_is_null(json);
-    if (strlen(text) != DIGEST_HEX_SIZE - 1 || text[strspn(text, "0123456789abcdef")])
-        return false;
-    memcpy(ret, text, DIGEST_HEX_SIZE);
-    return true;
+    return digest_from_hex(json_string_value(json), ret) ||
+           ((m->flags & MEMBER_NULLABLE) && json_is_null(json));
 }
 
 static const char *read_list(const struct member *m, const json_t *json, void *record)

@@ -31,7 +31,7 @@ enum member_kind {
     MEMBER_NAME, /* an enumeration (unsigned), by the names of `names`; a NULL among them is null */
     MEMBER_TEXT, /* char *, UTF-8; NULL: there is none */
     MEMBER_CHARS,  /* char[of `size`], UTF-8, ends in 0; longer text is cut when it is read */
-    MEMBER_DIGEST, /* char[DIGEST_HEX_SIZE]: 64 hexadecimal digits; empty: there is none */
+    MEMBER_DIGEST, /* struct digest, as 64 hexadecimal digits; of zeros: there is none */
     /* json_t *, a reference; NULL: there is none. An array or object, its values of the type `of`
      * where it is said; anything, or one of the types `choices` where they are said. */
     MEMBER_JSON,
@@ -74,8 +74,8 @@ struct member {
     enum member_kind kind;
     unsigned flags;
     size_t offset;
-    size_t has; /* REAL, COUNT: offset of a bool, whether there is a value; 0: the value says it */
-    bool (*absent)(const void *record); /* OPTIONAL: where it is left out; NULL: where empty */
+    size_t has; /* numbers, RECORD: offset of a bool, whether there is one; 0: the value says it */
+    bool (*absent)(const void *record); /* whether there is none; NULL: the value says it */
     size_t size;                        /* of CHARS, of a LIST inside the record */
     size_t count;                       /* of a LIST: the offset of its number */
     const char *const *names;           /* of a NAME */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/serving/analysis.h"
 #include "protocols/serving/declared.h"
@@ -12,52 +13,116 @@
 #define PRECISION_DEFAULT 0.5
 #define MARGIN_DEFAULT 0.03
 
+/* ---- the answer ---- */
+
+struct request_count {
+    int64_t requests;
+    double total_s;
+};
+#define M(...) MEMBER(struct request_count, __VA_ARGS__)
+static const struct member count_members[] = {
+    M(INTEGER, requests, .help = "of a trial, with its warmup"),
+    M(FINITE, total_s, .help = "of all trials"),
+};
+#undef M
+static const struct type count_type = TYPE(struct request_count, "a count", count_members);
+
+struct need {
+    const char *figure;
+    double tail, precision;
+    struct request_count least, wanted;
+};
+#define M(...) MEMBER(struct need, __VA_ARGS__)
+static const struct member need_members[] = {
+    M(TEXT, figure),
+    M(FINITE, tail, .help = "share that misses or lies above"),
+    M(RECORD, least, .of = &count_type, .help = "from which an interval is given at all"),
+    M(FINITE, precision, .help = "half-width of the share's interval, relative to it"),
+    M(RECORD, wanted, .of = &count_type, .help = "for the precision"),
+};
+#undef M
+static const struct type need_type = TYPE(struct need, "a need", need_members);
+
+#define NEEDS_MAX (SERVING_PERCENTILES + 2) /* of attainment and capacity, too */
+struct served_rate {
+    double rate, load, relaxation_s;
+    struct need needs[NEEDS_MAX];
+    size_t count;
+};
+#define M(...) MEMBER(struct served_rate, __VA_ARGS__)
+static const struct member rate_members[] = {
+    M(FINITE, rate),
+    M(FINITE, load),
+    M(REAL, relaxation_s, .help = "null: the backlog grows"),
+    M(LIST, needs, .of = &need_type, .size = NEEDS_MAX,
+      .count = offsetof(struct served_rate, count)),
+};
+#undef M
+static const struct type rate_type = TYPE(struct served_rate, "a rate", rate_members);
+
+struct answer {
+    const char *workload;
+    double capacity, precision, margin, confidence;
+    int64_t trials;
+    struct served_rate *rates;
+    size_t count;
+};
+#define M(...) MEMBER(struct answer, __VA_ARGS__)
+static const struct member answer_members[] = {
+    M(TEXT, workload),
+    M(FINITE, capacity),
+    M(FINITE, precision),
+    M(FINITE, margin),
+    M(FINITE, confidence),
+    M(INTEGER, trials),
+    M(LIST, rates, .of = &rate_type, .count = offsetof(struct answer, count)),
+};
+#undef M
+const struct type serving_power_type = TYPE(struct answer, "the power of a load", answer_members);
+
+/* ---- how it is found ---- */
+
 /* The warmup's requests are scheduled, too. */
-static json_t *cost_of(const struct serving_plan *plan, double rate)
+static struct request_count count_of(const struct serving_plan *plan, double rate)
 {
-    return json_pack("{s:I, s:o}", "requests", (json_int_t)fmin(ceil(plan->trial_s * rate), 1e15),
-                     "total_s", real_or_null(plan->total_s));
+    return (struct request_count){(int64_t)ceil(plan->trial_s * rate), plan->total_s};
 }
 
-static json_t *need(const char *figure, double tail, double precision, double rate,
-                    const struct serving_declared *declared, const struct serving_subject *subject,
-                    size_t trials)
+static void add_need(struct served_rate *rate, const char *figure, double tail, double precision,
+                     const struct serving_declared *declared, const struct serving_subject *subject,
+                     size_t trials)
 {
     const struct serving_plan least =
-        serving_plan(&declared->arrivals, rate, subject, tail, 0, trials);
+        serving_plan(&declared->arrivals, rate->rate, subject, tail, 0, trials);
     const struct serving_plan wanted =
-        serving_plan(&declared->arrivals, rate, subject, tail, precision, trials);
+        serving_plan(&declared->arrivals, rate->rate, subject, tail, precision, trials);
 
-    return json_pack("{s:s, s:f, s:o, s:o, s:o}", "figure", figure, "tail", tail, "least",
-                     cost_of(&least, rate), "precision", real_or_null(precision), "wanted",
-                     cost_of(&wanted, rate));
+    rate->needs[rate->count++] = (struct need){
+        figure, tail, precision, count_of(&least, rate->rate), count_of(&wanted, rate->rate)};
 }
 
-static json_t *rate_json(double rate, const struct serving_declared *declared,
-                         const struct serving_power_options *options)
+static struct served_rate rate_of(double rate, const struct serving_declared *declared,
+                                  const struct serving_power_options *options)
 {
     static const char *const names[SERVING_PERCENTILES] = {"p50", "p90", "p99", "p99.9"};
     const struct serving_subject subject = {.capacity = options->capacity};
-    const double relaxation = serving_relaxation_s(&declared->arrivals, rate, &subject);
     const double missing = 1 - declared->limits.attain;
     const size_t trials = (size_t)options->trials;
-    json_t *needs = json_array();
+    struct served_rate ret = {.rate = rate,
+                              .load = rate / options->capacity,
+                              .relaxation_s =
+                                  serving_relaxation_s(&declared->arrivals, rate, &subject)};
 
-    if (isfinite(relaxation)) {
-        json_array_append_new(needs, need("attainment", missing, options->precision, rate, declared,
-                                          &subject, trials));
-        for (size_t i = 0; i < SERVING_PERCENTILES; i++)
-            json_array_append_new(needs,
-                                  need(names[i], 1 - serving_percentile[i], options->precision,
-                                       rate, declared, &subject, trials));
-        json_array_append_new(
-            needs, need("capacity", missing,
-                        serving_capacity_precision(rate, &subject, missing, options->margin), rate,
-                        declared, &subject, trials));
-    }
-    return json_pack("{s:f, s:o, s:o, s:o}", "rate", rate, "load",
-                     real_or_null(rate / options->capacity), "relaxation_s",
-                     real_or_null(relaxation), "needs", needs);
+    if (!isfinite(ret.relaxation_s))
+        return ret;
+    add_need(&ret, "attainment", missing, options->precision, declared, &subject, trials);
+    for (size_t i = 0; i < SERVING_PERCENTILES; i++)
+        add_need(&ret, names[i], 1 - serving_percentile[i], options->precision, declared, &subject,
+                 trials);
+    add_need(&ret, "capacity", missing,
+             serving_capacity_precision(rate, &subject, missing, options->margin), declared,
+             &subject, trials);
+    return ret;
 }
 
 enum status serving_power(const json_t *workload, const struct serving_power_options *options,
@@ -66,12 +131,11 @@ enum status serving_power(const json_t *workload, const struct serving_power_opt
     const json_t *load = json_object_get(workload, "load"), *rate;
     struct serving_power_options wanted = *options;
     struct serving_declared declared;
-    json_t *rates;
+    AUTO_FREE struct served_rate *rates = NULL;
+    struct answer answer;
     size_t i;
-    enum status status = serving_declared_read(workload, &declared, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(serving_declared_read(workload, &declared, err));
     if (wanted.capacity == 0)
         wanted.capacity = json_number_value(json_object_get(load, "capacity"));
     wanted.precision = wanted.precision > 0 ? wanted.precision : PRECISION_DEFAULT;
@@ -85,18 +149,25 @@ enum status serving_power(const json_t *workload, const struct serving_power_opt
         return error_set(err, STATUS_INVALID,
                          "the capacity is missing: give --capacity, the requests per second that "
                          "the server does when it is never idle, or write load.capacity");
-    rates = json_array();
+    rates = calloc(json_array_size(json_object_get(load, "rates")) + 1, sizeof(*rates));
+    if (!rates)
+        return error_no_memory(err);
+    answer = (struct answer){member_string(workload, "workload"),
+                             wanted.capacity,
+                             wanted.precision,
+                             wanted.margin,
+                             0.95,
+                             wanted.trials,
+                             rates,
+                             0};
     json_array_foreach(json_object_get(load, "rates"), i, rate)
     {
         const char *share = json_string_value(rate); /* "0.5x" */
         const double value = share ? saturation_share(strtod(share, NULL), wanted.capacity)
                                    : json_number_value(rate);
 
-        json_array_append_new(rates, rate_json(value, &declared, &wanted));
+        rates[answer.count++] = rate_of(value, &declared, &wanted);
     }
-    *ret = json_pack("{s:O, s:f, s:f, s:f, s:f, s:I, s:o}", "workload",
-                     json_object_get(workload, "workload"), "capacity", wanted.capacity,
-                     "precision", wanted.precision, "margin", wanted.margin, "confidence", 0.95,
-                     "trials", (json_int_t)wanted.trials, "rates", rates);
+    *ret = type_to_json(&serving_power_type, &answer);
     return *ret ? STATUS_OK : error_no_memory(err);
 }

@@ -7,9 +7,8 @@
 
 #include <stdint.h>
 
-#include <jansson.h>
-
 #include "harness/core/status.h"
+#include "harness/core/type.h"
 
 struct serving_power_options {
     double capacity;  /* requests/s offline; 0: that of the declaration, load.capacity */
@@ -34,5 +33,6 @@ struct serving_power_options {
  */
 enum status serving_power(const json_t *workload, const struct serving_power_options *options,
                           json_t **ret, struct error *err);
+extern const struct type serving_power_type; /* what it gives */
 
 #endif

@@ -2,15 +2,15 @@
 
 #include "protocols/comparability.h"
 
+static const char *const decisions[] = {
+#define GATE_NAME(code, name) name,
+    GATE_MAP(GATE_NAME)
+#undef GATE_NAME
+};
+
 const char *gate_decision_name(enum gate_decision decision)
 {
-    static const char *const names[] = {
-#define GATE_NAME(code, name) name,
-        GATE_MAP(GATE_NAME)
-#undef GATE_NAME
-    };
-
-    return names[decision];
+    return decisions[decision];
 }
 
 /*
@@ -44,17 +44,34 @@ enum gate_decision gate_decide(const struct stored_comparison *comparison)
     return worse ? GATE_WORSE : GATE_INCONCLUSIVE;
 }
 
+struct gate {
+    enum gate_decision decision;
+    double margin;
+    bool paired, allow_foreign_worker;
+    enum compare_figure by;
+};
+
+#define M(...) MEMBER(struct gate, __VA_ARGS__)
+static const struct member gate_members[] = {
+    M(NAME, decision, .names = MEMBER_NAMES(decisions)),
+    M(FINITE, margin),
+    M(BOOLEAN, paired),
+    M(BOOLEAN, allow_foreign_worker),
+    M(NAME, by, .flags = MEMBER_OPTIONAL, .names = MEMBER_NAMES(compare_figure_names),
+      .help = "attainment or capacity; else it is time"),
+};
+#undef M
+const struct type gate_type = TYPE(struct gate, "a gate", gate_members);
+const struct type gate_decision_type = {
+    TYPE_OF_VALUE(MEMBER_NAME, .names = MEMBER_NAMES(decisions)), .def = "decision"};
+
 json_t *gate_json(const struct stored_comparison *comparison, double margin)
 {
+    const struct gate gate = {gate_decide(comparison), margin, comparison->paired,
+                              comparison->allows_foreign_worker, comparison->figure};
     json_t *object = stored_comparison_json(comparison);
-    json_t *gate =
-        json_pack("{s:s, s:f, s:b, s:b}", "decision", gate_decision_name(gate_decide(comparison)),
-                  "margin", margin, "paired", comparison->paired, "allow_foreign_worker",
-                  comparison->allows_foreign_worker);
 
-    if (comparison->figure != COMPARE_TIME)
-        json_object_set_new(gate, "by", json_string(compare_figure_name(comparison->figure)));
-    if (json_object_set_new(object, "gate", gate) != 0) {
+    if (json_object_set_new(object, "gate", type_to_json(&gate_type, &gate)) != 0) {
         json_decref(object);
         return NULL;
     }

@@ -33,5 +33,6 @@ enum gate_decision gate_decide(const struct stored_comparison *comparison);
  * NULL: out of memory.
  */
 json_t *gate_json(const struct stored_comparison *comparison, double margin);
+extern const struct type gate_type, gate_decision_type; /* that member, and its decision */
 
 #endif

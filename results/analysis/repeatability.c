@@ -278,11 +278,12 @@ void repeatability_finish(struct repeatability *repeatability)
     repeatability->ids = NULL;
 }
 
-json_t *repeatability_json(const struct repeatability *repeatability)
-{
-    if (!repeatability->ids)
-        return json_null();
-    return json_pack("{s:I, s:O, s:o, s:o}", "count", (json_int_t)repeatability->count, "results",
-                     repeatability->ids, "sd_log", real_or_null(repeatability->sd_log), "df",
-                     real_or_null(repeatability->df));
-}
+#define M(...) MEMBER(struct repeatability, __VA_ARGS__)
+static const struct member members[] = {
+    M(COUNT, count),
+    MEMBER_AS(struct repeatability, JSON, "results", ids, .json = JSON_ARRAY, .of = &type_of_text),
+    M(REAL, sd_log),
+    M(FINITE, df),
+};
+#undef M
+const struct type repeatability_type = TYPE(struct repeatability, "a repeatability", members);

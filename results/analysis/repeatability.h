@@ -45,7 +45,7 @@ enum status repeatability_from_record(struct store *store, const int64_t cells[2
                                       struct error *err);
 void repeatability_finish(struct repeatability *repeatability);
 
-/* New object {count, results, sd_log, df}; null where nothing is known. */
-json_t *repeatability_json(const struct repeatability *repeatability);
+/* As JSON; with `ids`. */
+extern const struct type repeatability_type;
 
 #endif

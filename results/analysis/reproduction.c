@@ -3,15 +3,15 @@
 #include "protocols/comparability.h"
 #include "protocols/serving/change.h"
 
+static const char *const verdicts[] = {
+#define REPRODUCTION_NAME(code, name) name,
+    REPRODUCTION_MAP(REPRODUCTION_NAME)
+#undef REPRODUCTION_NAME
+};
+
 const char *reproduction_verdict_name(enum reproduction_verdict verdict)
 {
-    static const char *const names[] = {
-#define REPRODUCTION_NAME(code, name) name,
-        REPRODUCTION_MAP(REPRODUCTION_NAME)
-#undef REPRODUCTION_NAME
-    };
-
-    return names[verdict];
+    return verdicts[verdict];
 }
 
 /* Of servers: the whole interval of the change within the margin, or beyond it. */
@@ -53,8 +53,9 @@ enum status reproduction_make(struct store *store, const struct stored_compariso
         made.numbers = comparison->numbers;
         TRY(ids ? repeatability_from_record(store, comparison->cells, ids, &made.repeatability, err)
                 : repeatability_find(store, comparison->cells, &made.repeatability, err));
-        made.has_spread = made.repeatability.df > 0;
-        if (made.has_spread)
+        if (made.repeatability.df > 0)
+            made.rests_on = REPRODUCTION_ON_REPEATABILITY;
+        if (made.rests_on == REPRODUCTION_ON_REPEATABILITY)
             comparison_widen(&made.numbers, made.repeatability.sd_log, made.repeatability.df);
     }
     made.verdict = judge(&made);
@@ -68,25 +69,44 @@ void reproduction_finish(struct reproduction *reproduction)
         repeatability_finish(&reproduction->repeatability);
 }
 
+static bool no_numbers(const void *record)
+{
+    const struct stored_comparison *c = ((const struct reproduction *)record)->comparison;
+
+    return !c->has_numbers || c->figure != COMPARE_TIME;
+}
+
+static bool no_sessions(const void *record)
+{
+    return ((const struct reproduction *)record)->repeatability.ids == NULL;
+}
+
+static const char *const grounds[] = {"trials", "repeatability"};
+
+#define M(...) MEMBER(struct reproduction, __VA_ARGS__)
+#define AS(...) MEMBER_AS(struct reproduction, __VA_ARGS__)
+static const struct member members[] = {
+    M(NAME, verdict, .names = MEMBER_NAMES(verdicts)),
+    M(FINITE, margin),
+    M(NAME, rests_on, .names = MEMBER_NAMES(grounds),
+      .help = "what the interval's spread was taken from"),
+    AS(RECORD, "ratio", numbers.ratio, .of = &estimate_interval_type, .flags = MEMBER_NULLABLE,
+       .absent = no_numbers),
+    AS(RECORD, "equivalence_interval", numbers.equivalence, .of = &estimate_interval_type,
+       .flags = MEMBER_NULLABLE, .absent = no_numbers),
+    M(RECORD, repeatability, .of = &repeatability_type, .flags = MEMBER_NULLABLE,
+      .absent = no_sessions),
+};
+#undef AS
+#undef M
+const struct type reproduction_type = TYPE(struct reproduction, "a reproduction", members);
+
 json_t *reproduction_json(const struct reproduction *reproduction)
 {
-    const bool numbers =
-        reproduction->comparison->has_numbers && reproduction->comparison->figure == COMPARE_TIME;
     json_t *object = stored_comparison_json(reproduction->comparison);
 
-    if (object &&
-        json_object_set_new(
-            object, "reproduce",
-            json_pack(
-                "{s:s, s:f, s:s, s:o, s:o, s:o}", "verdict",
-                reproduction_verdict_name(reproduction->verdict), "margin", reproduction->margin,
-                "rests_on", reproduction->has_spread ? "repeatability" : "trials", "ratio",
-                numbers ? type_to_json(&estimate_interval_type, &reproduction->numbers.ratio)
-                        : json_null(),
-                "equivalence_interval",
-                numbers ? type_to_json(&estimate_interval_type, &reproduction->numbers.equivalence)
-                        : json_null(),
-                "repeatability", repeatability_json(&reproduction->repeatability))) != 0) {
+    if (object && json_object_set_new(object, "reproduce",
+                                      type_to_json(&reproduction_type, reproduction)) != 0) {
         json_decref(object);
         return NULL;
     }

@@ -23,12 +23,18 @@ enum reproduction_verdict {
 /* Stable name, as it is stored. */
 const char *reproduction_verdict_name(enum reproduction_verdict verdict);
 
+/* What the spread of the verdict's interval was taken from. */
+enum reproduction_ground {
+    REPRODUCTION_ON_TRIALS,
+    REPRODUCTION_ON_REPEATABILITY /* sessions enough, so that `numbers` holds how they differ */
+};
+
 struct reproduction {
     enum reproduction_verdict verdict;
     const struct stored_comparison *comparison; /* the caller's */
     double margin;
     struct repeatability repeatability; /* of both; none where there are no numbers */
-    bool has_spread;           /* sessions enough, so that `numbers` holds how they differ */
+    enum reproduction_ground rests_on;
     struct comparison numbers; /* that the verdict is based on, when the comparison has any */
 };
 
@@ -50,5 +56,7 @@ void reproduction_finish(struct reproduction *reproduction);
  * numbers; repeatability as repeatability_json. NULL: out of memory.
  */
 json_t *reproduction_json(const struct reproduction *reproduction);
+/* Its member "reproduce". */
+extern const struct type reproduction_type;
 
 #endif
