@@ -136,7 +136,8 @@ static enum status compare_once(const struct command_line *line, struct store *s
             status = stored_comparison_of_pairs(store, campaign.row, 0, &request.compare,
                                                 &comparison, err);
         if (status == STATUS_OK && !summary.interrupted) {
-            calibration_add(calibration, workload, campaign.uid, &comparison, &request.compare);
+            status = calibration_add(calibration, workload, campaign.uid, &comparison,
+                                     &request.compare, err);
             stored_comparison_finish(&comparison);
         }
         campaign_finish(&campaign);
@@ -145,28 +146,23 @@ static enum status compare_once(const struct command_line *line, struct store *s
     return status;
 }
 
-/* What no file can reproduce: this machine's clock, and what a sample costs here. */
-static json_t *clock_json(void)
+static void measure_clock(struct calibration *ret)
 {
     const struct clock_quality quality = clock_measure_quality(100000);
 
-    return json_pack("{s:I, s:f, s:f}", "clock_resolution_ns", (json_int_t)quality.resolution_ns,
-                     "clock_read_ns", quality.read_cost_ns, "sample_overhead_ns",
-                     sample_overhead_ns(NULL));
+    ret->clock_resolution_ns = quality.resolution_ns;
+    ret->clock_read_ns = quality.read_cost_ns;
+    ret->sample_overhead_ns = sample_overhead_ns(NULL);
 }
 
 /* Why the first that gave no numbers gave none. */
 static const char *first_reason(const struct calibration *calibration)
 {
-    size_t i;
-    json_t *row;
+    size_t i = 0;
 
-    json_array_foreach(calibration->rows, i, row)
-    {
-        if (json_object_get(row, "reason"))
-            return member_text(row, "reason");
-    }
-    return "";
+    while (!calibration->rows[i].reason)
+        i++;
+    return calibration->rows[i].reason;
 }
 
 static int show(const struct command_line *line, const struct calibration *calibration,
@@ -184,11 +180,10 @@ static int show(const struct command_line *line, const struct calibration *calib
                        "  %zu called faster or slower\n"
                        "The same trials as if one arm had run first and the other after it:\n"
                        "  %zu with an interval that excludes no difference\n",
-                       (long long)json_integer_value(json_object_get(json, "clock_resolution_ns")),
-                       json_real_value(json_object_get(json, "clock_read_ns")),
-                       json_real_value(json_object_get(json, "sample_overhead_ns")),
-                       calibration->comparisons, calibration->paired_different,
-                       calibration->paired_verdicts, calibration->blocked_different);
+                       (long long)calibration->clock_resolution_ns, calibration->clock_read_ns,
+                       calibration->sample_overhead_ns, calibration->comparisons,
+                       calibration->paired_different, calibration->paired_verdicts,
+                       calibration->blocked_different);
     if (calibration->without_numbers > 0)
         text_append_format(&out, "%zu gave no numbers: %s\n", calibration->without_numbers,
                            first_reason(calibration));
@@ -217,18 +212,18 @@ static enum status run_all(const struct command_line *line, struct store *store,
 static int calibrate(const struct command_line *line, struct store *store, void *context)
 {
     const int64_t *count = context;
-    json_t *clock = clock_json();
-    struct calibration calibration = {.rows = json_array()};
+    struct calibration calibration = {0};
     struct error err = ERROR_INIT;
     bool interrupted = false;
     int wake_fd = -1, result;
     json_t *json;
 
+    measure_clock(&calibration);
     if (interrupt_open(INTERRUPT_TRIALS, &wake_fd, &err) != STATUS_OK ||
         run_all(line, store, *count, wake_fd, &calibration, &interrupted, &err) != STATUS_OK) {
         result = command_fail(&err);
     } else {
-        json = calibration_json(&calibration, clock);
+        json = type_to_json(&calibration_type, &calibration);
         if (store_add_comparison(store, "calibration", 0, 0, COMPARISON_VERSION,
                                  interrupted ? "interrupted" : "done", json, &err) != STATUS_OK) {
             json_decref(json);
@@ -239,8 +234,7 @@ static int calibrate(const struct command_line *line, struct store *store, void 
         if (interrupted)
             result = command_interrupted("interrupted; what was finished is kept");
     }
-    json_decref(calibration.rows);
-    json_decref(clock);
+    type_finish(&calibration_type, &calibration);
     return result;
 }
 

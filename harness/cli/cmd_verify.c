@@ -13,6 +13,7 @@
 #include "harness/core/member.h"
 #include "harness/core/shortage.h"
 #include "harness/core/text.h"
+#include "harness/core/type.h"
 #include "harness/runner/cell_from_record.h"
 #include "results/evidence/bundle.h"
 #include "results/evidence/verify.h"
@@ -115,25 +116,16 @@ static json_t *summary_json(const struct verify_summary *summary, struct report 
                             const char *path, bool checked)
 {
     const bool verified = checked && summary->wrong == 0;
-    char root[DIGEST_HEX_SIZE];
+    json_t *json = type_to_json(&verify_summary_type, summary);
 
-    return json_pack(
-        "{s:o, s:b, s:s, s:I, s:o, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:f, s:O, s:O, s:O}",
-        "file", printable_or_null(path), "verified", verified, "state",
-        verified  ? "verified"
-        : checked ? "not_verified"
-                  : "could_not_verify",
-        "schema_version", (json_int_t)summary->schema_version, "origin",
-        printable_or_null(summary->origin), "leaves", (json_int_t)summary->leaves, "root",
-        digest_hex(&summary->root, root), "records", (json_int_t)summary->rows, "bytes",
-        (json_int_t)summary->bytes, "checkpoints", (json_int_t)summary->checkpoints, "signatures",
-        (json_int_t)summary->signatures, "trusted_signatures",
-        (json_int_t)summary->trusted_signatures, "signed_leaves",
-        (json_int_t)summary->signed_leaves, "estimates", (json_int_t)summary->estimates,
-        "comparisons", (json_int_t)summary->comparisons, "wrong", (json_int_t)summary->wrong,
-        "notes", (json_int_t)summary->notes, "seconds", summary->seconds, "campaigns",
-        report->campaigns, "findings", report->findings, "shown", report->shown);
+    json_object_update_new(json, json_pack("{s:o, s:b, s:s, s:O, s:O, s:O}", "file", printable_or_null(path),
+                                           "verified", verified, "state",
+                                           verified  ? "verified"
+                                           : checked ? "not_verified"
+                                                     : "could_not_verify",
+                                           "campaigns", report->campaigns, "findings",
+                                           report->findings, "shown", report->shown));
+    return json;
 }
 
 /* A rate is shown only for what took long enough to have one. */

@@ -6,8 +6,10 @@
 #include "harness/core/precision.h"
 #include "harness/core/reading.h"
 #include "harness/runner/doctor.h"
+#include "harness/runner/expected.h"
 #include "protocols/contract.h"
 #include "protocols/serving/power.h"
+#include "results/analysis/calibration.h"
 #include "results/evidence/verify.h"
 #include "results/store/store.h"
 
@@ -174,14 +176,6 @@ const struct type schema_describe = TYPE_SHOWN(described_members);
 
 const struct type schema_results = {LIST_OF(store_result_type)};
 
-static const struct member expected_members[] = {
-    SHOWN("cells", INTEGER),
-    SHOWN("trials", INTEGER),
-    SHOWN("cells_known", INTEGER, .help = "whose trials the database has times of"),
-    SHOWN("least_ns", COUNT),
-    OR_NULL("expected_ns", COUNT),
-};
-static const struct type expected = TYPE_SHOWN(expected_members, .def = "expected");
 static const struct member ran_members[] = {
     SHOWN("campaign", TEXT),
     SHOWN("database", TEXT),
@@ -192,7 +186,7 @@ static const struct member ran_members[] = {
     SHOWN("trials_left", INTEGER),
     SHOWN("interrupted", BOOLEAN),
     SHOWN("results", RECORD, .of = &schema_results),
-    SHOWN("expected", RECORD, .of = &expected),
+    SHOWN("expected", RECORD, .of = &expected_type),
 };
 static const struct type ran = TYPE_SHOWN(ran_members);
 
@@ -222,7 +216,7 @@ static const struct member plan_members[] = {
     OR_NULL("nonce", TEXT),
     OPTIONAL("question", TEXT),
     OPTIONAL("contract", JSON),
-    SHOWN("expected", RECORD, .of = &expected),
+    SHOWN("expected", RECORD, .of = &expected_type),
 };
 static const struct type plan = TYPE_SHOWN(plan_members);
 static const struct member recorded_members[] = {
@@ -265,30 +259,7 @@ static const struct type *const power_choices[] = {&power, &contract_power_type,
                                                    &serving_power_type, NULL};
 const struct type schema_power = {ONE_OF(power_choices)};
 
-static const struct member self_comparison_members[] = {
-    SHOWN("workload", TEXT),
-    SHOWN("campaign", TEXT),
-    SHOWN("margin", FINITE),
-    OPTIONAL("reason", TEXT, .help = "why there are no numbers"),
-    OPTIONAL("ratio", REAL),
-    OPTIONAL("sd_log", REAL),
-    OPTIONAL("differs", BOOLEAN),
-    OPTIONAL("verdict", TEXT),
-    OPTIONAL("blocked_differs", BOOLEAN),
-};
-static const struct type self_comparison = TYPE_SHOWN(self_comparison_members);
-static const struct member calibration_members[] = {
-    SHOWN("clock_resolution_ns", INTEGER),
-    SHOWN("clock_read_ns", FINITE),
-    SHOWN("sample_overhead_ns", FINITE),
-    SHOWN("comparisons", INTEGER),
-    SHOWN("without_numbers", INTEGER),
-    SHOWN("paired_different", INTEGER, .help = "whose interval excludes no difference"),
-    SHOWN("paired_verdicts", INTEGER, .help = "called faster or slower"),
-    SHOWN("blocked_different", INTEGER, .help = "as if one arm had run after the other"),
-    SHOWN("rows", LIST, .of = &self_comparison),
-};
-const struct type schema_calibrate = TYPE_SHOWN(calibration_members);
+const struct type schema_calibrate = {TYPE_OF_VALUE(MEMBER_RECORD, .of = &calibration_type)};
 
 /* ---- evidence ---- */
 
@@ -360,21 +331,7 @@ static const struct member verify_members[] = {
           .help =
               "could_not_verify: the system refused memory or files, and nothing is known of what "
               "was not checked"),
-    SHOWN("schema_version", INTEGER),
-    SHOWN("origin", TEXT),
-    SHOWN("leaves", INTEGER),
-    SHOWN("root", DIGEST),
-    SHOWN("records", INTEGER),
-    SHOWN("bytes", INTEGER),
-    SHOWN("checkpoints", INTEGER),
-    SHOWN("signatures", INTEGER),
-    SHOWN("trusted_signatures", INTEGER),
-    SHOWN("signed_leaves", INTEGER),
-    SHOWN("estimates", INTEGER, .help = "recomputed from the samples"),
-    SHOWN("comparisons", INTEGER, .help = "recomputed from the samples"),
-    SHOWN("wrong", INTEGER),
-    SHOWN("notes", INTEGER),
-    SHOWN("seconds", FINITE),
+    {.kind = MEMBER_RECORD, .of = &verify_summary_type},
     SHOWN("campaigns", LIST, .of = &witnessed, .help = "who witnessed their plans"),
     SHOWN("findings", LIST, .of = &verify_finding),
     SHOWN("shown", RECORD, .of = &verify_shown,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/type.h"
 #include "harness/runner/expected_guess.h"
 #include "protocols/protocol.h"
 #include "protocols/stats/order.h"
@@ -120,14 +121,25 @@ int64_t expected_left_ns(const struct expected *expected)
 }
 
 struct counted {
-    size_t cells, trials, known;
-    int64_t least_ns, ns;
+    size_t cells, trials, cells_known;
+    int64_t least_ns, expected_ns;
 };
+#define M(...) MEMBER(struct counted, __VA_ARGS__)
+static const struct member counted_members[] = {
+    M(INTEGER, cells),
+    M(INTEGER, trials),
+    M(INTEGER, cells_known, .help = "whose trials the database has times of"),
+    M(COUNT, least_ns),
+    M(COUNT, expected_ns, .flags = MEMBER_NULLABLE),
+};
+#undef M
+const struct type expected_type =
+    TYPE(struct counted, "what is expected", counted_members, .def = "expected");
 
 static struct counted count(const struct expected *expected)
 {
     struct counted sum = {.least_ns = expected->before_ns,
-                          .ns = expected->before_ns + expected_left_ns(expected)};
+                          .expected_ns = expected->before_ns + expected_left_ns(expected)};
 
     for (size_t i = 0; i < expected->count; i++) {
         const struct expected_cell *cell = &expected->cells[i];
@@ -135,7 +147,7 @@ static struct counted count(const struct expected *expected)
 
         sum.cells += trials > 0;
         sum.trials += trials;
-        sum.known += trials > 0 && cell->known;
+        sum.cells_known += trials > 0 && cell->known;
         sum.least_ns += (int64_t)trials * cell->least_ns;
     }
     return sum;
@@ -148,8 +160,8 @@ void expected_append(struct text *out, const struct expected *expected)
 
     text_append_format(out, "%zu cell%s, %zu trial%s: about %s", sum.cells,
                        sum.cells == 1 ? "" : "s", sum.trials, sum.trials == 1 ? "" : "s",
-                       text_human_duration((double)sum.ns, time));
-    if (sum.known == sum.cells)
+                       text_human_duration((double)sum.expected_ns, time));
+    if (sum.cells_known == sum.cells)
         text_append_format(out, ", as stored trials of %s took",
                            sum.cells == 1 ? "this cell" : "these cells");
     else
@@ -161,7 +173,5 @@ json_t *expected_json(const struct expected *expected)
 {
     const struct counted sum = count(expected);
 
-    return json_pack("{s:I, s:I, s:I, s:I, s:I}", "cells", (json_int_t)sum.cells, "trials",
-                     (json_int_t)sum.trials, "cells_known", (json_int_t)sum.known, "least_ns",
-                     (json_int_t)sum.least_ns, "expected_ns", (json_int_t)sum.ns);
+    return type_to_json(&expected_type, &sum);
 }

@@ -71,5 +71,6 @@ void expected_append(struct text *out, const struct expected *expected);
  * alone), "expected_ns"}; before anything is done.
  */
 json_t *expected_json(const struct expected *expected);
+extern const struct type expected_type; /* core/type.h */
 
 #endif

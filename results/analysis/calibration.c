@@ -2,8 +2,8 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "harness/core/member.h"
 
 /*
  * The same trials in the order they ran, as if the first half had been one arm and the second half
@@ -33,49 +33,72 @@ static bool has_times(const struct stored_comparison *comparison)
     return comparison->figure == COMPARE_TIME ? comparison->has_numbers : comparison->has_latency;
 }
 
-void calibration_add(struct calibration *calibration, const char *workload, const char *uid,
-                     const struct stored_comparison *comparison,
-                     const struct compare_options *options)
+static bool has_reason(const void *record)
 {
-    json_t *row = json_pack("{s:s, s:s, s:f}", "workload", workload, "campaign", uid, "margin",
-                            options->margin);
-    const char *reason =
-        comparison->why.message[0] ? comparison->why.message : "no pair has latencies of both arms";
-    bool blocked;
-
-    json_array_append_new(calibration->rows, row);
-    calibration->comparisons++;
-    if (!has_times(comparison)) {
-        calibration->without_numbers++;
-        json_object_set_new(row, "reason", json_string(reason));
-        return;
-    }
-    blocked = blocked_differs(&comparison->pairs, options);
-    calibration->paired_different += comparison->numbers.differs;
-    calibration->paired_verdicts += comparison->numbers.verdict == COMPARE_FASTER ||
-                                    comparison->numbers.verdict == COMPARE_SLOWER;
-    calibration->blocked_different += blocked;
-    json_object_set_new(row, "ratio", real_or_null(comparison->numbers.ratio.value));
-    json_object_set_new(row, "sd_log", real_or_null(comparison->numbers.sd));
-    json_object_set_new(row, "differs", json_boolean(comparison->numbers.differs));
-    json_object_set_new(row, "verdict",
-                        json_string(compare_verdict_name(comparison->numbers.verdict)));
-    json_object_set_new(row, "blocked_differs", json_boolean(blocked));
+    return ((const struct calibration_row *)record)->reason != NULL;
 }
 
-json_t *calibration_json(const struct calibration *calibration, const json_t *clock)
-{
-    json_t *json = json_copy((json_t *)(uintptr_t)clock);
+#define M(...) MEMBER(struct calibration_row, __VA_ARGS__)
+#define OF_NUMBERS .flags = MEMBER_OPTIONAL, .absent = has_reason
+static const struct member row_members[] = {
+    M(TEXT, workload),
+    M(TEXT, campaign),
+    M(FINITE, margin),
+    M(TEXT, reason, .flags = MEMBER_OPTIONAL, .help = "why there are no numbers"),
+    M(REAL, ratio, OF_NUMBERS),
+    M(REAL, sd_log, OF_NUMBERS),
+    M(BOOLEAN, differs, OF_NUMBERS),
+    M(TEXT, verdict, .flags = MEMBER_OPTIONAL | MEMBER_BORROWED, .absent = has_reason),
+    M(BOOLEAN, blocked_differs, OF_NUMBERS),
+};
+#undef OF_NUMBERS
+#undef M
+static const struct type row_type = TYPE(struct calibration_row, "a row", row_members);
 
-    json_object_set_new(json, "comparisons", json_integer((json_int_t)calibration->comparisons));
-    json_object_set_new(json, "without_numbers",
-                        json_integer((json_int_t)calibration->without_numbers));
-    json_object_set_new(json, "paired_different",
-                        json_integer((json_int_t)calibration->paired_different));
-    json_object_set_new(json, "paired_verdicts",
-                        json_integer((json_int_t)calibration->paired_verdicts));
-    json_object_set_new(json, "blocked_different",
-                        json_integer((json_int_t)calibration->blocked_different));
-    json_object_set(json, "rows", calibration->rows);
-    return json;
+#define M(...) MEMBER(struct calibration, __VA_ARGS__)
+static const struct member members[] = {
+    M(INTEGER, clock_resolution_ns),
+    M(FINITE, clock_read_ns),
+    M(FINITE, sample_overhead_ns),
+    M(INTEGER, comparisons),
+    M(INTEGER, without_numbers),
+    M(INTEGER, paired_different, .help = "whose interval excludes no difference"),
+    M(INTEGER, paired_verdicts, .help = "called faster or slower"),
+    M(INTEGER, blocked_different, .help = "as if one arm had run after the other"),
+    M(LIST, rows, .of = &row_type, .count = offsetof(struct calibration, comparisons)),
+};
+#undef M
+const struct type calibration_type = TYPE(struct calibration, "a calibration", members);
+
+enum status calibration_add(struct calibration *calibration, const char *workload, const char *uid,
+                            const struct stored_comparison *comparison,
+                            const struct compare_options *options, struct error *err)
+{
+    const struct comparison *numbers = &comparison->numbers;
+    const char *why = comparison->why.message;
+    struct calibration_row *grown =
+        realloc(calibration->rows, (calibration->comparisons + 1) * sizeof(*grown));
+    struct calibration_row *row;
+
+    if (!grown)
+        return error_no_memory(err);
+    calibration->rows = grown;
+    row = &grown[calibration->comparisons++];
+    *row = (struct calibration_row){
+        .workload = strdup(workload), .campaign = strdup(uid), .margin = options->margin};
+    if (!has_times(comparison)) {
+        calibration->without_numbers++;
+        row->reason = strdup(why[0] ? why : "no pair has latencies of both arms");
+        return row->reason ? STATUS_OK : error_no_memory(err);
+    }
+    row->ratio = numbers->ratio.value;
+    row->sd_log = numbers->sd;
+    row->differs = numbers->differs;
+    row->verdict = compare_verdict_name(numbers->verdict);
+    row->blocked_differs = blocked_differs(&comparison->pairs, options);
+    calibration->paired_different += row->differs;
+    calibration->paired_verdicts +=
+        numbers->verdict == COMPARE_FASTER || numbers->verdict == COMPARE_SLOWER;
+    calibration->blocked_different += row->blocked_differs;
+    return row->workload && row->campaign ? STATUS_OK : error_no_memory(err);
 }

@@ -140,30 +140,29 @@ static enum status add_row(struct store *store, const json_t *row, struct calibr
         status = stored_comparison_of_pairs(store, campaign, 0, &options, &comparison, err);
     if (status != STATUS_OK)
         return status;
-    calibration_add(calibration, workload, uid, &comparison, &options);
+    status = calibration_add(calibration, workload, uid, &comparison, &options, err);
     stored_comparison_finish(&comparison);
-    return STATUS_OK;
+    return status;
 }
 
 static enum status calibration_from_record(struct store *store, const json_t *body, json_t **ret,
                                            struct error *err)
 {
-    static const char *const members[] = {"clock_resolution_ns", "clock_read_ns",
-                                          "sample_overhead_ns"};
-    struct calibration calibration = {.rows = json_array()};
     const json_t *rows = json_object_get(body, "rows");
-    json_t *clock = json_object();
+    struct calibration stored, calibration = {0};
     enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
-        if (json_object_get(body, members[i]))
-            json_object_set(clock, members[i], json_object_get(body, members[i]));
+    if (type_read(&calibration_type, body, &stored) == type_no_memory)
+        status = error_no_memory(err);
+    calibration.clock_resolution_ns = stored.clock_resolution_ns;
+    calibration.clock_read_ns = stored.clock_read_ns;
+    calibration.sample_overhead_ns = stored.sample_overhead_ns;
+    type_finish(&calibration_type, &stored);
     for (size_t i = 0; i < json_array_size(rows) && status == STATUS_OK; i++)
         status = add_row(store, json_array_get(rows, i), &calibration, err);
     if (status == STATUS_OK)
-        *ret = calibration_json(&calibration, clock);
-    json_decref(calibration.rows);
-    json_decref(clock);
+        *ret = type_to_json(&calibration_type, &calibration);
+    type_finish(&calibration_type, &calibration);
     return status;
 }
 

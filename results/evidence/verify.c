@@ -11,6 +11,27 @@
 #include "harness/core/clock.h"
 #include "results/evidence/verify_internal.h"
 
+#define M(...) MEMBER(struct verify_summary, __VA_ARGS__)
+static const struct member summary_members[] = {
+    M(INTEGER, schema_version),
+    M(CHARS, origin, .size = sizeof(((struct verify_summary *)0)->origin)),
+    M(INTEGER, leaves),
+    M(DIGEST, root),
+    MEMBER_AS(struct verify_summary, INTEGER, "records", rows),
+    M(INTEGER, bytes),
+    M(INTEGER, checkpoints),
+    M(INTEGER, signatures),
+    M(INTEGER, trusted_signatures),
+    M(INTEGER, signed_leaves),
+    M(INTEGER, estimates, .help = "recomputed from the samples"),
+    M(INTEGER, comparisons, .help = "recomputed from the samples"),
+    M(INTEGER, wrong),
+    M(INTEGER, notes),
+    M(FINITE, seconds),
+};
+#undef M
+const struct type verify_summary_type = TYPE(struct verify_summary, "a summary", summary_members);
+
 /* Operations that any file may take, and per byte of it. */
 #define WORK_BASE 20000000
 #define WORK_PER_BYTE 300

@@ -128,6 +128,7 @@ struct verify_summary {
     int64_t wrong, notes;           /* findings */
     double seconds;
 };
+extern const struct type verify_summary_type; /* as JSON (core/type.h) */
 
 /*
  * Counts refused memory of SQLite, jansson and libcrypto, too, from now on: without that a document
