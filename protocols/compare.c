@@ -459,7 +459,7 @@ static const struct member_codec version_codec = {.to_json = version_to_json,
 #define AS(...) MEMBER_AS(struct comparison, __VA_ARGS__)
 #define OF_FAMILY .flags = MEMBER_OPTIONAL, .absent = is_alone
 static const struct member trials_members[] = {AS(COUNT, "a", count_a), AS(COUNT, "b", count_b)};
-static const struct type trials_type = TYPE_GROUP("trials", trials_members);
+static const struct type trials_type = TYPE_OF_MEMBERS(trials_members);
 static const struct member comparison_members[] = {
     AS(COUNT, "pairs", count_a, .flags = MEMBER_OPTIONAL, .absent = is_unpaired),
     MEMBER_GROUP("trials", trials_type, .flags = MEMBER_OPTIONAL, .absent = is_paired),

@@ -121,7 +121,7 @@ _Static_assert(sizeof(enum protocol_cache) == sizeof(unsigned) &&
 
 #define GROUP(name, list, ...)                                                                     \
     static const struct member name##_members[] = {list(STORED) __VA_ARGS__};                      \
-    static const struct type name##_type = TYPE_GROUP(#name, name##_members);
+    static const struct type name##_type = TYPE_OF_MEMBERS(name##_members);
 GROUP(warmup, WARMUP)
 GROUP(window, WINDOW)
 GROUP(spot_checks, SPOT_CHECKS)

@@ -61,24 +61,24 @@ static const struct member identity_members[] = {STORED_READ(STORED_IDENTITY)};
 static const struct member cost_members[] = {STORED_READ(STORED_COST)};
 static const struct member cell_members[] = {STORED_READ(STORED_CELL)};
 #undef STORED_STRUCT
-static const struct type identity_type = TYPE_GROUP("an identity", identity_members),
-                         cost_type = TYPE_GROUP("a cost", cost_members),
-                         cell_type = TYPE_GROUP("a cell", cell_members);
+static const struct type identity_type = TYPE_OF_MEMBERS(identity_members),
+                         cost_type = TYPE_OF_MEMBERS(cost_members),
+                         cell_type = TYPE_OF_MEMBERS(cell_members);
 
 #define STORED_STRUCT struct view_device
 static const struct member device_members[] = {STORED_READ(STORED_DEVICE)};
 #undef STORED_STRUCT
-static const struct type device_type = TYPE_GROUP("a device", device_members);
+static const struct type device_type = TYPE_OF_MEMBERS(device_members);
 
 #define STORED_STRUCT struct view_imported
 static const struct member origin_members[] = {STORED_READ(STORED_ORIGIN)};
 #undef STORED_STRUCT
-static const struct type origin_type = TYPE_GROUP("an origin", origin_members);
+static const struct type origin_type = TYPE_OF_MEMBERS(origin_members);
 
 #define STORED_STRUCT struct view_campaign
 static const struct member campaign_members[] = {STORED_READ(STORED_CAMPAIGN)};
 #undef STORED_STRUCT
-static const struct type campaign_type = TYPE_GROUP("a campaign", campaign_members);
+static const struct type campaign_type = TYPE_OF_MEMBERS(campaign_members);
 
 static void read_identity(const json_t *root, struct view_cell *ret)
 {

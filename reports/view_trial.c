@@ -39,17 +39,17 @@ static bool read_phases(const json_t *json, struct view_trial *ret)
 #define STORED_STRUCT struct view_check
 static const struct member check_members[] = {STORED_READ(STORED_CHECK)};
 #undef STORED_STRUCT
-static const struct type check_type = TYPE_GROUP("a check", check_members);
+static const struct type check_type = TYPE_OF_MEMBERS(check_members);
 
 #define STORED_STRUCT struct view_component
 static const struct member component_members[] = {STORED_READ(STORED_COMPONENT)};
 #undef STORED_STRUCT
-static const struct type component_type = TYPE_GROUP("a component", component_members);
+static const struct type component_type = TYPE_OF_MEMBERS(component_members);
 
 #define STORED_STRUCT struct view_trial
 static const struct member trial_members[] = {STORED_READ(STORED_TRIAL)};
 #undef STORED_STRUCT
-static const struct type trial_type = TYPE_GROUP("a trial", trial_members);
+static const struct type trial_type = TYPE_OF_MEMBERS(trial_members);
 
 static bool read_checks(const json_t *json, struct view_trial *ret)
 {

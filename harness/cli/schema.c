@@ -14,7 +14,7 @@ static const struct member error_members[] = {
     SHOWN("message", TEXT, .help = "what happened and what to do: the line on standard error"),
     OR_NULL("where", TEXT, .help = "FILE:LINE, of what is wrong in a file"),
 };
-static const struct type error = TYPE_SHOWN(error_members, .def = "error");
+static const struct type error = TYPE_OF_MEMBERS(error_members, .def = "error");
 static const struct type errors = {LIST_OF(error)};
 
 static const struct schema schemas[] = {

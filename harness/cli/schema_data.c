@@ -28,7 +28,7 @@ static const struct member package_members[] = {
     SHOWN("name", TEXT),
     SHOWN("version", TEXT),
 };
-static const struct type package = TYPE_SHOWN(package_members);
+static const struct type package = TYPE_OF_MEMBERS(package_members);
 static const struct member library_members[] = {
     OR_NULL("name", TEXT),
     OR_NULL("path", TEXT, .help = "the file that was opened; null or empty: none"),
@@ -38,7 +38,7 @@ static const struct member library_members[] = {
     OPTIONAL("sha256", DIGEST),
     OPTIONAL("digest_reason", TEXT),
     OPTIONAL("package", RECORD, .of = &package)};
-static const struct type library = TYPE_SHOWN(library_members);
+static const struct type library = TYPE_OF_MEMBERS(library_members);
 
 static const struct member answer_members[] = {
     SHOWN("support", TEXT),
@@ -47,7 +47,7 @@ static const struct member answer_members[] = {
     OPTIONAL_OR_NULL("version", TEXT),
     OPTIONAL_OR_NULL("algorithm", TEXT),
 };
-static const struct type answer = TYPE_SHOWN(answer_members, .def = "answer");
+static const struct type answer = TYPE_OF_MEMBERS(answer_members, .def = "answer");
 static const struct member support_members[] = {
     SHOWN("precision", RECORD, .of = &shape_precision),
     SHOWN("vendor", RECORD, .of = &answer),
@@ -56,7 +56,7 @@ static const struct member support_members[] = {
     SHOWN("attention", RECORD, .of = &answer),
     SHOWN("attention_backward", RECORD, .of = &answer),
 };
-static const struct type support = TYPE_SHOWN(support_members);
+static const struct type support = TYPE_OF_MEMBERS(support_members);
 
 static const struct member device_members[] = {
     SHOWN("spec", TEXT, .help = "what --device takes"),
@@ -75,12 +75,12 @@ static const struct member device_members[] = {
     SHOWN("readings", RECORD, .of = &reading_list_type),
     OPTIONAL("precisions", LIST, .of = &support),
 };
-static const struct type device = TYPE_SHOWN(device_members);
+static const struct type device = TYPE_OF_MEMBERS(device_members);
 static const struct member unusable_members[] = {
     SHOWN("spec", TEXT),
     OR_NULL("reason", TEXT),
 };
-static const struct type unusable = TYPE_SHOWN(unusable_members);
+static const struct type unusable = TYPE_OF_MEMBERS(unusable_members);
 static const struct member backend_members[] = {
     SHOWN("backend", TEXT),
     SHOWN("description", TEXT),
@@ -93,7 +93,7 @@ static const struct member backend_members[] = {
     SHOWN("devices", LIST, .of = &device),
     SHOWN("unusable", LIST, .of = &unusable),
 };
-static const struct type backend = TYPE_SHOWN(backend_members);
+static const struct type backend = TYPE_OF_MEMBERS(backend_members);
 const struct type schema_devices = {LIST_OF(backend)};
 
 /* ---- doctor ---- */
@@ -109,22 +109,22 @@ static const struct member diagnosis_members[] = {
     SHOWN("observed", TEXT), SHOWN("effect", TEXT, .help = "what it does to results"),
     SHOWN("remedy", TEXT),
 };
-static const struct type diagnosis = TYPE_SHOWN(diagnosis_members);
+static const struct type diagnosis = TYPE_OF_MEMBERS(diagnosis_members);
 static const struct member passed_members[] = {
     SHOWN("check", TEXT),
     SHOWN("observed", TEXT),
 };
-static const struct type passed = TYPE_SHOWN(passed_members);
+static const struct type passed = TYPE_OF_MEMBERS(passed_members);
 static const struct member unknown_members[] = {
     SHOWN("check", TEXT),
     SHOWN("reason", TEXT),
 };
-static const struct type unknown = TYPE_SHOWN(unknown_members);
+static const struct type unknown = TYPE_OF_MEMBERS(unknown_members);
 static const struct member jitter_members[] = {
     SHOWN("duration_ns", COUNT), SHOWN("threshold_ns", INTEGER), SHOWN("gaps", INTEGER),
     SHOWN("lost_ns", COUNT),     SHOWN("longest_ns", COUNT),
 };
-static const struct type jitter = TYPE_SHOWN(jitter_members);
+static const struct type jitter = TYPE_OF_MEMBERS(jitter_members);
 static const struct member doctor_members[] = {
     SHOWN("version", INTEGER),
     SHOWN("utc_ns", INTEGER),
@@ -136,7 +136,7 @@ static const struct member doctor_members[] = {
     SHOWN("unknown", LIST, .of = &unknown),
     OR_NULL("jitter", RECORD, .of = &jitter),
 };
-const struct type schema_doctor = TYPE_SHOWN(doctor_members);
+const struct type schema_doctor = TYPE_OF_MEMBERS(doctor_members);
 
 /* ---- list, describe ---- */
 
@@ -148,7 +148,7 @@ static const struct member listed_members[] = {
     SHOWN("kind", TEXT),
     SHOWN("description", TEXT),
 };
-static const struct type listed = TYPE_SHOWN(listed_members);
+static const struct type listed = TYPE_OF_MEMBERS(listed_members);
 const struct type schema_list = {LIST_OF(listed)};
 
 static const struct member cost_members[] = {
@@ -163,14 +163,14 @@ static const struct member cost_members[] = {
     SHOWN("device_memory_bytes", COUNT),
     SHOWN("working_set_bytes", COUNT),
 };
-static const struct type cost = TYPE_SHOWN(cost_members);
+static const struct type cost = TYPE_OF_MEMBERS(cost_members);
 static const struct member described_members[] = {
     SHOWN("type", RECORD, .of = &declaration_type),
     SHOWN("digest", DIGEST),
     SHOWN("declaration", JSON, .help = "as it was declared, defaults filled in"),
     OPTIONAL("costs", LIST, .of = &cost, .help = "of one iteration, for each precision and batch"),
 };
-const struct type schema_describe = TYPE_SHOWN(described_members);
+const struct type schema_describe = TYPE_OF_MEMBERS(described_members);
 
 /* ---- run, results ---- */
 
@@ -188,7 +188,7 @@ static const struct member ran_members[] = {
     SHOWN("results", RECORD, .of = &schema_results),
     SHOWN("expected", RECORD, .of = &expected_type),
 };
-static const struct type ran = TYPE_SHOWN(ran_members);
+static const struct type ran = TYPE_OF_MEMBERS(ran_members);
 
 static const struct member planned_members[] = {
     SHOWN("ordinal", INTEGER),
@@ -204,7 +204,7 @@ static const struct member planned_members[] = {
     OPTIONAL("worker", JSON),
     OPTIONAL("emulate", BOOLEAN),
 };
-static const struct type planned = TYPE_SHOWN(planned_members);
+static const struct type planned = TYPE_OF_MEMBERS(planned_members);
 static const struct member plan_members[] = {
     SHOWN("tool", JSON, .help = "what this build of assay is"),
     SHOWN("worker", DIGEST, .help = "SHA-256 of the program that measures"),
@@ -218,7 +218,7 @@ static const struct member plan_members[] = {
     OPTIONAL("contract", JSON),
     SHOWN("expected", RECORD, .of = &expected_type),
 };
-static const struct type plan = TYPE_SHOWN(plan_members);
+static const struct type plan = TYPE_OF_MEMBERS(plan_members);
 static const struct member recorded_members[] = {
     SHOWN("campaign", TEXT),
     SHOWN("database", TEXT),
@@ -228,7 +228,7 @@ static const struct member recorded_members[] = {
     SHOWN("root", DIGEST),
     SHOWN("note", TEXT, .help = "the head as a signed note, which a witness cosigns"),
 };
-static const struct type recorded = TYPE_SHOWN(recorded_members);
+static const struct type recorded = TYPE_OF_MEMBERS(recorded_members);
 static const struct type *const run_choices[] = {&ran, &plan, &recorded, NULL};
 const struct type schema_run = {ONE_OF(run_choices)};
 
@@ -238,7 +238,7 @@ static const struct member percentile_members[] = {
     SHOWN("percentile", TEXT),
     SHOWN("samples", INTEGER),
 };
-static const struct type percentile = TYPE_SHOWN(percentile_members);
+static const struct type percentile = TYPE_OF_MEMBERS(percentile_members);
 static const struct member power_members[] = {
     SHOWN("source", TEXT),
     SHOWN("process_sd", REAL, .help = "of log time, between processes"),
@@ -254,7 +254,7 @@ static const struct member power_members[] = {
     OR_NULL("pairs_for_equivalence", INTEGER),
     SHOWN("samples_for_percentiles", LIST, .of = &percentile,
           .help = "effective sample size that each trial needs, for an interval between trials")};
-static const struct type power = TYPE_SHOWN(power_members);
+static const struct type power = TYPE_OF_MEMBERS(power_members);
 static const struct type *const power_choices[] = {&power, &contract_power_type,
                                                    &serving_power_type, NULL};
 const struct type schema_power = {ONE_OF(power_choices)};
@@ -278,14 +278,14 @@ static const struct member verify_finding_members[] = {
     OR_NULL("key", TEXT),
     SHOWN("message", TEXT),
 };
-static const struct type verify_finding = TYPE_SHOWN(verify_finding_members);
+static const struct type verify_finding = TYPE_OF_MEMBERS(verify_finding_members);
 static const struct member seen_by_members[] = {
     SHOWN("name", TEXT, .help = "of the witness, from the roster"),
     SHOWN("id", TEXT, .help = "of its key"),
     SHOWN("utc_ns", INTEGER, .help = "when it cosigned the plan's head, by its clock"),
     SHOWN("before_first_trial", BOOLEAN),
 };
-static const struct type seen_by = TYPE_SHOWN(seen_by_members);
+static const struct type seen_by = TYPE_OF_MEMBERS(seen_by_members);
 static const struct member witnessed_members[] = {
     SHOWN("campaign", TEXT),
     SHOWN("witnessed_before_first_trial", BOOLEAN,
@@ -293,7 +293,7 @@ static const struct member witnessed_members[] = {
     SHOWN("witnesses", LIST, .of = &seen_by),
     SHOWN("unknown_cosignatures", INTEGER, .help = "of keys that no roster names"),
     OR_NULL("first_trial_utc_ns", INTEGER, .help = "by the file's clock; null: no trial")};
-static const struct type witnessed = TYPE_SHOWN(witnessed_members);
+static const struct type witnessed = TYPE_OF_MEMBERS(witnessed_members);
 static const struct member verify_campaign_members[] = {
     SHOWN("uid", TEXT),
     SHOWN("origin", TEXT, .help = "its log"),
@@ -307,7 +307,7 @@ static const struct member verify_campaign_members[] = {
     SHOWN("same_cells", INTEGER, .help = "campaigns of its log with the same protocol and cells"),
     SHOWN("same_cells_here", INTEGER, .help = "of them in this file"),
 };
-static const struct type verify_campaign = TYPE_SHOWN(verify_campaign_members);
+static const struct type verify_campaign = TYPE_OF_MEMBERS(verify_campaign_members);
 static const struct member verify_log_members[] = {
     SHOWN("origin", TEXT),
     SHOWN("records", INTEGER, .help = "of the log, under the bundle's head"),
@@ -316,12 +316,12 @@ static const struct member verify_log_members[] = {
     SHOWN("campaigns_here", INTEGER),
     SHOWN("withheld", JSON, .of = &type_of_integer, .help = "how many values, by name"),
 };
-static const struct type verify_log = TYPE_SHOWN(verify_log_members);
+static const struct type verify_log = TYPE_OF_MEMBERS(verify_log_members);
 static const struct member verify_shown_members[] = {
     SHOWN("campaigns", LIST, .of = &verify_campaign),
     SHOWN("logs", LIST, .of = &verify_log, .help = "of bundles"),
 };
-static const struct type verify_shown = TYPE_SHOWN(verify_shown_members);
+static const struct type verify_shown = TYPE_OF_MEMBERS(verify_shown_members);
 static const char *const verify_states[] = {"verified", "not_verified", "could_not_verify"};
 static const struct type verify_state = {WORD_OF(verify_states), .def = "verify_state"};
 static const struct member verify_members[] = {
@@ -331,13 +331,13 @@ static const struct member verify_members[] = {
           .help =
               "could_not_verify: the system refused memory or files, and nothing is known of what "
               "was not checked"),
-    {.kind = MEMBER_RECORD, .of = &verify_summary_type},
+    MEMBER_ALL_OF(verify_summary_type),
     SHOWN("campaigns", LIST, .of = &witnessed, .help = "who witnessed their plans"),
     SHOWN("findings", LIST, .of = &verify_finding),
     SHOWN("shown", RECORD, .of = &verify_shown,
           .help = "what of the logs is here, and what is not"),
 };
-const struct type schema_verify = TYPE_SHOWN(verify_members);
+const struct type schema_verify = TYPE_OF_MEMBERS(verify_members);
 
 static const struct member bundle_members[] = {
     SHOWN("bundle", TEXT),      SHOWN("records", INTEGER),
@@ -345,7 +345,7 @@ static const struct member bundle_members[] = {
     SHOWN("root", DIGEST),      SHOWN("sha256", DIGEST),
     SHOWN("signed", BOOLEAN),
 };
-const struct type schema_bundle = TYPE_SHOWN(bundle_members);
+const struct type schema_bundle = TYPE_OF_MEMBERS(bundle_members);
 
 static const struct member import_members[] = {
     SHOWN("file", TEXT),
@@ -355,7 +355,7 @@ static const struct member import_members[] = {
     SHOWN("program", TEXT),
     SHOWN("known", BOOLEAN, .help = "imported before; nothing was added"),
     SHOWN("left_out", INTEGER, .help = "entries that failed or are malformed")};
-static const struct type import = TYPE_SHOWN(import_members);
+static const struct type import = TYPE_OF_MEMBERS(import_members);
 const struct type schema_import = {LIST_OF(import)};
 
 static const struct member checkpoint_members[] = {
@@ -364,14 +364,14 @@ static const struct member checkpoint_members[] = {
     SHOWN("kind", TEXT),          SHOWN("origin", TEXT),
     SHOWN("note", TEXT),
 };
-const struct type schema_checkpoint = TYPE_SHOWN(checkpoint_members);
+const struct type schema_checkpoint = TYPE_OF_MEMBERS(checkpoint_members);
 
 static const struct member amended_members[] = {
     SHOWN("id", TEXT),
     SHOWN("amendments", LIST, .of = &store_amendment_type,
           .help = "all of the result, the new one included"),
 };
-const struct type schema_amend = TYPE_SHOWN(amended_members);
+const struct type schema_amend = TYPE_OF_MEMBERS(amended_members);
 
 static const struct member key_members[] = {
     SHOWN("name", TEXT),
@@ -379,7 +379,7 @@ static const struct member key_members[] = {
     SHOWN("public_key", TEXT),
     OR_NULL("file", TEXT),
 };
-static const struct type key = TYPE_SHOWN(key_members, .def = "key");
+static const struct type key = TYPE_OF_MEMBERS(key_members, .def = "key");
 static const struct type keys = {LIST_OF(key)};
 static const struct type *const key_choices[] = {&key, &keys, NULL};
 const struct type schema_key = {ONE_OF(key_choices)};
@@ -389,5 +389,5 @@ static const struct member schema_members[] = {
     SHOWN("id", TEXT),
     OR_NULL("schema", JSON, .help = "null in the list of all"),
 };
-static const struct type schema_row = TYPE_SHOWN(schema_members);
+static const struct type schema_row = TYPE_OF_MEMBERS(schema_members);
 const struct type schema_schema = {LIST_OF(schema_row)};

@@ -54,10 +54,6 @@ SCHEMA_MAP(SCHEMA_DECLARATION)
     SHOWN(json_name, of_kind, .flags = MEMBER_OPTIONAL, __VA_ARGS__)
 #define OPTIONAL_OR_NULL(json_name, of_kind, ...)                                                  \
     SHOWN(json_name, of_kind, .flags = MEMBER_NULLABLE | MEMBER_OPTIONAL, __VA_ARGS__)
-#define TYPE_SHOWN(table, ...)                                                                     \
-    {                                                                                              \
-        .members = (table), .count = sizeof(table) / sizeof(*(table)), __VA_ARGS__                 \
-    }
 
 /* Types that are one value: a list, one of several types, a word. */
 #define LIST_OF(type) TYPE_OF_VALUE(MEMBER_LIST, .of = &(type))

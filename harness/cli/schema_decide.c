@@ -14,7 +14,7 @@ static const struct member cost_part_members[] = {
     SHOWN("kind", TEXT),
     SHOWN("hourly", RECORD, .of = &cost_range_type, .help = "in the sheet's currency"),
 };
-static const struct type cost_part = TYPE_SHOWN(cost_part_members);
+static const struct type cost_part = TYPE_OF_MEMBERS(cost_part_members);
 static const struct member cost_figure_members[] = {
     SHOWN("metric", TEXT),
     SHOWN("per", TEXT, .help = "how much work it is of"),
@@ -22,7 +22,7 @@ static const struct member cost_figure_members[] = {
     SHOWN("measured_share", REAL,
           .help = "of the logarithmic width between the bounds, what comes from the measurement"),
 };
-static const struct type cost_figure = TYPE_SHOWN(cost_figure_members);
+static const struct type cost_figure = TYPE_OF_MEMBERS(cost_figure_members);
 static const struct member cost_option_members[] = {
     SHOWN("item", TEXT),
     SHOWN("line", INTEGER),
@@ -31,24 +31,24 @@ static const struct member cost_option_members[] = {
     SHOWN("hourly", RECORD, .of = &cost_range_type),
     SHOWN("figures", LIST, .of = &cost_figure),
 };
-static const struct type cost_option = TYPE_SHOWN(cost_option_members);
+static const struct type cost_option = TYPE_OF_MEMBERS(cost_option_members);
 static const struct member cost_note_members[] = {
     SHOWN("code", TEXT),
     OR_NULL("line", INTEGER),
     SHOWN("text", TEXT),
 };
-static const struct type cost_note = TYPE_SHOWN(cost_note_members);
+static const struct type cost_note = TYPE_OF_MEMBERS(cost_note_members);
 static const struct member price_rows_members[] = {
     SHOWN("currency", TEXT),
     SHOWN("sha256", DIGEST),
     SHOWN("rows", LIST, .of = &type_of_object, .help = "of the sheet, those that count"),
 };
-static const struct type price_rows = TYPE_SHOWN(price_rows_members);
+static const struct type price_rows = TYPE_OF_MEMBERS(price_rows_members);
 static const struct member cost_assumption_members[] = {
     SHOWN("as_of", TEXT),         SHOWN("discount", FINITE), SHOWN("pue", FINITE),
     SHOWN("utilisation", FINITE), OR_NULL("item", TEXT),
 };
-static const struct type cost_assumptions = TYPE_SHOWN(cost_assumption_members);
+static const struct type cost_assumptions = TYPE_OF_MEMBERS(cost_assumption_members);
 static const struct member priced_members[] = {
     SHOWN("a", TEXT),
     OR_NULL("device", TEXT),
@@ -58,7 +58,7 @@ static const struct member priced_members[] = {
     SHOWN("options", LIST, .of = &cost_option),
     SHOWN("notes", LIST, .of = &cost_note),
 };
-static const struct type priced = TYPE_SHOWN(priced_members);
+static const struct type priced = TYPE_OF_MEMBERS(priced_members);
 const struct type schema_cost = {LIST_OF(priced)};
 
 /* ---- decide ---- */
@@ -83,7 +83,7 @@ static const struct member decided_figure_members[] = {
     SHOWN("better", TEXT, .help = "\"higher\" or \"lower\""),
     SHOWN("objective", BOOLEAN, .help = "else only a requirement"),
 };
-static const struct type decided_figure = TYPE_SHOWN(decided_figure_members);
+static const struct type decided_figure = TYPE_OF_MEMBERS(decided_figure_members);
 static const struct member decided_peak_members[] = {
     SHOWN("line", INTEGER, .help = "of the peaks"),
     SHOWN("metric", TEXT),
@@ -92,13 +92,13 @@ static const struct member decided_peak_members[] = {
     SHOWN("unit", TEXT),
     SHOWN("share", REAL),
 };
-static const struct type decided_peak = TYPE_SHOWN(decided_peak_members);
+static const struct type decided_peak = TYPE_OF_MEMBERS(decided_peak_members);
 const struct type shape_peaks = {LIST_OF(decided_peak)};
 static const struct member decided_requirement_members[] = {
     SHOWN("verdict", RECORD, .of = &decision_met),
     SHOWN("margin", REAL,
           .help = "of the worse bound to the limit, as a share of it; negative beyond it")};
-static const struct type decided_requirement = TYPE_SHOWN(decided_requirement_members);
+static const struct type decided_requirement = TYPE_OF_MEMBERS(decided_requirement_members);
 static const struct member decided_option_members[] = {
     SHOWN("name", TEXT),
     SHOWN("result", TEXT),
@@ -114,12 +114,12 @@ static const struct member decided_option_members[] = {
     SHOWN("standing", RECORD, .of = &decision_standing),
     SHOWN("dominated_by", LIST, .of = &type_of_text),
 };
-static const struct type decided_option = TYPE_SHOWN(decided_option_members);
+static const struct type decided_option = TYPE_OF_MEMBERS(decided_option_members);
 static const struct member decided_then_members[] = {
     SHOWN("option", TEXT),
     SHOWN("standing", RECORD, .of = &decision_standing),
 };
-static const struct type decided_then = TYPE_SHOWN(decided_then_members);
+static const struct type decided_then = TYPE_OF_MEMBERS(decided_then_members);
 static const struct member decided_change_members[] = {
     SHOWN("what", TEXT, .help = "\"price\", \"metric\", \"limit\" or \"margin\""),
     OPTIONAL("line", INTEGER),
@@ -132,18 +132,18 @@ static const struct member decided_change_members[] = {
     SHOWN("then", LIST, .of = &decided_then),
     SHOWN("verdict", RECORD, .of = &decision_verdict),
 };
-static const struct type decided_change = TYPE_SHOWN(decided_change_members);
+static const struct type decided_change = TYPE_OF_MEMBERS(decided_change_members);
 static const struct member decided_note_members[] = {
     SHOWN("options", LIST, .of = &type_of_text),
     OR_NULL("line", INTEGER),
     SHOWN("text", TEXT),
 };
-static const struct type decided_note = TYPE_SHOWN(decided_note_members);
+static const struct type decided_note = TYPE_OF_MEMBERS(decided_note_members);
 static const struct member peak_rows_members[] = {
     SHOWN("sha256", DIGEST),
     SHOWN("rows", LIST, .of = &type_of_object, .help = "of the sheet, those that count"),
 };
-static const struct type peak_rows = TYPE_SHOWN(peak_rows_members);
+static const struct type peak_rows = TYPE_OF_MEMBERS(peak_rows_members);
 static const struct member decide_members[] = {
     SHOWN("a", TEXT),
     SHOWN("decision", JSON),
@@ -156,7 +156,7 @@ static const struct member decide_members[] = {
     SHOWN("notes", LIST, .of = &decided_note),
     SHOWN("verdict", RECORD, .of = &decision_verdict),
 };
-const struct type schema_decide = TYPE_SHOWN(decide_members);
+const struct type schema_decide = TYPE_OF_MEMBERS(decide_members);
 
 /* ---- plan ---- */
 
@@ -165,7 +165,7 @@ static const struct member plan_unit_members[] = {
     OR_NULL("device", TEXT),
     SHOWN("capacity", RECORD, .of = &capacity_result_type, .help = "requests/s within the limits"),
 };
-static const struct type plan_unit = TYPE_SHOWN(plan_unit_members);
+static const struct type plan_unit = TYPE_OF_MEMBERS(plan_unit_members);
 static const struct member plan_request_members[] = {
     SHOWN("demand", FINITE, .help = "requests/s"),
     SHOWN("growth", FINITE),
@@ -176,12 +176,12 @@ static const struct member plan_request_members[] = {
     OPTIONAL("span_ns", INTEGER),
     OPTIONAL("trace", DIGEST),
 };
-static const struct type plan_request = TYPE_SHOWN(plan_request_members);
+static const struct type plan_request = TYPE_OF_MEMBERS(plan_request_members);
 static const struct member plan_note_members[] = {
     SHOWN("code", TEXT),
     SHOWN("text", TEXT),
 };
-static const struct type plan_note = TYPE_SHOWN(plan_note_members);
+static const struct type plan_note = TYPE_OF_MEMBERS(plan_note_members);
 static const struct member fleet_plan_members[] = {
     SHOWN("a", TEXT),
     SHOWN("results", LIST, .of = &type_of_text),
@@ -192,4 +192,4 @@ static const struct member fleet_plan_members[] = {
     OR_NULL("total", INTEGER),
     SHOWN("notes", LIST, .of = &plan_note),
 };
-const struct type schema_plan = TYPE_SHOWN(fleet_plan_members);
+const struct type schema_plan = TYPE_OF_MEMBERS(fleet_plan_members);

@@ -9,28 +9,26 @@
 
 /* An estimate with the name of its series, as analyze has it. */
 static const struct member estimate_series_members[] = {
-    {.kind = MEMBER_RECORD, .of = &estimate_type},
+    MEMBER_ALL_OF(estimate_type),
     SHOWN("series", TEXT),
     OPTIONAL("trial_names", LIST, .of = &type_of_text,
              .help = "as the file has them, in the order of trials"),
 };
-static const struct type estimate_series = TYPE_SHOWN(estimate_series_members, .def = "series");
+static const struct type estimate_series =
+    TYPE_OF_MEMBERS(estimate_series_members, .def = "series");
 static const struct member record_members[] = {
-    {.kind = MEMBER_RECORD, .of = &store_cell_type},
+    MEMBER_ALL_OF(store_cell_type),
     OPTIONAL("peaks", RECORD, .of = &shape_peaks, .help = "shares of declared peaks (--peaks)"),
 };
-const struct type schema_show = TYPE_SHOWN(record_members);
+const struct type schema_show = TYPE_OF_MEMBERS(record_members);
 
 /* ---- comparisons ---- */
 
 static const struct member pair_series_members[] = {
-    {.kind = MEMBER_RECORD, .of = &comparison_type},
-    SHOWN("series", TEXT),
-    OPTIONAL("baseline", TEXT),
-    OPTIONAL("basis", TEXT),
-    OPTIONAL("note", TEXT),
+    MEMBER_ALL_OF(comparison_type), SHOWN("series", TEXT),  OPTIONAL("baseline", TEXT),
+    OPTIONAL("basis", TEXT),        OPTIONAL("note", TEXT),
 };
-static const struct type pair_series = TYPE_SHOWN(pair_series_members);
+static const struct type pair_series = TYPE_OF_MEMBERS(pair_series_members);
 static const struct type *const series_choices[] = {&estimate_series, &pair_series, NULL};
 static const struct type series = {ONE_OF(series_choices)};
 const struct type schema_analyze = {LIST_OF(series)};
@@ -39,12 +37,12 @@ static const struct member factor_members[] = {
     SHOWN("factor", TEXT), SHOWN("fields", LIST, .of = &type_of_text),
     SHOWN("a", ANY, .help = "what it is in a: a version, a name; null: not known"),
     SHOWN("b", ANY)};
-static const struct type factor = TYPE_SHOWN(factor_members);
+static const struct type factor = TYPE_OF_MEMBERS(factor_members);
 static const struct member field_members[] = {
     SHOWN("field", TEXT), SHOWN("class", TEXT), OR_NULL("factor", TEXT), SHOWN("state", TEXT),
     SHOWN("a", ANY),      SHOWN("b", ANY),      SHOWN("why", TEXT),
 };
-static const struct type field = TYPE_SHOWN(field_members);
+static const struct type field = TYPE_OF_MEMBERS(field_members);
 static const struct member comparability_members[] = {
     SHOWN("verdict", TEXT),
     SHOWN("reasons", LIST, .of = &type_of_text),
@@ -56,18 +54,19 @@ static const struct member comparability_members[] = {
           .help = "what differs because of the one thing that the arms set"),
     SHOWN("fields", LIST, .of = &field),
 };
-static const struct type comparability = TYPE_SHOWN(comparability_members, .def = "comparability");
+static const struct type comparability =
+    TYPE_OF_MEMBERS(comparability_members, .def = "comparability");
 
 static const struct member rate_members[] = {
     SHOWN("metric", TEXT), SHOWN("value", FINITE), SHOWN("lo", REAL),
     SHOWN("hi", REAL),     SHOWN("unit", TEXT),    OR_NULL("grade", TEXT),
 };
-static const struct type rate = TYPE_SHOWN(rate_members);
+static const struct type rate = TYPE_OF_MEMBERS(rate_members);
 static const struct member left_out_members[] = {
     SHOWN("trial", INTEGER),
     SHOWN("why", TEXT),
 };
-static const struct type left_out = TYPE_SHOWN(left_out_members);
+static const struct type left_out = TYPE_OF_MEMBERS(left_out_members);
 static const struct member arm_members[] = {
     SHOWN("id", TEXT),
     OR_NULL("implementation", TEXT),
@@ -84,7 +83,7 @@ static const struct member arm_members[] = {
     SHOWN("left_out", LIST, .of = &left_out),
     SHOWN("figures", LIST, .of = &rate, .help = "of a server, what it is compared by; else empty"),
     OR_NULL("capacity", RECORD, .of = &capacity_result_type)};
-static const struct type arm = TYPE_SHOWN(arm_members, .def = "arm");
+static const struct type arm = TYPE_OF_MEMBERS(arm_members, .def = "arm");
 
 #define COMPARED_MEMBERS                                                                           \
     SHOWN("a", TEXT), SHOWN("b", TEXT), OPTIONAL("arms", LIST, .of = &arm),                        \
@@ -102,12 +101,12 @@ static const struct member family_of_members[] = {
     OPTIONAL("a", TEXT),    OPTIONAL("b", TEXT),     OPTIONAL("campaign", TEXT),
     SHOWN("size", INTEGER), SHOWN("margin", FINITE), OPTIONAL("by", TEXT),
 };
-static const struct type family_of = TYPE_SHOWN(family_of_members);
+static const struct type family_of = TYPE_OF_MEMBERS(family_of_members);
 #define FAMILY_MEMBER SHOWN("family", INTEGER, .help = "comparisons that were judged together")
 static const struct member compared_members[] = {
     COMPARED_MEMBERS,
 };
-static const struct type compared = TYPE_SHOWN(compared_members, .def = "compared");
+static const struct type compared = TYPE_OF_MEMBERS(compared_members, .def = "compared");
 static const struct member compared_campaigns_members[] = {
     SHOWN("a", TEXT),
     SHOWN("b", TEXT),
@@ -116,13 +115,13 @@ static const struct member compared_campaigns_members[] = {
     SHOWN("only_in_a", LIST, .of = &type_of_text),
     SHOWN("only_in_b", LIST, .of = &type_of_text),
 };
-static const struct type compared_campaigns = TYPE_SHOWN(compared_campaigns_members);
+static const struct type compared_campaigns = TYPE_OF_MEMBERS(compared_campaigns_members);
 static const struct member compared_arms_members[] = {
     SHOWN("campaign", TEXT),
     FAMILY_MEMBER,
     SHOWN("comparisons", LIST, .of = &compared, .help = "of both arms, judged together"),
 };
-static const struct type compared_arms = TYPE_SHOWN(compared_arms_members);
+static const struct type compared_arms = TYPE_OF_MEMBERS(compared_arms_members);
 static const struct type *const compare_choices[] = {&compared, &compared_campaigns, &compared_arms,
                                                      NULL};
 const struct type schema_compare = {ONE_OF(compare_choices)};
@@ -134,7 +133,7 @@ static const struct member gated_members[] = {
     COMPARED_MEMBERS,
     SHOWN("gate", RECORD, .of = &gate_type),
 };
-static const struct type gated = TYPE_SHOWN(gated_members, .def = "gated");
+static const struct type gated = TYPE_OF_MEMBERS(gated_members, .def = "gated");
 #define GATED_FAMILY_MEMBERS                                                                       \
     SHOWN("decision", RECORD, .of = &gate_decision_type, .help = "of all cells together"),         \
         FAMILY_MEMBER, SHOWN("comparisons", LIST, .of = &gated)
@@ -142,7 +141,7 @@ static const struct member gated_arms_members[] = {
     SHOWN("campaign", TEXT),
     GATED_FAMILY_MEMBERS,
 };
-static const struct type gated_arms = TYPE_SHOWN(gated_arms_members);
+static const struct type gated_arms = TYPE_OF_MEMBERS(gated_arms_members);
 static const struct member gated_campaigns_members[] = {
     SHOWN("a", TEXT),
     SHOWN("b", TEXT),
@@ -150,7 +149,7 @@ static const struct member gated_campaigns_members[] = {
     SHOWN("only_in_a", LIST, .of = &type_of_text),
     SHOWN("only_in_b", LIST, .of = &type_of_text),
 };
-static const struct type gated_campaigns = TYPE_SHOWN(gated_campaigns_members);
+static const struct type gated_campaigns = TYPE_OF_MEMBERS(gated_campaigns_members);
 static const struct type *const gate_choices[] = {&gated, &gated_campaigns, &gated_arms, NULL};
 const struct type schema_gate = {ONE_OF(gate_choices)};
 
@@ -168,7 +167,7 @@ static const struct member reproduced_members[] = {
     OR_NULL("comparison", RECORD, .of = &compared),
     OR_NULL("reproduce", RECORD, .of = &reproduction_type),
 };
-const struct type schema_reproduce = TYPE_SHOWN(reproduced_members);
+const struct type schema_reproduce = TYPE_OF_MEMBERS(reproduced_members);
 
 /* ---- accept ---- */
 
@@ -184,7 +183,7 @@ static const struct member accepted_unit_members[] = {
     SHOWN("verdict", RECORD, .of = &acceptance_verdict),
     OR_NULL("reason", TEXT, .help = "why it decides nothing"),
 };
-static const struct type accepted_unit = TYPE_SHOWN(accepted_unit_members);
+static const struct type accepted_unit = TYPE_OF_MEMBERS(accepted_unit_members);
 static const struct member accepted_item_members[] = {
     SHOWN("metric", TEXT),
     SHOWN("unit", TEXT),
@@ -198,13 +197,13 @@ static const struct member accepted_item_members[] = {
     SHOWN("verdict", RECORD, .of = &acceptance_verdict),
     OR_NULL("reason", TEXT),
 };
-static const struct type accepted_item = TYPE_SHOWN(accepted_item_members);
+static const struct type accepted_item = TYPE_OF_MEMBERS(accepted_item_members);
 static const struct member accepted_campaign_members[] = {
     SHOWN("campaign", TEXT),
     SHOWN("planned", BOOLEAN, .help = "this very contract is in its plan"),
     SHOWN("nonce", BOOLEAN, .help = "the plan has the contract's nonce, or none is demanded"),
 };
-static const struct type accepted_campaign = TYPE_SHOWN(accepted_campaign_members);
+static const struct type accepted_campaign = TYPE_OF_MEMBERS(accepted_campaign_members);
 static const struct member accept_members[] = {
     SHOWN("a", TEXT),
     SHOWN("campaigns", LIST, .of = &accepted_campaign),
@@ -213,4 +212,4 @@ static const struct member accept_members[] = {
     SHOWN("items", LIST, .of = &accepted_item),
     SHOWN("verdict", RECORD, .of = &acceptance_verdict),
 };
-const struct type schema_accept = TYPE_SHOWN(accept_members);
+const struct type schema_accept = TYPE_OF_MEMBERS(accept_members);

@@ -6,7 +6,7 @@ static const struct member worker_runs_members[] = {
     SHOWN("precisions", LIST, .of = &type_of_text),
     SHOWN("devices", LIST, .of = &type_of_text),
 };
-static const struct type worker_runs = TYPE_SHOWN(worker_runs_members);
+static const struct type worker_runs = TYPE_OF_MEMBERS(worker_runs_members);
 static const struct member worker_members[] = {
     SHOWN("name", TEXT),
     SHOWN("version", TEXT),
@@ -22,7 +22,7 @@ static const struct member worker_members[] = {
     SHOWN("lock", DIGEST, .help = "of the version's lock file"),
     SHOWN("packages", LIST, .of = &type_of_text,
           .help = "those of the lock file, each with its hashes")};
-static const struct type worker = TYPE_SHOWN(worker_members, .def = "worker");
+static const struct type worker = TYPE_OF_MEMBERS(worker_members, .def = "worker");
 const struct type schema_worker = {LIST_OF(worker)};
 
 static const struct member stack_members[] = {
@@ -38,5 +38,5 @@ static const struct member stack_members[] = {
     SHOWN("lock", DIGEST, .help = "of the version's lock file"),
     SHOWN("packages", LIST, .of = &type_of_text,
           .help = "those of the lock file, each with its hashes")};
-static const struct type stack = TYPE_SHOWN(stack_members, .def = "stack");
+static const struct type stack = TYPE_OF_MEMBERS(stack_members, .def = "stack");
 const struct type schema_stack = {LIST_OF(stack)};

@@ -233,7 +233,7 @@ static bool read_name(const struct member *m, const json_t *json, unsigned *ret)
 static const char *read_text(const struct member *m, const json_t *json, char **ret)
 {
     if (!json_is_string(json))
-        return (m->flags & MEMBER_NULLABLE) && json_is_null(json) ? NULL : "";
+        return "";
     *ret = m->flags & MEMBER_BORROWED ? (char *)(uintptr_t)json_string_value(json)
                                       : strdup(json_string_value(json));
     return *ret ? NULL : type_no_memory;
@@ -252,12 +252,6 @@ static bool read_chars(const struct member *m, const json_t *json, char *ret)
     memcpy(ret, json_string_value(json), length);
     ret[length] = '\0';
     return true;
-}
-
-static bool read_digest(const struct member *m, const json_t *json, struct digest *ret)
-{
-    return digest_from_hex(json_string_value(json), ret) ||
-           ((m->flags & MEMBER_NULLABLE) && json_is_null(json));
 }
 
 static const char *read_list(const struct member *m, const json_t *json, void *record)
@@ -309,12 +303,32 @@ static bool read_integer(const struct member *m, const json_t *json, char *recor
     return is_good || (member_may_be_null(m) && json_is_null(json));
 }
 
+/* Numbers and names read null themselves. */
+static bool takes_null(const struct member *m)
+{
+    switch (m->kind) {
+    case MEMBER_BOOLEAN:
+    case MEMBER_TEXT:
+    case MEMBER_CHARS:
+    case MEMBER_DIGEST:
+    case MEMBER_JSON:
+    case MEMBER_ANY:
+    case MEMBER_RECORD:
+    case MEMBER_LIST:
+        return member_may_be_null(m);
+    default:
+        return false;
+    }
+}
+
 /* NULL, or the path of what is wrong within the member; "": the member itself. */
 static const char *member_read(const struct member *m, const json_t *json, char *record)
 {
     void *at = at_of(m, record);
     bool is_good = false;
 
+    if (json_is_null(json) && takes_null(m))
+        return NULL;
     switch (m->kind) {
     case MEMBER_REAL:
     case MEMBER_FINITE:
@@ -337,7 +351,7 @@ static const char *member_read(const struct member *m, const json_t *json, char 
         is_good = read_chars(m, json, at);
         break;
     case MEMBER_DIGEST:
-        is_good = read_digest(m, json, at);
+        is_good = digest_from_hex(json_string_value(json), at);
         break;
     case MEMBER_JSON:
     case MEMBER_ANY:
@@ -346,6 +360,8 @@ static const char *member_read(const struct member *m, const json_t *json, char 
             *(const json_t **)at = m->flags & MEMBER_BORROWED ? json : json_incref((json_t *)json);
         break;
     case MEMBER_RECORD:
+        if (m->has)
+            *(bool *)(record + m->has) = json_is_object(json);
         return type_read(m->of, json, at);
     case MEMBER_LIST:
         return read_list(m, json, record);

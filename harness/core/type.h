@@ -1,6 +1,7 @@
 /*
  * type - a record described once: one table of its members writes it as JSON, reads it back, and
- * gives its JSON Schema.
+ * gives its JSON Schema (type_schema.c). A type may be described for its schema alone, without a
+ * struct; then its members have no offsets.
  *
  *     static const struct member members[] = {
  *         MEMBER(struct point, REAL, x, .help = "metres to the east"),
@@ -8,8 +9,8 @@
  *     };
  *     const struct type point_type = TYPE(struct point, "a point", members);
  *
- * A record is valid with all bytes zero. What its members point to (TEXT, JSON, LIST) is on the
- * heap and its own; type_finish frees it.
+ * A record is valid with all bytes zero. What its members point to (TEXT, JSON, ANY, LIST) is on
+ * the heap and its own, but for what is BORROWED; type_finish frees it.
  */
 #ifndef ASSAY_CORE_TYPE_H
 #define ASSAY_CORE_TYPE_H
@@ -119,19 +120,22 @@ struct type {
         .count = sizeof(table) / sizeof(*(table)), __VA_ARGS__                                     \
     }
 
-/* An object in JSON whose members lie in the record around it. */
+/*
+ * A type of no struct of its own: its members lie in the record around it, of which it is an object
+ * in JSON (MEMBER_GROUP); or they are described for their schema alone.
+ */
+#define TYPE_OF_MEMBERS(table, ...)                                                                \
+    {                                                                                              \
+        .members = (table), .count = sizeof(table) / sizeof(*(table)), __VA_ARGS__                 \
+    }
 #define MEMBER_GROUP(json_name, group, ...)                                                        \
     {                                                                                              \
         .name = json_name, .kind = MEMBER_RECORD, .of = &(group), __VA_ARGS__                      \
     }
-/* The members of another type among these, at `member_name` of the record. */
-#define MEMBER_ALL_OF(record, member_name, other)                                                  \
+/* All members of another type among these; `.offset` where it is a record of a struct. */
+#define MEMBER_ALL_OF(other, ...)                                                                  \
     {                                                                                              \
-        .kind = MEMBER_RECORD, .offset = offsetof(record, member_name), .of = &(other)             \
-    }
-#define TYPE_GROUP(of_what, table)                                                                 \
-    {                                                                                              \
-        .what = (of_what), .members = (table), .count = sizeof(table) / sizeof(*(table))           \
+        .kind = MEMBER_RECORD, .of = &(other), __VA_ARGS__                                         \
     }
 
 /* A type whose only member has no name is that member alone, no object. */

@@ -25,10 +25,6 @@
     {                                                                                              \
         .name = part, .kind = MEMBER_##of_kind, .flags = (with_flags), __VA_ARGS__                 \
     }
-#define TYPE_OF(table, ...)                                                                        \
-    {                                                                                              \
-        .members = (table), .count = sizeof(table) / sizeof(*(table)), __VA_ARGS__                 \
-    }
 #define OPTIONAL MEMBER_OPTIONAL
 
 static const struct type *const numbers_or_texts[] = {&type_of_finite, &type_of_text, NULL};
@@ -43,44 +39,44 @@ static const struct member channel_members[] = {
     PART("source", TEXT, OPTIONAL | NULLABLE),
     PART("reason", TEXT, OPTIONAL | NULLABLE),
 };
-static const struct type channel = TYPE_OF(channel_members);
+static const struct type channel = TYPE_OF_MEMBERS(channel_members);
 static const struct type channel_list = {TYPE_OF_VALUE(MEMBER_LIST, .of = &channel)};
 static const struct type *const channel_choices[] = {&channel_list, &type_of_object, NULL};
 static const struct type channels = {TYPE_OF_VALUE(MEMBER_ANY, .choices = channel_choices)};
 
 static const struct member campaign_members[] = {ROWS(STORED_CAMPAIGN)};
-static const struct type campaign = TYPE_OF(campaign_members);
+static const struct type campaign = TYPE_OF_MEMBERS(campaign_members);
 static const struct member identity_members[] = {ROWS(STORED_IDENTITY)};
-static const struct type identity = TYPE_OF(identity_members);
+static const struct type identity = TYPE_OF_MEMBERS(identity_members);
 static const struct member cost_members[] = {ROWS(STORED_COST)};
-static const struct type cost = TYPE_OF(cost_members);
+static const struct type cost = TYPE_OF_MEMBERS(cost_members);
 static const struct member device_members[] = {
     ROWS(STORED_DEVICE) PART("readings", RECORD, 0, .of = &reading_list_type),
 };
-static const struct type device = TYPE_OF(device_members);
+static const struct type device = TYPE_OF_MEMBERS(device_members);
 static const struct member trial_device_members[] = {ROWS(STORED_TRIAL_DEVICE)};
-static const struct type trial_device = TYPE_OF(trial_device_members);
+static const struct type trial_device = TYPE_OF_MEMBERS(trial_device_members);
 static const struct member phase_members[] = {ROWS(STORED_PHASE)};
-static const struct type phase = TYPE_OF(phase_members);
+static const struct type phase = TYPE_OF_MEMBERS(phase_members);
 static const struct member series_members[] = {ROWS(STORED_SERIES)};
-static const struct type series = TYPE_OF(series_members);
+static const struct type series = TYPE_OF_MEMBERS(series_members);
 static const struct member check_members[] = {ROWS(STORED_CHECK)};
-static const struct type check = TYPE_OF(check_members);
+static const struct type check = TYPE_OF_MEMBERS(check_members);
 static const struct member environment_members[] = {
     PART("host", RECORD, OPTIONAL, .of = &reading_list_type),
     PART("before", RECORD, OPTIONAL, .of = &reading_list_type),
     PART("after", RECORD, OPTIONAL, .of = &reading_list_type),
 };
-static const struct type environment = TYPE_OF(environment_members);
+static const struct type environment = TYPE_OF_MEMBERS(environment_members);
 static const struct member component_members[] = {ROWS(STORED_COMPONENT)};
-static const struct type component = TYPE_OF(component_members);
+static const struct type component = TYPE_OF_MEMBERS(component_members);
 static const struct member telemetry_members[] = {
     ROWS(STORED_TELEMETRY) PART("begin", RECORD, NULLABLE, .of = &reading_list_type),
     PART("end", RECORD, NULLABLE, .of = &reading_list_type),
 };
-static const struct type telemetry = TYPE_OF(telemetry_members);
+static const struct type telemetry = TYPE_OF_MEMBERS(telemetry_members);
 static const struct member artifact_members[] = {ROWS(STORED_ARTIFACT)};
-static const struct type artifact = TYPE_OF(artifact_members);
+static const struct type artifact = TYPE_OF_MEMBERS(artifact_members);
 
 static const struct member trial_members[] = {
     ROWS(STORED_TRIAL) PART("device", RECORD, NULLABLE, .of = &trial_device),
@@ -92,23 +88,23 @@ static const struct member trial_members[] = {
     PART("telemetry", LIST, 0, .of = &telemetry),
     PART("artifacts", LIST, 0, .of = &artifact),
 };
-static const struct type trial = TYPE_OF(trial_members);
+static const struct type trial = TYPE_OF_MEMBERS(trial_members);
 
 static const struct member estimate_members[] = {ROWS(STORED_ESTIMATE)};
-static const struct type estimate_row = TYPE_OF(estimate_members);
+static const struct type estimate_row = TYPE_OF_MEMBERS(estimate_members);
 static const struct member amendment_members[] = {ROWS(STORED_AMENDMENT)};
-const struct type store_amendment_type = TYPE_OF(amendment_members, .def = "amendment");
+const struct type store_amendment_type = TYPE_OF_MEMBERS(amendment_members, .def = "amendment");
 static const struct member origin_members[] = {ROWS(STORED_ORIGIN)};
-static const struct type origin = TYPE_OF(origin_members);
+static const struct type origin = TYPE_OF_MEMBERS(origin_members);
 static const struct member imported_members[] = {
     PART("claim", JSON, 0, .help = "what the file says of the result"),
     PART("readings", RECORD, 0, .of = &reading_list_type),
     PART("origin", RECORD, NULLABLE, .of = &origin),
 };
-static const struct type imported = TYPE_OF(imported_members);
+static const struct type imported = TYPE_OF_MEMBERS(imported_members);
 
 static const struct member result_members[] = {ROWS(STORED_RESULT)};
-const struct type store_result_type = TYPE_OF(result_members, .def = "result");
+const struct type store_result_type = TYPE_OF_MEMBERS(result_members, .def = "result");
 
 static const struct member cell_members[] = {
     ROWS(STORED_CELL) PART("campaign", RECORD, 0, .of = &campaign),
@@ -122,4 +118,4 @@ static const struct member cell_members[] = {
     PART("amendments", LIST, 0, .of = &store_amendment_type),
     PART("imported", RECORD, NULLABLE, .of = &imported, .help = "null: measured here"),
 };
-const struct type store_cell_type = TYPE_OF(cell_members);
+const struct type store_cell_type = TYPE_OF_MEMBERS(cell_members);

@@ -53,7 +53,7 @@ static const struct member bird_members[] = {
     M(COUNT, nests, .flags = MEMBER_OPTIONAL),
     M(COUNT, eggs, .flags = MEMBER_OPTIONAL),
 };
-static const struct type bird_type = TYPE_GROUP("birds", bird_members);
+static const struct type bird_type = TYPE_OF_MEMBERS(bird_members);
 
 static const struct member tree_members[] = {
     M(REAL, height),
@@ -225,6 +225,56 @@ TEST(null_of_what_begins_at_0)
     assert_null(type_read(&tree_type, json, &tree));
     assert_int_equal(tree.depth, -1);
     type_finish(&tree_type, &tree);
+    json_decref(json);
+}
+
+struct twig {
+    uint64_t number;
+    struct leaf leaf;
+};
+static const struct member twig_members[] = {
+    MEMBER(struct twig, COUNT, number),
+    MEMBER_ALL_OF(leaf_type, .offset = offsetof(struct twig, leaf)),
+};
+static const struct type twig_type = TYPE(struct twig, "a twig", twig_members);
+
+TEST(all_members_of_another_type)
+{
+    json_t *json = parsed("{\"number\": 3, \"id\": 9, \"weight\": 0.5}"), *again, *schema;
+    struct twig twig;
+
+    assert_null(type_read(&twig_type, json, &twig));
+    assert_true(twig.number == 3 && twig.leaf.id == 9 && twig.leaf.weight == 0.5);
+    again = type_to_json(&twig_type, &twig);
+    assert_true(json_equal(json, again));
+    schema = type_schema(&twig_type, NULL);
+    assert_int_equal(json_array_size(json_object_get(schema, "required")), 3);
+    json_object_set_new(json, "id", json_string("9"));
+    assert_string_equal(type_read(&twig_type, json, &twig), "id");
+    json_decref(json);
+    json_decref(again);
+    json_decref(schema);
+}
+
+TEST(a_record_that_there_may_be)
+{
+    static const struct member members[] = {
+        MEMBER(struct tree, RECORD, top, .of = &leaf_type, .has = offsetof(struct tree, settled)),
+    };
+    static const struct tree none = {.settled = false};
+    static const struct type type = TYPE(struct tree, "a top", members, .unknown = &none);
+    struct tree tree = none;
+    json_t *json = type_to_json(&type, &tree);
+
+    assert_true(json_is_null(json_object_get(json, "top")));
+    assert_null(type_read(&type, json, &tree));
+    assert_false(tree.settled);
+    json_decref(json);
+    tree.settled = true;
+    json = type_to_json(&type, &tree);
+    assert_true(json_is_object(json_object_get(json, "top")));
+    assert_null(type_read(&type, json, &tree));
+    assert_true(tree.settled);
     json_decref(json);
 }
 
