@@ -46,7 +46,7 @@ static enum status read_item(const json_t *contract, size_t index, struct contra
 struct chances {
     double truth, accepted, rejected, inconclusive;
 };
-#define M(...) MEMBER(struct chances, FINITE, __VA_ARGS__)
+#define M(...) MEMBER(struct chances, REAL, __VA_ARGS__)
 static const struct member chances_members[] = {
     M(truth, .help = "the figure, or the share of units that conform"),
     M(accepted),
@@ -127,8 +127,9 @@ const struct type contract_power_type =
 
 static struct chances chances_of(double truth, struct acceptance_chances chances)
 {
-    return (struct chances){truth, chances.accepted, chances.rejected,
-                            fmax(0, 1 - chances.accepted - chances.rejected)};
+    const double left = 1 - chances.accepted - chances.rejected;
+
+    return (struct chances){truth, chances.accepted, chances.rejected, left < 0 ? 0 : left};
 }
 
 static void put_fleet(const struct contract_item *item, struct item_power *ret)

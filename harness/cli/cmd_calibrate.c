@@ -11,7 +11,6 @@
 #include "harness/cli/with_store.h"
 #include "harness/core/clock.h"
 #include "harness/core/log.h"
-#include "harness/core/member.h"
 #include "harness/runner/campaign.h"
 #include "harness/runner/sampler.h"
 #include "protocols/comparability.h"

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/member.h"
+
 static void *at_of(const struct member *m, const void *record)
 {
     return (char *)(uintptr_t)record + m->offset;
@@ -122,6 +124,14 @@ static bool is_empty(const struct member *m, const void *record)
     return false;
 }
 
+/* Text of anyone's, which may be malformed, must not cost the record that it stands in. */
+static json_t *string_json(const char *text)
+{
+    json_t *json = json_string(text);
+
+    return json || !text ? json : printable_or_null(text);
+}
+
 static json_t *member_to_json(const struct member *m, const void *record)
 {
     const void *at = at_of(m, record);
@@ -130,7 +140,7 @@ static json_t *member_to_json(const struct member *m, const void *record)
     switch (m->kind) {
     case MEMBER_REAL:
     case MEMBER_FINITE:
-        return json_real(*(const double *)at);
+        return real_or_null(*(const double *)at);
     case MEMBER_COUNT:
     case MEMBER_INTEGER:
         return json_integer(*(const json_int_t *)at);
@@ -139,9 +149,9 @@ static json_t *member_to_json(const struct member *m, const void *record)
     case MEMBER_NAME:
         return json_string(name_of(m, record));
     case MEMBER_TEXT:
-        return json_string(*(const char *const *)at);
+        return string_json(*(const char *const *)at);
     case MEMBER_CHARS:
-        return json_string(at);
+        return string_json(at);
     case MEMBER_DIGEST:
         return json_string(digest_hex(at, hex));
     case MEMBER_JSON:

@@ -22,7 +22,7 @@ struct request_count {
 #define M(...) MEMBER(struct request_count, __VA_ARGS__)
 static const struct member count_members[] = {
     M(INTEGER, requests, .help = "of a trial, with its warmup"),
-    M(FINITE, total_s, .help = "of all trials"),
+    M(REAL, total_s, .help = "of all trials"),
 };
 #undef M
 static const struct type count_type = TYPE(struct request_count, "a count", count_members);
@@ -37,7 +37,7 @@ static const struct member need_members[] = {
     M(TEXT, figure),
     M(FINITE, tail, .help = "share that misses or lies above"),
     M(RECORD, least, .of = &count_type, .help = "from which an interval is given at all"),
-    M(FINITE, precision, .help = "half-width of the share's interval, relative to it"),
+    M(REAL, precision, .help = "half-width of the share's interval, relative to it"),
     M(RECORD, wanted, .of = &count_type, .help = "for the precision"),
 };
 #undef M
@@ -52,7 +52,7 @@ struct served_rate {
 #define M(...) MEMBER(struct served_rate, __VA_ARGS__)
 static const struct member rate_members[] = {
     M(FINITE, rate),
-    M(FINITE, load),
+    M(REAL, load),
     M(REAL, relaxation_s, .help = "null: the backlog grows"),
     M(LIST, needs, .of = &need_type, .size = NEEDS_MAX,
       .count = offsetof(struct served_rate, count)),
@@ -85,7 +85,7 @@ const struct type serving_power_type = TYPE(struct answer, "the power of a load"
 /* The warmup's requests are scheduled, too. */
 static struct request_count count_of(const struct serving_plan *plan, double rate)
 {
-    return (struct request_count){(int64_t)ceil(plan->trial_s * rate), plan->total_s};
+    return (struct request_count){(int64_t)fmin(ceil(plan->trial_s * rate), 1e15), plan->total_s};
 }
 
 static void add_need(struct served_rate *rate, const char *figure, double tail, double precision,

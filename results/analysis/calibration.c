@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 /*
  * The same trials in the order they ran, as if the first half had been one arm and the second half
  * the other: what comparing two runs made one after the other would have said.

@@ -283,7 +283,7 @@ static const struct member members[] = {
     M(COUNT, count),
     MEMBER_AS(struct repeatability, JSON, "results", ids, .json = JSON_ARRAY, .of = &type_of_text),
     M(REAL, sd_log),
-    M(FINITE, df),
+    M(REAL, df),
 };
 #undef M
 const struct type repeatability_type = TYPE(struct repeatability, "a repeatability", members);
