@@ -59,9 +59,9 @@ static void found(void *context, const struct verify_finding *finding)
         text_init(&message);
         text_append_printable(&message, finding->message, strlen(finding->message));
         json_array_append_new(report->findings,
-                              json_pack("{s:s, s:s, s:s?, s:s?, s:s}", "level", level, "check",
-                                        verify_check_name(finding->check), "table", finding->table,
-                                        "key", finding->key, "message",
+                              json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:s}", "code", finding->code,
+                                        "level", level, "check", verify_check_name(finding->check),
+                                        "table", finding->table, "key", finding->key, "message",
                                         text_ok(&message) ? message.data : ""));
         text_finish(&message);
         return;

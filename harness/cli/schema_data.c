@@ -272,6 +272,7 @@ static const struct type check = {WORD_OF(checks), .def = "check"};
 static const char *const levels[] = {"wrong", "note"};
 static const struct type level = {WORD_OF(levels), .def = "level"};
 static const struct member verify_finding_members[] = {
+    SHOWN("code", TEXT, .help = "of the rule that is broken; it does not change"),
     SHOWN("level", RECORD, .of = &level),
     SHOWN("check", RECORD, .of = &check),
     OR_NULL("table", TEXT),

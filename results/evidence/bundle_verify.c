@@ -12,6 +12,7 @@
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
 #include "results/evidence/note.h"
+#include "results/evidence/verify_rules.h"
 #include "results/evidence/witnessing.h"
 
 #define SMALL_BYTES (1 << 20) /* threads take longer to begin than such a bundle to be checked */
@@ -57,16 +58,22 @@ static bool show_reading(void *context, uint64_t done, uint64_t total)
            options->progress(options->context, &(struct verify_progress){"bundle", done, total});
 }
 
+/* `message`: NULL: that of the rule. */
 static void tell(const struct verify_options *options, struct verify_summary *summary,
-                 enum verify_level level, enum verify_check check, const char *message)
+                 enum verify_rule_code code, const char *message)
 {
-    if (level == VERIFY_WRONG)
+    const struct verify_rule *rule = &verify_rules[code];
+
+    if (rule->level == VERIFY_WRONG)
         summary->wrong++;
     else
         summary->notes++;
     if (options->found)
-        options->found(options->context, &(struct verify_finding){
-                                             .level = level, .check = check, .message = message});
+        options->found(options->context,
+                       &(struct verify_finding){.code = rule->code,
+                                                .level = rule->level,
+                                                .check = rule->check,
+                                                .message = message ? message : rule->message});
 }
 
 /* The seal says that the selection is its maker's: nothing was taken out of the file since. */
@@ -80,18 +87,13 @@ static void check_seal(const struct verify_options *options, const struct bundle
     bool is_trusted = false;
 
     if (head->seal && !is_seal)
-        tell(options, summary, VERIFY_WRONG, VERIFY_SIGNATURE,
-             "the signed text at the bundle's end is not of this bundle");
+        tell(options, summary, VERIFY_RULE_SEAL_OTHER, NULL);
     for (size_t i = 0; is_seal && (author = verify_author(options, i, head->created_utc_ns)); i++)
         is_trusted |= note_text_is_signed(head->seal, length, author);
     if (verify_asks_for_authors(options) && !is_trusted)
-        tell(options, summary, VERIFY_WRONG, VERIFY_SIGNATURE,
-             "the bundle's end is not signed by the key that you named");
+        tell(options, summary, VERIFY_RULE_SEAL_UNSIGNED, NULL);
     if (!verify_asks_for_authors(options))
-        tell(options, summary, VERIFY_NOTE, VERIFY_SIGNATURE,
-             head->seal ? "the bundle is signed; --key checks by whom"
-                        : "the bundle is unsigned: its author, and whether something was removed "
-                          "from it, cannot be determined");
+        tell(options, summary, head->seal ? VERIFY_RULE_SEAL_SIGNED : VERIFY_RULE_SEAL_NONE, NULL);
 }
 
 /* What of the log's records is withheld, by name: {name: how many}. */
@@ -126,8 +128,7 @@ static void check_words(const struct verify_options *options, const struct bundl
     size_t i;
 
     if (json_array_size(head->withheld) == 0 && (json_object_size(names) > 0 || has_blobs))
-        tell(options, summary, VERIFY_WRONG, VERIFY_CONTENT,
-             "something is withheld, although its maker says that nothing is");
+        tell(options, summary, VERIFY_RULE_WITHHELD_UNTOLD, NULL);
     if (json_array_size(head->withheld) == 0)
         return;
     text_init(&words);
@@ -136,10 +137,9 @@ static void check_words(const struct verify_options *options, const struct bundl
         text_append(&words, i ? ", " : "its maker says that these are withheld: ");
         text_append_printable(&words, json_string_value(word), json_string_length(word));
         if (!is_word_true(json_string_value(word), names, has_blobs))
-            tell(options, summary, VERIFY_WRONG, VERIFY_CONTENT,
-                 "its maker says that something is withheld that is not");
+            tell(options, summary, VERIFY_RULE_WITHHELD_NOT, NULL);
     }
-    tell(options, summary, VERIFY_NOTE, VERIFY_CONTENT,
+    tell(options, summary, VERIFY_RULE_WITHHELD,
          text_ok(&words) ? words.data : "something is withheld");
     text_finish(&words);
 }
@@ -166,7 +166,7 @@ static enum status take(const char *path, const char *database,
     store_close(store);
     *ret_taken = status == STATUS_OK;
     if (status == STATUS_CORRUPT || status == STATUS_INVALID || status == STATUS_PROTOCOL) {
-        tell(options, summary, VERIFY_WRONG, VERIFY_FILE, reason.message);
+        tell(options, summary, VERIFY_RULE_BUNDLE_REFUSED, reason.message);
         return STATUS_OK;
     }
     if (status != STATUS_OK && err)

@@ -116,8 +116,7 @@ static enum status refuse(struct verify *verify, const struct verify_header *hea
     verify->damaged = true;
     verify->summary->schema_version = header->version;
     if (verify->summary->wrong == 0)
-        verify_report(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL, "cannot be read: %s",
-                      sqlite3_errstr(rc));
+        VERIFY_REPORT(verify, FILE_UNREADABLE, NULL, sqlite3_errstr(rc));
     return STATUS_OK;
 }
 
@@ -130,23 +129,13 @@ static void look_beside(struct verify *verify)
     const char *odd = store_odd_companion(verify->path);
 
     if (odd)
-        verify_report(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
-                      "%s%s is next to it and is not a regular file: remove it", verify->path, odd);
+        VERIFY_REPORT(verify, COMPANION_ODD, NULL, verify->path, odd);
     else if (verify->stray_log)
-        verify_report(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
-                      "%s-wal is next to it, and is no write-ahead log of a database with its "
-                      "pages, so nothing in it was read: remove it",
-                      verify->path);
+        VERIFY_REPORT(verify, LOG_STRAY, NULL, verify->path);
     if (end > 0 && verify->file_size > end)
-        verify_report(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
-                      "%" PRId64 " bytes lie outside of the database, after its last page",
-                      verify->file_size - end);
+        VERIFY_REPORT(verify, BYTES_AFTER_PAGES, NULL, verify->file_size - end);
     if (unused > 0)
-        verify_report(verify, VERIFY_NOTE, VERIFY_FILE, NULL, NULL,
-                      "%" PRId64 " bytes lie outside of the database's content, on %" PRId64
-                      " pages that it does not use; files in which rows are only added have none, "
-                      "and nothing is said of what they hold (VACUUM removes them)",
-                      unused * page_size, unused);
+        VERIFY_REPORT(verify, PAGES_UNUSED, NULL, unused * page_size, unused);
 }
 
 static enum status identify(struct verify *verify, struct error *err)
@@ -165,18 +154,11 @@ static enum status identify(struct verify *verify, struct error *err)
     if (application < 0 && (rc & 0xff) != SQLITE_CORRUPT && (rc & 0xff) != SQLITE_NOTADB)
         return store_error(verify->store, rc, "opening", err);
     if (header.ours && verify->immutable && header.bytes > verify->summary->bytes)
-        verify_report(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
-                      "the file has been cut short: %" PRId64 " of %" PRId64 " bytes",
-                      verify->summary->bytes, header.bytes);
+        VERIFY_REPORT(verify, FILE_CUT, NULL, verify->summary->bytes, header.bytes);
     if (application != STORE_APPLICATION_ID)
         return refuse(verify, &header, rc, err);
     if (store_has_hot_journal(verify->path))
-        verify_report(
-            verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL,
-            "an interrupted change is next to it in %s-journal; the next program that opens "
-            "the file for writing rolls it back, which changes the file: do that first (sqlite3 "
-            "FILE .tables, after copying both), then check it again",
-            verify->path);
+        VERIFY_REPORT(verify, JOURNAL_HOT, NULL, verify->path);
     look_beside(verify);
     version = pragma(db, "PRAGMA user_version");
     if (version > newest)
@@ -214,8 +196,7 @@ static void found_beside(void *context, const struct verify_finding *finding)
 {
     struct side *side = context;
 
-    verify_findings_add(&side->findings, finding->level, finding->check, finding->table,
-                        finding->key, "%s", finding->message);
+    verify_findings_keep(&side->findings, finding);
 }
 
 static void finish_budgets(struct verify *verify)

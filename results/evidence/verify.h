@@ -50,6 +50,7 @@ const char *verify_check_name(enum verify_check check);
 enum verify_level { VERIFY_NOTE, VERIFY_WRONG };
 
 struct verify_finding {
+    const char *code; /* of the rule: "trial_overlaps" */
     enum verify_level level;
     enum verify_check check;
     const char *table;   /* NULL: of no table */

@@ -69,13 +69,9 @@ static bool check_root(struct verify *verify, const char *key, struct merkle_par
     uint64_t missing = 0;
 
     if (!merkle_part_root(part, (uint64_t)size, &root, &missing))
-        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
-                      "%s: record %" PRIu64
-                      " of its log is neither here nor proven to be another's",
-                      what, missing);
+        VERIFY_REPORT(verify, BUNDLE_RECORD_MISSING, key, what, missing);
     else if (!digest_equal(&root, told))
-        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
-                      "%s: its root does not follow from the records that are here", what);
+        VERIFY_REPORT(verify, BUNDLE_ROOT, key, what);
     else
         return true;
     return false;
@@ -106,15 +102,11 @@ static void check_checkpoints(struct verify *verify, const char *key, struct sho
         column_digest(row, 2, &root);
         verify->summary->checkpoints++;
         if (size != leaf || size < 1)
-            verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
-                          "a head of %lld records comes after %lld", (long long)size,
-                          (long long)leaf);
+            VERIFY_REPORT(verify, BUNDLE_HEAD_PLACE, key, (long long)size, (long long)leaf);
         else
             check_root(verify, key, &shown->part, size, &root, "an earlier head");
         if (sqlite3_column_type(row, 6) != SQLITE_NULL && sqlite3_column_int64(row, 6) < here)
-            verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "bundle", key,
-                          "a head of it counts fewer campaigns in its log than are here: %lld, and "
-                          "here are %lld",
+            VERIFY_REPORT(verify, BUNDLE_CAMPAIGNS_FEWER, key,
                           (long long)sqlite3_column_int64(row, 6), (long long)here);
         verify_manifests(verify, row);
     }
@@ -136,8 +128,7 @@ static void check_earlier(struct verify *verify, const char *key, const json_t *
 
         if (json_object_size(head) != 2 || earlier < 1 || earlier > shown->size || !hex ||
             !digest_from_hex(hex, &root))
-            verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
-                          "one of its earlier heads is none");
+            VERIFY_REPORT(verify, BUNDLE_HEAD_NONE, key);
         else if (check_root(verify, key, &shown->part, earlier, &root, "an earlier head"))
             verify_compare_head(expected, earlier, &root);
     }
@@ -159,8 +150,7 @@ static void check_part(struct verify *verify, sqlite3_stmt *row, struct verify_e
                         NULL) != STATUS_OK ||
         json_object_size(proof) != 2 || !json_is_array(json_object_get(proof, "heads")) ||
         !read_shown(verify, proof, &shown)) {
-        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "bundle", key,
-                      "its proof cannot be read, or contradicts itself");
+        VERIFY_REPORT(verify, BUNDLE_PROOF, key);
     } else {
         if (check_root(verify, key, &shown.part, shown.size, &root, "the bundle's head")) {
             verify_compare_head(expected, shown.size, &root);
@@ -173,35 +163,6 @@ static void check_part(struct verify *verify, sqlite3_stmt *row, struct verify_e
     merkle_part_finish(&shown.nodes);
     merkle_part_finish(&shown.part);
     json_decref(proof);
-}
-
-/* The last record under a bundle's head counts what there is of each of its campaigns, and of no
- * others; each of them is here. */
-static void check_counts(struct verify *verify)
-{
-    sqlite3_stmt *row = verify_prepare(
-        verify, verify->db,
-        "SELECT b.record, 'its head does not count the records of campaign ' || substr(g.uid, 1, 8)"
-        " || ', so some may be missing' FROM bundle b JOIN log l ON l.name = b.origin JOIN"
-        " campaign g ON g.id = b.campaign JOIN record c ON c.id = g.record WHERE NOT EXISTS (SELECT"
-        " 1 FROM record r WHERE r.log = l.id AND r.leaf = b.size - 1 AND r.type = 'checkpoint' AND"
-        " json_type(r.body, '$.manifest.\"' || lower(hex(c.digest)) || '\"') = 'object')"
-        " UNION ALL SELECT id, 'it names ' || told || ' campaigns, of which ' || here || ' are "
-        "here,"
-        " and its head counts the records of ' || counted FROM (SELECT b.id, (SELECT count(*) FROM"
-        " bundle x WHERE x.record = b.id) AS here, json_array_length(b.body, '$.campaigns') AS "
-        "told,"
-        " (SELECT count(*) FROM record r, json_each(r.body, '$.manifest') WHERE r.log = l.id AND"
-        " r.leaf = b.body ->> '$.size' - 1 AND r.type = 'checkpoint') AS counted FROM record b LEFT"
-        " JOIN log l ON l.name = b.body ->> '$.origin' WHERE b.type = 'bundle' AND b.log = 1) WHERE"
-        " here <> told OR counted <> told",
-        VERIFY_COMPLETE, "bundle");
-    char key[24];
-
-    while (row && verify_step(verify, row, VERIFY_COMPLETE, "bundle"))
-        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "bundle", key_of(row, key), "%s",
-                      text_at(row, 1));
-    sqlite3_finalize(row);
 }
 
 /* Records of another log are of a bundle that proves them. */
@@ -221,31 +182,13 @@ static void check_owners(struct verify *verify, const struct proven *proven)
         if (proven->bits && id >= 1 && id <= proven->count && proven->bits[id / 8] & (1 << id % 8))
             continue;
         reported++;
-        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
-                      "is of another file's log, and no bundle here proves it");
+        VERIFY_REPORT(verify, RECORD_UNPROVEN, key_of(row, key));
     }
     sqlite3_finalize(row);
     if (most != count)
         verify_report_gap(verify, VERIFY_TREE, "log", count, most);
-    row = verify_prepare(verify, verify->db,
-                         "SELECT DISTINCT log FROM record WHERE log NOT IN (SELECT id FROM log)",
-                         VERIFY_TREE, "log");
-    while (row && verify_step(verify, row, VERIFY_TREE, "log"))
-        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", key_of(row, key),
-                      "is missing, although records are of it");
-    sqlite3_finalize(row);
-    row = verify_prepare(verify, verify->db,
-                         "SELECT id, name FROM log l WHERE (id <> 1 AND secret IS NOT NULL) OR (id"
-                         " = 1 AND secret IS NULL) OR (id <> 1 AND (NOT EXISTS (SELECT 1 FROM"
-                         " bundle WHERE origin = name) OR NOT EXISTS (SELECT 1 FROM record r WHERE"
-                         " r.log = l.id AND r.leaf = 0 AND r.type = 'log' AND r.body ->> '$.name' ="
-                         " l.name)))",
-                         VERIFY_TREE, "log");
-    while (row && verify_step(verify, row, VERIFY_TREE, "log"))
-        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", key_of(row, key),
-                      "%s: is not a log that this file can have, or lacks its first record",
-                      text_at(row, 1));
-    sqlite3_finalize(row);
+    verify_rule_check(verify, VERIFY_RULE_LOG_MISSING, NULL);
+    verify_rule_check(verify, VERIFY_RULE_LOG_FOREIGN, NULL);
 }
 
 void verify_bundles(struct verify *verify, struct verify_expected *expected, int64_t total)
@@ -262,7 +205,10 @@ void verify_bundles(struct verify *verify, struct verify_expected *expected, int
     while (row && !verify_stopped(verify) && verify_step(verify, row, VERIFY_TREE, "bundle"))
         check_part(verify, row, expected, &proven);
     sqlite3_finalize(row);
-    check_counts(verify);
+    /* The last record under a bundle's head counts what there is of each of its campaigns, and of
+     * no others; each of them is here. */
+    verify_rule_check(verify, VERIFY_RULE_BUNDLE_CAMPAIGN_UNCOUNTED, NULL);
+    verify_rule_check(verify, VERIFY_RULE_BUNDLE_CAMPAIGNS, NULL);
     check_owners(verify, &proven);
     free(proven.bits);
 }

@@ -104,8 +104,8 @@ static void check_column(struct verify *verify, const char *table, sqlite3_stmt 
     if (column >= 0 && !strcmp(wanted, stored))
         return;
     snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
-    verify_report(verify, VERIFY_WRONG, VERIFY_CELL, table, key, "%s: %s is %s, by %s it is %s",
-                  text_at(row, 1), name, stored, source, wanted);
+    VERIFY_REPORT_AT(verify, CELL_COLUMN, VERIFY_CELL, table, key, text_at(row, 1), name, stored,
+                     source, wanted);
 }
 
 static void check_same(struct verify *verify, const char *table, sqlite3_stmt *row,
@@ -125,14 +125,11 @@ static json_t *read_content(struct context *context, sqlite3_stmt *row, int colu
     json_t *json = NULL;
 
     if (sqlite3_column_type(row, column + 1) == SQLITE_NULL)
-        verify_report(context->verify, VERIFY_NOTE, VERIFY_CELL, "content", digest,
-                      "the %s of %s is withheld, so what follows from it is unverified", what,
-                      text_at(row, 1));
+        VERIFY_REPORT(context->verify, CONTENT_WITHHELD_HERE, digest, what, text_at(row, 1));
     else if (canonical_parse(body, (size_t)sqlite3_column_bytes(row, column + 1), what, &json,
                              NULL) != STATUS_OK ||
              !json_is_object(json))
-        verify_report(context->verify, VERIFY_WRONG, VERIFY_CELL, "content", digest,
-                      "the %s of %s cannot be read", what, text_at(row, 1));
+        VERIFY_REPORT(context->verify, CONTENT_UNREADABLE, digest, what, text_at(row, 1));
     if (json_is_object(json))
         return json;
     json_decref(json);
@@ -199,8 +196,8 @@ static void check_work(struct context *context, sqlite3_stmt *row, const json_t 
     }
     free(key);
     if (json_is_array(columns))
-        verify_report(verify, VERIFY_WRONG, VERIFY_CELL, "cell", text_at(row, 0), "%s: %s",
-                      text_at(row, 1), json_string_value(json_array_get(columns, 0)));
+        VERIFY_REPORT(verify, CELL_WORK, text_at(row, 0), text_at(row, 1),
+                      json_string_value(json_array_get(columns, 0)));
     else if (!json_is_object(columns) && context->underived++ == 0)
         snprintf(context->reason, sizeof(context->reason), "%.255s",
                  columns ? json_string_value(columns) : "out of memory");
@@ -276,9 +273,8 @@ static void check_imported(struct verify *verify, sqlite3_stmt *campaign)
                    sqlite3_column_int64(campaign, 0), 0, VERIFY_CELL);
 
     if (trials != 0)
-        verify_report(verify, VERIFY_WRONG, VERIFY_CELL, "campaign", text_at(campaign, 0),
-                      "%s: its plan is a file of another program, and it has %" PRId64 " trials",
-                      text_at(campaign, 1), trials);
+        VERIFY_REPORT(verify, IMPORT_HAS_TRIALS, text_at(campaign, 0), text_at(campaign, 1),
+                      trials);
 }
 
 /* Whether the plan, as far as it is known, is a file of another program. */
@@ -315,9 +311,7 @@ static void check_campaign(struct context *context, sqlite3_stmt *campaign, sqli
     sqlite3_reset(cells);
     if (context->plan && (json_array_size(json_object_get(context->plan, "cells")) != count ||
                           !json_is_array(json_object_get(context->plan, "order"))))
-        verify_report(verify, VERIFY_WRONG, VERIFY_CELL, "campaign", text_at(campaign, 0),
-                      "%s: its plan does not name its %zu cells and their order",
-                      text_at(campaign, 1), count);
+        VERIFY_REPORT(verify, PLAN_CELLS, text_at(campaign, 0), text_at(campaign, 1), count);
     json_decref(context->plan);
 }
 
@@ -340,9 +334,8 @@ static void check_tolerance(struct context *context, sqlite3_stmt *row)
         context->underived_tolerances++;
     else if (!(stored <= largest * (1 + SAME_WITHIN))) {
         number_format_apart(stored, largest, 9, found, most);
-        verify_report(context->verify, VERIFY_WRONG, VERIFY_CELL, "verification", text_at(row, 0),
-                      "the tolerance of %s in %s is %s, by the declared workload at most %s",
-                      text_at(row, 2), text_at(row, 1), found, most);
+        VERIFY_REPORT(context->verify, TOLERANCE_LARGE, text_at(row, 0), text_at(row, 2),
+                      text_at(row, 1), found, most);
     }
 }
 
@@ -363,11 +356,7 @@ static void check_tolerances(struct context *context)
         check_tolerance(context, row);
     sqlite3_finalize(row);
     if (context->underived_tolerances > 0)
-        verify_report(verify, VERIFY_NOTE, VERIFY_CELL, "verification", NULL,
-                      "the tolerances of %" PRId64
-                      " outputs are unverified: they do not follow from"
-                      " the declared workload alone",
-                      context->underived_tolerances);
+        VERIFY_REPORT(verify, TOLERANCES_UNDERIVED, NULL, context->underived_tolerances);
 }
 
 enum status verify_cells(struct verify *verify, struct error *err)
@@ -411,9 +400,6 @@ enum status verify_cells(struct verify *verify, struct error *err)
     sqlite3_finalize(campaign);
     sqlite3_finalize(cells);
     if (context.underived > 0)
-        verify_report(verify, VERIFY_NOTE, VERIFY_CELL, "cell", NULL,
-                      "bytes, FLOPs and items of an iteration are unverified for %" PRId64
-                      " cells: %s",
-                      context.underived, context.reason);
+        VERIFY_REPORT(verify, WORK_UNDERIVED, NULL, context.underived, context.reason);
     return status;
 }

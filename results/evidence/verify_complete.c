@@ -132,93 +132,19 @@ static bool all_trials_were_planned(struct verify *verify)
     return holds && rc == SQLITE_DONE;
 }
 
-/*
- * Each gives rows (key, sentence) for what is wrong or should be known. `level` of the finding;
- * `table` that it is reported for. `holds`: a cheaper check; true: the rule has no findings unless
- * something else is wrong; false: unknown. NULL: there is no such check.
- */
-static const struct rule {
-    enum verify_level level;
-    const char *table;
-    const char *sql;
-    bool (*holds)(struct verify *verify);
-} rules[] = {
-    {VERIFY_WRONG, "cell",
-     "SELECT id, 'cell ' || ordinal || ' is in the place of cell ' || place || ': one is"
-     " missing' FROM (SELECT id, ordinal, row_number() OVER (PARTITION BY campaign ORDER BY"
-     " ordinal) AS place FROM cell) WHERE ordinal <> place"},
-    {VERIFY_WRONG, "planned_trial",
-     "SELECT p.campaign || '/' || p.sequence, 'is in the place of trial ' || (SELECT count(*) FROM"
-     " planned_trial b WHERE b.campaign = p.campaign AND b.sequence <= p.sequence) || ':"
-     " one is missing' FROM (SELECT campaign FROM planned_trial GROUP BY campaign HAVING"
-     " min(sequence) <> 1 OR max(sequence) <> count(*)) g JOIN planned_trial p ON p.campaign ="
-     " g.campaign WHERE p.sequence <> 1 AND NOT EXISTS (SELECT 1 FROM planned_trial b WHERE"
-     " b.campaign = p.campaign AND b.sequence = p.sequence - 1)"},
-    {VERIFY_WRONG, "planned_trial",
-     "SELECT p.campaign || '/' || p.sequence, 'is of a cell of another campaign'"
-     " FROM planned_trial p LEFT JOIN cell c ON c.id = p.cell"
-     " WHERE c.campaign IS NOT p.campaign"},
-    {VERIFY_WRONG, "cell",
-     "SELECT c.id, c.trials || ' trials were planned, ' || count(p.sequence) || ' are in the "
-     "order'"
-     " FROM cell c LEFT JOIN planned_trial p ON p.cell = c.id AND p.campaign = c.campaign"
-     " GROUP BY c.id HAVING count(p.sequence) <> c.trials",
-     all_trials_are_planned},
-    {VERIFY_WRONG, "trial",
-     "SELECT t.id, 'attempt ' || t.attempt || ' is in the place of attempt ' || (SELECT count(*) "
-     "FROM"
-     " trial b WHERE b.campaign = t.campaign AND b.sequence = t.sequence AND b.attempt <= "
-     "t.attempt)"
-     " FROM trial t WHERE t.attempt <> 1 AND NOT EXISTS (SELECT 1 FROM trial b WHERE"
-     " b.campaign = t.campaign AND b.sequence = t.sequence AND b.attempt = t.attempt - 1)"},
-    {VERIFY_WRONG, "trial",
-     "SELECT t.id, 'is of another cell than the trial that was planned' FROM trial t"
-     " LEFT JOIN planned_trial p ON p.campaign = t.campaign AND p.sequence = t.sequence"
-     " WHERE p.cell IS NOT t.cell",
-     all_trials_were_planned},
-    {VERIFY_WRONG, "trial",
-     "SELECT t.id, 'was tried again although attempt ' || f.attempt || ' ended ''' || e.status ||"
-     " '''' FROM trial t CROSS JOIN trial f ON f.campaign = t.campaign AND f.sequence = t.sequence"
-     " AND f.attempt = t.attempt - 1 CROSS JOIN trial_end e ON e.trial = f.id WHERE t.attempt > 1"
-     " AND e.orphan = 0 AND e.status <> 'interrupted'"},
-    {VERIFY_WRONG, "campaign",
-     "SELECT g.id, 'it is finished, but trial ' || p.sequence || ' was never run' FROM campaign g"
-     " JOIN planned_trial p ON p.campaign = g.id WHERE NOT EXISTS (SELECT 1 FROM trial t WHERE"
-     " t.campaign = g.id AND t.sequence = p.sequence) AND " CAMPAIGN_STATE("g.id") " = 'finished'",
-     all_planned_were_run},
-    {VERIFY_WRONG, "trial",
-     "SELECT t.id, 'has no end, although its campaign is finished' FROM trial t WHERE NOT EXISTS"
-     " (SELECT 1 FROM trial_end e WHERE e.trial = t.id) AND " CAMPAIGN_STATE(
-         "t.campaign") " = 'finished'",
-     all_trials_have_ended},
-    {VERIFY_NOTE, "campaign",
-     "SELECT g.id, 'campaign ' || substr(g.uid, 1, 8) || ' is not finished (' || "
-     "coalesce(" CAMPAIGN_STATE("g.id") ","
-                                        " 'never started') || '): ' || (SELECT count(*) FROM "
-                                        "planned_trial p WHERE p.campaign = g.id AND NOT"
-                                        " EXISTS (SELECT 1 FROM trial t JOIN trial_end x ON "
-                                        "x.trial = t.id WHERE t.campaign = g.id AND"
-                                        " t.sequence = p.sequence)) || ' of ' || (SELECT count(*) "
-                                        "FROM planned_trial p WHERE "
-                                        "p.campaign"
-                                        " = g.id) || ' planned trials have no end' FROM campaign g "
-                                        "WHERE coalesce(" CAMPAIGN_STATE(
-                                            "g.id") ", '') <> 'finished'"},
+/* Cheaper checks of some rules: true where one has no findings unless something else is wrong;
+ * false: unknown. */
+static bool (*const cheaper[VERIFY_RULE_COUNT])(struct verify *verify) = {
+    [VERIFY_RULE_CELL_TRIALS] = all_trials_are_planned,
+    [VERIFY_RULE_TRIAL_CELL] = all_trials_were_planned,
+    [VERIFY_RULE_TRIAL_NEVER_RUN] = all_planned_were_run,
+    [VERIFY_RULE_TRIAL_ENDLESS] = all_trials_have_ended,
 };
 
-static void check_rule(struct verify *verify, const struct rule *rule)
+static void check_rule(struct verify *verify, enum verify_rule_code rule)
 {
-    sqlite3_stmt *row;
-    int reported = 0;
-
-    if (rule->holds && verify->summary->wrong == 0 && rule->holds(verify))
-        return;
-    row = verify_prepare(verify, verify->db, rule->sql, VERIFY_COMPLETE, rule->table);
-    while (row && reported++ < VERIFY_FINDINGS_MAX &&
-           verify_step(verify, row, VERIFY_COMPLETE, rule->table))
-        verify_report(verify, rule->level, VERIFY_COMPLETE, rule->table, text_at(row, 0), "%s",
-                      text_at(row, 1));
-    sqlite3_finalize(row);
+    if (!cheaper[rule] || verify->summary->wrong > 0 || !cheaper[rule](verify))
+        verify_rule_check(verify, rule, NULL);
 }
 
 /* The order in the plan's own text against the rows, which `row` selects. */
@@ -230,10 +156,8 @@ static void check_plan(struct verify *verify, sqlite3_stmt *row, int64_t campaig
     size_t i = 0;
 
     if (verify->options->nonce && (!nonce || strcmp(nonce, verify->options->nonce) != 0))
-        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "campaign", key,
-                      "its plan carries %s%s, not the nonce that was asked for: it is an answer to "
-                      "another question",
-                      nonce ? "the nonce " : "no nonce", nonce ? nonce : "");
+        VERIFY_REPORT(verify, NONCE_OTHER, key, nonce ? "the nonce " : "no nonce",
+                      nonce ? nonce : "");
     if (!json_is_array(order))
         return;
     sqlite3_bind_int64(row, 1, campaign);
@@ -241,11 +165,7 @@ static void check_plan(struct verify *verify, sqlite3_stmt *row, int64_t campaig
         if (json_integer_value(json_array_get(order, i)) != sqlite3_column_int64(row, 0))
             break;
     if (i != json_array_size(order))
-        verify_report(
-            verify, VERIFY_WRONG, VERIFY_COMPLETE, "campaign", key,
-            "the plan that was recorded has another trial number %zu than the order that is "
-            "stored",
-            i + 1);
+        VERIFY_REPORT(verify, PLAN_ORDER, key, i + 1);
     sqlite3_reset(row);
 }
 
@@ -273,8 +193,7 @@ static void check_plans(struct verify *verify)
             check_plan(verify, order, sqlite3_column_int64(row, 0), key, NULL);
         else if (canonical_parse(text_at(row, 1), (size_t)sqlite3_column_bytes(row, 1), "plan",
                                  &plan, &err) != STATUS_OK)
-            verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "campaign", key, "%s",
-                          err.message);
+            VERIFY_REPORT(verify, PLAN_UNREADABLE, key, err.message);
         else
             check_plan(verify, order, sqlite3_column_int64(row, 0), key, plan);
         json_decref(plan);
@@ -282,17 +201,21 @@ static void check_plans(struct verify *verify)
     sqlite3_finalize(row);
     sqlite3_finalize(order);
     if (verify->options->nonce && plans == 0)
-        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, NULL, NULL,
-                      "a nonce is asked for, and there is no campaign that answers it");
+        VERIFY_REPORT(verify, NONCE_UNANSWERED, NULL);
 }
 
 enum status verify_complete(struct verify *verify, struct error *err)
 {
+    static const enum verify_rule_code rules[] = {
+#define PLAN_RULE(constant, ...) VERIFY_RULE_##constant,
+        VERIFY_PLAN_RULES(PLAN_RULE)
+#undef PLAN_RULE
+    };
     const size_t count = sizeof(rules) / sizeof(rules[0]);
 
     (void)err;
     for (size_t i = 0; i < count && verify_progress(verify, "completeness", i, count); i++)
-        check_rule(verify, &rules[i]);
+        check_rule(verify, rules[i]);
     check_plans(verify);
     return STATUS_OK;
 }

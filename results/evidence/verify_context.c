@@ -34,16 +34,27 @@ static void report(struct verify *verify, const struct verify_finding *finding)
         verify->options->found(verify->options->context, finding);
 }
 
-void verify_report(struct verify *verify, enum verify_level level, enum verify_check check,
+static struct verify_finding finding_of(enum verify_rule_code rule, const char *key,
+                                        const char *message)
+{
+    const struct verify_rule *row = &verify_rules[rule];
+
+    return (struct verify_finding){row->code, row->level, row->check, row->table, key, message};
+}
+
+void verify_report(struct verify *verify, enum verify_rule_code rule, enum verify_check check,
                    const char *table, const char *key, const char *format, ...)
 {
     char message[MESSAGE_MAX];
+    struct verify_finding finding = finding_of(rule, key, message);
     va_list args;
 
     va_start(args, format);
     vsnprintf(message, sizeof(message), format, args);
     va_end(args);
-    report(verify, &(struct verify_finding){level, check, table, key, message});
+    finding.check = check;
+    finding.table = table;
+    report(verify, &finding);
 }
 
 const char *verify_damage(struct verify *verify, sqlite3 *db)
@@ -67,9 +78,7 @@ void verify_report_gap(struct verify *verify, enum verify_check check, const cha
 
     if (sql)
         snprintf(key, sizeof(key), "%lld", (long long)verify_ask(verify, sql, 0, 0, check));
-    verify_report(verify, VERIFY_WRONG, check, table, sql ? key : NULL,
-                  "is missing: there are %" PRId64 ", and the last is number %" PRId64, count,
-                  most);
+    VERIFY_REPORT_AT(verify, ROWS_MISSING, check, table, sql ? key : NULL, count, most);
     free(sql);
 }
 
@@ -79,41 +88,58 @@ void verify_report_damage(struct verify *verify, enum verify_check check, const 
     const char *damage = verify_damage(verify, db);
 
     if (damage)
-        verify_report(verify, VERIFY_WRONG, check, table, NULL, "cannot be read: %s", damage);
+        VERIFY_REPORT_AT(verify, UNREADABLE, check, table, NULL, damage);
 }
 
-void verify_findings_add(struct verify_findings *findings, enum verify_level level,
-                         enum verify_check check, const char *table, const char *key,
-                         const char *format, ...)
+static bool grow(struct verify_findings *findings)
+{
+    const size_t capacity = findings->capacity ? findings->capacity * 2 : 16;
+    struct verify_note *grown;
+
+    if (findings->count < findings->capacity)
+        return true;
+    if (findings->count >= VERIFY_FINDINGS_MAX)
+        return false;
+    grown = realloc(findings->items, capacity * sizeof(*grown));
+    if (!grown) {
+        shortage_note();
+        return false;
+    }
+    findings->items = grown;
+    findings->capacity = capacity;
+    return true;
+}
+
+void verify_findings_keep(struct verify_findings *findings, const struct verify_finding *finding)
+{
+    const char *table = finding->table, *key = finding->key;
+    struct verify_note *note;
+
+    if (!grow(findings)) {
+        findings->unreported++;
+        return;
+    }
+    note = &findings->items[findings->count++];
+    note->part = findings->part;
+    note->finding = *finding;
+    note->finding.table = table ? strdup(table) : NULL;
+    note->finding.key = key ? strdup(key) : NULL;
+    note->finding.message = strdup(finding->message);
+    if ((table && !note->finding.table) || (key && !note->finding.key) || !note->finding.message)
+        shortage_note();
+}
+
+void verify_findings_add(struct verify_findings *findings, enum verify_rule_code rule,
+                         const char *key, const char *format, ...)
 {
     char message[MESSAGE_MAX];
-    struct verify_note *note;
+    const struct verify_finding finding = finding_of(rule, key, message);
     va_list args;
 
-    if (findings->count == findings->capacity) {
-        size_t capacity = findings->capacity ? findings->capacity * 2 : 16;
-        struct verify_note *grown = NULL;
-
-        if (findings->count < VERIFY_FINDINGS_MAX)
-            grown = realloc(findings->items, capacity * sizeof(*grown));
-        if (!grown) {
-            if (findings->count < VERIFY_FINDINGS_MAX)
-                shortage_note();
-            findings->unreported++;
-            return;
-        }
-        findings->items = grown;
-        findings->capacity = capacity;
-    }
     va_start(args, format);
     vsnprintf(message, sizeof(message), format, args);
     va_end(args);
-    note = &findings->items[findings->count++];
-    note->part = findings->part;
-    note->finding = (struct verify_finding){level, check, table ? strdup(table) : NULL,
-                                            key ? strdup(key) : NULL, strdup(message)};
-    if ((table && !note->finding.table) || (key && !note->finding.key) || !note->finding.message)
-        shortage_note();
+    verify_findings_keep(findings, &finding);
 }
 
 void verify_findings_report(struct verify *verify, struct verify_findings *findings)
@@ -130,8 +156,7 @@ void verify_findings_report(struct verify *verify, struct verify_findings *findi
         free((void *)(uintptr_t)finding->message);
     }
     if (findings->unreported > 0)
-        verify_report(verify, VERIFY_WRONG, VERIFY_ROW, NULL, NULL, "and %" PRId64 " more",
-                      findings->unreported);
+        VERIFY_REPORT(verify, FINDINGS_MORE, NULL, findings->unreported);
     free(findings->items);
     *findings = (struct verify_findings){0};
 }

@@ -173,10 +173,10 @@ static void tell_other_version(struct verify_findings *findings, const char *key
     canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "", &stored, NULL);
     text_init(&words);
     verify_append_means(&words, again, stored);
-    verify_findings_add(findings, version < 1 ? VERIFY_WRONG : VERIFY_NOTE, VERIFY_ESTIMATE,
-                        "estimate", key,
-                        "was made by analysis version %" PRId64 "; version %d gives %s", version,
-                        ESTIMATE_VERSION, text_ok(&words) ? words.data : "another");
+    verify_findings_add(
+        findings, version < 1 ? VERIFY_RULE_ESTIMATE_VERSION_NONE : VERIFY_RULE_ESTIMATE_VERSION,
+        key, verify_message_ESTIMATE_VERSION, version, ESTIMATE_VERSION,
+        text_ok(&words) ? words.data : "another");
     text_finish(&words);
     json_decref(stored);
 }
@@ -264,27 +264,19 @@ static void check_estimate(struct verify_worker *worker, sqlite3_stmt *row)
     if (likeness == DIFFERENT && again && has_withheld_facts(worker->db, cell))
         likeness = compare_but_facts(body, length, again, &err);
     if (!verdict_fits(row, likeness == SAME_BYTES ? again : NULL))
-        verify_findings_add(findings, VERIFY_WRONG, VERIFY_ESTIMATE, "estimate", key,
-                            "its verdict is not the one in its body");
+        VERIFY_ADD(findings, ESTIMATE_VERDICT, key);
     if (sqlite3_column_int64(row, 2) != ESTIMATE_VERSION)
         tell_other_version(findings, key, row, again);
     else if (likeness == DIFFERENT && serving_version(row) > 0 &&
              serving_version(row) != SERVING_VERSION)
-        verify_findings_add(findings, VERIFY_NOTE, VERIFY_ESTIMATE, "estimate", key,
-                            "was made by another version of the analysis of servers: %" PRId64
-                            ", and this is %d",
-                            serving_version(row), SERVING_VERSION);
+        VERIFY_ADD(findings, ESTIMATE_SERVING_VERSION, key, serving_version(row), SERVING_VERSION);
     else if (likeness == DIFFERENT && status == STATUS_UNAVAILABLE)
-        verify_findings_add(findings, VERIFY_NOTE, VERIFY_ESTIMATE, "estimate", key,
-                            "cannot be recomputed: %s", err.message);
+        VERIFY_ADD(findings, ESTIMATE_NOT_RECOMPUTED, key, err.message);
     else if (likeness == DIFFERENT)
-        verify_findings_add(findings, VERIFY_WRONG, VERIFY_ESTIMATE, "estimate", key,
-                            "does not follow from the samples of cell %lld%s%s", (long long)cell,
-                            err.message[0] ? ": " : "", err.message);
+        VERIFY_ADD(findings, ESTIMATE_DIFFERS, key, (long long)cell, err.message[0] ? ": " : "",
+                   err.message);
     else if (likeness == SAME_NUMBERS)
-        verify_findings_add(findings, VERIFY_NOTE, VERIFY_ESTIMATE, "estimate", key,
-                            "comes out within 1e-9 but not in the same bytes: another C library or "
-                            "processor rounds differently");
+        VERIFY_ADD(findings, ESTIMATE_ROUNDED, key);
     json_decref(again);
     if (likeness != DIFFERENT)
         worker->done++;
@@ -312,8 +304,7 @@ static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
     }
     if (rc != SQLITE_DONE && !verify_stopped(worker->verify) &&
         (damage = verify_damage(worker->verify, worker->db)))
-        verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_ESTIMATE, "estimate", NULL,
-                            "cannot be read: %s", damage);
+        VERIFY_ADD(&worker->findings, ESTIMATES_UNREADABLE, NULL, damage);
     sqlite3_finalize(row);
 }
 
@@ -325,8 +316,7 @@ enum status verify_estimates(struct verify *verify, struct error *err)
     if (verify->options->skip_estimates || count == 0)
         return STATUS_OK;
     if (most > count * 1000 + 1000) {
-        verify_report(verify, VERIFY_WRONG, VERIFY_ESTIMATE, "estimate", NULL,
-                      "has row %" PRId64 ", and only %" PRId64 " rows", most, count);
+        VERIFY_REPORT(verify, ESTIMATE_ROWS, NULL, most, count);
         return STATUS_OK;
     }
     return verify_share(verify, "estimates", most, ESTIMATES_STEP, check_part,
@@ -454,18 +444,12 @@ static void report_withheld(struct verify *verify, const char *key, const json_t
     follows = text_ok(&names) && names.length > 0 && close_enough(stored, made);
     verify->summary->comparisons += follows;
     if (follows)
-        verify_report(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
-                      "was recomputed, except for withheld values that do not affect it: %s",
-                      names.data);
+        VERIFY_REPORT(verify, COMPARISON_IN_PART, key, names.data);
     else if (text_ok(&names) && names.length > 0)
-        verify_report(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
-                      "cannot be recomputed without withheld values: %s; ask for a bundle that "
-                      "contains them",
-                      names.data);
+        VERIFY_REPORT(verify, COMPARISON_NEEDS_WITHHELD, key, names.data);
     else
-        verify_report(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
-                      "cannot be recomputed without withheld values%s%s",
-                      why->message[0] ? ": " : "", why->message);
+        VERIFY_REPORT(verify, COMPARISON_WITHOUT_WITHHELD, key, why->message[0] ? ": " : "",
+                      why->message);
     text_finish(&names);
     json_decref(stored);
     json_decref(made);
@@ -517,17 +501,15 @@ static void check_comparison(struct verify *verify, sqlite3_stmt *row, bool with
 
     snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
     if (withheld) {
-        verify_report(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key,
-                      "is withheld, so it was not recomputed");
+        VERIFY_REPORT(verify, COMPARISON_WITHHELD, key);
         return;
     }
     status = canonical_parse(text_at(row, 5), (size_t)sqlite3_column_bytes(row, 5), "comparison",
                              &body, &err);
     if (status == STATUS_OK && !verdict_matches(kind, text_at(row, 8), body, &why))
-        verify_report(verify, VERIFY_WRONG, VERIFY_COMPARISON, "comparison", key, "%s", why);
+        VERIFY_REPORT(verify, COMPARISON_UNREADABLE, key, why);
     if (status == STATUS_OK && !cells_match(row, kind, body))
-        verify_report(verify, VERIFY_WRONG, VERIFY_COMPARISON, "comparison", key,
-                      "is not of the results in its body");
+        VERIFY_REPORT(verify, COMPARISON_RESULTS, key);
     if (status == STATUS_OK && sqlite3_column_int64(row, 4) != COMPARISON_VERSION)
         status = error_set(&err, STATUS_UNSUPPORTED, "was made by another version of the rules");
     else if (status == STATUS_OK)
@@ -535,15 +517,13 @@ static void check_comparison(struct verify *verify, sqlite3_stmt *row, bool with
     if (status == STATUS_OK)
         likeness = compare(text_at(row, 5), (size_t)sqlite3_column_bytes(row, 5), again, &err);
     if (status == STATUS_UNSUPPORTED)
-        verify_report(verify, VERIFY_NOTE, VERIFY_COMPARISON, "comparison", key, "%s", err.message);
+        VERIFY_REPORT(verify, COMPARISON_NOT_RECOMPUTED, key, err.message);
     else if (likeness != DIFFERENT)
         verify->summary->comparisons++;
     else if (body && !numbers_differ(body, again) && holds_withheld(verify))
         report_withheld(verify, key, body, again, &err);
     else
-        verify_report(verify, VERIFY_WRONG, VERIFY_COMPARISON, "comparison", key,
-                      "does not follow from what is stored%s%s", err.message[0] ? ": " : "",
-                      err.message);
+        VERIFY_REPORT(verify, COMPARISON_DIFFERS, key, err.message[0] ? ": " : "", err.message);
     json_decref(body);
     json_decref(again);
 }

@@ -12,7 +12,7 @@
 
 #include "harness/core/text.h"
 #include "results/store/store_internal.h"
-#include "results/evidence/verify.h"
+#include "results/evidence/verify_rules.h"
 #include "results/store/foreign_worker.h"
 
 /*
@@ -108,9 +108,27 @@ void verify_renew(struct verify *verify, struct store *store);
 
 /* ---- verify_context.c ---- */
 
-void verify_report(struct verify *verify, enum verify_level level, enum verify_check check,
-                   const char *table, const char *key, const char *format, ...)
+/*
+ * Reports that a rule is broken by the row `key` (NULL: of no row) of the rule's table; the values
+ * of its message follow. VERIFY_REPORT_AT: of another table, in the name of another check.
+ */
+#define VERIFY_REPORT(verify, rule, key, ...)                                                      \
+    VERIFY_REPORT_AT(verify, rule, verify_rules[VERIFY_RULE_##rule].check,                         \
+                     verify_rules[VERIFY_RULE_##rule].table, key, ##__VA_ARGS__)
+#define VERIFY_REPORT_AT(verify, rule, check, table, key, ...)                                     \
+    verify_report(verify, VERIFY_RULE_##rule, check, table, key, verify_message_##rule,            \
+                  ##__VA_ARGS__)
+void verify_report(struct verify *verify, enum verify_rule_code rule, enum verify_check check,
+                   const char *table, const char *key, const char *message, ...)
     __attribute__((format(printf, 6, 7)));
+/* The same, into a list of findings. */
+#define VERIFY_ADD(findings, rule, key, ...)                                                       \
+    verify_findings_add(findings, VERIFY_RULE_##rule, key, verify_message_##rule, ##__VA_ARGS__)
+void verify_findings_add(struct verify_findings *findings, enum verify_rule_code rule,
+                         const char *key, const char *message, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Keeps a copy of a finding. */
+void verify_findings_keep(struct verify_findings *findings, const struct verify_finding *finding);
 /*
  * Why a statement failed on evidence; NULL: because the user stopped it, or the system refused
  * something, which is kept.
@@ -122,9 +140,6 @@ void verify_report_gap(struct verify *verify, enum verify_check check, const cha
 /* A statement failed on evidence: the file is damaged there. */
 void verify_report_damage(struct verify *verify, enum verify_check check, const char *table,
                           sqlite3 *db);
-void verify_findings_add(struct verify_findings *findings, enum verify_level level,
-                         enum verify_check check, const char *table, const char *key,
-                         const char *format, ...) __attribute__((format(printf, 6, 7)));
 /* Reports them, VERIFY_FINDINGS_MAX at most, and empties the list. */
 void verify_findings_report(struct verify *verify, struct verify_findings *findings);
 
@@ -161,6 +176,15 @@ typedef void verify_work_fn(struct verify_worker *worker, int64_t first, int64_t
  */
 enum status verify_share(struct verify *verify, const char *doing, int64_t total, int64_t step,
                          verify_work_fn *work, int64_t *ret_done, struct error *err);
+
+/* ---- verify_rules.c ---- */
+
+/*
+ * Reports the rows that a rule's SELECT gives. `parameters` are bound as ?1, ?2 ...; NULL: it has
+ * none.
+ */
+void verify_rule_check(struct verify *verify, enum verify_rule_code rule,
+                       const int64_t *parameters);
 
 /* ---- the steps ---- */
 

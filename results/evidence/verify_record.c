@@ -94,8 +94,7 @@ static void check_record(struct verify_worker *worker, sqlite3_stmt *row)
         status = error_set(&err, STATUS_CORRUPT, "has other salts than it needs (%s)", type->name);
     json_decref(each);
     if (status != STATUS_OK)
-        verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_RECORD, "record",
-                            key_of(row, key), "%s", err.message);
+        VERIFY_ADD(&worker->findings, RECORD_FORM, key_of(row, key), err.message);
 }
 
 static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
@@ -113,8 +112,7 @@ static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
             check_record(worker, row);
     }
     if (rc != SQLITE_DONE && !verify_stopped(worker->verify))
-        verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_RECORD, "record", NULL,
-                            "cannot be read: %s", sqlite3_errmsg(worker->db));
+        VERIFY_ADD(&worker->findings, RECORDS_UNREADABLE, NULL, sqlite3_errmsg(worker->db));
     sqlite3_finalize(row);
 }
 

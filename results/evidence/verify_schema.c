@@ -32,14 +32,14 @@ static void report_difference(void *context, const struct schema_difference *dif
             return;
         text_init(&shown);
         text_append_printable(&shown, name, strlen(name));
-        verify_report(verify, VERIFY_WRONG, VERIFY_SCHEMA, shown.data, NULL,
-                      "does not belong here: somebody added it");
+        VERIFY_REPORT_AT(verify, SCHEMA_FOREIGN, VERIFY_SCHEMA, shown.data, NULL);
         text_finish(&shown);
         return;
     }
-    verify_report(verify, VERIFY_WRONG, VERIFY_SCHEMA, name, NULL, "the %s %s %s", type, name,
-                  difference->fault == SCHEMA_CHANGED ? "is not the one that assay makes"
-                                                      : "is missing");
+    if (difference->fault == SCHEMA_CHANGED)
+        VERIFY_REPORT_AT(verify, SCHEMA_CHANGED, VERIFY_SCHEMA, name, NULL, type, name);
+    else
+        VERIFY_REPORT_AT(verify, SCHEMA_MISSING, VERIFY_SCHEMA, name, NULL, type, name);
     if (is_structure(type))
         verify->readable = false;
 }
@@ -73,8 +73,7 @@ enum status verify_schema(struct verify *verify, struct error *err)
     TRY(schema_model_create(scripts, version, &verify->model, err));
     compare_schema(verify);
     if (!verify->readable)
-        verify_report(verify, VERIFY_NOTE, VERIFY_SCHEMA, NULL, NULL,
-                      "what follows the schema is not checked, because tables are not as expected");
+        VERIFY_REPORT(verify, SCHEMA_ENDS_CHECKS, NULL);
     return STATUS_OK;
 }
 
@@ -89,7 +88,7 @@ enum status verify_structure(struct verify *verify, struct error *err)
     (void)err;
     while (check && verify_step(verify, check, VERIFY_FILE, NULL)) {
         if (strcmp(text_at(check, 0), "ok") != 0)
-            verify_report(verify, VERIFY_WRONG, VERIFY_FILE, NULL, NULL, "%s", text_at(check, 0));
+            VERIFY_REPORT(verify, FILE_STRUCTURE, NULL, text_at(check, 0));
     }
     sqlite3_finalize(check);
     return STATUS_OK;

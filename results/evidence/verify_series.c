@@ -91,22 +91,19 @@ struct reading_trial {
     struct conduct conduct;
 };
 
-/* `first` begins the chunk. */
-__attribute__((format(printf, 5, 6))) static void wrong_series(const struct reading_trial *trial,
-                                                               const char *name, int64_t first,
-                                                               enum verify_check check,
-                                                               const char *format, ...)
+/* The key of a chunk of a series, which `first` begins. */
+static const char *chunk_key(const struct reading_trial *trial, const char *name, int64_t first,
+                             char ret[160])
 {
-    char key[160], what[256];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(what, sizeof(what), format, args);
-    va_end(args);
-    snprintf(key, sizeof(key), "%lld/%.100s/%lld", (long long)trial->id, name, (long long)first);
-    verify_findings_add(&trial->worker->findings, VERIFY_WRONG, check, "series", key,
-                        "the series %.100s of trial %lld %s", name, (long long)trial->id, what);
+    snprintf(ret, 160, "%lld/%.100s/%lld", (long long)trial->id, name, (long long)first);
+    return ret;
 }
+
+/* A rule that is broken by the chunk of a series; the values of its message follow the series and
+ * the trial. */
+#define WRONG_SERIES(trial, rule, name, first, ...)                                                \
+    VERIFY_ADD(&(trial)->worker->findings, rule, chunk_key(trial, name, first, (char[160]){0}),    \
+               name, (long long)(trial)->id, ##__VA_ARGS__)
 
 static bool is_telemetry(const char *name)
 {
@@ -144,11 +141,11 @@ static void find_entry(struct reading_trial *trial, struct reading_series *serie
     while (text_ok(&told) && entry < end &&
            (entry->length <= named || memcmp(entry->bytes, told.data, named) != 0))
         entry++;
-    if (text_ok(&told) && (entry == end || entry->length != told.length ||
-                           memcmp(entry->bytes, told.data, told.length) != 0))
-        wrong_series(trial, series->name, 0, VERIFY_CONTENT, "%s",
-                     entry == end ? "is in no record: somebody added it"
-                                  : "is not the one that its record names");
+    if (text_ok(&told) && entry == end)
+        WRONG_SERIES(trial, SERIES_FOREIGN, series->name, 0);
+    else if (text_ok(&told) &&
+             (entry->length != told.length || memcmp(entry->bytes, told.data, told.length) != 0))
+        WRONG_SERIES(trial, SERIES_DIFFERS, series->name, 0);
     if (entry < end)
         entry->length = 0;
     text_finish(&told);
@@ -162,9 +159,8 @@ static void end_series(struct reading_trial *trial, struct reading_series *serie
     if (trial->is_ok && series->samples != trial->told && !is_telemetry(series->name) &&
         !request_is_column(series->name) && !is_foreign(trial)) {
         snprintf(key, sizeof(key), "%lld", (long long)trial->id);
-        verify_findings_add(&trial->worker->findings, VERIFY_WRONG, VERIFY_TRIAL, "trial", key,
-                            "it has %" PRId64 " samples and %" PRId64 " values of %s", trial->told,
-                            series->samples, series->name);
+        VERIFY_ADD(&trial->worker->findings, TRIAL_VALUES, key, trial->told, series->samples,
+                   series->name);
     }
     if (!strcmp(series->name, "wall_ns"))
         trial->walls = series->samples;
@@ -232,15 +228,14 @@ static void take_chunk(struct reading_trial *trial, sqlite3_stmt *row,
 
     trial->worker->done++;
     if ((size_t)sqlite3_column_bytes(row, 0) != strlen(text_at(row, 0)))
-        wrong_series(trial, series->name, first, VERIFY_CONTENT, "has a NUL in its name");
+        WRONG_SERIES(trial, SERIES_NAME_NUL, series->name, first);
     if (first != series->samples)
-        wrong_series(trial, series->name, series->samples, VERIFY_CONTENT,
-                     "has a gap: samples are missing");
+        WRONG_SERIES(trial, SERIES_GAP, series->name, series->samples);
     if (minimum < (is_wall ? 1 : -1) && !is_telemetry(series->name))
-        wrong_series(trial, series->name, first, VERIFY_TRIAL, "holds %" PRId64, minimum);
+        WRONG_SERIES(trial, SERIES_VALUE, series->name, first, minimum);
     is_read = store_read_chunk(row, 1, values, &count, &digest, &err) == STATUS_OK;
     if (!is_read)
-        wrong_series(trial, series->name, first, VERIFY_CONTENT, "%s", err.message);
+        WRONG_SERIES(trial, SERIES_CHUNK, series->name, first, err.message);
     if (is_wall || is_gap || !strcmp(series->name, "device_ns"))
         note_chunk(trial, row,
                    is_wall  ? SAMPLE
@@ -248,7 +243,7 @@ static void take_chunk(struct reading_trial *trial, sqlite3_stmt *row,
                             : DEVICE,
                    is_read ? values : NULL, count);
     if (__builtin_add_overflow(series->samples, sqlite3_column_int64(row, 2), &series->samples))
-        wrong_series(trial, series->name, first, VERIFY_CONTENT, "has too many samples");
+        WRONG_SERIES(trial, SERIES_TOO_LONG, series->name, first);
     digest_update(&series->state, digest.bytes, DIGEST_SIZE);
 }
 
@@ -268,19 +263,13 @@ static void end_series_of(const struct reading_trial *trial)
         if (name.length > 2)
             snprintf(shown, sizeof(shown), "%.*s", (int)name.length - 2, name.bytes + 1);
         if (trial->reader->list[i].length > 0)
-            wrong_series(trial, shown, 0, VERIFY_CONTENT,
-                         "is missing, although its record names it");
+            WRONG_SERIES(trial, SERIES_MISSING, shown, 0);
     }
     if (trial->is_ok && trial->told >= 0 && trial->walls != trial->told)
-        verify_findings_add(findings, VERIFY_WRONG, VERIFY_COMPLETE, "trial_end", key,
-                            "states %" PRId64 " samples, %" PRId64 " are stored", trial->told,
-                            trial->walls);
+        VERIFY_ADD(findings, TRIAL_END_SAMPLES, key, trial->told, trial->walls);
     if (trial->is_ok && conduct->warmup.begin_ns >= 0 && conduct->window.begin_ns >= 0 &&
         trial->spent > between && !is_foreign(trial))
-        verify_findings_add(findings, VERIFY_WRONG, VERIFY_TRIAL, "trial", key,
-                            "its samples and the gaps between them take %.0f ns, and warmup and"
-                            " window together %.0f",
-                            trial->spent, between);
+        VERIFY_ADD(findings, TRIAL_TIME, key, trial->spent, between);
 }
 
 /* The phases of assay's own worker, in their order; another program may leave out some. */
@@ -315,9 +304,7 @@ static size_t take_phases(struct reader *reader, struct reading_trial *trial)
 
         if (*before && (ended > begin || last >= place) && !is_foreign(trial)) {
             snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(reader->phases, 0));
-            verify_findings_add(&reader->worker->findings, VERIFY_WRONG, VERIFY_TRIAL, "phase", key,
-                                "the phase %.60s of trial %" PRId64 " is out of order, after %s",
-                                name, trial->id, before);
+            VERIFY_ADD(&reader->worker->findings, PHASE_ORDER, key, name, trial->id, before);
         }
         snprintf(before, sizeof(before), "%.60s", *name ? name : "one without a name");
         count += place > last;
@@ -344,13 +331,10 @@ static void check_phases(struct reader *reader, struct reading_trial *trial, siz
         return;
     snprintf(key, sizeof(key), "%lld", (long long)trial->id);
     if (count != PHASE_COUNT)
-        verify_findings_add(findings, VERIFY_WRONG, VERIFY_TRIAL, "trial", key,
-                            "it is ok with %zu of its %zu phases", count, PHASE_COUNT);
+        VERIFY_ADD(findings, TRIAL_PHASES, key, count, PHASE_COUNT);
     for (int i = 0; i < 2; i++)
         if (!checked[i])
-            verify_findings_add(findings, VERIFY_WRONG, VERIFY_TRIAL, "trial", key,
-                                "it is ok without a check in %s",
-                                i == 0 ? "verify_before" : "verify_after");
+            VERIFY_ADD(findings, TRIAL_CHECKS, key, i == 0 ? "verify_before" : "verify_after");
 }
 
 static void take_checks(struct reader *reader, struct reading_trial *trial)
@@ -457,8 +441,7 @@ static void judge_conduct(struct reader *reader, struct reading_trial *trial)
     if (err.code == STATUS_OK)
         return;
     snprintf(key, sizeof(key), "%lld", (long long)trial->id);
-    verify_findings_add(&reader->worker->findings, VERIFY_WRONG, VERIFY_TRIAL, "trial", key,
-                        "it is ok, and was not measured as its protocol says: %s", err.message);
+    VERIFY_ADD(&reader->worker->findings, TRIAL_CONDUCT, key, err.message);
 }
 
 static void take_list(struct reader *reader, struct record_span series)
@@ -555,8 +538,7 @@ static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
             check_trial(&reader);
     }
     if (rc != SQLITE_DONE && !verify_stopped(worker->verify))
-        verify_findings_add(&worker->findings, VERIFY_WRONG, VERIFY_CONTENT, "series", NULL,
-                            "cannot be read: %s", sqlite3_errmsg(worker->db));
+        VERIFY_ADD(&worker->findings, SERIES_UNREADABLE, NULL, sqlite3_errmsg(worker->db));
     protocol_finish(&reader.protocol);
     json_decref(reader.plan);
     free(reader.list);
@@ -567,19 +549,8 @@ static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
 /* Samples of trials that no record of an end names. */
 static void report_endless(struct verify *verify, int64_t count)
 {
-    sqlite3_stmt *row = verify_prepare(verify, verify->db,
-                                       "SELECT trial || '/' || name || '/' || first FROM series"
-                                       " WHERE trial NOT IN (SELECT trial FROM trial_end)",
-                                       VERIFY_CONTENT, "series");
-    int reported = 0;
-
-    verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, "series", NULL,
-                  "%" PRId64 " of its rows are of trials that have no record of their end", count);
-    while (row && reported++ < VERIFY_FINDINGS_MAX &&
-           verify_step(verify, row, VERIFY_CONTENT, "series"))
-        verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, "series", text_at(row, 0),
-                      "is of a trial that has no record of its end");
-    sqlite3_finalize(row);
+    VERIFY_REPORT(verify, SERIES_ENDLESS, NULL, count);
+    verify_rule_check(verify, VERIFY_RULE_SERIES_ENDLESS_ROW, NULL);
 }
 
 enum status verify_series(struct verify *verify, struct error *err)

@@ -64,15 +64,11 @@ static void compare(struct verify *verify, sqlite3_stmt *row, const struct sched
     char hex[DIGEST_HEX_SIZE];
 
     if (!told)
-        verify_report(verify, VERIFY_WRONG, VERIFY_TRIAL, "trial", text_at(row, TRIAL),
-                      "it has no digest of its schedule (the reading serving.schedule before it)");
+        VERIFY_REPORT(verify, SCHEDULE_DIGEST_MISSING, text_at(row, TRIAL));
     else if (strcmp(told, digest_hex(&digest, hex)) != 0)
-        verify_report(verify, VERIFY_WRONG, VERIFY_TRIAL, "trial", text_at(row, TRIAL),
-                      "its schedule had the digest %.64s, by what is declared it is %s", told, hex);
+        VERIFY_REPORT(verify, SCHEDULE_DIGEST, text_at(row, TRIAL), told, hex);
     if (!same_times(verify, sqlite3_column_int64(row, TRIAL), schedule))
-        verify_report(verify, VERIFY_WRONG, VERIFY_TRIAL, "series", text_at(row, TRIAL),
-                      "request:scheduled_ns of trial %s is not the declared schedule",
-                      text_at(row, TRIAL));
+        VERIFY_REPORT(verify, SCHEDULE_TIMES, text_at(row, TRIAL), text_at(row, TRIAL));
     json_decref(reading);
 }
 
@@ -98,9 +94,7 @@ static bool make(struct verify *verify, sqlite3_stmt *row, struct schedule *ret)
         protocol_finish(&protocol);
     }
     if (made && capacity != sqlite3_column_double(row, CAPACITY))
-        verify_report(verify, VERIFY_WRONG, VERIFY_TRIAL, "trial", text_at(row, TRIAL),
-                      "its rate is a share of a capacity of %.15g requests/s, and the saturated "
-                      "server's trial shows %.15g",
+        VERIFY_REPORT(verify, CAPACITY_SHARE, text_at(row, TRIAL),
                       sqlite3_column_double(row, CAPACITY), capacity);
     json_decref(workload);
     json_decref(declared);
@@ -126,9 +120,6 @@ enum status verify_serving(struct verify *verify, struct error *err)
     }
     sqlite3_finalize(row);
     if (unmade > 0)
-        verify_report(verify, VERIFY_NOTE, VERIFY_TRIAL, "trial", NULL,
-                      "the schedules of %" PRId64 " trials are unverified: this assay cannot make "
-                      "them again",
-                      unmade);
+        VERIFY_REPORT(verify, SCHEDULES_UNVERIFIED, NULL, unmade);
     return STATUS_OK;
 }

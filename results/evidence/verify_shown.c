@@ -39,8 +39,7 @@ static void tell_campaign(struct verify *verify, sqlite3_stmt *row, json_t *list
                            out.length ? "; " : "", (long long)told, (long long)here,
                            here == 1 ? "is" : "are");
     if (out.length > 0)
-        verify_report(verify, VERIFY_NOTE, VERIFY_COMPLETE, "campaign", text_at(row, 0),
-                      "campaign %.8s: %s", text_at(row, 1),
+        VERIFY_REPORT(verify, CAMPAIGN_ATTEMPTS, text_at(row, 0), text_at(row, 1),
                       text_ok(&out) ? out.data : "out of memory");
     text_finish(&out);
     if (list)
@@ -108,11 +107,8 @@ static void tell_repeated(struct verify *verify)
         const int64_t count = sqlite3_column_int64(row, 1);
         const char *uids = text_at(row, 2);
 
-        verify_report(
-            verify, VERIFY_NOTE, VERIFY_COMPLETE, "campaign", text_at(row, 0),
-            "%lld campaigns ran the same plan, so a result of one may be the best of them: "
-            "%.*s%s",
-            (long long)count, NAMES_MAX * 10 - 2, uids, count > NAMES_MAX ? " and others" : "");
+        VERIFY_REPORT(verify, PLAN_REPEATED, text_at(row, 0), (long long)count, NAMES_MAX * 10 - 2,
+                      uids, count > NAMES_MAX ? " and others" : "");
     }
     sqlite3_finalize(row);
 }
@@ -176,8 +172,7 @@ static void tell_withheld(struct verify *verify, const char *key, const struct h
         text_append_format(&out, " (%lld)", (long long)json_integer_value(number));
     }
     if (hidden->count > 0)
-        verify_report(verify, VERIFY_NOTE, VERIFY_COMPLETE, "bundle", key,
-                      "%lld values in its records are withheld: %s", (long long)hidden->count,
+        VERIFY_REPORT(verify, VALUES_WITHHELD, key, (long long)hidden->count,
                       text_ok(&out) ? out.data : "out of memory");
     text_finish(&out);
 }
@@ -193,12 +188,10 @@ static void tell_log(struct verify *verify, sqlite3_stmt *row, json_t *list)
     snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
     count_withheld(verify, sqlite3_column_int64(row, 1), &hidden);
     if (here < size)
-        verify_report(
-            verify, VERIFY_NOTE, VERIFY_COMPLETE, "bundle", key,
-            "%lld of the %lld records of its log are not shown; %lld of its %s campaigns "
-            "are here",
-            (long long)(size - here), (long long)size, (long long)sqlite3_column_int64(row, 6),
-            sqlite3_column_type(row, 5) == SQLITE_INTEGER ? text_at(row, 5) : "(not told)");
+        VERIFY_REPORT(verify, LOG_IN_PART, key, (long long)(size - here), (long long)size,
+                      (long long)sqlite3_column_int64(row, 6),
+                      sqlite3_column_type(row, 5) == SQLITE_INTEGER ? text_at(row, 5)
+                                                                    : "(not told)");
     tell_withheld(verify, key, &hidden);
     if (list)
         json_array_append_new(

@@ -29,15 +29,11 @@ static bool is_trusted(struct verify *verify, const struct signature *signature)
     char why[80];
 
     if (known && !roster_counts(known, utc_ns, why, sizeof(why))) {
-        verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "signature", signature->key,
-                      "is by %s and does not count: the key %s", known->key.name, why);
+        VERIFY_REPORT(verify, KEY_NOT_COUNTED, signature->key, known->key.name, why);
         return false;
     }
     if (known && known->revoked_ns != INT64_MAX && !signature->cosigned)
-        verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "signature", signature->key,
-                      "is by %s, whose key was revoked later: that the head is older than that is "
-                      "the word of whoever had the key, unless a witness or a time stamp shows it",
-                      known->key.name);
+        VERIFY_REPORT(verify, KEY_REVOKED_LATER, signature->key, known->key.name);
     if (known && !signature->cosigned && !known->is_witness)
         return true;
     for (size_t i = 0; i < verify->options->key_count; i++)
@@ -127,13 +123,12 @@ static void check_signature(struct verify *verify, sqlite3_stmt *row)
 
     verify->summary->signatures++;
     if (!read_signature(row, &signature)) {
-        verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "signature", signature.key,
-                      "is of no checkpoint, or has not the form of a signature");
+        VERIFY_REPORT(verify, SIGNATURE_FORM, signature.key);
         return;
     }
     if (!is_good(&signature)) {
-        verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "signature", signature.key,
-                      "does not match checkpoint %lld", (long long)sqlite3_column_int64(row, 5));
+        VERIFY_REPORT(verify, SIGNATURE_DIFFERS, signature.key,
+                      (long long)sqlite3_column_int64(row, 5));
         return;
     }
     trusted = is_trusted(verify, &signature);
@@ -170,8 +165,7 @@ static void check_bundle(struct verify *verify, sqlite3_stmt *row)
         note.note.size != sqlite3_column_int64(row, 3) || !root ||
         sqlite3_column_bytes(row, 4) != DIGEST_SIZE ||
         memcmp(root, note.note.root.bytes, DIGEST_SIZE) != 0 || note_count_lines(note.lines) < 0) {
-        verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "bundle", key,
-                      "its note is not that of its head");
+        VERIFY_REPORT(verify, BUNDLE_NOTE, key);
         return;
     }
     verify->summary->signatures += note_count_lines(note.lines);
@@ -205,9 +199,7 @@ static void check_names(struct verify *verify)
 
     while (row && verify_step(verify, row, VERIFY_SIGNATURE, "log"))
         if (!note_is_log_name(text_at(row, 1)))
-            verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "log", text_at(row, 0),
-                          "its name is not one that assay gives a log, so notes under it may read "
-                          "as another's");
+            VERIFY_REPORT(verify, LOG_NAME_FORM, text_at(row, 0));
     sqlite3_finalize(row);
 }
 
@@ -222,17 +214,10 @@ static void compare_clocks(struct verify *verify, const char *key, sqlite3_stmt 
     const int64_t stamped = timestamp->seconds;
 
     if (stamped < made - CLOCKS_APART_S)
-        verify_report(
-            verify, VERIFY_NOTE, VERIFY_SIGNATURE, "timestamp_token", key,
-            "is %lld s earlier than the time the checkpoint states: the times in this file "
-            "are too late",
-            (long long)(made - stamped));
+        VERIFY_REPORT(verify, STAMP_EARLY, key, (long long)(made - stamped));
     if (sqlite3_column_type(row, 4) == SQLITE_INTEGER &&
         stamped > sqlite3_column_int64(row, 4) / INT64_C(1000000000) + CLOCKS_APART_S)
-        verify_report(
-            verify, VERIFY_NOTE, VERIFY_SIGNATURE, "timestamp_token", key,
-            "was made after the first trial of its campaign began, by the file's clock: it "
-            "does not show that the plan came before");
+        VERIFY_REPORT(verify, STAMP_AFTER_TRIAL, key);
 }
 
 static void check_stamps(struct verify *verify)
@@ -261,17 +246,11 @@ static void check_stamps(struct verify *verify)
             timestamp_check(token ? token : "", token ? (size_t)sqlite3_column_bytes(row, 1) : 0,
                             &root, verify->options->tsa_ca, &timestamp, &err) == STATUS_OK;
         if (!has_read)
-            verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "timestamp_token", key, "%s",
-                          err.message);
+            VERIFY_REPORT(verify, STAMP_BAD, key, err.message);
         else if (verify->options->tsa_ca)
-            verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "timestamp_token", key,
-                          "an authority of %s stamped this root at %s", verify->options->tsa_ca,
-                          timestamp.time);
+            VERIFY_REPORT(verify, STAMP_CHECKED, key, verify->options->tsa_ca, timestamp.time);
         else
-            verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, "timestamp_token", key,
-                          "is of the right root and states %s; its signer was not checked: no CA "
-                          "given (--tsa-ca)",
-                          timestamp.time);
+            VERIFY_REPORT(verify, STAMP_UNCHECKED, key, timestamp.time);
         if (has_read)
             compare_clocks(verify, key, row, &timestamp);
     }
@@ -296,71 +275,18 @@ static void check_cover(struct verify *verify)
         snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
         if (cover == 0 ||
             (sqlite3_column_type(row, 3) != SQLITE_NULL && sqlite3_column_int64(row, 3) > cover))
-            verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, "campaign", key,
-                          "campaign %s%s is not covered by a signature of the key that you named",
-                          text_at(row, 1), log == 1 ? "" : ", which came in a bundle,");
+            VERIFY_REPORT(verify, CAMPAIGN_UNSIGNED, key, text_at(row, 1),
+                          log == 1 ? "" : ", which came in a bundle,");
     }
     sqlite3_finalize(row);
 }
-
-/*
- * Reports each campaign that the statement `sql` gives as (id, uid), with a text around its name.
- * Parameters, if it has any: a log, and how far it is covered.
- */
-static void tell_campaigns(struct verify *verify, const char *sql, const struct verify_cover *cover,
-                           const struct verify_finding *finding, const char *before,
-                           const char *after)
-{
-    sqlite3_stmt *row = verify_prepare(verify, verify->db, sql, VERIFY_SIGNATURE, "campaign");
-
-    if (row && cover) {
-        sqlite3_bind_int64(row, 1, cover->log);
-        sqlite3_bind_int64(row, 2, cover->size);
-    }
-    while (row && verify_step(verify, row, VERIFY_SIGNATURE, "campaign"))
-        verify_report(verify, finding->level, finding->check, "campaign", text_at(row, 0),
-                      "%scampaign %.8s %s", before, text_at(row, 1), after);
-    sqlite3_finalize(row);
-}
-
-/* What may follow the head that was signed at the campaign's end. */
-#define LATER                                                                                      \
-    "(r.type IN ('estimate', 'comparison', 'amendment', 'checkpoint', 'signature', 'timestamp') "  \
-    "OR"                                                                                           \
-    " (r.type = 'event' AND r.body ->> '$.event' IN " EVENTS_LATER "))"
 
 /* A signature of a campaign's plan does not cover its trials. */
 static void check_rest(struct verify *verify)
 {
     for (const struct verify_cover *cover = verify->covers; cover; cover = cover->next)
-        tell_campaigns(
-            verify,
-            "SELECT DISTINCT g.id, g.uid FROM record r JOIN about a ON a.record = r.id JOIN"
-            " campaign g ON g.record = a.campaign WHERE r.log = ?1 AND r.leaf >= ?2 AND NOT " LATER
-            " ORDER BY 1",
-            cover, &(struct verify_finding){VERIFY_WRONG, VERIFY_SIGNATURE, .table = "campaign"},
-            "", "has records that came after what the key that you named has signed");
-}
-
-/* That a campaign was planned before its first trial is shown by a head between them. */
-static void tell_plans(struct verify *verify)
-{
-    tell_campaigns(
-        verify,
-        "SELECT g.id, g.uid FROM campaign g JOIN record r ON r.id = g.record WHERE EXISTS (SELECT 1"
-        " FROM trial t WHERE t.campaign = g.id) AND NOT EXISTS (SELECT 1 FROM checkpoint c WHERE"
-        " c.campaign = g.id AND c.kind = 'plan' AND c.log = r.log AND c.size > r.leaf) ORDER BY"
-        " g.id",
-        NULL, &(struct verify_finding){VERIFY_NOTE, VERIFY_COMPLETE, .table = "campaign"}, "that ",
-        "was planned before its first trial is not proven: there is no checkpoint of its plan");
-    tell_campaigns(
-        verify,
-        "SELECT g.id, g.uid FROM campaign g JOIN record r ON r.id = g.record JOIN checkpoint c ON"
-        " c.campaign = g.id AND c.kind = 'plan' WHERE c.log <> r.log OR c.size <= r.leaf OR EXISTS"
-        " (SELECT 1 FROM trial t JOIN record b ON b.id = t.record WHERE t.campaign = g.id AND"
-        " b.leaf < c.size) ORDER BY g.id",
-        NULL, &(struct verify_finding){VERIFY_WRONG, VERIFY_TREE, .table = "campaign"}, "",
-        "has a checkpoint of its plan that does not lie between its plan and its first trial");
+        verify_rule_check(verify, VERIFY_RULE_RECORDS_AFTER_SIGNATURE,
+                          (const int64_t[]){cover->log, cover->size});
 }
 
 /* The good cosignatures of a campaign's plan. columns: as check_signature has them */
@@ -392,8 +318,9 @@ static void tell_witnesses_of(struct verify *verify, sqlite3_stmt *campaign, sql
     gather_witnesses(verify, rows, sqlite3_column_int64(campaign, 0), &witnessing);
     text_init(&message);
     if (witnessing_tell(&witnessing, verify->options, text_at(campaign, 1), &message, &wrong))
-        verify_report(verify, wrong ? VERIFY_WRONG : VERIFY_NOTE, VERIFY_SIGNATURE, "campaign", key,
-                      "%s", text_ok(&message) ? message.data : "out of memory");
+        verify_report(verify, wrong ? VERIFY_RULE_PLAN_WITNESSES_FEW : VERIFY_RULE_PLAN_WITNESSES,
+                      VERIFY_SIGNATURE, "campaign", key, verify_message_PLAN_WITNESSES,
+                      text_ok(&message) ? message.data : "out of memory");
     text_finish(&message);
 }
 
@@ -433,25 +360,18 @@ static void tell_cover(struct verify *verify)
     summary->signed_leaves = cover_of(verify, 1);
     rest = summary->leaves - summary->signed_leaves;
     if (asks && summary->trusted_signatures == 0)
-        verify_report(verify, VERIFY_WRONG, VERIFY_SIGNATURE, NULL, NULL,
-                      "unsigned by the key that you named");
+        VERIFY_REPORT(verify, UNSIGNED_BY_KEY, NULL);
     else if (!asks && verify->options->roster)
-        verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
-                      "the roster names no author, so whose results these are was not checked");
+        VERIFY_REPORT(verify, ROSTER_WITHOUT_AUTHORS, NULL);
     else if (own > 0 || bundles == 0) {
         if (summary->signed_leaves == 0)
-            verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
-                          "unsigned: a rewrite of the whole file is detected only with "
-                          "--expect-head");
+            VERIFY_REPORT(verify, UNSIGNED, NULL);
         else if (rest > 0)
-            verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
-                          "the last %" PRId64 " records came after what %s covers", rest,
+            VERIFY_REPORT(verify, RECORDS_UNSIGNED, NULL, rest,
                           asks ? "that key" : "the newest signature");
     }
     if (!asks && summary->signatures > 0)
-        verify_report(verify, VERIFY_NOTE, VERIFY_SIGNATURE, NULL, NULL,
-                      "signatures match the keys stored with them; --key checks whose keys these "
-                      "are");
+        VERIFY_REPORT(verify, SIGNERS_UNKNOWN, NULL);
 }
 
 enum status verify_signatures(struct verify *verify, struct error *err)
@@ -462,7 +382,8 @@ enum status verify_signatures(struct verify *verify, struct error *err)
     check_signatures(verify);
     check_bundles(verify);
     check_stamps(verify);
-    tell_plans(verify);
+    verify_rule_check(verify, VERIFY_RULE_PLAN_UNPROVEN, NULL);
+    verify_rule_check(verify, VERIFY_RULE_PLAN_HEAD_PLACE, NULL);
     if (verify_asks_for_authors(verify->options)) {
         check_cover(verify);
         check_rest(verify);

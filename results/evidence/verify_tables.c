@@ -164,8 +164,7 @@ static enum status enter_all(struct verify *verify, struct store *store, struct 
             break;
         }
         if (status != STATUS_OK && reported++ < VERIFY_FINDINGS_MAX)
-            verify_report(verify, VERIFY_WRONG, VERIFY_ROW, "record", key_of(row, key), "%s",
-                          why.message);
+            VERIFY_REPORT(verify, RECORD_NOT_ENTERED, key_of(row, key), why.message);
         status = STATUS_OK;
     }
     sqlite3_finalize(row);
@@ -247,7 +246,7 @@ static void append_key(const struct comparing *comparing, sqlite3_stmt *row, str
     }
 }
 
-static void tell(struct comparing *comparing, sqlite3_stmt *row, const char *what,
+static void tell(struct comparing *comparing, sqlite3_stmt *row, enum verify_rule_code rule,
                  const char *column)
 {
     struct text key;
@@ -256,8 +255,8 @@ static void tell(struct comparing *comparing, sqlite3_stmt *row, const char *wha
         return;
     text_init(&key);
     append_key(comparing, row, &key);
-    verify_report(comparing->verify, VERIFY_WRONG, VERIFY_ROW, comparing->table, key.data, "%s%s",
-                  what, column);
+    verify_report(comparing->verify, rule, VERIFY_ROW, comparing->table, key.data,
+                  verify_rules[rule].message, column);
     text_finish(&key);
 }
 
@@ -268,7 +267,7 @@ static void compare_row(struct comparing *comparing)
     for (int i = 0; i < count; i++)
         if (compare_values(sqlite3_column_value(comparing->here, i),
                            sqlite3_column_value(comparing->again, i)) != 0) {
-            tell(comparing, comparing->here, "is not what its record says: it differs in ",
+            tell(comparing, comparing->here, VERIFY_RULE_ROW_DIFFERS,
                  sqlite3_column_name(comparing->again, i));
             return;
         }
@@ -330,9 +329,9 @@ static void compare_table(struct verify *verify, const char *table)
                                                  : compare_keys(&comparing);
 
         if (order < 0)
-            tell(&comparing, comparing.here, "no record says so: somebody added it", "");
+            tell(&comparing, comparing.here, VERIFY_RULE_ROW_FOREIGN, NULL);
         else if (order > 0)
-            tell(&comparing, comparing.again, "is missing, although a record says so", "");
+            tell(&comparing, comparing.again, VERIFY_RULE_ROW_MISSING, NULL);
         else
             compare_row(&comparing);
         if (order <= 0)
@@ -383,24 +382,18 @@ static void check_blob(struct verify *verify, sqlite3_stmt *row, sqlite3_stmt *w
     length = body ? (size_t)sqlite3_column_bytes(row, 1) : 0;
     found = digest_bytes(body ? body : "", length);
     if (!is_wanted)
-        verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, "content", key,
-                      "no record refers to it: somebody added it");
+        VERIFY_REPORT(verify, BLOB_FOREIGN, key);
     else if (withheld && own)
-        verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, "content", key,
-                      "is empty, although a record of this file's own log refers to it");
+        VERIFY_REPORT(verify, BLOB_EMPTY, key);
     else if (withheld && !came_without(verify, key))
-        verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, "content", key,
-                      "is empty, and no bundle came without it");
+        VERIFY_REPORT(verify, BLOB_EMPTY_UNTOLD, key);
     else if (withheld)
-        verify_report(verify, VERIFY_NOTE, VERIFY_CONTENT, "content", key,
-                      "was withheld by who made the bundle");
+        VERIFY_REPORT(verify, BLOB_WITHHELD, key);
     else if (!digest_equal(&found, &digest))
-        verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, "content", key,
-                      "has another digest than the one that records name");
+        VERIFY_REPORT(verify, BLOB_DIGEST, key);
     else if (sqlite3_column_type(row, 1) !=
              (text_is_utf8(body ? body : "", length) ? SQLITE_TEXT : SQLITE_BLOB))
-        verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, "content", key,
-                      "is of another type than its bytes: text is UTF-8, a BLOB is not");
+        VERIFY_REPORT(verify, BLOB_TYPE, key);
 }
 
 static void check_blobs(struct verify *verify)
@@ -427,8 +420,7 @@ static void check_blobs(struct verify *verify)
         memcpy(digest.bytes, sqlite3_column_blob(missing, 0), DIGEST_SIZE);
         sqlite3_bind_blob(find, 1, digest.bytes, DIGEST_SIZE, SQLITE_STATIC);
         if (!verify_step(verify, find, VERIFY_CONTENT, "content"))
-            verify_report(verify, VERIFY_WRONG, VERIFY_CONTENT, "content", digest_hex(&digest, key),
-                          "is missing, although a record refers to it");
+            VERIFY_REPORT(verify, BLOB_MISSING, digest_hex(&digest, key));
         sqlite3_reset(find);
     }
     sqlite3_finalize(missing);

@@ -59,22 +59,16 @@ static void check_head(struct verify *verify, sqlite3_stmt *row, const struct me
                    (size_t)merkle_node_count(tree->size) * DIGEST_SIZE);
     told = json_string_value(json_object_get(body, "root"));
     if (json_integer_value(json_object_get(body, "size")) != (int64_t)tree->size)
-        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
-                      "is a head of %lld records and comes after %" PRIu64,
+        VERIFY_REPORT(verify, HEAD_SIZE, key_of(row, key),
                       (long long)json_integer_value(json_object_get(body, "size")), tree->size);
     else if (!told || strcmp(told, hex) != 0)
-        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
-                      "is a head whose root does not follow from the records before it: %s, told "
-                      "%s",
-                      hex, told ? told : "none");
+        VERIFY_REPORT(verify, HEAD_ROOT, key_of(row, key), hex, told ? told : "none");
     told = json_string_value(json_object_get(body, "frontier"));
     if (!told || strcmp(told, frontier) != 0)
-        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
-                      "is a head whose frontier does not follow from the records before it");
+        VERIFY_REPORT(verify, HEAD_FRONTIER, key_of(row, key));
     counted = json_object_get(body, "campaigns_in_log");
     if (counted && json_integer_value(counted) != campaigns)
-        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "record", key_of(row, key),
-                      "is a head that counts %lld campaigns and comes after %lld",
+        VERIFY_REPORT(verify, HEAD_CAMPAIGNS, key_of(row, key),
                       (long long)json_integer_value(counted), (long long)campaigns);
     json_decref(body);
 }
@@ -106,10 +100,7 @@ static void compare_manifests(struct verify *verify, sqlite3_stmt *row, const js
     char key[24];
 
     if (!json_equal(there, told))
-        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "record", key_of(row, key),
-                      "is a head that counts other records of %s than are here: some were left "
-                      "out, or put in",
-                      whose);
+        VERIFY_REPORT(verify, HEAD_MANIFEST, key_of(row, key), whose);
     json_decref(there);
 }
 
@@ -167,8 +158,7 @@ static void check_numbers(struct verify *verify, sqlite3_stmt *row, const struct
                                    json_integer_value(json_object_get(census->same, cells));
     }
     if (!is_right)
-        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "record", key_of(row, key),
-                      "is a head that counts other campaigns of its log than are here");
+        VERIFY_REPORT(verify, HEAD_SAME_CELLS, key_of(row, key));
 }
 
 /* `census`: of this file's own log; NULL: of another. columns: 0 id, 1 leaf, 4 body */
@@ -202,8 +192,7 @@ static void check_manifests(struct verify *verify, sqlite3_stmt *row, const stru
         compare_manifests(verify, row, manifest, there, whose);
     }
     if (census && !are_all)
-        verify_report(verify, VERIFY_WRONG, VERIFY_COMPLETE, "record", key_of(row, whose),
-                      "is a head that counts records of a campaign that is not here");
+        VERIFY_REPORT(verify, HEAD_CAMPAIGN_MISSING, key_of(row, whose));
     if (census)
         check_numbers(verify, row, census, body);
     if (are_all && count > 1) {
@@ -241,9 +230,7 @@ static void walk_log(struct verify *verify, struct verify_expected *expected, in
             break;
         if (apart != 0 && apart != offset) { /* of those after a gap, the first is reported */
             offset = apart;
-            verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "record", key_of(row, key),
-                          "is number %lld of the log where number %" PRIu64
-                          " belongs: one is missing, or they are not in their order",
+            VERIFY_REPORT(verify, LEAF_PLACE, key_of(row, key),
                           (long long)sqlite3_column_int64(row, 1), tree.size);
         }
         if (expected->is_asked && (expected->size < 0 || expected->size == (int64_t)tree.size) &&
@@ -293,15 +280,13 @@ static void check_name(struct verify *verify)
         canonical_parse(text_at(row, 1), (size_t)sqlite3_column_bytes(row, 1), "log", &body, NULL);
         name = json_string_value(json_object_get(body, "name"));
         if (sqlite3_column_type(row, 3) != SQLITE_NULL && !is_salt(verify, row))
-            verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", "1",
-                          "the salts of its records do not follow from its secret");
+            VERIFY_REPORT(verify, LOG_SALTS, "1");
         if (strcmp(text_at(row, 2), "log") != 0 || !name ||
             strlen(name) != (size_t)sqlite3_column_bytes(row, 0) ||
             strcmp(name, text_at(row, 0)) != 0)
-            verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", "1",
-                          "its name is not the one in the log's first record");
+            VERIFY_REPORT(verify, LOG_NAME, "1");
     } else {
-        verify_report(verify, VERIFY_WRONG, VERIFY_TREE, "log", NULL, "the file has no log");
+        VERIFY_REPORT(verify, LOG_NONE, NULL);
     }
     json_decref(body);
     sqlite3_finalize(row);
@@ -317,8 +302,6 @@ enum status verify_tree(struct verify *verify, struct error *err)
     walk_log(verify, &expected, total);
     verify_bundles(verify, &expected, total);
     if (expected.is_asked && !expected.is_seen)
-        verify_report(verify, VERIFY_WRONG, VERIFY_HEAD, NULL, NULL,
-                      "the expected head %s is none that a log of this file has had",
-                      verify->options->expect_head);
+        VERIFY_REPORT(verify, HEAD_EXPECTED, NULL, verify->options->expect_head);
     return STATUS_OK;
 }

@@ -11,7 +11,7 @@
 #include "results/analysis/analysis.h"
 #include "results/evidence/ledger.h"
 #include "results/store/store_internal.h"
-#include "results/evidence/verify.h"
+#include "results/evidence/verify_rules.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/synthetic_campaign.h"
 #include "tests/support/unit.h"
@@ -95,6 +95,38 @@ static void close_store(struct fixture *fixture)
 {
     store_close(fixture->store);
     fixture->store = NULL;
+}
+
+static int count_values(const char *message)
+{
+    int count = 0;
+
+    for (const char *at = strchr(message, '%'); at; at = strchr(at + 1, '%'))
+        count++;
+    return count;
+}
+
+/* Codes differ, and each SELECT gives the row's key and the values of its message. */
+TEST_WITH(rules, fixture_open, fixture_remove)
+{
+    struct fixture *fixture = *state;
+
+    for (int i = 0; i < VERIFY_RULE_COUNT; i++) {
+        const struct verify_rule *rule = &verify_rules[i];
+        sqlite3_stmt *select = NULL;
+
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(rule->code, verify_rules[k].code);
+        if (!rule->select)
+            continue;
+        assert_int_equal(
+            sqlite3_prepare_v2(store_connection(fixture->store), rule->select, -1, &select, NULL),
+            SQLITE_OK);
+        if (sqlite3_column_count(select) != 1 + count_values(rule->message))
+            fail_msg("%s: %d columns for \"%s\"", rule->code, sqlite3_column_count(select),
+                     rule->message);
+        sqlite3_finalize(select);
+    }
 }
 
 TEST_WITH(good, fixture_open, fixture_remove)
