@@ -21,7 +21,11 @@ const struct finding_kind finding_kinds[FINDING_COUNT] = {
 #undef FINDING_ROW
 };
 
-static const char *const severity_names[] = {"info", "warning", "critical"};
+static const char *const severity_names[] = {
+#define SEVERITY_NAME(code, name) name,
+    FINDING_SEVERITY_MAP(SEVERITY_NAME)
+#undef SEVERITY_NAME
+};
 
 const char *finding_severity_name(enum finding_severity severity)
 {
@@ -30,8 +34,10 @@ const char *finding_severity_name(enum finding_severity severity)
 
 void finding_list_finish(struct finding_list *list)
 {
-    for (size_t i = 0; i < list->count; i++)
+    for (size_t i = 0; i < list->count; i++) {
         free(list->items[i].subject);
+        free(list->items[i].detail);
+    }
     free(list->items);
     *list = (struct finding_list){0};
 }
@@ -58,10 +64,30 @@ void finding_add(struct finding_list *list, enum finding_code code, int64_t tria
     list->items[list->count++] = finding;
 }
 
+void finding_add_shown(struct finding_list *list, enum finding_code code, const char *subject,
+                       const char *detail)
+{
+    const size_t before = list->count;
+    char *copy = detail ? strdup(detail) : NULL;
+
+    finding_add(list, code, 0, subject, NULL);
+    if (list->count == before || (detail && !copy)) {
+        list->failed = true;
+        free(copy);
+        return;
+    }
+    list->items[before].detail = copy;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b ? !strcmp(a, b) : a == b;
+}
+
 bool finding_same_kind(const struct finding *a, const struct finding *b)
 {
-    return a->code == b->code &&
-           (a->subject && b->subject ? !strcmp(a->subject, b->subject) : a->subject == b->subject);
+    return a->code == b->code && same_text(a->subject, b->subject) &&
+           same_text(a->detail, b->detail);
 }
 
 /* ---- text ---- */
@@ -156,6 +182,8 @@ static void render(const char *words, const struct finding *const *items, size_t
         if (colon)
             append_number(items, count, index_of(kind, open + 1, (size_t)(colon - open - 1)),
                           colon + 1, (size_t)(close - colon - 1), out);
+        else if (!strncmp(open, "{detail}", strlen("{detail}")))
+            text_append_printable(out, items[0]->detail, strlen(items[0]->detail));
         else if (items[0]->subject)
             text_append_printable(out, items[0]->subject, strlen(items[0]->subject));
         else if (bar)
@@ -282,7 +310,7 @@ static size_t code_of(const char *name)
 {
     size_t i = 0;
 
-    while (i < FINDING_COUNT && !(name && !strcmp(finding_kinds[i].code, name)))
+    while (i < FINDING_STORED_COUNT && !(name && !strcmp(finding_kinds[i].code, name)))
         i++;
     return i;
 }
@@ -291,20 +319,20 @@ const struct finding_kind *finding_kind_find(const char *code)
 {
     const size_t i = code_of(code);
 
-    return i < FINDING_COUNT ? &finding_kinds[i] : NULL;
+    return i < FINDING_STORED_COUNT ? &finding_kinds[i] : NULL;
 }
 
 json_t *findings_codes(const json_t *json)
 {
     json_t *codes = json_array(), *entry;
-    bool seen[FINDING_COUNT] = {false};
+    bool seen[FINDING_STORED_COUNT] = {false};
     size_t i;
 
     json_array_foreach((json_t *)json, i, entry)
     {
         const size_t code = code_of(member_string(entry, "code"));
 
-        if (code == FINDING_COUNT || seen[code])
+        if (code == FINDING_STORED_COUNT || seen[code])
             continue;
         seen[code] = true;
         if (json_array_append_new(codes, json_string(finding_kinds[code].code)) < 0) {
@@ -331,7 +359,7 @@ static const char *numbers_from_json(const json_t *json, void *at)
 {
     struct finding *finding = at;
 
-    for (size_t n = 0; finding->code < FINDING_COUNT && n < FINDING_NUMBERS_MAX; n++)
+    for (size_t n = 0; finding->code < FINDING_STORED_COUNT && n < FINDING_NUMBERS_MAX; n++)
         if (finding_kinds[finding->code].numbers[n])
             finding->numbers[n] = member_number(json, finding_kinds[finding->code].numbers[n]);
     return json_is_object(json) ? NULL : "";
@@ -346,9 +374,9 @@ static json_t *numbers_schema(void)
 static const struct member_codec numbers_codec = {
     .to_json = numbers_to_json, .from_json = numbers_from_json, .schema = numbers_schema};
 
-static const char *const codes[FINDING_COUNT] = {
+static const char *const codes[FINDING_STORED_COUNT] = {
 #define CODE(constant, code, severity, numbers, words, remedy) code,
-    FINDING_MAP(CODE)
+    FINDING_STORED_MAP(CODE)
 #undef CODE
 };
 
@@ -360,7 +388,7 @@ static const struct member finding_members[] = {
     AS(TEXT, "subject", subject, .flags = MEMBER_OPTIONAL),
 };
 #undef AS
-static const struct finding unknown = {.code = FINDING_COUNT};
+static const struct finding unknown = {.code = FINDING_STORED_COUNT};
 static const struct type finding_type =
     TYPE(struct finding, "a finding", finding_members, .unknown = &unknown);
 
@@ -371,7 +399,7 @@ static void settle(void *record)
     size_t count = 0;
 
     for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].code < FINDING_COUNT)
+        if (list->items[i].code < FINDING_STORED_COUNT)
             list->items[count++] = list->items[i];
         else
             type_finish(&finding_type, &list->items[i]);

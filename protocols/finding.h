@@ -1,9 +1,10 @@
 /*
  * finding - what a reader must know with a number, as data: a code, the trial, numbers, a subject.
  *
- * A finding is made once, where it is seen, and stored with the estimate. Its text is in one table
- * here; terminal, page, JSON and dossier render it by finding_render, which also merges findings of
- * one code over trials and cells (figures that differ become a range). No code compares sentences.
+ * A finding is made once, where it is seen, and stored with the estimate if it is of one; others
+ * are of a cell as it is shown, of figures, or of the machine. Its text is in one table here;
+ * terminal, page, JSON and dossier render it by finding_render, which also merges findings of one
+ * code over trials and cells (figures that differ become a range). No code compares sentences.
  */
 #ifndef ASSAY_PROTOCOLS_FINDING_H
 #define ASSAY_PROTOCOLS_FINDING_H
@@ -15,11 +16,17 @@
 #include "harness/core/text.h"
 #include "harness/core/type.h"
 
-/* `assay doctor` uses the same three words. */
+/* In ascending order. NONE: of a report without findings. */
+#define FINDING_SEVERITY_MAP(X)                                                                    \
+    X(NONE, "none")                                                                                \
+    X(INFO, "info")         /* shown with the cell, not below a table of results */                \
+    X(WARNING, "warning")   /* the value is less certain, or less general, than it looks */        \
+    X(CRITICAL, "critical") /* the value must not be relied on */
+
 enum finding_severity {
-    FINDING_INFO,    /* shown with the cell, not below a table of results */
-    FINDING_WARNING, /* the value is less certain, or less general, than it looks */
-    FINDING_CRITICAL /* the value must not be relied on */
+#define FINDING_SEVERITY_ENUM(code, name) FINDING_##code,
+    FINDING_SEVERITY_MAP(FINDING_SEVERITY_ENUM)
+#undef FINDING_SEVERITY_ENUM
 };
 
 #define FINDING_NUMBERS_MAX 4
@@ -32,13 +39,13 @@ enum finding_severity {
 /*
  * X(constant, code, severity, numbers, words, remedy)
  *   numbers  names of the numbers, in their order, as JSON has them
- *   words    "{name:kind}"; "{subject}", "{subject|words where there is none}". Kinds: n a count, %
- * a share, +% a signed share, start a start against the end (+0.1: "10 % slower", +135: "136 times
- * slower"), half half of an interval's width as a share, ns a duration, g three digits, J, MHz
- *   remedy   what to do; "" where there is nothing to be done
+ *   words    "{name:kind}"; "{subject}", "{subject|words where there is none}", "{detail}". Kinds:
+ * n a count, % a share, +% a signed share, start a start against the end (+0.1: "10 % slower",
+ * +135: "136 times slower"), half half of an interval's width as a share, ns a duration, g three
+ * digits, J, MHz remedy   what to do; "" where there is nothing to be done
  */
 /* clang-format off */
-#define FINDING_MAP(X)                                                                             \
+#define FINDING_STORED_MAP(X)                                                                      \
     /* of a trial, from its samples */                                                             \
     X(LATE_WARMUP, "late_warmup", INFO, NUMBERS("sample", "change"),                        \
       "steady state begins at sample {sample:n} only, after a start {change:start}; the samples "  \
@@ -279,13 +286,193 @@ enum finding_severity {
     X(FILE_CHANGED, "file_changed", CRITICAL, NUMBERS("versions"),                          \
       "{subject} changed while the campaign ran: trials used {versions:n} different files",        \
       "run the campaign again on one of them")
+
+/* Of a cell where it is shown, from what is recorded of it. */
+#define FINDING_SHOWN_MAP(X)                                                                       \
+    X(AUTOTUNING_FAILED, "autotuning_failed", WARNING, NUMBERS(NULL),                              \
+      "Autotuning before the trials failed, so each trial tuned for itself and they may differ "   \
+      "by that: {subject}",                                                                        \
+      "")                                                                                          \
+    X(CANDIDATE_FAILED, "candidate_failed", INFO, NUMBERS(NULL),                                   \
+      "Candidate left out of the autotuning, since it failed: {subject}",                          \
+      "")                                                                                          \
+    X(HOST_ROOT, "host_root", WARNING, NUMBERS(NULL),                                              \
+      "The host's readings, energy among them, come from the folder {subject} "                    \
+      "(ASSAY_HOST_ROOT), not from the machine that measured.",                                    \
+      "")                                                                                          \
+    X(LIBRARIES_CHOSEN, "libraries_chosen", INFO, NUMBERS(NULL),                                   \
+      "Libraries chosen by hand (--lib, ASSAY_LIB_...): {subject}; the stack has their paths "     \
+      "and digests.",                                                                              \
+      "")                                                                                          \
+    X(SIMULATED, "device_simulated", WARNING, NUMBERS(NULL),                                       \
+      "The device is simulated: a test of the tool, not a measurement of hardware.",               \
+      "")                                                                                          \
+    X(AMENDED, "amended", WARNING, NUMBERS(NULL),                                                  \
+      "{subject}: {detail}",                                                                       \
+      "")                                                                                          \
+    X(TRIALS_FAILED, "trials_failed", WARNING, NUMBERS(NULL),                                      \
+      "{subject}: {detail}",                                                                       \
+      "")                                                                                          \
+    X(UNSUPPORTED, "unsupported", WARNING, NUMBERS(NULL),                                          \
+      "unsupported{subject}",                                                                      \
+      "")                                                                                          \
+    X(CAMPAIGN_RUNNING, "campaign_running", WARNING, NUMBERS(NULL),                                \
+      "campaign {subject} is running: what is shown of it is as of now, and its trials are "       \
+      "analysed when it ends",                                                                     \
+      "")                                                                                          \
+    X(CAMPAIGN_CUT, "campaign_cut", WARNING, NUMBERS(NULL),                                        \
+      "campaign {subject} was not finished when the bundle was made, so its trials are not "       \
+      "analysed",                                                                                  \
+      "")                                                                                          \
+    X(CAMPAIGN_PLANNED, "campaign_planned", WARNING, NUMBERS(NULL),                                \
+      "campaign {subject} is planned and has not begun, so its trials are not analysed",           \
+      "it begins with: assay run --plan {subject} --db {detail}")                                  \
+    X(CAMPAIGN_UNFINISHED, "campaign_unfinished", WARNING, NUMBERS(NULL),                          \
+      "campaign {subject} is not finished, so its trials are not analysed",                        \
+      "it goes on with: assay run --resume {subject} --db {detail}")                               \
+    X(IMPORTED, "imported", WARNING, NUMBERS(NULL),                                                \
+      "{subject|Imported: not measured by assay.}",                                                \
+      "")
+
+/* Of costs, fleets and decisions: the notes beside their figures. */
+#define FINDING_FIGURE_MAP(X)                                                                      \
+    X(PRICE_NOT_VALID, "price_not_valid", WARNING, NUMBERS(NULL),                                  \
+      "the price is not valid on the day of the figures",                                          \
+      "")                                                                                          \
+    X(POWER_NOT_KNOWN, "power_not_known", INFO, NUMBERS(NULL),                                     \
+      "the result has no measured power, so energy is left out of every figure",                   \
+      "")                                                                                          \
+    X(NO_TARIFF, "no_tariff", INFO, NUMBERS(NULL),                                                 \
+      "the sheet has no row of kind energy, so energy is left out of the figures",                 \
+      "")                                                                                          \
+    X(FIGURES_SIMULATED, "simulated", CRITICAL, NUMBERS(NULL),                                     \
+      "the device is simulated: the figures mean nothing",                                         \
+      "")                                                                                          \
+    X(IDLE_POWER, "idle_power", INFO, NUMBERS(NULL),                                               \
+      "power while idle is not measured: the hours without work cost no energy here",              \
+      "")                                                                                          \
+    X(POWER_WITHOUT_INTERVAL, "power_without_interval", INFO, NUMBERS(NULL),                       \
+      "the measured power has no interval: the bounds are without its uncertainty",                \
+      "")                                                                                          \
+    X(UNVERIFIED, "unverified", WARNING, NUMBERS(NULL),                                            \
+      "another program measured this: what it says is a claim",                                    \
+      "")                                                                                          \
+    X(AT_LEAST, "at_least", INFO, NUMBERS(NULL),                                                   \
+      "a unit was shown to miss the limits at no rate: the highest that was shown to meet them "   \
+      "counts as its capacity",                                                                    \
+      "")                                                                                          \
+    X(CONDITIONS_DIFFER, "conditions_differ", WARNING, NUMBERS("conditions"),                      \
+      "{conditions:n} conditions that should be as those of {subject} differ or are not known; "   \
+      "`assay compare` lists them",                                                                \
+      "")                                                                                          \
+    X(ONE_UNIT, "one_unit", WARNING, NUMBERS(NULL),                                                \
+      "one unit was measured, so the spread between units is not known: the number holds for "     \
+      "units like this one",                                                                       \
+      "")                                                                                          \
+    X(NO_FLEET, "no_fleet", CRITICAL, NUMBERS(NULL),                                               \
+      "no fleet is shown to carry the demand: the spread between so few units is too large; "      \
+      "measure more of them",                                                                      \
+      "")
+
+/* Of the machine, by `assay doctor`, which shows the code as the name of the check (of a device's,
+ * with its own name for "device"). The words are the effect of what was observed. */
+#define FINDING_MACHINE_MAP(X)                                                                     \
+    X(HOST_GOVERNOR, "governor", WARNING, NUMBERS(NULL),                                           \
+      "the clock follows the load of a moment ago, so that the first samples run slower and "      \
+      "short pauses show in the numbers",                                                          \
+      "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor")         \
+    X(HOST_CLOCK, "fixed clock", INFO, NUMBERS(NULL),                                              \
+      "the clock may differ between trials and between days",                                      \
+      "sudo cpupower frequency-set --min FREQUENCY --max FREQUENCY, with one that holds under "    \
+      "load")                                                                                      \
+    X(HOST_TURBO, "turbo", WARNING, NUMBERS(NULL),                                                 \
+      "the clock depends on heat and on how many cores work, so neighbours and earlier trials "    \
+      "show in the numbers",                                                                       \
+      "{subject}")                                                                                 \
+    X(HOST_SMT, "SMT", INFO, NUMBERS(NULL),                                                        \
+      "two threads share a core's units: where they are placed shows in a CPU's numbers",          \
+      "echo off | sudo tee /sys/devices/system/cpu/smt/control")                                   \
+    X(HOST_VIRTUAL, "hypervisor", INFO, NUMBERS(NULL),                                             \
+      "its host decides on processors, clocks and neighbours, none of which can be seen from "     \
+      "here",                                                                                      \
+      "measure on the bare machine, or on an instance with dedicated cores")                       \
+    X(HOST_CLOCK_SOURCE, "clock source", WARNING, NUMBERS(NULL),                                   \
+      "reading it takes about a microsecond, which is part of every sample",                       \
+      "find out why the kernel gave up tsc (journalctl -k | grep -i tsc); if it is sound, boot "   \
+      "with clocksource=tsc tsc=reliable")                                                         \
+    X(HOST_TIMER, "timer", WARNING, NUMBERS(NULL),                                                 \
+      "short samples are as long as reading the clock",                                            \
+      "use a machine whose clock is read without a system call (vDSO), or protocols with longer "  \
+      "samples (sample.min_time)")                                                                 \
+    X(HOST_MEMORY, "memory", WARNING, NUMBERS(NULL),                                               \
+      "the kernel takes pages back while samples are taken, or ends the worker",                   \
+      "end what holds it: ps aux --sort=-rss | head")                                              \
+    X(HOST_SWAP, "swap", WARNING, NUMBERS(NULL),                                                   \
+      "a page that went out costs a thousand times its time when it is touched",                   \
+      "sudo swapoff -a (needs as much free memory), then sudo swapon -a")                          \
+    X(HOST_QUOTA, "processor quota", WARNING, NUMBERS(NULL),                                       \
+      "once the quota of a period is used up, every thread is stopped until the next",             \
+      "give the container whole processors instead (docker run --cpuset-cpus, not --cpus; "        \
+      "AllowedCPUs=, not CPUQuota=)")                                                              \
+    X(HOST_MEMORY_LIMIT, "memory limit", INFO, NUMBERS(NULL),                                      \
+      "a workload that needs more is ended by the kernel",                                         \
+      "raise memory.max of the cgroup (docker run --memory)")                                      \
+    X(HOST_AFFINITY, "affinity", INFO, NUMBERS(NULL),                                              \
+      "fewer processors work than the machine has; results are of that part",                      \
+      "taskset -pc 0-N $$, or start without the restriction, if the whole is meant")               \
+    X(HOST_NUMA, "NUMA", INFO, NUMBERS(NULL),                                                      \
+      "the kernel moves pages between nodes while samples are taken",                              \
+      "echo 0 | sudo tee /proc/sys/kernel/numa_balancing")                                         \
+    X(HOST_HEAT, "temperature", WARNING, NUMBERS(NULL),                                            \
+      "near its limit a processor lowers its clock",                                               \
+      "let it cool, look at fans and air; measure under `soak` to see where it settles")           \
+    X(HOST_BATTERY, "battery", WARNING, NUMBERS(NULL),                                             \
+      "on battery the clock is held down",                                                         \
+      "plug it in")                                                                                \
+    X(HOST_TIME, "time of day", INFO, NUMBERS(NULL),                                               \
+      "the dates of results may be wrong, which an auditor would ask about; durations are not "    \
+      "touched",                                                                                   \
+      "sudo timedatectl set-ntp true; without systemd, sudo apt-get install chrony")               \
+    X(HOST_STEAL, "steal time", WARNING, NUMBERS(NULL),                                            \
+      "the hypervisor gives this machine's processors to others, in the middle of samples",        \
+      "use an instance with dedicated cores, or measure when its neighbours sleep")                \
+    X(HOST_LOAD, "other processes", WARNING, NUMBERS(NULL),                                        \
+      "they take processors, caches and memory bandwidth while samples are taken",                 \
+      "stop them, or wait until they are done: ps aux --sort=-%cpu | head")                        \
+    X(HOST_JITTER, "jitter", WARNING, NUMBERS(NULL),                                               \
+      "a thread that only reads the clock is held up: samples carry time in which nothing of "     \
+      "theirs ran",                                                                                \
+      "{subject}")                                                                                 \
+    X(DEVICE_THROTTLING, "device throttling", WARNING, NUMBERS(NULL),                              \
+      "the device runs below its clock before anything is measured",                               \
+      "{subject}")                                                                                 \
+    X(DEVICE_HEAT, "device temperature", WARNING, NUMBERS(NULL),                                   \
+      "near its limit a device lowers its clock",                                                  \
+      "let it cool, look at fans and air")                                                         \
+    X(DEVICE_PROCESSES, "device processes", CRITICAL, NUMBERS(NULL),                               \
+      "they take the device's time, memory and power while samples are taken",                     \
+      "{subject}")                                                                                 \
+    X(DEVICE_ECC, "device ECC", INFO, NUMBERS(NULL),                                               \
+      "bits that flip are not seen, and bandwidth differs from a device with ECC",                 \
+      "{subject}")                                                                                 \
+    X(DEVICE_PERSISTENCE, "device persistence", INFO, NUMBERS(NULL),                               \
+      "the driver lets go of an idle device, and each trial waits for it again",                   \
+      "sudo nvidia-smi -pm 1")                                                                     \
+    X(DEVICE_PCIE, "device PCIe link", WARNING, NUMBERS(NULL),                                     \
+      "copies run at a part of their rate",                                                        \
+      "look at slot, riser and BIOS: lspci -vv shows LnkSta")
 /* clang-format on */
+
+#define FINDING_MAP(X)                                                                             \
+    FINDING_STORED_MAP(X) FINDING_SHOWN_MAP(X) FINDING_FIGURE_MAP(X) FINDING_MACHINE_MAP(X)
 
 enum finding_code {
 #define FINDING_ENUM(constant, ...) FINDING_##constant,
     FINDING_MAP(FINDING_ENUM)
 #undef FINDING_ENUM
-        FINDING_COUNT
+        FINDING_COUNT,
+    /* of the codes that records may have, which are the first */
+    FINDING_STORED_COUNT = FINDING_FILE_CHANGED + 1
 };
 
 struct finding_kind {
@@ -302,6 +489,7 @@ struct finding {
     int64_t trial; /* its number in the cell, from 1; 0: of the cell */
     double numbers[FINDING_NUMBERS_MAX];
     char *subject; /* heap; NULL: none */
+    char *detail;  /* heap; a second text; NULL: none, as of all that are stored */
 };
 
 /* A failed allocation marks the list as failed; later adds do nothing. {0} is an empty list. */
@@ -318,10 +506,14 @@ void finding_list_finish(struct finding_list *list);
 void finding_add(struct finding_list *list, enum finding_code code, int64_t trial,
                  const char *subject, const double *numbers);
 
+/* The same for a finding that is not stored, without numbers; the texts are copied. */
+void finding_add_shown(struct finding_list *list, enum finding_code code, const char *subject,
+                       const char *detail);
+
 /* "info", "warning", "critical". */
 const char *finding_severity_name(enum finding_severity severity);
 
-/* True when one sentence can be made of both: same code and same subject. */
+/* True when one sentence can be made of both: same code and same texts. */
 bool finding_same_kind(const struct finding *a, const struct finding *b);
 
 /*

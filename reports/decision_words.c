@@ -6,6 +6,7 @@
 
 #include "harness/core/member.h"
 #include "protocols/decision.h"
+#include "protocols/finding.h"
 #include "reports/view.h"
 #include "results/analysis/cost.h"
 #include "results/analysis/acceptance.h"
@@ -526,7 +527,7 @@ void decision_sure_words(struct text *out, const json_t *body)
     }
     json_array_foreach(json_object_get(body, "notes"), i, option)
     {
-        if (!strcmp(member_text(option, "text"), COST_NOT_VALID))
+        if (!strcmp(member_text(option, "text"), finding_kinds[FINDING_PRICE_NOT_VALID].words))
             text_append_format(
                 out, " The price in line %lld was not valid on %s.",
                 (long long)json_integer_value(json_object_get(option, "line")),

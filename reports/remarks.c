@@ -1,10 +1,10 @@
 #include "reports/remarks.h"
 
-#include <stdarg.h>
-#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "reports/view_json.h"
@@ -24,33 +24,22 @@ void remarks_finish(struct remarks *remarks)
         free(remarks->items[i].parts);
         free(remarks->items[i].cells);
     }
+    for (size_t i = 0; i < remarks->made_count; ++i)
+        finding_list_finish(&remarks->made[i]);
+    free(remarks->made);
     free(remarks->items);
     remarks_init(remarks);
 }
 
-/* Takes the heap text. */
-static struct remark *append_remark(struct remarks *remarks, char *text)
+static struct remark *append_remark(struct remarks *remarks)
 {
     struct remark *items = realloc(remarks->items, (remarks->count + 1) * sizeof(*items));
 
-    if (!items) {
-        free(text);
+    if (!items)
         return NULL;
-    }
     remarks->items = items;
-    items[remarks->count] = (struct remark){.text = text};
+    items[remarks->count] = (struct remark){0};
     return &items[remarks->count++];
-}
-
-static struct remark *find_or_create(struct remarks *remarks, const char *text)
-{
-    char *copy;
-
-    for (size_t i = 0; i < remarks->count; ++i)
-        if (remarks->items[i].text && strcmp(remarks->items[i].text, text) == 0)
-            return &remarks->items[i];
-    copy = strdup(text);
-    return copy ? append_remark(remarks, copy) : NULL;
 }
 
 static void add_cell(struct remarks *remarks, struct remark *remark, size_t index)
@@ -68,16 +57,6 @@ static void add_cell(struct remarks *remarks, struct remark *remark, size_t inde
     cells[remark->cell_count++] = index;
 }
 
-static void add_text(struct remarks *remarks, size_t index, const char *text)
-{
-    struct remark *remark = find_or_create(remarks, text);
-
-    if (remark)
-        add_cell(remarks, remark, index);
-    else
-        remarks->failed = true;
-}
-
 static bool same(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;
@@ -90,18 +69,18 @@ static bool is_failure(const struct view_cell *cell, const struct view_trial *tr
 }
 
 /*
- * One remark for all attempts of a cell that ended in the same way, "9f2c41aa/5: trials 1, 4:
- * timeout: ..."; for all cells where a device does not support something.
+ * One finding for all attempts of a cell that ended in the same way, "9f2c41aa/5: trials 1, 4:
+ * timeout: ..."; the same for all cells where a device does not support something.
  */
-static void add_failure(struct remarks *remarks, size_t index, const struct view_cell *cell,
-                        size_t first)
+static void find_failure(const struct view_cell *cell, size_t first, struct finding_list *list)
 {
     const struct view_trial *trial = &cell->trials[first];
+    const char *message = trial->message && *trial->message ? trial->message : NULL;
     size_t count = 0;
-    struct text numbers, text;
+    struct text numbers;
+    char *subject, *detail;
 
     text_init(&numbers);
-    text_init(&text);
     for (size_t i = first; i < cell->trial_count; ++i) {
         const struct view_trial *other = &cell->trials[i];
 
@@ -109,24 +88,21 @@ static void add_failure(struct remarks *remarks, size_t index, const struct view
             same(other->message, trial->message))
             text_append_format(&numbers, "%s%lld", count++ ? ", " : "", (long long)other->number);
     }
-    if (view_is_unsupported(cell))
-        text_append(&text, "unsupported"); /* of the device, so the same for many cells */
+    subject = text_format("%s: trial%s %s", cell->result, count > 1 ? "s" : "", numbers.data);
+    detail = text_format("%s%s%s", trial->status ? trial->status : "not finished",
+                         message ? ": " : "", message ? message : "");
+    if (!subject || !detail)
+        list->failed = true;
+    else if (view_is_unsupported(cell))
+        finding_add_shown(list, FINDING_UNSUPPORTED, message ? strstr(detail, ": ") : NULL, NULL);
     else
-        text_append_format(&text, "%s: trial%s %s: %s", cell->result, count > 1 ? "s" : "",
-                           numbers.data, trial->status ? trial->status : "not finished");
-    if (trial->message && *trial->message) {
-        text_append(&text, ": ");
-        text_append(&text, trial->message);
-    }
-    if (text_ok(&text) && text_ok(&numbers))
-        add_text(remarks, index, text.data);
-    else
-        remarks->failed = true;
+        finding_add_shown(list, FINDING_TRIALS_FAILED, subject, detail);
+    free(subject);
+    free(detail);
     text_finish(&numbers);
-    text_finish(&text);
 }
 
-static void add_failures(struct remarks *remarks, size_t index, const struct view_cell *cell)
+static void find_failures(const struct view_cell *cell, struct finding_list *list)
 {
     for (size_t i = 0; i < cell->trial_count; ++i) {
         const struct view_trial *trial = &cell->trials[i];
@@ -137,7 +113,7 @@ static void add_failures(struct remarks *remarks, size_t index, const struct vie
                    same(cell->trials[k].status, trial->status) &&
                    same(cell->trials[k].message, trial->message);
         if (!seen)
-            add_failure(remarks, index, cell, i);
+            find_failure(cell, i, list);
     }
 }
 
@@ -181,11 +157,10 @@ static void add_findings(void *context, const struct finding *const *items, size
     if (items[0]->code == FINDING_CONTENTION || items[0]->code == FINDING_STEAL)
         return;
     for (size_t i = 0; i < remarks->count && !remark; ++i)
-        if (remarks->items[i].findings &&
-            finding_same_kind(remarks->items[i].findings[0], items[0]))
+        if (finding_same_kind(remarks->items[i].findings[0], items[0]))
             remark = &remarks->items[i];
     if (!remark)
-        remark = append_remark(remarks, NULL);
+        remark = append_remark(remarks);
     if (!remark || !take_findings(remark, target->result, items, count)) {
         remarks->failed = true;
         return;
@@ -235,8 +210,6 @@ void remarks_render(struct remarks *remarks)
         struct remark *remark = &remarks->items[i];
         struct text text;
 
-        if (!remark->findings)
-            continue;
         text_init(&text);
         if (remark->cell_count == 1) {
             finding_render(remark->findings, remark->finding_count, 0, &text);
@@ -254,102 +227,47 @@ void remarks_render(struct remarks *remarks)
     }
 }
 
-/* ---- remarks on the stored choices and the origin of a result ---- */
+/* ---- findings of a cell that are not stored with its estimate ---- */
 
-struct sayer {
-    remarks_say_fn *say;
-    void *context;
-    size_t trial_count;
-    enum finding_severity severity; /* of the findings to say now */
-};
-
-__attribute__((format(printf, 3, 4))) static void
-say_text(const struct sayer *sayer, enum finding_severity severity, const char *format, ...)
-{
-    struct text text;
-    va_list args;
-
-    text_init(&text);
-    va_start(args, format);
-    text_append_formatv(&text, format, args);
-    va_end(args);
-    if (text_ok(&text))
-        sayer->say(sayer->context, severity, text.data);
-    text_finish(&text);
-}
-
-/* Of strings that a record holds; equal ones once. */
-static void say_refusals(const json_t *refusals, const struct sayer *sayer)
+/* Of strings that a record holds. */
+static void find_refusals(const json_t *refusals, struct finding_list *list)
 {
     size_t i;
     json_t *entry;
 
     json_array_foreach(refusals, i, entry)
     {
-        bool said = false;
-
-        for (size_t k = 0; k < i && !said; ++k)
-            said = json_equal(json_array_get(refusals, k), entry);
-        if (json_is_string(entry) && !said)
-            say_text(sayer, FINDING_INFO,
-                     "Candidate left out of the autotuning, since it failed: %s",
-                     json_string_value(entry));
+        if (json_is_string(entry))
+            finding_add_shown(list, FINDING_CANDIDATE_FAILED, json_string_value(entry), NULL);
     }
 }
 
-static void say_choice(const struct view_cell *cell, const struct sayer *sayer)
+static void find_choice(const struct view_cell *cell, struct finding_list *list)
 {
     const json_t *choices = json_object_get(cell->root, "choices");
     const char *failed = member_string(choices, "failed");
 
     if (failed)
-        say_text(sayer, FINDING_WARNING,
-                 "Autotuning before the trials failed, so each trial tuned for itself and they may "
-                 "differ by that: %s",
-                 failed);
-    say_refusals(json_object_get(choices, "refused"), sayer);
+        finding_add_shown(list, FINDING_AUTOTUNING_FAILED, failed, NULL);
+    find_refusals(json_object_get(choices, "refused"), list);
     for (size_t i = 0; i < cell->trial_count; ++i)
         if (cell->trials[i].ok)
-            say_refusals(json_object_get(cell->trials[i].facts, "refused"), sayer);
+            find_refusals(json_object_get(cell->trials[i].facts, "refused"), list);
 }
 
-void remarks_of_choice(const struct view_cell *cell, remarks_say_fn *say, void *context)
+static void find_origin(const struct view_cell *cell, struct finding_list *list)
 {
-    say_choice(cell, &(struct sayer){say, context, 0, FINDING_INFO});
-}
-
-/* As the finding of an estimate, for a cell that has none: its failed trials are also marked. */
-static void say_foreign_worker(const struct sayer *sayer)
-{
-    const struct finding finding = {.code = FINDING_FOREIGN_WORKER};
-    struct text text;
-
-    text_init(&text);
-    finding_render(&(const struct finding *){&finding}, 1, 0, &text);
-    if (text_ok(&text))
-        sayer->say(sayer->context, finding_kinds[finding.code].severity, text.data);
-    text_finish(&text);
-}
-
-static void say_origin(const struct view_cell *cell, const struct sayer *sayer)
-{
+    /* As the finding of an estimate, for a cell that has none: its failed trials are marked, too.
+     */
     if (cell->origin.worker && !cell->estimate)
-        say_foreign_worker(sayer);
+        finding_add_shown(list, FINDING_FOREIGN_WORKER, NULL, NULL);
     if (cell->origin.host_root)
-        say_text(
-            sayer, FINDING_WARNING,
-            "The host's readings, energy among them, come from the folder %s (ASSAY_HOST_ROOT), "
-            "not from the machine that measured.",
-            cell->origin.host_root);
+        finding_add_shown(list, FINDING_HOST_ROOT, cell->origin.host_root, NULL);
     if (cell->origin.libraries)
-        say_text(
-            sayer, FINDING_INFO,
-            "Libraries chosen by hand (--lib, ASSAY_LIB_...): %s; the stack has their paths and "
-            "digests.",
-            cell->origin.libraries);
+        finding_add_shown(list, FINDING_LIBRARIES_CHOSEN, cell->origin.libraries, NULL);
 }
 
-static void add_amendments(struct remarks *remarks, size_t index, const struct view_cell *cell)
+static void find_amendments(const struct view_cell *cell, struct finding_list *list)
 {
     size_t i;
     json_t *amendment;
@@ -357,98 +275,85 @@ static void add_amendments(struct remarks *remarks, size_t index, const struct v
     json_array_foreach(cell->amendments, i, amendment)
     {
         char *words = view_amendment_words(amendment);
-        char *text = words ? text_format("%s: %s", cell->result, words) : NULL;
 
-        if (text)
-            add_text(remarks, index, text);
+        if (words)
+            finding_add_shown(list, FINDING_AMENDED, cell->result, words);
         else
-            remarks->failed = true;
-        free(text);
+            list->failed = true;
         free(words);
     }
 }
 
-static bool is_unfinished(const struct view_cell *cell)
+/* Without an estimate for the reason that the campaign was not finished. */
+static void find_unfinished(const struct view_cell *cell, struct finding_list *list)
 {
-    return !cell->estimate && cell->run != VIEW_RUN_OVER && !view_is_unsupported(cell);
+    const enum finding_code code = cell->run == VIEW_RUN_RUNNING   ? FINDING_CAMPAIGN_RUNNING
+                                   : !cell->database               ? FINDING_CAMPAIGN_CUT
+                                   : cell->run == VIEW_RUN_PLANNED ? FINDING_CAMPAIGN_PLANNED
+                                                                   : FINDING_CAMPAIGN_UNFINISHED;
+    char campaign[9];
+
+    if (cell->estimate || cell->run == VIEW_RUN_OVER || view_is_unsupported(cell))
+        return;
+    snprintf(campaign, sizeof(campaign), "%.8s", cell->result);
+    finding_add_shown(list, code, campaign, cell->database);
 }
 
-/* What is to be expected of a campaign that has not ended; NULL: no memory. */
-static char *unfinished_words(const struct view_cell *cell)
+static void find_imported(const struct view_cell *cell, struct finding_list *list)
 {
-    const bool planned = cell->run == VIEW_RUN_PLANNED;
+    char *words = cell->imported.present ? view_imported_words(cell) : NULL;
 
-    if (cell->run == VIEW_RUN_RUNNING)
-        return text_format("campaign %.8s is running: what is shown of it is as of now, and its "
-                           "trials are analysed when it ends",
-                           cell->result);
-    if (!cell->database)
-        return text_format("campaign %.8s was not finished when the bundle was made, so its trials "
-                           "are not analysed",
-                           cell->result);
-    return text_format("campaign %.8s %s, so its trials are not analysed; it %s with: assay run "
-                       "%s %.8s --db %s",
-                       cell->result, planned ? "is planned and has not begun" : "is not finished",
-                       planned ? "begins" : "goes on", planned ? "--plan" : "--resume",
-                       cell->result, cell->database);
-}
-
-static void say_unfinished(const struct view_cell *cell, const struct sayer *sayer)
-{
-    char *words = unfinished_words(cell);
-
-    if (words)
-        say_text(sayer, FINDING_WARNING, "%s", words);
+    if (cell->imported.present)
+        finding_add_shown(list, FINDING_IMPORTED, words, NULL);
     free(words);
 }
 
-/* Without an estimate for the reason that the campaign was not finished. */
-static void add_unfinished(struct remarks *remarks, size_t index, const struct view_cell *cell)
-{
-    char *text = unfinished_words(cell);
+/* ---- saying them ---- */
 
-    if (text)
-        add_text(remarks, index, text);
-    else
-        remarks->failed = true;
-    free(text);
-}
-
-static void add_severe(void *context, enum finding_severity severity, const char *text)
-{
-    const struct target *target = context;
-
-    if (severity != FINDING_INFO)
-        add_text(target->remarks, target->index, text);
-}
+struct sayer {
+    remarks_say_fn *say;
+    void *context;
+    size_t trial_count;
+    enum finding_severity severity; /* of the findings to say now; NONE: of all */
+};
 
 static void say_findings(void *context, const struct finding *const *items, size_t count)
 {
     const struct sayer *sayer = context;
+    const enum finding_severity severity = finding_kinds[items[0]->code].severity;
     struct text text;
 
-    if (finding_kinds[items[0]->code].severity != sayer->severity)
+    if (sayer->severity != FINDING_NONE && severity != sayer->severity)
         return;
     text_init(&text);
     finding_render(items, count, sayer->trial_count, &text);
     if (text_ok(&text))
-        sayer->say(sayer->context, finding_kinds[items[0]->code].severity, text.data);
+        sayer->say(sayer->context, severity, text.data);
     text_finish(&text);
+}
+
+void remarks_of_choice(const struct view_cell *cell, remarks_say_fn *say, void *context)
+{
+    CLEANUP(finding_list_finish) struct finding_list list = {0};
+
+    find_choice(cell, &list);
+    finding_each_group(&list, say_findings, &(struct sayer){say, context, 0, FINDING_NONE});
 }
 
 void remarks_of_cell(const struct view_cell *cell, remarks_say_fn *say, void *context)
 {
-    struct sayer sayer = {say, context, cell->estimate ? cell->estimate->trial_count : 0,
-                          FINDING_INFO};
+    CLEANUP(finding_list_finish) struct finding_list list = {0};
+    struct sayer sayer = {say, context, 0, FINDING_NONE};
 
-    say_origin(cell, &sayer);
-    say_choice(cell, &sayer);
-    if (is_unfinished(cell))
-        say_unfinished(cell, &sayer);
-    for (int severity = FINDING_CRITICAL; cell->estimate && severity >= FINDING_INFO; --severity) {
-        sayer.severity = (enum finding_severity)severity;
+    find_origin(cell, &list);
+    find_choice(cell, &list);
+    find_unfinished(cell, &list);
+    finding_each_group(&list, say_findings, &sayer);
+    if (!cell->estimate)
+        return;
+    sayer.trial_count = cell->estimate->trial_count;
+    for (sayer.severity = FINDING_CRITICAL; sayer.severity >= FINDING_INFO; --sayer.severity)
         finding_each_group(&cell->estimate->findings, say_findings, &sayer);
-    }
 }
 
 static void count_remark(void *context, enum finding_severity severity, const char *text)
@@ -466,27 +371,39 @@ bool remarks_has_any(const struct view_cell *cell)
     return count > 0;
 }
 
+/* Keeps a list, whose items remarks refer to. False: no memory; it is the caller's then. */
+static bool keep(struct remarks *remarks, const struct finding_list *list)
+{
+    struct finding_list *grown =
+        realloc(remarks->made, (remarks->made_count + 1) * sizeof(*remarks->made));
+
+    if (!grown)
+        return false;
+    remarks->made = grown;
+    grown[remarks->made_count++] = *list;
+    return true;
+}
+
 void remarks_add_cell(struct remarks *remarks, size_t index, const struct view_cell *cell)
 {
     struct target target = {remarks, index, cell->result};
-    const struct sayer sayer = {add_severe, &target, 0, FINDING_INFO};
+    struct finding_list list = {0};
 
     if (cell->estimate && !finding_each_group(&cell->estimate->findings, add_findings, &target))
         remarks->failed = true;
     if (cell->device.simulated)
-        add_text(remarks, index,
-                 "The device is simulated: a test of the tool, not a measurement of hardware.");
-    say_origin(cell, &sayer);
-    say_choice(cell, &sayer);
-    add_amendments(remarks, index, cell);
-    add_failures(remarks, index, cell);
-    if (is_unfinished(cell))
-        add_unfinished(remarks, index, cell);
-    if (cell->imported.present) {
-        char *words = view_imported_words(cell);
-
-        add_text(remarks, index, words ? words : "Imported: not measured by assay.");
-        free(words);
+        finding_add_shown(&list, FINDING_SIMULATED, NULL, NULL);
+    find_origin(cell, &list);
+    find_choice(cell, &list);
+    find_amendments(cell, &list);
+    find_failures(cell, &list);
+    find_unfinished(cell, &list);
+    find_imported(cell, &list);
+    if (list.failed || !keep(remarks, &list)) {
+        finding_list_finish(&list);
+        remarks->failed = true;
+    } else if (!finding_each_group(&list, add_findings, &target)) {
+        remarks->failed = true;
     }
 }
 

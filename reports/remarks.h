@@ -22,8 +22,8 @@ struct remark_part {
 };
 
 struct remark {
-    char *text;                      /* heap, untrusted; of findings: set by remarks_render */
-    const struct finding **findings; /* heap; of all its cells; NULL for other remarks */
+    char *text;                      /* heap, untrusted; set by remarks_render */
+    const struct finding **findings; /* heap; of all its cells */
     size_t finding_count;
     struct remark_part *parts; /* heap; of the findings, in their order */
     size_t part_count;
@@ -34,6 +34,8 @@ struct remark {
 struct remarks {
     struct remark *items;
     size_t count;
+    struct finding_list *made; /* heap; of cells, besides those of their estimates */
+    size_t made_count;
     bool failed; /* out of memory */
 };
 
@@ -42,7 +44,7 @@ void remarks_finish(struct remarks *remarks);
 
 /* Adds the remarks on a cell's row in a table; `index` is the caller's name for it. */
 void remarks_add_cell(struct remarks *remarks, size_t index, const struct view_cell *cell);
-/* After all cells were added, and before they are freed: makes the texts of findings. */
+/* After all cells were added, and before they are freed: makes the texts. */
 void remarks_render(struct remarks *remarks);
 
 /* Is given one remark, which is the caller's; the least severe is FINDING_INFO. */

@@ -100,7 +100,7 @@ const struct type schema_devices = {LIST_OF(backend)};
 
 static const char *const severities[] = {
 #define SEVERITY_WORD(code, name) name,
-    DOCTOR_SEVERITY_MAP(SEVERITY_WORD)
+    FINDING_SEVERITY_MAP(SEVERITY_WORD)
 #undef SEVERITY_WORD
 };
 static const struct type severity = {WORD_OF(severities), .def = "severity"};

@@ -29,7 +29,7 @@ static json_t *devices_of(const struct campaign *campaign)
 }
 
 /* "steal time (12 % ...), other processes (...)": findings of at least this severity. */
-static void append_bad(struct text *out, const json_t *report, enum doctor_severity least)
+static void append_bad(struct text *out, const json_t *report, enum finding_severity least)
 {
     size_t i;
     json_t *finding;
@@ -58,8 +58,8 @@ static enum status refuse(struct campaign *campaign, const char *words, struct e
 enum status campaign_examine(struct campaign *campaign, const struct campaign_options *options,
                              struct error *err)
 {
-    static const enum doctor_severity refused[] = {
-        [PROTOCOL_REFUSE_CRITICAL] = DOCTOR_CRITICAL, [PROTOCOL_REFUSE_WARNING] = DOCTOR_WARNING};
+    static const enum finding_severity refused[] = {
+        [PROTOCOL_REFUSE_CRITICAL] = FINDING_CRITICAL, [PROTOCOL_REFUSE_WARNING] = FINDING_WARNING};
     json_t *specs = devices_of(campaign), *report = NULL;
     struct doctor_options doctor = {.specs = specs,
                                     .look_ns = LOOK_NS,
@@ -82,8 +82,8 @@ enum status campaign_examine(struct campaign *campaign, const struct campaign_op
         doctor_worst(report) >= refused[campaign->doctor_refuses]) {
         append_bad(&bad, report, refused[campaign->doctor_refuses]);
         status = refuse(campaign, bad.data, err);
-    } else if (status == STATUS_OK && doctor_worst(report) == DOCTOR_CRITICAL && !options->quiet) {
-        append_bad(&bad, report, DOCTOR_CRITICAL);
+    } else if (status == STATUS_OK && doctor_worst(report) == FINDING_CRITICAL && !options->quiet) {
+        append_bad(&bad, report, FINDING_CRITICAL);
         log_warning("this machine is not fit to measure on: %s; `assay doctor` shows more",
                     bad.data);
     }

@@ -8,31 +8,28 @@
 
 #include "backends/backend.h"
 #include "harness/core/cgroup.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "harness/runner/host.h"
 #include "harness/runner/host_details.h"
 #include "harness/runner/probe.h"
 
-static const char *const severity_names[] = {
-#define NAME(code, name) name,
-    DOCTOR_SEVERITY_MAP(NAME)
-#undef NAME
-};
-
-const char *doctor_severity_name(enum doctor_severity severity)
+static enum finding_severity severity_of(const json_t *object, const char *member)
 {
-    return severity_names[severity];
+    const char *name = member_text(object, member);
+    int severity = FINDING_CRITICAL;
+
+    while (severity > FINDING_NONE &&
+           strcmp(name, finding_severity_name((enum finding_severity)severity)) != 0)
+        severity--;
+    return (enum finding_severity)severity;
 }
 
-enum doctor_severity doctor_worst(const json_t *report)
+enum finding_severity doctor_worst(const json_t *report)
 {
-    const char *worst = json_string_value(json_object_get(report, "worst"));
-
-    for (size_t i = 0; worst && i < sizeof(severity_names) / sizeof(severity_names[0]); i++)
-        if (!strcmp(worst, severity_names[i]))
-            return (enum doctor_severity)i;
-    return DOCTOR_NONE;
+    return severity_of(report, "worst");
 }
 
 /* Contains foreign text (names of processes, files of sysfs), which is made printable. */
@@ -73,22 +70,43 @@ static json_t *applicable(const struct doctor *doctor, const char *remedy)
     return json;
 }
 
-void doctor_find(struct doctor *doctor, enum doctor_severity severity, const char *check,
-                 const char *effect, const char *remedy, const char *observed, ...)
+/* The row's code; of a device "device ECC" becomes "cuda:0 ECC". */
+static json_t *name_of(const struct doctor *doctor, enum finding_code code)
 {
+    const char *name = finding_kinds[code].code;
+
+    return doctor->device ? json_sprintf("%s%s", doctor->device, name + strlen("device"))
+                          : json_string(name);
+}
+
+void doctor_find(struct doctor *doctor, enum finding_code code, bool is_critical,
+                 const char *remedy, const char *observed, ...)
+{
+    AUTO_FREE char *subject = remedy ? strdup(remedy) : NULL;
+    const struct finding finding = {.code = code, .subject = subject}, *const items = &finding;
+    const enum finding_severity severity =
+        is_critical ? FINDING_CRITICAL : finding_kinds[code].severity;
+    struct text effect, cure;
     va_list args;
     json_t *seen;
 
     va_start(args, observed);
     seen = words(observed, args);
     va_end(args);
+    text_init(&effect);
+    text_init(&cure);
+    finding_render_words(&items, 1, &effect);
+    finding_render_remedy(&items, 1, &cure);
     json_array_append_new(doctor->findings,
-                          json_pack("{s:s, s:s, s:o, s:s, s:o}", "check", check, "severity",
-                                    doctor_severity_name(severity), "observed", seen, "effect",
-                                    effect, "remedy", applicable(doctor, remedy)));
+                          json_pack("{s:o, s:s, s:o, s:s, s:o}", "check", name_of(doctor, code),
+                                    "severity", finding_severity_name(severity), "observed", seen,
+                                    "effect", text_ok(&effect) ? effect.data : "", "remedy",
+                                    applicable(doctor, text_ok(&cure) ? cure.data : "")));
+    text_finish(&effect);
+    text_finish(&cure);
 }
 
-void doctor_pass(struct doctor *doctor, const char *check, const char *observed, ...)
+void doctor_pass(struct doctor *doctor, enum finding_code code, const char *observed, ...)
 {
     va_list args;
     json_t *seen;
@@ -96,14 +114,20 @@ void doctor_pass(struct doctor *doctor, const char *check, const char *observed,
     va_start(args, observed);
     seen = words(observed, args);
     va_end(args);
-    json_array_append_new(doctor->passed,
-                          json_pack("{s:s, s:o}", "check", check, "observed", seen));
+    json_array_append_new(
+        doctor->passed, json_pack("{s:o, s:o}", "check", name_of(doctor, code), "observed", seen));
 }
 
-void doctor_cannot_know(struct doctor *doctor, const char *check, const char *reason)
+void doctor_cannot_know(struct doctor *doctor, enum finding_code code, const char *reason)
 {
-    json_array_append_new(doctor->unknown, json_pack("{s:s, s:s}", "check", check, "reason",
-                                                     reason ? reason : "not reported"));
+    json_array_append_new(doctor->unknown, json_pack("{s:o, s:s}", "check", name_of(doctor, code),
+                                                     "reason", reason ? reason : "not reported"));
+}
+
+void doctor_cannot_check(struct doctor *doctor, const char *what, const char *reason)
+{
+    json_array_append_new(doctor->unknown,
+                          json_pack("{s:s, s:s}", "check", what, "reason", reason));
 }
 
 const char *doctor_text(const struct reading_list *list, const char *name, const char **ret_reason)
@@ -194,25 +218,15 @@ static void watch_load(struct doctor *doctor, const struct doctor_options *optio
     doctor->own_ms += own_cpu_ms();
 }
 
-static int severity_rank(const json_t *finding)
-{
-    const char *name = json_string_value(json_object_get(finding, "severity"));
-
-    for (int i = 0; name && i < (int)(sizeof(severity_names) / sizeof(severity_names[0])); i++)
-        if (!strcmp(name, severity_names[i]))
-            return i;
-    return 0;
-}
-
 /* A new array, worst first, otherwise in the order found. */
-static json_t *worst_first(const json_t *findings, int *ret_worst)
+static json_t *worst_first(const json_t *findings, enum finding_severity *ret_worst)
 {
     json_t *sorted = json_array();
 
-    *ret_worst = DOCTOR_NONE;
-    for (int rank = DOCTOR_CRITICAL; rank > DOCTOR_NONE; rank--) {
+    *ret_worst = FINDING_NONE;
+    for (enum finding_severity rank = FINDING_CRITICAL; rank > FINDING_NONE; rank--) {
         for (size_t i = 0; i < json_array_size(findings); i++) {
-            if (severity_rank(json_array_get(findings, i)) != rank)
+            if (severity_of(json_array_get(findings, i), "severity") != rank)
                 continue;
             json_array_append(sorted, json_array_get(findings, i));
             if (*ret_worst < rank)
@@ -243,7 +257,7 @@ static enum status check_devices(struct doctor *doctor, const char *wanted, json
         return status;
     }
     if (status != STATUS_OK)
-        doctor_cannot_know(doctor, "device", reason.message);
+        doctor_cannot_check(doctor, "device", reason.message);
     json_array_foreach(devices, i, device)
     {
         json_array_append(ret_specs, json_object_get(device, "spec"));
@@ -301,7 +315,7 @@ enum status doctor_examine(const struct doctor_options *options, json_t **ret, s
                             .throttled_after = -1};
     json_t *specs = json_array(), *report = NULL;
     const char *host;
-    int worst;
+    enum finding_severity worst;
     enum status status;
 
     reading_list_init(&doctor.host);
@@ -319,11 +333,11 @@ enum status doctor_examine(const struct doctor_options *options, json_t **ret, s
     if (status == STATUS_OK) {
         json_t *findings = worst_first(doctor.findings, &worst);
 
-        report = json_pack("{s:i, s:I, s:s, s:s?, s:O, s:o, s:O, s:O, s:o}", "version", 1, "utc_ns",
-                           (json_int_t)clock_utc_ns(), "worst",
-                           doctor_severity_name((enum doctor_severity)worst), "host", host,
-                           "devices", specs, "findings", findings, "passed", doctor.passed,
-                           "unknown", doctor.unknown, "jitter", jitter_json(&doctor));
+        report =
+            json_pack("{s:i, s:I, s:s, s:s?, s:O, s:o, s:O, s:O, s:o}", "version", 1, "utc_ns",
+                      (json_int_t)clock_utc_ns(), "worst", finding_severity_name(worst), "host",
+                      host, "devices", specs, "findings", findings, "passed", doctor.passed,
+                      "unknown", doctor.unknown, "jitter", jitter_json(&doctor));
         if (!report || doctor.host.failed)
             status = error_no_memory(err);
     }

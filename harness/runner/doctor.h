@@ -12,20 +12,7 @@
 #include <jansson.h>
 
 #include "harness/core/status.h"
-
-/* In ascending order. */
-#define DOCTOR_SEVERITY_MAP(X)                                                                     \
-    X(NONE, "none")         /* nothing was found */                                                \
-    X(INFO, "info")         /* information; results are valid without a change */                  \
-    X(WARNING, "warning")   /* intervals grow wider, or a level moves by some per cent */          \
-    X(CRITICAL, "critical") /* numbers measured in this state say little of the device */
-
-enum doctor_severity {
-#define DOCTOR_SEVERITY_ENUM(code, name) DOCTOR_##code,
-    DOCTOR_SEVERITY_MAP(DOCTOR_SEVERITY_ENUM)
-#undef DOCTOR_SEVERITY_ENUM
-};
-const char *doctor_severity_name(enum doctor_severity severity);
+#include "protocols/finding.h"
 
 struct doctor_options {
     /* These devices too: "cuda:0", "opencl"; NULL: every usable one; "": none. */
@@ -50,7 +37,11 @@ struct doctor_options {
  */
 enum status doctor_examine(const struct doctor_options *options, json_t **ret, struct error *err);
 
-/* The report's worst severity; DOCTOR_NONE for one that has none. */
-enum doctor_severity doctor_worst(const json_t *report);
+/*
+ * The report's worst severity; FINDING_NONE for one that has none. WARNING: intervals grow wider,
+ * or a level moves by some per cent; CRITICAL: numbers measured in this state say little of the
+ * device.
+ */
+enum finding_severity doctor_worst(const json_t *report);
 
 #endif

@@ -21,16 +21,11 @@ static void check_governor(struct doctor *doctor)
     const char *governor = doctor_text(&doctor->host, "host.cpu.governor", NULL);
 
     if (!governor)
-        doctor_cannot_know(doctor, "governor", no_control);
+        doctor_cannot_know(doctor, FINDING_HOST_GOVERNOR, no_control);
     else if (!strcmp(governor, "performance"))
-        doctor_pass(doctor, "governor", "performance on every processor");
+        doctor_pass(doctor, FINDING_HOST_GOVERNOR, "performance on every processor");
     else
-        doctor_find(
-            doctor, DOCTOR_WARNING, "governor",
-            "the clock follows the load of a moment ago, so that the first samples run slower "
-            "and short pauses show in the numbers",
-            "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
-            "%s", governor);
+        doctor_find(doctor, FINDING_HOST_GOVERNOR, false, NULL, "%s", governor);
 }
 
 /* The file that the boost was read from is the one that switches it. */
@@ -50,26 +45,17 @@ static void check_clocks(struct doctor *doctor)
     const char *boost = doctor_text(&doctor->host, "host.cpu.boost", NULL);
 
     if (!low || !high)
-        doctor_cannot_know(doctor, "fixed clock", no_control);
+        doctor_cannot_know(doctor, FINDING_HOST_CLOCK, no_control);
     else if (!strcmp(low, high))
-        doctor_pass(doctor, "fixed clock", "%s kHz", low);
+        doctor_pass(doctor, FINDING_HOST_CLOCK, "%s kHz", low);
     else
-        doctor_find(
-            doctor, DOCTOR_INFO, "fixed clock",
-            "the clock may differ between trials and between days",
-            "sudo cpupower frequency-set --min FREQUENCY --max FREQUENCY, with one that holds "
-            "under load",
-            "%s to %s kHz", low, high);
+        doctor_find(doctor, FINDING_HOST_CLOCK, false, NULL, "%s to %s kHz", low, high);
     if (!boost)
-        doctor_cannot_know(doctor, "turbo", no_control);
+        doctor_cannot_know(doctor, FINDING_HOST_TURBO, no_control);
     else if (!strcmp(boost, "0"))
-        doctor_pass(doctor, "turbo", "off");
+        doctor_pass(doctor, FINDING_HOST_TURBO, "off");
     else
-        doctor_find(
-            doctor, DOCTOR_WARNING, "turbo",
-            "the clock depends on heat and on how many cores work, so neighbours and earlier "
-            "trials show in the numbers",
-            boost_remedy(doctor), "on");
+        doctor_find(doctor, FINDING_HOST_TURBO, false, boost_remedy(doctor), "on");
 }
 
 static void check_smt(struct doctor *doctor)
@@ -77,14 +63,11 @@ static void check_smt(struct doctor *doctor)
     const char *smt = doctor_text(&doctor->host, "host.cpu.smt", NULL);
 
     if (!smt)
-        doctor_cannot_know(doctor, "SMT", "the kernel does not report it");
+        doctor_cannot_know(doctor, FINDING_HOST_SMT, "the kernel does not report it");
     else if (!strcmp(smt, "0"))
-        doctor_pass(doctor, "SMT", "off, or hidden by a hypervisor");
+        doctor_pass(doctor, FINDING_HOST_SMT, "off, or hidden by a hypervisor");
     else
-        doctor_find(
-            doctor, DOCTOR_INFO, "SMT",
-            "two threads share a core's units: where they are placed shows in a CPU's numbers",
-            "echo off | sudo tee /sys/devices/system/cpu/smt/control", "on");
+        doctor_find(doctor, FINDING_HOST_SMT, false, NULL, "on");
 }
 
 static bool is_virtual(const struct doctor *doctor)
@@ -100,16 +83,13 @@ static void check_virtual(struct doctor *doctor)
     const char *virtualised = doctor_text(&doctor->host, "host.virtualised", NULL);
 
     if (is_virtual(doctor))
-        doctor_find(
-            doctor, DOCTOR_INFO, "hypervisor",
-            "its host decides on processors, clocks and neighbours, none of which can be seen "
-            "from here",
-            "measure on the bare machine, or on an instance with dedicated cores", "%s",
-            hypervisor ? hypervisor : "the processor says that there is one");
+        doctor_find(doctor, FINDING_HOST_VIRTUAL, false, NULL, "%s",
+                    hypervisor ? hypervisor : "the processor says that there is one");
     else if (virtualised)
-        doctor_pass(doctor, "hypervisor", "none shows itself");
+        doctor_pass(doctor, FINDING_HOST_VIRTUAL, "none shows itself");
     else
-        doctor_cannot_know(doctor, "hypervisor", "this architecture's cpuinfo has no such flag");
+        doctor_cannot_know(doctor, FINDING_HOST_VIRTUAL,
+                           "this architecture's cpuinfo has no such flag");
 }
 
 static void check_clock_source(struct doctor *doctor)
@@ -121,27 +101,20 @@ static void check_clock_source(struct doctor *doctor)
                            !strcmp(source, "jiffies") || !strcmp(source, "refined-jiffies"));
 
     if (slow)
-        doctor_find(doctor, DOCTOR_WARNING, "clock source",
-                    "reading it takes about a microsecond, which is part of every sample",
-                    "find out why the kernel gave up tsc (journalctl -k | grep -i tsc); if it is "
-                    "sound, boot with clocksource=tsc tsc=reliable",
-                    "%s", source);
+        doctor_find(doctor, FINDING_HOST_CLOCK_SOURCE, false, NULL, "%s", source);
     else if (source)
-        doctor_pass(doctor, "clock source", "%s", source);
+        doctor_pass(doctor, FINDING_HOST_CLOCK_SOURCE, "%s", source);
     else
-        doctor_cannot_know(doctor, "clock source", "the kernel does not report it");
+        doctor_cannot_know(doctor, FINDING_HOST_CLOCK_SOURCE, "the kernel does not report it");
     if (recorded)
-        doctor_cannot_know(doctor, "timer", "a recorded machine's clock cannot be read");
+        doctor_cannot_know(doctor, FINDING_HOST_TIMER, "a recorded machine's clock cannot be read");
     else if (quality.read_cost_ns > 500 || quality.resolution_ns > 1000)
-        doctor_find(
-            doctor, quality.resolution_ns > 100000 ? DOCTOR_CRITICAL : DOCTOR_WARNING, "timer",
-            "short samples are as long as reading the clock",
-            "use a machine whose clock is read without a system call (vDSO), or protocols with "
-            "longer samples (sample.min_time)",
-            "a reading takes %.0f ns and moves in steps of %" PRId64 " ns", quality.read_cost_ns,
-            quality.resolution_ns);
+        doctor_find(doctor, FINDING_HOST_TIMER, quality.resolution_ns > 100000, NULL,
+                    "a reading takes %.0f ns and moves in steps of %" PRId64 " ns",
+                    quality.read_cost_ns, quality.resolution_ns);
     else
-        doctor_pass(doctor, "timer", "a reading takes %.0f ns and moves in steps of %" PRId64 " ns",
+        doctor_pass(doctor, FINDING_HOST_TIMER,
+                    "a reading takes %.0f ns and moves in steps of %" PRId64 " ns",
                     quality.read_cost_ns, quality.resolution_ns);
 }
 
@@ -154,24 +127,20 @@ static void check_memory(struct doctor *doctor)
     char a[TEXT_HUMAN_SIZE], b[TEXT_HUMAN_SIZE];
 
     if (total < 0 || available < 0)
-        doctor_cannot_know(doctor, "memory", "/proc/meminfo does not report it");
+        doctor_cannot_know(doctor, FINDING_HOST_MEMORY, "/proc/meminfo does not report it");
     else if (available < GIB || available < total / 10)
-        doctor_find(doctor, available < GIB / 4 ? DOCTOR_CRITICAL : DOCTOR_WARNING, "memory",
-                    "the kernel takes pages back while samples are taken, or ends the worker",
-                    "end what holds it: ps aux --sort=-rss | head", "%s of %s available",
+        doctor_find(doctor, FINDING_HOST_MEMORY, available < GIB / 4, NULL, "%s of %s available",
                     text_human_bytes((double)available, a), text_human_bytes((double)total, b));
     else
-        doctor_pass(doctor, "memory", "%s of %s available", text_human_bytes((double)available, a),
-                    text_human_bytes((double)total, b));
+        doctor_pass(doctor, FINDING_HOST_MEMORY, "%s of %s available",
+                    text_human_bytes((double)available, a), text_human_bytes((double)total, b));
     if (swap < 0 || swap_free < 0)
-        doctor_cannot_know(doctor, "swap", "/proc/meminfo does not report it");
+        doctor_cannot_know(doctor, FINDING_HOST_SWAP, "/proc/meminfo does not report it");
     else if (swap > swap_free)
-        doctor_find(doctor, DOCTOR_WARNING, "swap",
-                    "a page that went out costs a thousand times its time when it is touched",
-                    "sudo swapoff -a (needs as much free memory), then sudo swapon -a", "%s in use",
+        doctor_find(doctor, FINDING_HOST_SWAP, false, NULL, "%s in use",
                     text_human_bytes((double)(swap - swap_free), a));
     else
-        doctor_pass(doctor, "swap", swap > 0 ? "none in use" : "there is none");
+        doctor_pass(doctor, FINDING_HOST_SWAP, swap > 0 ? "none in use" : "there is none");
 }
 
 static void check_limits(struct doctor *doctor)
@@ -187,28 +156,22 @@ static void check_limits(struct doctor *doctor)
         doctor->throttled_before >= 0 && doctor->throttled_after > doctor->throttled_before;
 
     if (!quota)
-        doctor_cannot_know(doctor, "processor quota", reason);
+        doctor_cannot_know(doctor, FINDING_HOST_QUOTA, reason);
     else if (!strncmp(quota, "max", 3))
-        doctor_pass(doctor, "processor quota", "none in this cgroup");
+        doctor_pass(doctor, FINDING_HOST_QUOTA, "none in this cgroup");
     else
-        doctor_find(doctor, throttled ? DOCTOR_CRITICAL : DOCTOR_WARNING, "processor quota",
-                    "once the quota of a period is used up, every thread is stopped until the next",
-                    "give the container whole processors instead (docker run --cpuset-cpus, not "
-                    "--cpus; AllowedCPUs=, not CPUQuota=)",
+        doctor_find(doctor, FINDING_HOST_QUOTA, throttled, NULL,
                     "%s microseconds of processor time in each period (cpu.max)%s", quota,
                     throttled ? ", and it took effect just now" : "");
     if (limit > 0 && total > 0 && limit < total / 2)
-        doctor_find(doctor, DOCTOR_INFO, "memory limit",
-                    "a workload that needs more is ended by the kernel",
-                    "raise memory.max of the cgroup (docker run --memory)", "%s in this cgroup",
+        doctor_find(doctor, FINDING_HOST_MEMORY_LIMIT, false, NULL, "%s in this cgroup",
                     text_human_bytes((double)limit, a));
     if (usable > 0 && online > 0 && usable < online)
-        doctor_find(doctor, DOCTOR_INFO, "affinity",
-                    "fewer processors work than the machine has; results are of that part",
-                    "taskset -pc 0-N $$, or start without the restriction, if the whole is meant",
+        doctor_find(doctor, FINDING_HOST_AFFINITY, false, NULL,
                     "%" PRId64 " of %" PRId64 " processors may be used", usable, online);
     else if (usable > 0 && online > 0)
-        doctor_pass(doctor, "affinity", "all %" PRId64 " processors may be used", usable);
+        doctor_pass(doctor, FINDING_HOST_AFFINITY, "all %" PRId64 " processors may be used",
+                    usable);
 }
 
 static void check_numa(struct doctor *doctor)
@@ -217,14 +180,12 @@ static void check_numa(struct doctor *doctor)
     const char *balancing = doctor_text(&doctor->host, "host.numa.balancing", NULL);
 
     if (!nodes)
-        doctor_cannot_know(doctor, "NUMA", "no NUMA information");
+        doctor_cannot_know(doctor, FINDING_HOST_NUMA, "no NUMA information");
     else if (strcmp(nodes, "0") && balancing && strcmp(balancing, "0"))
-        doctor_find(doctor, DOCTOR_INFO, "NUMA",
-                    "the kernel moves pages between nodes while samples are taken",
-                    "echo 0 | sudo tee /proc/sys/kernel/numa_balancing",
+        doctor_find(doctor, FINDING_HOST_NUMA, false, NULL,
                     "nodes %s, and automatic balancing is on", nodes);
     else
-        doctor_pass(doctor, "NUMA", "%s%s", strcmp(nodes, "0") ? "nodes " : "one node",
+        doctor_pass(doctor, FINDING_HOST_NUMA, "%s%s", strcmp(nodes, "0") ? "nodes " : "one node",
                     strcmp(nodes, "0") ? nodes : "");
 }
 
@@ -262,16 +223,14 @@ static void check_heat(struct doctor *doctor)
     int64_t value = 0, critical = 0;
 
     if (!hottest(&value, &critical))
-        doctor_cannot_know(doctor, "temperature",
+        doctor_cannot_know(doctor, FINDING_HOST_HEAT,
                            "no sensor reports it with its limit (a virtual machine hides them)");
     else if (critical - value < 10000)
-        doctor_find(
-            doctor, DOCTOR_WARNING, "temperature", "near its limit a processor lowers its clock",
-            "let it cool, look at fans and air; measure under `soak` to see where it settles",
-            "%.0f degrees, the limit is %.0f", (double)value / 1000, (double)critical / 1000);
+        doctor_find(doctor, FINDING_HOST_HEAT, false, NULL, "%.0f degrees, the limit is %.0f",
+                    (double)value / 1000, (double)critical / 1000);
     else
-        doctor_pass(doctor, "temperature", "%.0f degrees, the limit is %.0f", (double)value / 1000,
-                    (double)critical / 1000);
+        doctor_pass(doctor, FINDING_HOST_HEAT, "%.0f degrees, the limit is %.0f",
+                    (double)value / 1000, (double)critical / 1000);
 }
 
 static void check_mains(struct doctor *doctor)
@@ -286,8 +245,7 @@ static void check_mains(struct doctor *doctor)
         snprintf(path, sizeof(path), "/sys/class/power_supply/%.64s/online", supplies[i]);
         machine_read_line(path, &online, NULL);
         if (type && online && !strcmp(type, "Mains") && !strcmp(online, "0"))
-            doctor_find(doctor, DOCTOR_WARNING, "battery", "on battery the clock is held down",
-                        "plug it in", "no mains at %s", supplies[i]);
+            doctor_find(doctor, FINDING_HOST_BATTERY, false, NULL, "no mains at %s", supplies[i]);
         free(type);
         free(online);
     }
@@ -301,17 +259,12 @@ static void check_time(struct doctor *doctor)
     const char *service = doctor_text(&doctor->host, "host.time.service", NULL);
 
     if (!synchronised)
-        doctor_cannot_know(doctor, "time of day", reason);
+        doctor_cannot_know(doctor, FINDING_HOST_TIME, reason);
     else if (!strcmp(synchronised, "yes"))
-        doctor_pass(doctor, "time of day", "synchronised%s%s", service ? " by " : "",
+        doctor_pass(doctor, FINDING_HOST_TIME, "synchronised%s%s", service ? " by " : "",
                     service ? service : "");
     else
-        doctor_find(
-            doctor, DOCTOR_INFO, "time of day",
-            "the dates of results may be wrong, which an auditor would ask about; durations "
-            "are not touched",
-            "sudo timedatectl set-ntp true; without systemd, sudo apt-get install chrony",
-            "not synchronised");
+        doctor_find(doctor, FINDING_HOST_TIME, false, NULL, "not synchronised");
 }
 
 /* ---- other users of the processors ---- */
@@ -327,14 +280,11 @@ static void check_steal(struct doctor *doctor, int64_t capacity_ms)
     double percent = share(stolen, capacity_ms);
 
     if (percent < 1) {
-        doctor_pass(doctor, "steal time", "%.1f %% while looking", percent);
+        doctor_pass(doctor, FINDING_HOST_STEAL, "%.1f %% while looking", percent);
         return;
     }
-    doctor_find(
-        doctor, percent >= 10 ? DOCTOR_CRITICAL : DOCTOR_WARNING, "steal time",
-        "the hypervisor gives this machine's processors to others, in the middle of samples",
-        "use an instance with dedicated cores, or measure when its neighbours sleep",
-        "%.1f %% of all processor time went to other machines", percent);
+    doctor_find(doctor, FINDING_HOST_STEAL, percent >= 10, NULL,
+                "%.1f %% of all processor time went to other machines", percent);
 }
 
 static void check_load(struct doctor *doctor, int64_t capacity_ms)
@@ -367,12 +317,10 @@ static void check_load(struct doctor *doctor, int64_t capacity_ms)
         others = seen; /* the kernel counts a process finer than a processor */
     percent = others > 0 ? share(others, capacity_ms) : 0;
     if (percent < 5)
-        doctor_pass(doctor, "other processes", "%.1f %% of all processor time while looking",
+        doctor_pass(doctor, FINDING_HOST_LOAD, "%.1f %% of all processor time while looking",
                     percent);
     else
-        doctor_find(doctor, percent >= 25 ? DOCTOR_CRITICAL : DOCTOR_WARNING, "other processes",
-                    "they take processors, caches and memory bandwidth while samples are taken",
-                    "stop them, or wait until they are done: ps aux --sort=-%cpu | head",
+        doctor_find(doctor, FINDING_HOST_LOAD, percent >= 25, NULL,
                     "%.0f %% of all processor time (idle: %.0f %%): %s", percent,
                     share(idle, capacity_ms),
                     names.length ? names.data
@@ -388,19 +336,18 @@ static void check_jitter(struct doctor *doctor)
     double percent;
 
     if (!doctor->has_jitter) {
-        doctor_cannot_know(doctor, "jitter", "the test was not asked for (--jitter 10s)");
+        doctor_cannot_know(doctor, FINDING_HOST_JITTER,
+                           "the test was not asked for (--jitter 10s)");
         return;
     }
     percent = share(jitter->lost_ns, jitter->duration_ns);
     if (percent < 1)
-        doctor_pass(doctor, "jitter",
+        doctor_pass(doctor, FINDING_HOST_JITTER,
                     "%.2f %% of %.0f s lost in %" PRId64 " gaps, the longest %.2f ms", percent,
                     (double)jitter->duration_ns / 1e9, jitter->gaps,
                     (double)jitter->longest_ns / 1e6);
     else
-        doctor_find(doctor, percent >= 10 ? DOCTOR_CRITICAL : DOCTOR_WARNING, "jitter",
-                    "a thread that only reads the clock is held up: samples carry time in which "
-                    "nothing of theirs ran",
+        doctor_find(doctor, FINDING_HOST_JITTER, percent >= 10,
                     is_virtual(doctor) ? "stop other processes, or use dedicated cores"
                                        : "stop other processes, or keep cores for the measurement "
                                          "(isolcpus=, cpusets)",
@@ -430,7 +377,7 @@ void doctor_check_host(struct doctor *doctor)
         check_steal(doctor, capacity_ms);
         check_load(doctor, capacity_ms);
     } else {
-        doctor_cannot_know(doctor, "other processes", doctor->load_reason);
+        doctor_cannot_know(doctor, FINDING_HOST_LOAD, doctor->load_reason);
     }
     check_jitter(doctor);
 }

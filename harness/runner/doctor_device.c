@@ -55,101 +55,93 @@ static void append_bits(struct text *out, const struct telemetry_log *log, const
 }
 
 /* By the backend; a device through OpenCL may be of any vendor. */
-static const char *by_vendor(const char *check, const char *nvidia, const char *amd,
+static const char *by_vendor(const struct doctor *doctor, const char *nvidia, const char *amd,
                              const char *either)
 {
-    return !strncmp(check, "cuda", 4) ? nvidia : !strncmp(check, "hip", 3) ? amd : either;
+    return !strncmp(doctor->device, "cuda", 4)  ? nvidia
+           : !strncmp(doctor->device, "hip", 3) ? amd
+                                                : either;
 }
 
-static void check_throttling(struct doctor *doctor, const struct telemetry_log *log,
-                             const char *check)
+static void check_throttling(struct doctor *doctor, const struct telemetry_log *log)
 {
     struct text reasons;
     int64_t mask;
 
     if (!newest(log, "throttle_reasons", &mask)) {
-        doctor_cannot_know(doctor, check, "the device does not report throttle reasons");
+        doctor_cannot_know(doctor, FINDING_DEVICE_THROTTLING,
+                           "the device does not report throttle reasons");
         return;
     }
     text_init(&reasons);
     append_bits(&reasons, log, "throttle_reasons", mask);
     if (reasons.length > 0)
-        doctor_find(doctor, DOCTOR_WARNING, check,
-                    "the device runs below its clock before anything is measured",
-                    by_vendor(check,
+        doctor_find(doctor, FINDING_DEVICE_THROTTLING, false,
+                    by_vendor(doctor,
                               "look at its cooling and power limit: nvidia-smi -q -d "
                               "PERFORMANCE,POWER",
                               "look at its cooling and power limit: amd-smi metric",
                               "look at its cooling and power limit"),
                     "now: %s", reasons.data);
     else
-        doctor_pass(doctor, check, "none now");
+        doctor_pass(doctor, FINDING_DEVICE_THROTTLING, "none now");
     text_finish(&reasons);
 }
 
 static void check_heat(struct doctor *doctor, const struct telemetry_log *log,
-                       const struct reading_list *reported, const char *check)
+                       const struct reading_list *reported)
 {
     int64_t now, limit = doctor_integer(reported, "device.temperature_slowdown");
 
     if (!newest(log, "temperature_mc", &now) || limit <= 0)
-        doctor_cannot_know(doctor, check, "the device does not report temperature and limit");
+        doctor_cannot_know(doctor, FINDING_DEVICE_HEAT,
+                           "the device does not report temperature and limit");
     else if (limit - now < 10000)
-        doctor_find(doctor, DOCTOR_WARNING, check, "near its limit a device lowers its clock",
-                    "let it cool, look at fans and air", "%.0f degrees, it slows down at %.0f",
+        doctor_find(doctor, FINDING_DEVICE_HEAT, false, NULL, "%.0f degrees, it slows down at %.0f",
                     (double)now / 1000, (double)limit / 1000);
     else
-        doctor_pass(doctor, check, "%.0f degrees, it slows down at %.0f", (double)now / 1000,
-                    (double)limit / 1000);
+        doctor_pass(doctor, FINDING_DEVICE_HEAT, "%.0f degrees, it slows down at %.0f",
+                    (double)now / 1000, (double)limit / 1000);
 }
 
-static void check_reported(struct doctor *doctor, const struct reading_list *reported,
-                           const char *spec)
+static void check_reported(struct doctor *doctor, const struct reading_list *reported)
 {
     const char *processes = doctor_text(reported, "device.processes", NULL);
     const char *ecc = doctor_text(reported, "device.memory_ecc", NULL);
     int64_t persistence = doctor_integer(reported, "device.persistence");
     int64_t width = doctor_integer(reported, "device.pcie_width");
     int64_t width_max = doctor_integer(reported, "device.pcie_width_max");
-    char check[128];
 
-    snprintf(check, sizeof(check), "%s processes", spec);
     if (!processes)
-        doctor_cannot_know(doctor, check, "the device does not report which processes use it");
+        doctor_cannot_know(doctor, FINDING_DEVICE_PROCESSES,
+                           "the device does not report which processes use it");
     else if (strcmp(processes, "none"))
-        doctor_find(doctor, DOCTOR_CRITICAL, check,
-                    "they take the device's time, memory and power while samples are taken",
-                    by_vendor(check, "end them: nvidia-smi lists them",
+        doctor_find(doctor, FINDING_DEVICE_PROCESSES, false,
+                    by_vendor(doctor, "end them: nvidia-smi lists them",
                               "end them: amd-smi process lists them", "end them"),
                     "%s", processes);
     else
-        doctor_pass(doctor, check, "none");
-    snprintf(check, sizeof(check), "%s ECC", spec);
+        doctor_pass(doctor, FINDING_DEVICE_PROCESSES, "none");
     if (ecc && !strcmp(ecc, "no"))
-        doctor_find(doctor, DOCTOR_INFO, check,
-                    "bits that flip are not seen, and bandwidth differs from a device with ECC",
-                    by_vendor(check, "where the device has it: sudo nvidia-smi -e 1, then restart",
+        doctor_find(doctor, FINDING_DEVICE_ECC, false,
+                    by_vendor(doctor, "where the device has it: sudo nvidia-smi -e 1, then restart",
                               "where the device has it: boot with amdgpu.ras_enable=1",
                               "where the device has it, turn it on by the vendor's tool"),
                     "off");
     else if (ecc && !strcmp(ecc, "yes"))
-        doctor_pass(doctor, check, "on");
+        doctor_pass(doctor, FINDING_DEVICE_ECC, "on");
     else
-        doctor_cannot_know(doctor, check, "the device does not report it, or has none");
-    snprintf(check, sizeof(check), "%s persistence", spec);
+        doctor_cannot_know(doctor, FINDING_DEVICE_ECC,
+                           "the device does not report it, or has none");
     if (persistence == 0)
-        doctor_find(doctor, DOCTOR_INFO, check,
-                    "the driver lets go of an idle device, and each trial waits for it again",
-                    "sudo nvidia-smi -pm 1", "off");
+        doctor_find(doctor, FINDING_DEVICE_PERSISTENCE, false, NULL, "off");
     else if (persistence > 0)
-        doctor_pass(doctor, check, "on");
-    snprintf(check, sizeof(check), "%s PCIe link", spec);
+        doctor_pass(doctor, FINDING_DEVICE_PERSISTENCE, "on");
     if (width > 0 && width_max > 0 && width < width_max)
-        doctor_find(doctor, DOCTOR_WARNING, check, "copies run at a part of their rate",
-                    "look at slot, riser and BIOS: lspci -vv shows LnkSta",
-                    "%" PRId64 " of %" PRId64 " lanes", width, width_max);
+        doctor_find(doctor, FINDING_DEVICE_PCIE, false, NULL, "%" PRId64 " of %" PRId64 " lanes",
+                    width, width_max);
     else if (width > 0)
-        doctor_pass(doctor, check, "%" PRId64 " lanes", width);
+        doctor_pass(doctor, FINDING_DEVICE_PCIE, "%" PRId64 " lanes", width);
 }
 
 static void merge(struct reading_list *into, const json_t *readings)
@@ -186,27 +178,27 @@ void doctor_check_device(struct doctor *doctor, const json_t *device)
         return;
     snprintf(check, sizeof(check), "%s telemetry", spec);
     if (telemetry_watch_start(&options, &watch, &err) != STATUS_OK) {
-        doctor_cannot_know(doctor, check, err.message);
+        doctor_cannot_check(doctor, check, err.message);
         return;
     }
     telemetry_watch_wait(&watch, LOOK_NS);
     if (telemetry_watch_stop(&watch, INTERVAL_NS, &log, &err) != STATUS_OK) {
-        doctor_cannot_know(doctor, check, err.message);
+        doctor_cannot_check(doctor, check, err.message);
         return;
     }
     if (log.status != STATUS_OK)
-        doctor_cannot_know(doctor, check, log.message);
+        doctor_cannot_check(doctor, check, log.message);
+    doctor->device = spec;
     reading_list_init(&reported);
     merge(&reported, json_object_get(device, "readings"));
     merge(&reported, log.begin);
     merge(&reported, log.end);
     if (log.status == STATUS_OK) {
-        snprintf(check, sizeof(check), "%s throttling", spec);
-        check_throttling(doctor, &log, check);
-        snprintf(check, sizeof(check), "%s temperature", spec);
-        check_heat(doctor, &log, &reported, check);
+        check_throttling(doctor, &log);
+        check_heat(doctor, &log, &reported);
     }
-    check_reported(doctor, &reported, spec);
+    check_reported(doctor, &reported);
+    doctor->device = NULL;
     reading_list_finish(&reported);
     telemetry_log_finish(&log);
 }

@@ -16,15 +16,21 @@ struct doctor {
     struct jitter jitter;
     bool has_jitter;
     int64_t throttled_before, throttled_after; /* periods of the cgroup; -1: not known */
+    const char *device; /* whose checks are done, "cuda:0"; NULL: those of the host */
     json_t *findings, *passed, *unknown;
 };
 
-void doctor_find(struct doctor *doctor, enum doctor_severity severity, const char *check,
-                 const char *effect, const char *remedy, const char *observed, ...)
-    __attribute__((format(printf, 6, 7)));
-void doctor_pass(struct doctor *doctor, const char *check, const char *observed, ...)
+/* A finding of the table (FINDING_MACHINE_MAP). `remedy`: where the row leaves it open; else NULL.
+ */
+void doctor_find(struct doctor *doctor, enum finding_code code, bool is_critical,
+                 const char *remedy, const char *observed, ...)
+    __attribute__((format(printf, 5, 6)));
+/* That a check passed, or could not be done. */
+void doctor_pass(struct doctor *doctor, enum finding_code code, const char *observed, ...)
     __attribute__((format(printf, 3, 4)));
-void doctor_cannot_know(struct doctor *doctor, const char *check, const char *reason);
+void doctor_cannot_know(struct doctor *doctor, enum finding_code code, const char *reason);
+/* That something could not be checked at all: "device", "cuda:0 telemetry". */
+void doctor_cannot_check(struct doctor *doctor, const char *what, const char *reason);
 
 /* Text of a reading; NULL when it has no value (then `ret_reason`, if wanted, says why). */
 const char *doctor_text(const struct reading_list *list, const char *name, const char **ret_reason);

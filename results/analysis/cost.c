@@ -7,6 +7,7 @@
 
 #include "harness/core/member.h"
 #include "protocols/cost.h"
+#include "protocols/finding.h"
 #include "protocols/metric.h"
 
 struct cost_range cost_range_of(const json_t *metric)
@@ -41,8 +42,9 @@ struct question {
     json_t *used, *notes;
 };
 
-static void note(struct question *question, const char *code, const json_t *row, const char *text)
+static void note(struct question *question, enum finding_code finding, const json_t *row)
 {
+    const char *code = finding_kinds[finding].code;
     size_t i;
     json_t *known;
 
@@ -52,9 +54,9 @@ static void note(struct question *question, const char *code, const json_t *row,
             json_equal(json_object_get(known, "line"), json_object_get(row, "line")))
             return;
     }
-    json_array_append_new(question->notes,
-                          json_pack("{s:s, s:O?, s:s}", "code", code, "line",
-                                    row ? json_object_get(row, "line") : NULL, "text", text));
+    json_array_append_new(question->notes, json_pack("{s:s, s:O?, s:s}", "code", code, "line",
+                                                     row ? json_object_get(row, "line") : NULL,
+                                                     "text", finding_kinds[finding].words));
 }
 
 /* Days compare as text. */
@@ -72,7 +74,7 @@ static void use(struct question *question, json_t *row)
     json_t *known;
 
     if (!is_valid(question, row))
-        note(question, "price_not_valid", row, COST_NOT_VALID);
+        note(question, FINDING_PRICE_NOT_VALID, row);
     json_array_foreach(question->used, i, known) if (known == row) return;
     json_array_append(question->used, row);
 }
@@ -91,8 +93,7 @@ static void add_part(struct question *question, json_t *row, const struct price 
 
     use(question, row);
     if (!isfinite(part.value)) {
-        note(question, "power_not_known", row,
-             "the result has no measured power, so energy is left out of every figure");
+        note(question, FINDING_POWER_NOT_KNOWN, row);
         return;
     }
     json_array_append_new(
@@ -184,13 +185,11 @@ static enum status make_options(struct question *question, json_t *options, stru
                              ? question->item
                              : member_text(json_object_get(question->record, "device"), "name"));
     if (bought && !energy)
-        note(question, "no_tariff", NULL,
-             "the sheet has no row of kind energy, so energy is left out of the figures");
+        note(question, FINDING_NO_TARIFF, NULL);
     if (json_is_true(json_object_get(json_object_get(question->record, "device"), "simulated")))
-        note(question, "simulated", NULL, "the device is simulated: the figures mean nothing");
+        note(question, FINDING_FIGURES_SIMULATED, NULL);
     if (question->assumptions.utilisation < 1 && bought)
-        note(question, "idle_power", NULL,
-             "power while idle is not measured: the hours without work cost no energy here");
+        note(question, FINDING_IDLE_POWER, NULL);
     return STATUS_OK;
 }
 
@@ -231,14 +230,12 @@ enum status cost_make(struct store *store, const char *result, const json_t *she
     question.watts = cost_range_of(json_object_get(question.metrics, metrics[METRIC_POWER].id));
     if (isfinite(question.watts.value) && !isfinite(question.watts.lo + question.watts.hi)) {
         question.watts.lo = question.watts.hi = question.watts.value;
-        note(&question, "power_without_interval", NULL,
-             "the measured power has no interval: the bounds are without its uncertainty");
+        note(&question, FINDING_POWER_WITHOUT_INTERVAL, NULL);
     }
     if (status == STATUS_OK && !json_is_object(question.metrics))
         status = error_set(err, STATUS_INVALID, "%s has no numbers", result);
     if (status == STATUS_OK && !json_is_object(estimate))
-        note(&question, "unverified", NULL,
-             "another program measured this: what it says is a claim");
+        note(&question, FINDING_UNVERIFIED, NULL);
     if (status == STATUS_OK)
         status = make_options(&question, options, err);
     if (status == STATUS_OK) {

@@ -33,9 +33,6 @@
 enum status cost_make(struct store *store, const char *result, const json_t *sheet,
                       const json_t *assumptions, json_t **ret, struct error *err);
 
-/* The text of a note about a price whose day is over, or not there yet. */
-#define COST_NOT_VALID "the price is not valid on the day of the figures"
-
 /* A row of a sheet; false: it is not of the form. */
 bool cost_price_read(const json_t *row, struct price *ret);
 /* {"value", "lo", "hi"} of a metric; NAN where a number is missing. */

@@ -9,6 +9,7 @@
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "protocols/comparability.h"
+#include "protocols/finding.h"
 #include "results/analysis/acceptance.h"
 #include "results/analysis/cost.h"
 #include "results/analysis/fields.h"
@@ -83,7 +84,7 @@ static enum status load_option(struct gathered *g, size_t index, struct error *e
     if (!json_is_object(option->metrics))
         return fault(err, "options", index, ".result", "%s has no numbers", id);
     if (json_is_true(json_object_get(json_object_get(option->record, "device"), "simulated")))
-        note(g, index, NULL, "the device is simulated: the figures mean nothing");
+        note(g, index, NULL, finding_kinds[FINDING_FIGURES_SIMULATED].words);
     if (option->unfit)
         note(g, index, NULL, option->unfit);
     g->problem->options[index].result = index;
@@ -177,14 +178,18 @@ static enum status compare_option(struct gathered *g, size_t index, struct error
     if (!strcmp(member_text(judgement, "verdict"), "not_comparable"))
         TRY(refuse(g, index, judgement, err));
     if (json_array_size(json_object_get(judgement, "except")) > 0) {
-        char text[200];
+        char first[61];
+        const struct finding finding = {
+            .code = FINDING_CONDITIONS_DIFFER,
+            .numbers = {(double)json_array_size(json_object_get(judgement, "except"))},
+            .subject = first};
+        CLEANUP(text_finish) struct text words = {0};
 
-        snprintf(text, sizeof(text),
-                 "%zu conditions that should be as those of %.60s differ or are not known; `assay "
-                 "compare` lists them",
-                 json_array_size(json_object_get(judgement, "except")),
+        snprintf(first, sizeof(first), "%s",
                  member_text(decision_declared(g, "options", 0), "name"));
-        note(g, index, NULL, text);
+        text_init(&words);
+        finding_render_words(&(const struct finding *){&finding}, 1, &words);
+        note(g, index, NULL, words.data);
     }
     return STATUS_OK;
 }
@@ -297,7 +302,8 @@ static enum status price_option(struct gathered *g, size_t index, struct error *
     {
         const char *code = member_text(one, "code");
 
-        if (strcmp(code, "simulated") != 0 && strcmp(code, "unverified") != 0)
+        if (strcmp(code, finding_kinds[FINDING_FIGURES_SIMULATED].code) != 0 &&
+            strcmp(code, finding_kinds[FINDING_UNVERIFIED].code) != 0)
             note(g, index, json_object_get(one, "line"), member_text(one, "text"));
     }
     json_decref(cost);

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "harness/core/member.h"
+#include "protocols/finding.h"
 #include "protocols/fleet.h"
 #include "results/analysis/serving_change.h"
 
-static void note(json_t *notes, const char *code, const char *text)
+static void note(json_t *notes, enum finding_code code)
 {
-    json_array_append_new(notes, json_pack("{s:s, s:s}", "code", code, "text", text));
+    json_array_append_new(notes, json_pack("{s:s, s:s}", "code", finding_kinds[code].code, "text",
+                                           finding_kinds[code].words));
 }
 
 /* What a unit is known to carry: its capacity, or what it carries at least. */
@@ -79,10 +81,7 @@ static enum status add_unit(struct store *store, const char *id, struct units *u
         units->rates[units->count] = rate_of(&capacity);
         units->lowest[units->count++] = capacity.lo;
         if (capacity.state == CAPACITY_AT_LEAST)
-            note(units->notes, "at_least",
-                 "a unit was shown to miss the limits at no rate: the highest that was shown to "
-                 "meet them "
-                 "counts as its capacity");
+            note(units->notes, FINDING_AT_LEAST);
         json_array_append_new(
             units->list,
             json_pack("{s:O, s:O?, s:o}", "result", json_object_get(record, "id"), "device",
@@ -102,9 +101,7 @@ static uint64_t count_devices(const struct units *units, double demand, double c
 
     if (units->count > 1)
         return fleet_units(units->rates, units->count, demand, confidence);
-    note(units->notes, "one_unit",
-         "one unit was measured, so the spread between units is not known: the number holds for "
-         "units like this one");
+    note(units->notes, FINDING_ONE_UNIT);
     return lo > 0 && demand / lo <= FLEET_MAX ? (uint64_t)ceil(demand / lo) : 0;
 }
 
@@ -124,9 +121,7 @@ static enum status conclude(const struct units *units, const json_t *results, co
     const bool known = spares != UINT64_MAX;
 
     if (!devices)
-        note(units->notes, "no_fleet",
-             "no fleet is shown to carry the demand: the spread between so few units is too large; "
-             "measure more of them");
+        note(units->notes, FINDING_NO_FLEET);
     *ret = json_pack("{s:O, s:O, s:O, s:O, s:o, s:o, s:o, s:O}", "a",
                      json_object_get(units->first, "id"), "results", results, "request", request,
                      "units", units->list, "devices", count_or_null(devices, devices > 0), "spares",

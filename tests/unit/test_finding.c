@@ -35,7 +35,8 @@ static void check_words(const struct finding_kind *kind, const char *words)
         const char *close = strchr(open, '}'), *colon = strchr(open, ':');
 
         assert_non_null(close);
-        if (!strncmp(open, "{subject}", 9) || !strncmp(open, "{subject|", 9))
+        if (!strncmp(open, "{subject}", 9) || !strncmp(open, "{subject|", 9) ||
+            !strncmp(open, "{detail}", 8))
             continue;
         assert_true(colon && colon < close);
         if (!has_number(kind, open + 1, (size_t)(colon - open - 1)) ||

@@ -310,6 +310,7 @@ TEST(choices_that_failed_are_remarks)
                      STATUS_OK);
     remarks_init(&remarks);
     remarks_add_cell(&remarks, 0, &cell);
+    remarks_render(&remarks);
     assert_non_null(strstr(remarks.items[1].text, "each trial tuned for itself"));
     assert_non_null(strstr(remarks.items[1].text, "it crashed"));
     remarks_finish(&remarks);
@@ -339,6 +340,7 @@ TEST(what_has_no_number_says_why)
     remarks_init(&remarks);
     for (size_t i = 0; i < 3; i++)
         remarks_add_cell(&remarks, i, &cells[i]);
+    remarks_render(&remarks);
     assert_int_equal(remarks.count, 2);
     assert_string_equal(remarks.items[0].text, "unsupported: no bf16 here");
     assert_int_equal(remarks.items[0].cell_count, 2);
@@ -368,6 +370,7 @@ TEST(amendments_are_shown)
         assert_string_equal(words, cases[i][1]);
         remarks_init(&remarks);
         remarks_add_cell(&remarks, 0, &cell);
+        remarks_render(&remarks);
         assert_int_equal(remarks.count, 1);
         assert_non_null(strstr(remarks.items[0].text, words));
         remarks_finish(&remarks);
