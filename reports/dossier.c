@@ -1,7 +1,6 @@
 #include "reports/dossier.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
@@ -10,39 +9,6 @@
 #include "reports/dossier_internal.h"
 #include "reports/escape.h"
 #include "reports/html_decision.h"
-
-static const struct section {
-    const char *id, *title, *clauses;
-} sections[DOSSIER_SECTIONS] = {
-    [DOSSIER_REPORT] = {"report", "Report and request", "7.8.2.1 a to e, h to j"},
-    [DOSSIER_METHOD] = {"method", "Method", "7.8.2.1 f, k"},
-    [DOSSIER_ITEMS] = {"items", "Items tested", "7.8.2.1 g, p"},
-    [DOSSIER_CONDITIONS] = {"conditions", "Conditions", "7.8.3.1 a"},
-    [DOSSIER_RESULTS] = {"results", "Results", "7.8.2.1 m, 7.8.3.1 c"},
-    [DOSSIER_DEVIATIONS] = {"deviations", "Deviations and amendments", "7.8.2.1 n, 7.8.8"},
-    [DOSSIER_ATTEMPTS] = {"attempts", "All attempts", "7.5.1"},
-    [DOSSIER_CONFORMITY] = {"acceptance", "Conformity", "7.8.3.1 b, 7.8.6"},
-    [DOSSIER_DECISIONS] = {"decisions", "Comparisons and decisions", "7.8.3.1 d, 7.8.7"},
-    [DOSSIER_LIMITS] = {"limits", "Limits", "7.8.2.1 l"},
-    [DOSSIER_SIGNATURES] = {"signatures", "Signatures", "7.8.2.1 o"},
-    [DOSSIER_CHECK] = {"check", "How to check this yourself", ""},
-};
-
-void dossier_section(struct text *out, enum dossier_section section)
-{
-    const struct section *entry = &sections[section];
-
-    text_append_format(out, "<h2 id=\"%s\">%d. %s", entry->id, section + 1, entry->title);
-    if (*entry->clauses)
-        text_append_format(out, " <span class=\"clause\">ISO/IEC 17025, %s</span>", entry->clauses);
-    text_append(out, "</h2>\n");
-}
-
-/* "<a>section 5</a>" */
-static void append_see(struct text *out, enum dossier_section section)
-{
-    text_append_format(out, "<a href=\"#%s\">section %d</a>", sections[section].id, section + 1);
-}
 
 /* When the page was written; SOURCE_DATE_EPOCH (seconds) replaces it, for reproducible pages. */
 static int64_t written_utc_ns(void)
@@ -152,7 +118,7 @@ static void append_attempts(struct text *out, const struct view *view)
         if (view->cells[i].imported.present) {
             text_append(out, "<p>None of ours: another program measured it, and its file says no "
                              "more of how often than ");
-            append_see(out, DOSSIER_ITEMS);
+            dossier_see(out, DOSSIER_ITEMS);
             text_append(out, " has.</p>\n");
             continue;
         }
@@ -183,9 +149,9 @@ static void append_limits(struct text *out)
 {
     dossier_section(out, DOSSIER_LIMITS);
     text_append(out, "<p><b>The results relate only to the items tested</b>, as identified in ");
-    append_see(out, DOSSIER_ITEMS);
+    dossier_see(out, DOSSIER_ITEMS);
     text_append(out, ", with the software of ");
-    append_see(out, DOSSIER_CONDITIONS);
+    dossier_see(out, DOSSIER_CONDITIONS);
     text_append(
         out,
         ", at the time of the trials. Another unit of the same model, another driver or another "
@@ -199,9 +165,9 @@ static void append_limits(struct text *out)
         "truth, no file can show; <code>results/FORMAT.md</code> lists what limits it: a "
         "nonce, a witness of the plan, <code>assay reproduce</code>.</p>\n"
         "<p>This page is not to be shown in part without ");
-    append_see(out, DOSSIER_DEVIATIONS);
+    dossier_see(out, DOSSIER_DEVIATIONS);
     text_append(out, " and ");
-    append_see(out, DOSSIER_ATTEMPTS);
+    dossier_see(out, DOSSIER_ATTEMPTS);
     text_append(out, ".</p>\n");
 }
 

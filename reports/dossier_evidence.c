@@ -8,41 +8,6 @@
 #include "results/evidence/key.h"
 #include "results/evidence/ledger.h"
 
-enum status dossier_each_row(struct text *out, struct store *store, const struct view *view,
-                             const char *sql, int64_t parameter, dossier_row_fn *append,
-                             size_t *ret_count, struct error *err)
-{
-    sqlite3 *db = store_connection(store);
-    sqlite3_stmt *select = NULL;
-    struct dossier_row row = {.view = view};
-    int rc = sqlite3_prepare_v2(db, sql, -1, &select, NULL);
-
-    if (rc == SQLITE_OK)
-        sqlite3_bind_int64(select, 1, parameter);
-    while (rc == SQLITE_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
-        row.stmt = select;
-        append(out, &row);
-        ++*ret_count;
-        rc = SQLITE_OK;
-    }
-    sqlite3_finalize(select);
-    if (rc == SQLITE_DONE)
-        return STATUS_OK;
-    return error_set(err, STATUS_CORRUPT, "%s: %s; `assay verify %s` has the details",
-                     store_path(store), sqlite3_errmsg(db),
-                     store_path_word(store) ? store_path_word(store) : "BUNDLE");
-}
-
-const char *dossier_column(const struct dossier_row *row, int i)
-{
-    return (const char *)sqlite3_column_text(row->stmt, i);
-}
-
-int64_t dossier_integer(const struct dossier_row *row, int i)
-{
-    return sqlite3_column_int64(row->stmt, i);
-}
-
 static enum status append_head_now(struct text *out, struct store *store, struct error *err)
 {
     char hex[DIGEST_HEX_SIZE];

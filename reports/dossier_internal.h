@@ -6,7 +6,7 @@
 
 #include "reports/html_internal.h"
 
-/* ---- dossier.c ---- */
+/* ---- dossier_parts.c ---- */
 
 /*
  * The sections, in their order and numbered by it: that of ISO/IEC 17025:2017, 7.8 (reporting of
@@ -29,6 +29,26 @@ enum dossier_section {
 };
 /* The heading of a section, with its number and clauses. */
 void dossier_section(struct text *out, enum dossier_section section);
+/* A link to it: "section 5". */
+void dossier_see(struct text *out, enum dossier_section section);
+
+/* A row of a SELECT, and the view that what it names is looked up in. */
+struct dossier_row {
+    sqlite3_stmt *stmt;
+    const struct view *view;
+};
+/*
+ * Calls `append` for each row of a SELECT with one number as its parameter ?1, and counts the rows
+ * on. `view` may be NULL where `append` does without. A statement that fails is CORRUPT: the store
+ * was of our schema when it was opened.
+ */
+typedef void dossier_row_fn(struct text *out, const struct dossier_row *row);
+enum status dossier_each_row(struct text *out, struct store *store, const struct view *view,
+                             const char *sql, int64_t parameter, dossier_row_fn *append,
+                             size_t *ret_count, struct error *err);
+/* Text of a column, until the next step; NULL for NULL. */
+const char *dossier_column(const struct dossier_row *row, int i);
+int64_t dossier_integer(const struct dossier_row *row, int i);
 
 /* ---- dossier_summary.c ---- */
 
@@ -48,25 +68,7 @@ void dossier_conditions(struct text *out, const struct view *view);
 enum status dossier_deviations(struct text *out, struct store *store, const struct view *view,
                                struct error *err);
 
-/* ---- dossier_evidence.c: asks the store ---- */
-
-/* A row of a SELECT, and the view that what it names is looked up in. */
-struct dossier_row {
-    sqlite3_stmt *stmt;
-    const struct view *view;
-};
-/*
- * Calls `append` for each row of a SELECT with one number as its parameter ?1, and counts the rows
- * on. `view` may be NULL where `append` does without. A statement that fails is CORRUPT: the store
- * was of our schema when it was opened.
- */
-typedef void dossier_row_fn(struct text *out, const struct dossier_row *row);
-enum status dossier_each_row(struct text *out, struct store *store, const struct view *view,
-                             const char *sql, int64_t parameter, dossier_row_fn *append,
-                             size_t *ret_count, struct error *err);
-/* Text of a column, until the next step; NULL for NULL. */
-const char *dossier_column(const struct dossier_row *row, int i);
-int64_t dossier_integer(const struct dossier_row *row, int i);
+/* ---- dossier_evidence.c ---- */
 
 /* Checkpoints, who signed them, time stamps, where imported campaigns came from. */
 enum status dossier_signatures(struct text *out, struct store *store, const struct view *view,

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "reports/escape.h"
 #include "reports/html_serving.h"
@@ -46,18 +45,6 @@ static double steady_mean(const struct html_loaded *loaded)
     for (size_t i = loaded->from; i < loaded->series.count; ++i)
         sum += (double)loaded->wall[i];
     return sum / (double)(loaded->series.count - loaded->from) / loaded->series.iterations;
-}
-
-void html_figure_heading(const struct view_cell *cell, const char *what,
-                         char ret[HTML_HEADING_SIZE])
-{
-    snprintf(ret, HTML_HEADING_SIZE, "%.120s \u00b7 %.79s", what ? what : "", cell->result);
-}
-
-void html_figure_id(struct text *out, const struct view_cell *cell, const char *what, size_t n)
-{
-    html_result_id(out, cell);
-    text_append_format(out, "-%s%zu", what, n);
 }
 
 static void append_distribution(struct text *out, const struct view_cell *cell,

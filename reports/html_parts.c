@@ -1,10 +1,12 @@
 #include "reports/html_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/core/clock.h"
 #include "reports/escape.h"
+#include "reports/html_pictures.h"
 
 void html_result_id(struct text *out, const struct view_cell *cell)
 {
@@ -246,4 +248,34 @@ bool html_reading_equal(const struct reading *a, const struct reading *b)
     default:
         return a->real == b->real;
     }
+}
+
+void html_figure_heading(const struct view_cell *cell, const char *what,
+                         char ret[HTML_HEADING_SIZE])
+{
+    snprintf(ret, HTML_HEADING_SIZE, "%.120s \u00b7 %.79s", what ? what : "", cell->result);
+}
+
+void html_figure_id(struct text *out, const struct view_cell *cell, const char *what, size_t n)
+{
+    html_result_id(out, cell);
+    text_append_format(out, "-%s%zu", what, n);
+}
+
+struct plot_row html_row_of(const struct view_cell *cell, enum metric_id id, const char *label,
+                            char value[HTML_ROW_SIZE])
+{
+    const struct metric_value *figure = view_metric(cell, id);
+    struct view_figure words;
+    const bool known = view_figure_of(id, figure, &words);
+
+    snprintf(value, HTML_ROW_SIZE, "%s%s%s%s%s", words.marked ? "(" : "",
+             known ? words.value : "not measured", words.marked ? ")" : "",
+             *words.spread ? " " : "", words.spread);
+    return (struct plot_row){.label = label,
+                             .value = value,
+                             .at = known ? figure->value : NAN,
+                             .lo = known && figure->has_interval ? figure->lo : NAN,
+                             .hi = known && figure->has_interval ? figure->hi : NAN,
+                             .hollow = words.marked};
 }

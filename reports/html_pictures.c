@@ -111,24 +111,6 @@ static void append_ladder(struct text *out, const struct family *family, const c
     text_append(out, "</figure>\n");
 }
 
-struct plot_row html_row_of(const struct view_cell *cell, enum metric_id id, const char *label,
-                            char value[HTML_ROW_SIZE])
-{
-    const struct metric_value *figure = view_metric(cell, id);
-    struct view_figure words;
-    const bool known = view_figure_of(id, figure, &words);
-
-    snprintf(value, HTML_ROW_SIZE, "%s%s%s%s%s", words.marked ? "(" : "",
-             known ? words.value : "not measured", words.marked ? ")" : "",
-             *words.spread ? " " : "", words.spread);
-    return (struct plot_row){.label = label,
-                             .value = value,
-                             .at = known ? figure->value : NAN,
-                             .lo = known && figure->has_interval ? figure->lo : NAN,
-                             .hi = known && figure->has_interval ? figure->hi : NAN,
-                             .hollow = words.marked};
-}
-
 static void append_metric_ladder(struct text *out, const struct family *family, enum metric_id id,
                                  const char *heading, const char *svg_id)
 {

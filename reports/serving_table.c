@@ -1,14 +1,13 @@
 #include "reports/serving_table.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "protocols/serving/analysis.h"
 #include "protocols/serving/declared.h"
+#include "protocols/serving/saturation.h"
 #include "reports/escape.h"
 
-#define SERVER "server@"
 #define RATES_MAX 64
 
 /* What a row shows of a cell, in this order, after its rate. */
@@ -25,19 +24,7 @@ static const struct {
 
 static bool is_saturated(const struct view_cell *cell)
 {
-    return !strcmp(cell->scenario, SERVER "saturated");
-}
-
-bool serving_is_cell(const struct view_cell *cell, char ret_rate[SERVING_RATE_SIZE])
-{
-    double rate;
-
-    if (!cell->scenario || strncmp(cell->scenario, SERVER, strlen(SERVER)) != 0)
-        return false;
-    if (ret_rate)
-        snprintf(ret_rate, SERVING_RATE_SIZE, "%.36s%s", cell->scenario + strlen(SERVER),
-                 serving_rate_of(cell->scenario, &rate) && isfinite(rate) && rate > 0 ? "/s" : "");
-    return true;
+    return !strcmp(cell->scenario, SERVING_SATURATED);
 }
 
 /* "end to end 10 ms, for 90 % of the requests" */

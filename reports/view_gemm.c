@@ -1,8 +1,11 @@
 /* A cell's GEMMs and attention, from its facts. */
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "reports/serving_table.h"
 #include "harness/core/member.h"
+#include "protocols/serving/declared.h"
 #include "reports/view_json.h"
 
 bool view_gemm(const struct view_cell *cell, struct view_gemm *ret)
@@ -61,6 +64,19 @@ void view_append_worker(const struct view_cell *cell, const char *lead, struct t
     if (name && version)
         text_append_format(out, "%s%s %s%s%s", lead, name, version, mode ? " " : "",
                            mode ? mode : "");
+}
+
+bool serving_is_cell(const struct view_cell *cell, char ret_rate[SERVING_RATE_SIZE])
+{
+    static const char server[] = "server@";
+    double rate;
+
+    if (!cell->scenario || strncmp(cell->scenario, server, strlen(server)) != 0)
+        return false;
+    if (ret_rate)
+        snprintf(ret_rate, SERVING_RATE_SIZE, "%.36s%s", cell->scenario + strlen(server),
+                 serving_rate_of(cell->scenario, &rate) && isfinite(rate) && rate > 0 ? "/s" : "");
+    return true;
 }
 
 void view_set_variant(struct view_cell *cell)

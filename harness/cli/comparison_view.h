@@ -82,11 +82,6 @@ void comparison_view_append_p(struct text *out, const struct comparison *numbers
  * figures.
  */
 void comparison_view_append_change(struct text *out, const struct stored_comparison *comparison);
-/* Sets `figures` and "figures" and "capacity" of the arms, whose cells `view` has in this order. */
-enum status comparison_view_servers(struct store *store, const struct view *view,
-                                    struct comparison_arms *arms, struct error *err);
-/* New object of a metric's value; null for NULL. */
-json_t *comparison_view_metric_json(enum metric_id id, const struct metric_value *value);
 /* What it came to, that line, and the figures of both. */
 void comparison_view_append_served(struct text *out, const struct stored_comparison *comparison,
                                    const struct comparison_arms *arms);

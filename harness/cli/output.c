@@ -1,7 +1,5 @@
 #include "harness/cli/output.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,31 +11,9 @@
 #include "harness/core/log.h"
 #include "reports/terminal.h"
 
-/* The kernel says so of a pipe and a socket whose other end is closed, whatever errno is by now. */
-static bool reader_left(void)
-{
-    struct pollfd fd = {.fd = STDOUT_FILENO};
-
-    return ferror(stdout) && poll(&fd, 1, 0) == 1 && (fd.revents & POLLERR);
-}
-
-int output_flush(void)
-{
-    int why = errno; /* of an earlier write, where ferror reports one */
-
-    if (fflush(stdout) != 0)
-        why = errno;
-    else if (!ferror(stdout))
-        return ASSAY_EXIT_OK;
-    if (reader_left())
-        return ASSAY_EXIT_OK;
-    log_error("standard output: %s", strerror(why ? why : EIO));
-    return ASSAY_EXIT_SYSTEM;
-}
-
 int output_fail(const struct error *err)
 {
-    return reader_left() ? ASSAY_EXIT_OK : command_fail(err);
+    return output_reader_left() ? ASSAY_EXIT_OK : command_fail(err);
 }
 
 int output_json(json_t *json)
@@ -53,12 +29,6 @@ int output_json(json_t *json)
 enum status output_row(json_t *row, struct error *err)
 {
     return envelope_add_row(row) ? STATUS_OK : error_no_memory(err);
-}
-
-int output_bytes(const char *bytes, size_t length)
-{
-    fwrite(bytes, 1, length, stdout);
-    return output_flush();
 }
 
 bool output_page(const struct text *text)

@@ -62,6 +62,9 @@ void output_hanging(struct text *out, const char *lead, const char *string, size
  */
 int output_flush(void);
 
+/* Whether nobody reads standard output any more: its pipe or socket is closed. */
+bool output_reader_left(void);
+
 /* As command_fail, of what was being written to standard output; says nothing of a closed pipe. */
 int output_fail(const struct error *err);
 

@@ -1,6 +1,5 @@
 #include "harness/runner/maps.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/magic.h>
@@ -107,6 +106,15 @@ enum status maps_list_add(struct maps_list *list, const char *path, const char *
         return error_no_memory(err);
     }
     list->files[list->count++] = file;
+    return STATUS_OK;
+}
+
+enum status maps_list_add_stack(struct maps_list *list, const struct stack_files *files,
+                                struct error *err)
+{
+    for (size_t i = 0; i < files->count; i++)
+        TRY(maps_list_add(list, files->items[i].path, files->items[i].kind, files->items[i].version,
+                          files->items[i].build_id, err));
     return STATUS_OK;
 }
 

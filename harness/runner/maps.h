@@ -57,15 +57,19 @@ void maps_list_finish(struct maps_list *list);
 enum status maps_list_add(struct maps_list *list, const char *path, const char *kind,
                           const char *version, const char *build_id, struct error *err);
 
+struct packages;
+struct stack_files;
+
+/* Adds each of them, as it is now. */
+enum status maps_list_add_stack(struct maps_list *list, const struct stack_files *files,
+                                struct error *err);
+
 /* A file's content, by its identity. */
 struct maps_content {
     struct maps_identity identity;
     struct digest digest;
     char build_id[ELF_BUILD_ID_SIZE]; /* "" when it has none */
 };
-
-struct packages;
-struct stack_files;
 
 struct maps_cache {
     struct maps_content **items; /* each on the heap: they stay where they are */

@@ -72,9 +72,6 @@ void named_worker_destroy(struct named_worker *worker); /* takes NULL */
  */
 enum status named_worker_install(const struct named_worker *worker, const char *find_links,
                                  bool quiet, int wake_fd, struct error *err);
-/* The lock file of its version, heap. NOT_FOUND. */
-enum status named_worker_read_lock(const struct named_worker *worker, char **ret,
-                                   size_t *ret_length, struct error *err);
 bool named_worker_is_installed(const struct named_worker *worker);
 
 /* The folder of all that is installed so, heap: ASSAY_WORKERS, else by XDG_DATA_HOME or HOME. NULL:

@@ -246,12 +246,3 @@ void stack_files_finish(struct stack_files *files)
     free(files->items);
     memset(files, 0, sizeof(*files));
 }
-
-enum status stack_files_look(const struct stack_files *files, struct maps_list *list,
-                             struct error *err)
-{
-    for (size_t i = 0; i < files->count; i++)
-        TRY(maps_list_add(list, files->items[i].path, files->items[i].kind, files->items[i].version,
-                          files->items[i].build_id, err));
-    return STATUS_OK;
-}

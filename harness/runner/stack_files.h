@@ -42,8 +42,4 @@ enum status stack_files_add_told(struct stack_files *files, const json_t *report
                                  const char *root, struct error *err);
 void stack_files_finish(struct stack_files *files);
 
-/* Adds each to the list of mapped files, as it is now. */
-enum status stack_files_look(const struct stack_files *files, struct maps_list *list,
-                             struct error *err);
-
 #endif

@@ -271,9 +271,9 @@ enum status trial_record_mapped(struct trial_record *record, const char *at, pid
         return STATUS_OK; /* a sync of the worker's own: nothing to record */
     }
     TRY(maps_read(pid, list, err));
-    TRY(stack_files_look(&record->reported, list, err));
+    TRY(maps_list_add_stack(list, &record->reported, err));
     if (host)
-        TRY(stack_files_look(host, list, err));
+        TRY(maps_list_add_stack(list, host, err));
     if (list == &record->at_start.list)
         maps_list_hold(list, record->cache);
     return STATUS_OK;

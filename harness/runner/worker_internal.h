@@ -8,6 +8,7 @@
 #include "workloads/reference_loop.h"
 #include "workloads/workload.h"
 
+#define WORKER_STEP_SERIES 5
 #define SPOT_OUTPUTS_MAX 512 /* outputs of a workload that its spot checks name */
 
 /* What all spot checks of the window found of an output. */
@@ -39,6 +40,11 @@ struct worker {
     int64_t *stage_ns[WORKLOAD_STAGES_MAX]; /* NULL: no such stage */
     char stage_series[WORKLOAD_STAGES_MAX][MESSAGE_NAME_MAX];
     size_t stage_count;
+    struct {
+        const char *name;
+        const int64_t *values;
+    } steps[WORKER_STEP_SERIES]; /* of a server: one value a sample, in `server` */
+    size_t step_count;
     struct reference_loop *reference; /* NULL: the protocol or the device has none */
     int64_t *reference_ns;            /* of a pass before the sample; -1: none was made */
     int64_t reference_end_ns;         /* of the latest passes */

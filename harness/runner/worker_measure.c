@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "harness/core/clock.h"
-#include "harness/runner/worker_serve.h"
 
 /* Samples are sent between samples, at most this often: sending evicts cache lines. */
 #define SEND_INTERVAL_NS ((int64_t)1000000000)
@@ -273,8 +272,9 @@ enum status worker_send_samples(struct worker *worker, struct error *err)
     if (status == STATUS_OK && worker->reference_ns)
         status = worker_link_send_samples(link, "reference_ns", worker->reference_ns, worker->sent,
                                           count, err);
-    if (status == STATUS_OK && worker->server)
-        status = worker_serve_send_steps(worker, worker->sent, count, err);
+    for (size_t i = 0; i < worker->step_count && status == STATUS_OK; i++)
+        status = worker_link_send_samples(link, worker->steps[i].name, worker->steps[i].values,
+                                          worker->sent, count, err);
     for (size_t i = 0; i < worker->stage_count && status == STATUS_OK; i++)
         status = worker_link_send_samples(link, worker->stage_series[i], worker->stage_ns[i],
                                           worker->sent, count, err);

@@ -106,6 +106,13 @@ enum status worker_serve_receive(struct worker *worker, const json_t *trial, str
     return check_digest(ret, serving, err);
 }
 
+/* A series of the steps is sent with the samples. */
+static void add_steps(struct worker *worker, const char *name, const int64_t *values)
+{
+    worker->steps[worker->step_count].name = name;
+    worker->steps[worker->step_count++].values = values;
+}
+
 enum status worker_serve_prepare(struct worker *worker, const json_t *trial, struct error *err)
 {
     const struct serving_batching *batching;
@@ -136,9 +143,14 @@ enum status worker_serve_prepare(struct worker *worker, const json_t *trial, str
         return error_no_memory(err);
     server->batch = server->begin_ns + steps;
     server->tokens = server->batch + steps;
+    add_steps(worker, "step:begin_ns", server->begin_ns);
+    add_steps(worker, "step:batch", server->batch);
+    add_steps(worker, "step:tokens", server->tokens);
     if (worker->workload.kind->admit) {
         server->prefill = server->tokens + steps;
         server->kv_used = server->prefill + steps;
+        add_steps(worker, "step:prefill_tokens", server->prefill);
+        add_steps(worker, "step:kv_used", server->kv_used);
     }
     memset(server->begin_ns, 1, series * steps * sizeof(*server->begin_ns)); /* touched here */
     for (size_t i = 0; i < count; i++)
@@ -437,24 +449,6 @@ enum status worker_serve_send_log(struct worker *worker, const struct request *r
             values[i] = request_column(&requests[i], c);
         TRY(worker_link_send_samples(&worker->link, request_columns[c], values, 0, count, err));
     }
-    return STATUS_OK;
-}
-
-enum status worker_serve_send_steps(struct worker *worker, size_t first, size_t count,
-                                    struct error *err)
-{
-    const struct worker_server *server = worker->server;
-
-    TRY(worker_link_send_samples(&worker->link, "step:begin_ns", server->begin_ns, first, count,
-                                 err));
-    TRY(worker_link_send_samples(&worker->link, "step:batch", server->batch, first, count, err));
-    TRY(worker_link_send_samples(&worker->link, "step:tokens", server->tokens, first, count, err));
-    if (server->prefill)
-        TRY(worker_link_send_samples(&worker->link, "step:prefill_tokens", server->prefill, first,
-                                     count, err));
-    if (server->prefill)
-        TRY(worker_link_send_samples(&worker->link, "step:kv_used", server->kv_used, first, count,
-                                     err));
     return STATUS_OK;
 }
 

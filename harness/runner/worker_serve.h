@@ -32,10 +32,6 @@ enum status worker_serve(struct worker *worker, struct error *err);
 /* Sends the log of the requests as far as it is known, once. */
 enum status worker_serve_send(struct worker *worker, struct error *err);
 
-/* Sends what is known of the steps [first, count), one value a sample. */
-enum status worker_serve_send_steps(struct worker *worker, size_t first, size_t count,
-                                    struct error *err);
-
 /* How it was served, as a new object for the facts. */
 json_t *worker_serve_facts(const struct worker *worker);
 

@@ -2,7 +2,7 @@
 
 #include <sqlite3.h>
 
-#include "results/analysis/window_telemetry_internal.h"
+#include "results/analysis/window_telemetry.h"
 
 /* Growth of a host counter over the window, in ms of processor time. */
 static enum status growth(const struct window_telemetry_view *view, const char *name,

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "results/analysis/window_telemetry_internal.h"
+#include "results/analysis/window_telemetry.h"
 
 /* `reference_ns` has -1 where no pass was made. NAN: there is none. */
 static double ratio_of_trial(const struct reference_trial *trial, const int64_t *reference_ns)

@@ -1,23 +1,31 @@
-#include "harness/core/member.h"
-#include "results/analysis/window_telemetry_internal.h"
+#include "results/analysis/window_telemetry.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <sqlite3.h>
 
+#include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "protocols/stats/distribution.h"
+#include "protocols/stats/order.h"
+#include "results/analysis/energy.h"
+
+/* A channel's values over time; series.count is 0 when there are none. Free times and values. */
+struct channel {
+    int64_t *times, *values;
+    struct energy_series series;
+};
 
 #define WINDOW_LEAST_NS 10e9 /* counters move in steps of up to 100 ms */
 #define POWER_TOLERANCE 0.05 /* of the integral of power against the counter */
 #define COUNTER_STEP_S 0.1   /* either end of a window may lie inside such a step */
 
-enum status window_telemetry_load(const struct window_telemetry_view *view, const char *part,
-                                  const char *channel, struct window_telemetry_channel *ret,
-                                  struct error *err)
+static enum status load_channel(const struct window_telemetry_view *view, const char *part,
+                                const char *channel, struct channel *ret, struct error *err)
 {
     size_t count = 0;
     enum status status;
@@ -31,14 +39,14 @@ enum status window_telemetry_load(const struct window_telemetry_view *view, cons
     return status;
 }
 
-void window_telemetry_channel_finish(struct window_telemetry_channel *channel)
+static void finish_channel(struct channel *channel)
 {
     free(channel->times);
     free(channel->values);
     memset(channel, 0, sizeof(*channel));
 }
 
-const json_t *window_telemetry_part(const struct window_telemetry_view *view, const char *part)
+static const json_t *part_of(const struct window_telemetry_view *view, const char *part)
 {
     size_t i;
     json_t *entry;
@@ -60,6 +68,246 @@ struct account {
     double joules, seconds;
 };
 
+/* ---- what happened in the window of a trial ---- */
+
+#define STEAL_SHARE 0.02  /* of one processor's time */
+#define OTHERS_SHARE 0.25 /* likewise */
+#define CLOCK_DROP 0.95   /* of the window's median clock */
+
+struct events {
+    const struct window_telemetry_view *view;
+    struct finding_list *findings;
+    struct error *err;
+};
+
+static void found(const struct events *events, enum finding_code code, const char *subject,
+                  const double *numbers)
+{
+    finding_add(events->findings, code, events->view->number, subject, numbers);
+}
+
+enum status window_telemetry_growth(const struct window_telemetry_view *view, const char *part,
+                                    const char *name, double *ret, struct error *err)
+{
+    struct channel channel;
+    const char *reason = "";
+    enum status status = load_channel(view, part, name, &channel, err);
+
+    *ret = -1;
+    if (status != STATUS_OK)
+        return status;
+    if (channel.series.count > 0 &&
+        !energy_of_counter(&channel.series, 0, view->begin_ns, view->end_ns, ret, &reason))
+        *ret = strstr(reason, "did not advance") ? 0 : -1;
+    finish_channel(&channel);
+    return STATUS_OK;
+}
+
+static enum status growth(const struct events *events, const char *name, double *ret)
+{
+    return window_telemetry_growth(events->view, "host", name, ret, events->err);
+}
+
+static enum status host_events(const struct events *events)
+{
+    double window_ms = (double)(events->view->end_ns - events->view->begin_ns) / 1e6;
+    double steal, busy, own, periods, throttled;
+
+    TRY(growth(events, "cpu_steal_ms", &steal));
+    TRY(growth(events, "cpu_busy_ms", &busy));
+    TRY(growth(events, "worker_cpu_ms", &own));
+    TRY(growth(events, "cgroup_throttled_periods", &periods));
+    TRY(growth(events, "cgroup_throttled_us", &throttled));
+    /* Counters of processor time move in ticks of 10 ms: a few ticks are not significant. */
+    if (steal > STEAL_SHARE * window_ms && steal >= 30)
+        found(events, FINDING_STEAL, NULL, (double[]){steal / window_ms});
+    if (busy >= 0 && own >= 0 && busy - own > OTHERS_SHARE * window_ms && busy - own >= 100)
+        found(events, FINDING_CONTENTION, NULL, (double[]){(busy - own) / window_ms});
+    if (periods >= 1)
+        found(events, FINDING_CGROUP_THROTTLED, NULL,
+              (double[]){periods, throttled > 0 ? throttled * 1e3 : 0});
+    return STATUS_OK;
+}
+
+static bool in_window(const struct events *events, int64_t time)
+{
+    return time >= events->view->begin_ns && time <= events->view->end_ns;
+}
+
+/* Bits of masks that were set in the window, with the share of moments. */
+static void mask_event(const struct events *events, const json_t *described,
+                       const struct energy_series *series)
+{
+    const json_t *bits = json_object_get(described, "bits");
+    size_t moments = 0, set = 0;
+    struct text names;
+    int64_t seen = 0;
+
+    for (size_t i = 0; i < series->count; i++) {
+        int64_t counted = 0;
+
+        if (series->values[i] == ENERGY_MISSING || !in_window(events, series->times[i]))
+            continue;
+        moments++;
+        for (size_t bit = 0; bit < 63; bit++) {
+            const char *name = json_string_value(json_array_get(bits, bit));
+
+            /* A clock lowered by an idle device or by the user's own setting is not an event. */
+            if (series->values[i] >> bit & 1 &&
+                !(name && (strstr(name, "idle") || strstr(name, "setting"))))
+                counted |= INT64_C(1) << bit;
+        }
+        seen |= counted;
+        set += counted != 0;
+    }
+    if (set == 0)
+        return;
+    text_init(&names);
+    for (size_t bit = 0; bit < 63; bit++)
+        if (seen >> bit & 1) {
+            const char *name = json_string_value(json_array_get(bits, bit));
+
+            text_append_format(&names, "%s%s", names.length ? ", " : "", name ? name : "not named");
+        }
+    found(events, FINDING_DEVICE_THROTTLED, names.data, (double[]){(double)set / (double)moments});
+    text_finish(&names);
+}
+
+static void clock_event(const struct events *events, const char *name,
+                        const struct energy_series *series)
+{
+    int64_t *sorted = malloc((series->count + 1) * sizeof(*sorted));
+    size_t count = 0;
+
+    for (size_t i = 0; sorted && i < series->count; i++)
+        if (series->values[i] != ENERGY_MISSING && in_window(events, series->times[i]))
+            sorted[count++] = series->values[i];
+    if (count > 1) {
+        order_sort(sorted, count);
+        if ((double)sorted[0] < CLOCK_DROP * (double)sorted[count - 1])
+            found(events, FINDING_CLOCK_MOVED, name,
+                  (double[]){(double)sorted[0] * 1e3, (double)sorted[count - 1] * 1e3});
+    }
+    free(sorted);
+}
+
+static bool is_clock(const char *name)
+{
+    size_t length = strlen(name);
+
+    return !strncmp(name, "clock_", 6) && !strstr(name, "memory") && length > 4 &&
+           !strcmp(name + length - 4, "_khz");
+}
+
+static enum status device_channels(const struct events *events, const json_t *device)
+{
+    size_t i;
+    json_t *described;
+
+    json_array_foreach(json_object_get(device, "channels"), i, described)
+    {
+        const char *name = member_text(described, "name");
+        struct channel channel;
+        bool mask = !strcmp(member_text(described, "kind"), "mask");
+        enum status status;
+
+        if (!mask && !is_clock(name))
+            continue;
+        status = load_channel(events->view, "device", name, &channel, events->err);
+        if (status != STATUS_OK)
+            return status;
+        if (mask)
+            mask_event(events, described, &channel.series);
+        else
+            clock_event(events, name, &channel.series);
+        finish_channel(&channel);
+    }
+    return STATUS_OK;
+}
+
+static const json_t *value_of(const json_t *readings, const char *name)
+{
+    return json_object_get(json_object_get(readings, name), "value");
+}
+
+/* Of a list by "; " the first few, and how many more there are; heap, NULL: no memory. */
+#define STRANGERS_NAMED 3
+static char *shortened(const char *list)
+{
+    const char *end = list, *next;
+    size_t named = 1, more = 0;
+
+    while ((next = strstr(end, "; ")) != NULL && named < STRANGERS_NAMED) {
+        end = next + 2;
+        named++;
+    }
+    if (next == NULL)
+        return strdup(list);
+    for (const char *at = next; at != NULL; at = strstr(at + 2, "; "))
+        more++;
+    return text_format("%.*s; and %zu more", (int)(next - list), list, more);
+}
+
+/* The trial's own process has ended when the last readings are taken. */
+static void device_edges(const struct events *events, const json_t *device)
+{
+    static const char errors[] = "device.ecc_uncorrected_total";
+    const json_t *begin = json_object_get(device, "begin"), *end = json_object_get(device, "end");
+    const char *strangers = json_string_value(value_of(end, "device.processes"));
+    const json_t *before = value_of(begin, errors), *after = value_of(end, errors);
+
+    if (strangers && strcmp(strangers, "none")) {
+        char *few = shortened(strangers);
+
+        found(events, FINDING_DEVICE_SHARED, few ? few : strangers, NULL);
+        free(few);
+    }
+    if (json_is_integer(before) && json_is_integer(after) &&
+        json_integer_value(after) > json_integer_value(before))
+        found(events, FINDING_MEMORY_ERRORS, NULL,
+              (double[]){(double)(json_integer_value(after) - json_integer_value(before))});
+}
+
+static void lost_parts(const struct events *events)
+{
+    size_t i;
+    json_t *part;
+
+    json_array_foreach((json_t *)events->view->telemetry, i, part)
+    {
+        const char *status = member_text(part, "status");
+
+        if (strcmp(status, "ok") && strcmp(status, "unavailable")) {
+            char *subject =
+                text_format("%s: %s", member_text(part, "part"), member_text(part, "message"));
+
+            found(events, FINDING_TELEMETRY_GAP, subject, NULL);
+            free(subject);
+        }
+    }
+}
+
+static enum status find_events(const struct window_telemetry_view *view,
+                               struct finding_list *findings, struct error *err)
+{
+    const struct events events = {view, findings, err};
+    const json_t *device = part_of(view, "device");
+    enum status status = STATUS_OK;
+
+    lost_parts(&events);
+    if (!view->has_window)
+        return STATUS_OK;
+    if (part_of(view, "host"))
+        status = host_events(&events);
+    if (status == STATUS_OK && device) {
+        status = device_channels(&events, device);
+        device_edges(&events, device);
+    }
+    return status;
+}
+
+/* ---- energy ---- */
+
 /* Energy by a device's power channels, to check its counter: the least averaged channel first. */
 static enum status power_energy(const struct window_telemetry_view *view, const char *part,
                                 double *ret_j, bool *ret_known, struct error *err)
@@ -68,16 +316,16 @@ static enum status power_energy(const struct window_telemetry_view *view, const 
 
     *ret_known = false;
     for (size_t i = 0; i < 3 && !*ret_known && !strcmp(part, "device"); i++) {
-        struct window_telemetry_channel channel;
+        struct channel channel;
         const char *reason;
-        enum status status = window_telemetry_load(view, part, names[i], &channel, err);
+        enum status status = load_channel(view, part, names[i], &channel, err);
 
         if (status != STATUS_OK)
             return status;
         *ret_known = channel.series.count > 0 &&
                      energy_of_gauge(&channel.series, view->begin_ns, view->end_ns, ret_j, &reason);
         *ret_j /= 1000;
-        window_telemetry_channel_finish(&channel);
+        finish_channel(&channel);
     }
     return STATUS_OK;
 }
@@ -88,9 +336,9 @@ static enum status add_trial(const struct window_telemetry_view *view, const cha
 {
     const char *name = member_text(described, "name"), *reason = "it had no value in this trial";
     double joules = 0, by_power = 0, seconds = (double)(view->end_ns - view->begin_ns) / 1e9;
-    struct window_telemetry_channel channel;
+    struct channel channel;
     bool known, has_power = false;
-    enum status status = window_telemetry_load(view, part, name, &channel, err);
+    enum status status = load_channel(view, part, name, &channel, err);
 
     if (status != STATUS_OK)
         return status;
@@ -110,7 +358,7 @@ static enum status add_trial(const struct window_telemetry_view *view, const cha
                                     real_or_null(has_power ? by_power : NAN), "seconds",
                                     view->has_window ? json_real(seconds) : json_null(), "reason",
                                     known ? json_null() : json_string(reason)));
-    window_telemetry_channel_finish(&channel);
+    finish_channel(&channel);
     if (!known) {
         json_object_set_new(account->json, "reason", json_string(reason));
         return status;
@@ -458,7 +706,7 @@ enum status window_telemetry_add(struct store *store, int64_t cell, int64_t last
         views[i].end_ns = window[1];
         status = store_telemetry_json(store, trials[i].trial, &views[i].telemetry, err);
         if (status == STATUS_OK)
-            status = window_telemetry_events(&views[i], &estimate->findings, err);
+            status = find_events(&views[i], &estimate->findings, err);
     }
     if (status == STATUS_OK)
         status = add_energy(views, count, is_cpu(store, trials[0].trial), work, estimate, err);

@@ -47,4 +47,23 @@ enum status window_telemetry_add(struct store *store, int64_t cell, int64_t last
                                  const struct window_telemetry_work *work,
                                  struct estimate *estimate, struct error *err);
 
+/* A trial's record, with its window. */
+struct window_telemetry_view {
+    struct store *store;
+    int64_t trial;
+    int64_t number; /* as findings count them: from 1 */
+    double iterations, good;
+    json_t *telemetry; /* store_telemetry_json */
+    bool has_window;
+    int64_t begin_ns, end_ns;
+};
+
+/* Growth of a counter over the window; -1: not known, 0 when it did not change. */
+enum status window_telemetry_growth(const struct window_telemetry_view *view, const char *part,
+                                    const char *name, double *ret, struct error *err);
+
+/* Mean of logs of values of trials, as a value, with its interval by t on count - 1. */
+struct estimate_interval window_telemetry_between_trials(const double *logs, size_t count,
+                                                         double confidence);
+
 #endif

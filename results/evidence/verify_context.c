@@ -1,13 +1,13 @@
 /* What every part of the verifier uses: findings, progress, and statements on evidence. */
 #include "results/evidence/verify_internal.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
 #include "harness/core/shortage.h"
 
 #define MESSAGE_MAX 1024
+#define COLUMNS_MAX 6 /* of a rule's SELECT: the key, and the values of the longest message */
 
 const char *verify_check_name(enum verify_check check)
 {
@@ -216,4 +216,24 @@ int64_t verify_ask(struct verify *verify, const char *sql, int64_t parameter, in
         value = sqlite3_column_int64(select, 0);
     sqlite3_finalize(select);
     return value;
+}
+
+void verify_rule_check(struct verify *verify, enum verify_rule_code rule, const int64_t *parameters)
+{
+    const struct verify_rule *row = &verify_rules[rule];
+    sqlite3_stmt *broken = verify_prepare(verify, verify->db, row->select, row->check, row->table);
+    int reported = 0;
+
+    for (int i = 0; broken && i < sqlite3_bind_parameter_count(broken); i++)
+        sqlite3_bind_int64(broken, i + 1, parameters[i]);
+    while (broken && reported++ < VERIFY_FINDINGS_MAX &&
+           verify_step(verify, broken, row->check, row->table)) {
+        const char *values[COLUMNS_MAX] = {"", "", "", "", "", ""};
+
+        for (int i = 0; i < COLUMNS_MAX && i < sqlite3_column_count(broken); i++)
+            values[i] = text_at(broken, i);
+        verify_report(verify, rule, row->check, row->table, values[0], row->message, values[1],
+                      values[2], values[3], values[4], values[5]);
+    }
+    sqlite3_finalize(broken);
 }

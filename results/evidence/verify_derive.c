@@ -1,12 +1,13 @@
 /* Estimates and comparisons, recomputed from what is stored. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/number.h"
 #include "protocols/comparability.h"
 #include "protocols/estimate.h"
+#include "protocols/metric.h"
 #include "protocols/serving/analysis.h"
 #include "results/analysis/analysis.h"
 #include "results/analysis/recompute.h"
@@ -162,6 +163,53 @@ static bool verdict_fits(sqlite3_stmt *row, const json_t *same)
     return fits;
 }
 
+static double mean_of(const json_t *estimate)
+{
+    return json_number_value(json_object_get(
+        metric_member(json_object_get(estimate, "metrics"), METRIC_ITERATION_TIME), "value"));
+}
+
+/* "metrics, findings": what two estimates differ in besides the version. */
+static void append_differing(struct text *out, const json_t *a, const json_t *b)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)a, name, value)
+    {
+        if (strcmp(name, "version") != 0 && !json_equal(value, json_object_get(b, name)))
+            text_append_format(out, "%s%s", out->length ? ", " : "", name);
+    }
+    json_object_foreach((json_t *)b, name, value)
+    {
+        if (!json_object_get(a, name))
+            text_append_format(out, "%s%s", out->length ? ", " : "", name);
+    }
+}
+
+/*
+ * Appends "a mean of A ns where B ns is stored", with as many digits as tell them apart, or that
+ * the means are equal, and what else the two estimates differ in. `stored` may be NULL.
+ */
+static void append_means(struct text *out, const json_t *again, const json_t *stored)
+{
+    const double now = mean_of(again), then = mean_of(stored);
+    char a[NUMBER_SIZE], b[NUMBER_SIZE];
+    struct text names;
+
+    number_format_apart(now, then, 6, a, b);
+    if (now != then) {
+        text_append_format(out, "a mean of %s ns where %s ns is stored", a, b);
+        return;
+    }
+    text_init(&names);
+    append_differing(&names, again, stored);
+    text_append_format(out, "the same mean, %s ns%s%s", a, names.length ? ", and differs in " : "",
+                       names.length ? names.data : "");
+    out->failed |= names.failed;
+    text_finish(&names);
+}
+
 /* Another version of the analysis may give another estimate, so forged numbers could hide here. */
 static void tell_other_version(struct verify_findings *findings, const char *key, sqlite3_stmt *row,
                                const json_t *again)
@@ -172,7 +220,7 @@ static void tell_other_version(struct verify_findings *findings, const char *key
 
     canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "", &stored, NULL);
     text_init(&words);
-    verify_append_means(&words, again, stored);
+    append_means(&words, again, stored);
     verify_findings_add(
         findings, version < 1 ? VERIFY_RULE_ESTIMATE_VERSION_NONE : VERIFY_RULE_ESTIMATE_VERSION,
         key, verify_message_ESTIMATE_VERSION, version, ESTIMATE_VERSION,

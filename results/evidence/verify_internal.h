@@ -87,7 +87,7 @@ struct verify_header {
     int version;   /* of the schema */
 };
 
-/* verify_header.c */
+/* verify_open.c */
 struct verify_header verify_read_header(const char *path);
 /* Whether the file's -wal begins as a write-ahead log of a database with its page size. */
 bool verify_is_log(const char *path);
@@ -192,19 +192,6 @@ enum status verify_schema(struct verify *verify, struct error *err);
 enum status verify_structure(struct verify *verify, struct error *err);
 /* verify_record.c: each record by itself. */
 enum status verify_records(struct verify *verify, struct error *err);
-/* A head that the reader expects. */
-struct verify_expected {
-    bool is_asked, is_seen;
-    int64_t size; /* -1: any */
-    struct digest root;
-};
-/* verify_tree.c: whether the head of so many records is the expected one. */
-void verify_compare_head(struct verify_expected *expected, int64_t size, const struct digest *root);
-/* What there was of campaigns, against what a head of another log says. columns of `row`: 0 id, 1
- * leaf, 4 body */
-void verify_manifests(struct verify *verify, sqlite3_stmt *row);
-/* verify_bundles.c: the logs of bundles. `total`: records of the file. */
-void verify_bundles(struct verify *verify, struct verify_expected *expected, int64_t total);
 /* verify_tree.c: the logs and their heads. */
 enum status verify_tree(struct verify *verify, struct error *err);
 /* verify_tables.c: tables and blobs against the records. */
@@ -253,13 +240,5 @@ static inline const char *key_of(sqlite3_stmt *row, char ret[24])
 /* The single number that `sql` gives, with up to one parameter; `missing` when there is none. */
 int64_t verify_ask(struct verify *verify, const char *sql, int64_t parameter, int64_t missing,
                    enum verify_check check);
-
-/* ---- verify_means.c ---- */
-
-/*
- * Appends "a mean of A ns where B ns is stored", with as many digits as tell them apart, or that
- * the means are equal, and what else the two estimates differ in. `stored` may be NULL.
- */
-void verify_append_means(struct text *out, const json_t *again, const json_t *stored);
 
 #endif

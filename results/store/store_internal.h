@@ -79,6 +79,8 @@ struct store {
 /* Sets store->db, as every connection of a store is. SQLite's code; OK: the schema has been read.
  */
 int store_connect(struct store *store, const char *name, int flags);
+/* As SQLite's busy handler: waits for another process; 0: it has been waited long enough. */
+int store_wait(void *context, int count);
 /* A file's name as SQLite takes it with SQLITE_OPEN_URI: "file:PATH" and `query`, which begins with
  * "?". Heap; NULL: out of memory. */
 char *store_uri(const char *path, const char *query);

@@ -70,7 +70,7 @@ TEST(modules)
     file = find(&files, "/570.86.15/gsp_ga10x.bin");
     assert_non_null(file);
     assert_string_equal(file->kind, "firmware");
-    assert_int_equal(stack_files_look(&files, &list, NULL), STATUS_OK);
+    assert_int_equal(maps_list_add_stack(&list, &files, NULL), STATUS_OK);
     assert_int_equal(list.count, 4);
     for (size_t i = 0; i < list.count; i++)
         assert_int_equal(list.files[i].present, strstr(list.files[i].path, "nvidia.ko") ||

@@ -1,0 +1,70 @@
+/* What the sections of a dossier are made of: their headings, and rows of the store. */
+#include "reports/dossier_internal.h"
+
+static const struct section {
+    const char *id, *title, *clauses;
+} sections[DOSSIER_SECTIONS] = {
+    [DOSSIER_REPORT] = {"report", "Report and request", "7.8.2.1 a to e, h to j"},
+    [DOSSIER_METHOD] = {"method", "Method", "7.8.2.1 f, k"},
+    [DOSSIER_ITEMS] = {"items", "Items tested", "7.8.2.1 g, p"},
+    [DOSSIER_CONDITIONS] = {"conditions", "Conditions", "7.8.3.1 a"},
+    [DOSSIER_RESULTS] = {"results", "Results", "7.8.2.1 m, 7.8.3.1 c"},
+    [DOSSIER_DEVIATIONS] = {"deviations", "Deviations and amendments", "7.8.2.1 n, 7.8.8"},
+    [DOSSIER_ATTEMPTS] = {"attempts", "All attempts", "7.5.1"},
+    [DOSSIER_CONFORMITY] = {"acceptance", "Conformity", "7.8.3.1 b, 7.8.6"},
+    [DOSSIER_DECISIONS] = {"decisions", "Comparisons and decisions", "7.8.3.1 d, 7.8.7"},
+    [DOSSIER_LIMITS] = {"limits", "Limits", "7.8.2.1 l"},
+    [DOSSIER_SIGNATURES] = {"signatures", "Signatures", "7.8.2.1 o"},
+    [DOSSIER_CHECK] = {"check", "How to check this yourself", ""},
+};
+
+void dossier_section(struct text *out, enum dossier_section section)
+{
+    const struct section *entry = &sections[section];
+
+    text_append_format(out, "<h2 id=\"%s\">%d. %s", entry->id, section + 1, entry->title);
+    if (*entry->clauses)
+        text_append_format(out, " <span class=\"clause\">ISO/IEC 17025, %s</span>", entry->clauses);
+    text_append(out, "</h2>\n");
+}
+
+/* "<a>section 5</a>" */
+void dossier_see(struct text *out, enum dossier_section section)
+{
+    text_append_format(out, "<a href=\"#%s\">section %d</a>", sections[section].id, section + 1);
+}
+
+enum status dossier_each_row(struct text *out, struct store *store, const struct view *view,
+                             const char *sql, int64_t parameter, dossier_row_fn *append,
+                             size_t *ret_count, struct error *err)
+{
+    sqlite3 *db = store_connection(store);
+    sqlite3_stmt *select = NULL;
+    struct dossier_row row = {.view = view};
+    int rc = sqlite3_prepare_v2(db, sql, -1, &select, NULL);
+
+    if (rc == SQLITE_OK)
+        sqlite3_bind_int64(select, 1, parameter);
+    while (rc == SQLITE_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
+        row.stmt = select;
+        append(out, &row);
+        ++*ret_count;
+        rc = SQLITE_OK;
+    }
+    sqlite3_finalize(select);
+    if (rc == SQLITE_DONE)
+        return STATUS_OK;
+    return error_set(err, STATUS_CORRUPT, "%s: %s; `assay verify %s` has the details",
+                     store_path(store), sqlite3_errmsg(db),
+                     store_path_word(store) ? store_path_word(store) : "BUNDLE");
+}
+
+const char *dossier_column(const struct dossier_row *row, int i)
+{
+    return (const char *)sqlite3_column_text(row->stmt, i);
+}
+
+int64_t dossier_integer(const struct dossier_row *row, int i)
+{
+    return sqlite3_column_int64(row->stmt, i);
+}
