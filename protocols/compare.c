@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/stats/autocovariance.h"
 #include "protocols/stats/clock_step.h"
@@ -291,19 +292,15 @@ enum status intervals_analyze(const struct estimate_interval *a, const struct es
 {
     static const double normal = 1e6; /* degrees of freedom at which t is the normal distribution */
     struct comparison r = {.count_a = 1, .count_b = 1};
-    enum status status = check_options(options, err);
     double quantile, error_a, error_b;
 
-    if (status == STATUS_OK &&
-        !(a->has_interval && b->has_interval && isfinite(a->hi) && isfinite(b->hi)))
-        status =
-            error_set(err, STATUS_INVALID, "one of them has no interval: nothing to compare by");
-    else if (status == STATUS_OK && !(a->lo > 0 && b->lo > 0))
-        status = error_set(err, STATUS_INVALID,
-                           "the interval of one of them reaches down to 0, so that their ratio has "
-                           "no bounds: measure longer, or run more trials");
-    if (status != STATUS_OK)
-        return status;
+    TRY(check_options(options, err));
+    if (!(a->has_interval && b->has_interval && isfinite(a->hi) && isfinite(b->hi)))
+        return error_set(err, STATUS_INVALID, "one of them has no interval: nothing to compare by");
+    else if (!(a->lo > 0 && b->lo > 0))
+        return error_set(err, STATUS_INVALID,
+                         "the interval of one of them reaches down to 0, so that their ratio has "
+                         "no bounds: measure longer, or run more trials");
     quantile = student_quantile(0.5 + 0.5 * options->confidence, normal);
     error_a = log_error(a, quantile);
     error_b = log_error(b, quantile);
@@ -520,33 +517,29 @@ static enum status rank(const double *p, size_t count, struct ranked **ret, stru
 
 enum status family_holm(const double *p, size_t count, double *ret, struct error *err)
 {
-    struct ranked *ranked = NULL;
-    enum status status = rank(p, count, &ranked, err);
+    AUTO_FREE struct ranked *ranked = NULL;
     double most = 0;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(rank(p, count, &ranked, err));
+
     for (size_t i = 0; i < count; i++) {
         most = fmax(most, fmin(ranked[i].p * (double)(count - i), 1));
         ret[ranked[i].index] = most;
     }
-    free(ranked);
     return STATUS_OK;
 }
 
 enum status family_screen(const double *p, size_t count, double *ret, struct error *err)
 {
-    struct ranked *ranked = NULL;
-    enum status status = rank(p, count, &ranked, err);
+    AUTO_FREE struct ranked *ranked = NULL;
     double least = 1;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(rank(p, count, &ranked, err));
+
     for (size_t i = count; i > 0; i--) {
         least = fmin(least, ranked[i - 1].p * (double)count / (double)i);
         ret[ranked[i - 1].index] = least;
     }
-    free(ranked);
     return STATUS_OK;
 }
 
@@ -558,9 +551,9 @@ bool comparison_tests_equivalence(const struct comparison *c)
 
 enum status comparison_family(struct comparison *list, size_t count, struct error *err)
 {
-    double *memory = malloc((4 * count + 1) * sizeof(*memory)), *difference = memory;
+    AUTO_FREE double *memory = malloc((4 * count + 1) * sizeof(*memory));
+    double *difference = memory;
     double *equivalence = memory + count, *worse = memory + 2 * count, *screen = memory + 3 * count;
-    enum status status;
 
     if (!memory)
         return error_no_memory(err);
@@ -569,14 +562,11 @@ enum status comparison_family(struct comparison *list, size_t count, struct erro
         equivalence[i] = list[i].p_equivalence;
         worse[i] = list[i].p_worse;
     }
-    status = family_screen(difference, count, screen, err);
-    if (status == STATUS_OK)
-        status = family_holm(difference, count, difference, err);
-    if (status == STATUS_OK)
-        status = family_holm(equivalence, count, equivalence, err);
-    if (status == STATUS_OK)
-        status = family_holm(worse, count, worse, err);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+    TRY(family_screen(difference, count, screen, err));
+    TRY(family_holm(difference, count, difference, err));
+    TRY(family_holm(equivalence, count, equivalence, err));
+    TRY(family_holm(worse, count, worse, err));
+    for (size_t i = 0; i < count; i++) {
         struct comparison *c = &list[i];
         const double alpha = 1 - c->confidence;
 
@@ -592,6 +582,5 @@ enum status comparison_family(struct comparison *list, size_t count, struct erro
                          : c->ratio.value < 1        ? COMPARE_FASTER
                                                      : COMPARE_SLOWER;
     }
-    free(memory);
-    return status;
+    return STATUS_OK;
 }

@@ -196,14 +196,13 @@ json_t *same_stack_first(const json_t *trials)
 enum status same_stack_check_all(const json_t *trials, struct error *err)
 {
     const json_t *first = same_stack_first(trials);
-    enum status status = STATUS_OK;
     size_t i;
     json_t *trial;
 
     json_array_foreach((json_t *)trials, i, trial)
     {
-        if (status == STATUS_OK && trial != first && is_ok(trial))
-            status = same_stack_check(first, trial, err);
+        if (trial != first && is_ok(trial))
+            TRY(same_stack_check(first, trial, err));
     }
-    return status;
+    return STATUS_OK;
 }

@@ -164,33 +164,21 @@ enum status workload_parse(const char *origin, const char *yaml, size_t length,
                            struct workload *ret, struct error *err)
 {
     struct workload workload = {0};
-    struct declaration declaration;
-    enum status status;
+    CLEANUP(declaration_finish) struct declaration declaration = {0};
 
-    status = declaration_parse(origin, yaml, length, &heading_schema, &declaration, err);
-    if (status != STATUS_OK)
-        return status;
-    status = find_kind(&declaration, &workload.kind, err);
-    declaration_finish(&declaration);
-    if (status != STATUS_OK)
-        return status;
-    status = workload.kind->load(&workload, origin, yaml, length, err);
-    if (status == STATUS_OK)
-        *ret = workload;
-    return status;
+    TRY(declaration_parse(origin, yaml, length, &heading_schema, &declaration, err));
+    TRY(find_kind(&declaration, &workload.kind, err));
+    TRY(workload.kind->load(&workload, origin, yaml, length, err));
+    *ret = workload;
+    return STATUS_OK;
 }
 
 enum status workload_from_json(const json_t *json, struct workload *ret, struct error *err)
 {
-    char *text;
-    enum status status;
+    AUTO_FREE char *text = NULL;
 
-    status = canonical_dump(json, &text, err);
-    if (status != STATUS_OK)
-        return status;
-    status = workload_parse("stored declaration", text, strlen(text), ret, err);
-    free(text);
-    return status;
+    TRY(canonical_dump(json, &text, err));
+    return workload_parse("stored declaration", text, strlen(text), ret, err);
 }
 
 enum status catalog_read(const char *name_or_path, const struct catalog_entry *entries,
@@ -258,26 +246,22 @@ enum status workload_find(const char *name_or_path, struct workload *ret, struct
 
 enum status declaration_is_suite(const char *path, bool *ret, struct error *err)
 {
-    struct declaration declaration;
-    enum status status = declaration_load(path, &heading_schema, &declaration, err);
+    CLEANUP(declaration_finish) struct declaration declaration = {0};
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(declaration_load(path, &heading_schema, &declaration, err));
+
     *ret = ((const struct heading *)declaration.data)->suite != NULL;
-    declaration_finish(&declaration);
     return STATUS_OK;
 }
 
 enum status declaration_is_workload(const char *path, bool *ret, struct error *err)
 {
-    struct declaration declaration;
+    CLEANUP(declaration_finish) struct declaration declaration = {0};
     const struct heading *heading;
-    enum status status = declaration_load(path, &heading_schema, &declaration, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(declaration_load(path, &heading_schema, &declaration, err));
+
     heading = declaration.data;
     *ret = heading->workload != NULL || heading->kind != NULL;
-    declaration_finish(&declaration);
     return STATUS_OK;
 }

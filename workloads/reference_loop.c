@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "harness/core/cleanup.h"
 #include "workloads/kernel_text.h"
 
 /* Sizes are part of the definition, as the text is. */
@@ -44,21 +45,17 @@ static enum status load(struct reference_loop *loop, struct error *err)
 static enum status allocate(struct reference_loop *loop, struct error *err)
 {
     const uint64_t count = loop->memory ? MEMORY_ELEMENTS : GROUPS;
-    float *ones = malloc(count * sizeof(*ones));
-    enum status status = ones ? STATUS_OK : error_no_memory(err);
+    AUTO_FREE float *ones = malloc(count * sizeof(*ones));
 
+    if (!ones)
+        return error_no_memory(err);
     for (uint64_t i = 0; ones && i < count; i++)
         ones[i] = 1.0f;
-    if (status == STATUS_OK)
-        status = device_buffer_alloc(loop->device, count * sizeof(*ones), BUFFER_READ_WRITE,
-                                     &loop->from, err);
-    if (status == STATUS_OK)
-        status = device_buffer_alloc(loop->device, count * sizeof(*ones), BUFFER_READ_WRITE,
-                                     &loop->to, err);
-    if (status == STATUS_OK)
-        status = device_upload(loop->from, 0, ones, count * sizeof(*ones), err);
-    free(ones);
-    return status;
+    TRY(device_buffer_alloc(loop->device, count * sizeof(*ones), BUFFER_READ_WRITE, &loop->from,
+                            err));
+    TRY(device_buffer_alloc(loop->device, count * sizeof(*ones), BUFFER_READ_WRITE, &loop->to,
+                            err));
+    return device_upload(loop->from, 0, ones, count * sizeof(*ones), err);
 }
 
 enum status reference_loop_create(struct device *device, const struct workload_cost *cost,

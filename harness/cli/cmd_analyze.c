@@ -356,14 +356,10 @@ static enum status analyze(const struct command_line *line, FILE *file, const ch
     struct compare_options compare = compare_options_default();
     const char *warmup = command_value(line, KEY_WARMUP);
     int64_t first = 0;
-    enum status status =
-        command_fraction(line, KEY_CONFIDENCE, "confidence", &options.confidence, err);
 
+    TRY(command_fraction(line, KEY_CONFIDENCE, "confidence", &options.confidence, err));
     compare.confidence = options.confidence;
-    if (status == STATUS_OK)
-        status = command_fraction(line, KEY_MARGIN, "margin", &compare.margin, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(command_fraction(line, KEY_MARGIN, "margin", &compare.margin, err));
     options.margin = compare.margin;
     if (warmup && (!text_parse_i64(warmup, &first) || first < 0))
         return error_set(err, STATUS_INVALID,

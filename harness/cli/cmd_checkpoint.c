@@ -4,6 +4,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
@@ -63,16 +64,13 @@ static enum status add_token(struct store *store, int64_t checkpoint, const char
 static enum status countersign(struct store *store, const struct ledger_checkpoint *checkpoint,
                                bool is_witness, const char *path, struct error *err)
 {
-    struct key key;
-    enum status status = key_read(path, &key, err);
+    CLEANUP(key_finish) struct key key = {0};
 
-    if (status != STATUS_OK)
-        return status;
-    status = is_witness
-                 ? ledger_cosign(store, checkpoint, &key, clock_utc_ns() / INT64_C(1000000000), err)
-                 : ledger_add_signature(store, checkpoint->id, "author", &key, err);
-    key_finish(&key);
-    return status;
+    TRY(key_read(path, &key, err));
+
+    return is_witness
+               ? ledger_cosign(store, checkpoint, &key, clock_utc_ns() / INT64_C(1000000000), err)
+               : ledger_add_signature(store, checkpoint->id, "author", &key, err);
 }
 
 /* A new checkpoint, signed by the named key, else by the usual one when there is one. */

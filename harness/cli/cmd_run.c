@@ -13,6 +13,7 @@
 #include "harness/cli/run_plan.h"
 #include "harness/cli/signing.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
 #include "harness/runner/campaign.h"
@@ -397,8 +398,7 @@ static enum status apply_contract(const struct command_line *line, const struct 
     const json_t *items = json_object_get(contract->json, "items"), *item;
     const char *protocol = member_string(contract->json, "protocol");
     const char *nonce = member_string(contract->json, "nonce");
-    struct protocol found;
-    enum status status;
+    CLEANUP(protocol_finish) struct protocol found = {0};
     size_t i;
 
     if (line->argument_count > 0 || (nonce && request->plan.nonce) ||
@@ -428,21 +428,18 @@ static enum status apply_contract(const struct command_line *line, const struct 
         request->plan.protocol = protocol;
     if (nonce)
         request->plan.nonce = nonce;
-    status = protocol_find(request->plan.protocol, &found, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(protocol_find(request->plan.protocol, &found, err));
     if (found.trials >= request->plan.trials)
         request->plan.trials = 0;
     if (!found.evidence)
-        status = error_set(err, STATUS_INVALID,
-                           "--contract %s: results of the protocol %s are no evidence, which is "
-                           "never accepted: %s",
-                           command_value(line, KEY_CONTRACT), request->plan.protocol,
-                           protocol ? "write `protocol: standard` into the contract"
-                                    : "add --protocol standard, or `protocol: standard` to the "
-                                      "contract");
-    protocol_finish(&found);
-    return status;
+        return error_set(err, STATUS_INVALID,
+                         "--contract %s: results of the protocol %s are no evidence, which is "
+                         "never accepted: %s",
+                         command_value(line, KEY_CONTRACT), request->plan.protocol,
+                         protocol ? "write `protocol: standard` into the contract"
+                                  : "add --protocol standard, or `protocol: standard` to the "
+                                    "contract");
+    return STATUS_OK;
 }
 
 /* Plans and runs; `contract` NULL: none. */

@@ -3,6 +3,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
@@ -51,18 +52,14 @@ static enum status cosign(const struct command_line *line, const struct witness 
                           const char *request, struct text *out, struct error *err)
 {
     const char *path = command_value(line, KEY_FILE);
-    struct key key;
-    enum status status =
-        path ? key_read(path, &key, err)
+    CLEANUP(key_finish) struct key key = {0};
+
+    TRY(path ? key_read(path, &key, err)
              : error_set(err, STATUS_INVALID,
                          "--key: name the witness's key, which signs nothing else; `assay key new` "
-                         "makes one");
+                         "makes one"));
 
-    if (status != STATUS_OK)
-        return status;
-    status = witness_cosign(witness, request, &key, clock_utc_ns() / INT64_C(1000000000), out, err);
-    key_finish(&key);
-    return status;
+    return witness_cosign(witness, request, &key, clock_utc_ns() / INT64_C(1000000000), out, err);
 }
 
 static int run(const struct command_line *line)

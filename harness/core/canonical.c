@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 
 /* As deep as jansson parses; deeper values are built by hand and most likely contain themselves. */
@@ -348,30 +349,25 @@ static enum status append_value(struct text *text, const json_t *value, int dept
 enum status canonical_dump(const json_t *value, char **ret, struct error *err)
 {
     struct text text;
-    enum status status;
-    char *string;
+    AUTO_FREE char *string = NULL;
 
     text_init(&text);
-    status = append_value(&text, value, 0, err);
+    TRY(append_value(&text, value, 0, err));
     string = text_steal(&text);
-    if (status == STATUS_OK && !string)
-        status = error_no_memory(err);
-    if (status == STATUS_OK)
-        *ret = string;
-    else
-        free(string);
-    return status;
+    if (!string)
+        return error_no_memory(err);
+    *ret = string;
+    string = NULL;
+    return STATUS_OK;
 }
 
 enum status canonical_digest(const json_t *value, struct digest *ret, struct error *err)
 {
-    char *string;
-    enum status status = canonical_dump(value, &string, err);
+    AUTO_FREE char *string = NULL;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(canonical_dump(value, &string, err));
+
     *ret = digest_bytes(string, strlen(string));
-    free(string);
     return STATUS_OK;
 }
 

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/file.h"
 #include "harness/core/text.h"
@@ -316,12 +317,10 @@ enum status process_capture(char *const *argv, int64_t timeout_ns, size_t max_ou
                                       .timeout_ns = timeout_ns,
                                       .max_output = max_output};
     struct process_exit exit;
-    char *output;
-    enum status status = process_call(&call, &output, NULL, ret_exit ? ret_exit : &exit, err);
+    AUTO_FREE char *output = NULL;
 
-    if (status == STATUS_OK)
-        *ret_output = output;
-    else
-        free(output);
-    return status;
+    TRY(process_call(&call, &output, NULL, ret_exit ? ret_exit : &exit, err));
+    *ret_output = output;
+    output = NULL;
+    return STATUS_OK;
 }

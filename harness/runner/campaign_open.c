@@ -22,13 +22,13 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
 {
     struct campaign_cell *cell = &campaign->cells[campaign->cell_count++];
     struct protocol protocol;
-    json_t *record, *identity, *choices;
+    json_auto_t *record = NULL;
+    json_t *identity, *choices;
     const char *name = "", *precision = "", *device = "", *seed = "0", *scenario;
     json_int_t batch = 1;
-    enum status status = store_cell_json(campaign->store, row, &record, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(store_cell_json(campaign->store, row, &record, err));
+
     identity = json_object_get(record, "identity");
     choices = json_object_get(record, "choices");
     cell->chosen = json_is_object(choices); /* at least that none could be made */
@@ -47,22 +47,18 @@ static enum status cell_from_record(struct campaign *campaign, int64_t row, stru
                               "implementation", json_object_get(identity, "implementation"), "seed",
                               (json_int_t)strtoull(seed, NULL, 10), "device", device);
     if (!cell->label || !cell->message)
-        status = error_no_memory(err);
+        return error_no_memory(err);
     else if (json_object_get(choices, "workload"))
         json_object_set(cell->message, "choices", choices);
-    if (status == STATUS_OK)
-        status = protocol_from_json(json_object_get(record, "protocol"), &protocol, err);
-    if (status == STATUS_OK) {
-        campaign->silence_ns = protocol.trial_timeout_ns;
-        campaign->cooldown_ns = protocol.throttle_cooldown_ns;
-        campaign->telemetry_ns = protocol.telemetry_ns;
-        campaign->verification = protocol.verification;
-        campaign->doctor_refuses = protocol.doctor_refuses;
-        campaign->doctor_jitter_ns = protocol.doctor_jitter_ns;
-        protocol_finish(&protocol);
-    }
-    json_decref(record);
-    return status;
+    TRY(protocol_from_json(json_object_get(record, "protocol"), &protocol, err));
+    campaign->silence_ns = protocol.trial_timeout_ns;
+    campaign->cooldown_ns = protocol.throttle_cooldown_ns;
+    campaign->telemetry_ns = protocol.telemetry_ns;
+    campaign->verification = protocol.verification;
+    campaign->doctor_refuses = protocol.doctor_refuses;
+    campaign->doctor_jitter_ns = protocol.doctor_jitter_ns;
+    protocol_finish(&protocol);
+    return STATUS_OK;
 }
 
 /* SHA-256 of the program that is to measure, as the plan says; NULL: it says none. */
@@ -139,15 +135,13 @@ static bool is_planned(const json_t *record)
 /* Whether what a workload's trials read besides its declaration is there. */
 static enum status check_ready(const json_t *message, struct error *err)
 {
-    struct workload workload;
-    enum status status = workload_from_json(json_object_get(message, "workload"), &workload, err);
+    CLEANUP(workload_finish) struct workload workload = {0};
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(workload_from_json(json_object_get(message, "workload"), &workload, err));
+
     if (workload.kind->ready)
-        status = workload.kind->ready(&workload, err);
-    workload_finish(&workload);
-    return status;
+        TRY(workload.kind->ready(&workload, err));
+    return STATUS_OK;
 }
 
 static enum status check_path(const char *path, struct error *err)

@@ -285,20 +285,18 @@ static enum status estimate_cells(struct campaign *campaign, struct error *err)
 /* The fixed readings as each cell's worker has them. */
 static enum status read_environments(struct campaign *campaign, struct error *err)
 {
-    json_t *environment;
-    enum status status = environment_read_fixed(&environment, err);
+    json_auto_t *environment = NULL;
 
-    if (status != STATUS_OK)
-        return status;
-    for (size_t i = 0; i < campaign->cell_count && status == STATUS_OK; i++) {
+    TRY(environment_read_fixed(&environment, err));
+
+    for (size_t i = 0; i < campaign->cell_count; i++) {
         json_decref(campaign->cells[i].environment);
         campaign->cells[i].environment =
             arm_spec_environment(&campaign->cells[i].spec, environment);
         if (!campaign->cells[i].environment)
-            status = error_no_memory(err);
+            return error_no_memory(err);
     }
-    json_decref(environment);
-    return status;
+    return STATUS_OK;
 }
 
 /* A vendor's library or a setting of it is a part of the measurement, as the program is. */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "workloads/declared.h"
 
 static json_t *counted(uint64_t count, const char *formula)
@@ -60,28 +61,24 @@ static enum status read_case(const struct verify_subject *subject, struct worklo
 enum status cell_from_record(void *context, const struct verify_subject *subject, json_t **ret,
                              struct error *err)
 {
-    struct workload workload;
+    CLEANUP(workload_finish) struct workload workload = {0};
     struct workload_case work;
     struct workload_cost cost;
-    enum status status = read_case(subject, &workload, &work, err);
 
+    TRY(read_case(subject, &workload, &work, err));
     (void)context;
-    if (status != STATUS_OK)
-        return status;
-    status = workload_case_cost(&work, &cost, err);
-    if (status == STATUS_OK)
-        *ret = json_pack(
-            "{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o}", "flops",
-            counted(cost.flops, cost.flops_formula), "flops_formula",
-            text_or_null(cost.flops_formula), "bytes", counted(cost.bytes, cost.bytes_formula),
-            "bytes_formula", text_or_null(cost.bytes_formula), "items",
-            counted(cost.items, cost.item_name), "item_name", text_or_null(cost.item_name),
-            "device_memory_bytes", (json_int_t)cost.device_memory_bytes, "working_set_bytes",
-            (json_int_t)cost.working_set_bytes, "headline", text_or_null(cost.headline));
-    if (status == STATUS_OK && !*ret)
-        status = error_no_memory(err);
-    workload_finish(&workload);
-    return status;
+    TRY(workload_case_cost(&work, &cost, err));
+    *ret = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o}", "flops",
+                     counted(cost.flops, cost.flops_formula), "flops_formula",
+                     text_or_null(cost.flops_formula), "bytes",
+                     counted(cost.bytes, cost.bytes_formula), "bytes_formula",
+                     text_or_null(cost.bytes_formula), "items", counted(cost.items, cost.item_name),
+                     "item_name", text_or_null(cost.item_name), "device_memory_bytes",
+                     (json_int_t)cost.device_memory_bytes, "working_set_bytes",
+                     (json_int_t)cost.working_set_bytes, "headline", text_or_null(cost.headline));
+    if (!*ret)
+        return error_no_memory(err);
+    return STATUS_OK;
 }
 
 enum status tolerance_from_record(void *context, const struct verify_subject *subject,

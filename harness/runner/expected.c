@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/type.h"
 #include "harness/runner/expected_guess.h"
 #include "protocols/protocol.h"
@@ -45,25 +46,21 @@ enum status expected_set(struct expected *expected, size_t index, struct store *
 {
     struct expected_cell *cell = &expected->cells[index];
     int64_t durations[TRIALS_MAX];
-    struct protocol protocol;
+    CLEANUP(protocol_finish) struct protocol protocol = {0};
     size_t count = 0;
-    enum status status = protocol_from_json(json_object_get(message, "protocol"), &protocol, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(protocol_from_json(json_object_get(message, "protocol"), &protocol, err));
+
     *cell = (struct expected_cell){.least_ns = protocol.warmup_ns + protocol.window_ns +
                                                protocol.throttle_cooldown_ns};
-    status = expected_guess(&protocol, message, cell->guess_ns, err);
-    if (status == STATUS_OK && store)
-        status = store_trial_durations(store, message, durations, TRIALS_MAX, &count, err);
-    if (status == STATUS_OK) {
-        use_stored(cell, durations, count, protocol.throttle_cooldown_ns);
-        cell->left[EXPECTED_FIRST] = trials > 0 && !begun;
-        cell->left[EXPECTED_LATER] = trials - cell->left[EXPECTED_FIRST];
-        cell->left[EXPECTED_CHOICE] = cell->left[EXPECTED_FIRST];
-    }
-    protocol_finish(&protocol);
-    return status;
+    TRY(expected_guess(&protocol, message, cell->guess_ns, err));
+    if (store)
+        TRY(store_trial_durations(store, message, durations, TRIALS_MAX, &count, err));
+    use_stored(cell, durations, count, protocol.throttle_cooldown_ns);
+    cell->left[EXPECTED_FIRST] = trials > 0 && !begun;
+    cell->left[EXPECTED_LATER] = trials - cell->left[EXPECTED_FIRST];
+    cell->left[EXPECTED_CHOICE] = cell->left[EXPECTED_FIRST];
+    return STATUS_OK;
 }
 
 void expected_took(struct expected *expected, size_t index, enum expected_step step, int64_t ns)

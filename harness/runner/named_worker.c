@@ -145,25 +145,20 @@ static enum status read_lock(const struct named_worker *worker, char **ret, size
 static enum status complete(struct named_worker *worker, struct error *err)
 {
     const struct worker_values *values = worker->declared.values;
-    char *store = named_worker_store(), *lock = NULL;
+    AUTO_FREE char *store = named_worker_store(), *lock = NULL;
     size_t length = 0;
-    enum status status;
 
     if (!store)
         return error_set(err, STATUS_UNAVAILABLE,
                          "no place for workers is known: set HOME, XDG_DATA_HOME or ASSAY_WORKERS");
     worker->folder = text_format("%s/%s@%s", store, values->name, worker->version);
-    free(store);
     if (!worker->mode && values->modes_count > 0)
         worker->mode = strdup(values->modes[0]);
     if (!worker->folder || (values->modes_count > 0 && !worker->mode))
         return error_no_memory(err);
-    status = read_lock(worker, &lock, &length, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(read_lock(worker, &lock, &length, err));
     worker->lock = digest_bytes(lock, length);
     worker->packages = packages_of(lock);
-    free(lock);
     return worker->packages ? STATUS_OK : error_no_memory(err);
 }
 

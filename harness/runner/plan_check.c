@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "harness/runner/plan.h"
+#include "harness/core/cleanup.h"
 #include "harness/runner/serving_trace.h"
 
 static enum status changed(struct error *err, const char *what, const char *where)
@@ -26,21 +27,17 @@ static enum status check_record(const json_t *record, struct error *err)
 {
     const json_t *identity = json_object_get(record, "identity");
     struct protocol protocol;
-    struct workload workload;
+    CLEANUP(workload_finish) struct workload workload = {0};
     bool same;
-    enum status status = protocol_from_json(json_object_get(record, "protocol"), &protocol, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(protocol_from_json(json_object_get(record, "protocol"), &protocol, err));
+
     same = is_digest(&protocol.digest, identity, "protocol_digest");
     protocol_finish(&protocol);
     if (!same)
         return changed(err, "the recorded protocol", "");
-    status = workload_from_json(json_object_get(record, "workload"), &workload, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(workload_from_json(json_object_get(record, "workload"), &workload, err));
     same = is_digest(&workload.digest, identity, "workload_digest");
-    workload_finish(&workload);
     return same ? STATUS_OK : changed(err, "the recorded workload", "");
 }
 
@@ -72,24 +69,18 @@ static enum status check_files(const json_t *origins, const json_t *identity, st
 
 enum status plan_check_cell(struct store *store, int64_t cell, struct error *err)
 {
-    json_t *record = NULL, *origins = NULL;
+    json_auto_t *record = NULL, *origins = NULL;
     const json_t *identity;
     const char *hex;
     struct digest digest;
-    enum status status = store_cell_json(store, cell, &record, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(store_cell_json(store, cell, &record, err));
+
     identity = json_object_get(record, "identity");
     hex = json_string_value(json_object_get(identity, "workload_digest"));
-    status = check_record(record, err);
-    if (status == STATUS_OK && (!hex || !digest_from_hex(hex, &digest)))
-        status = error_set(err, STATUS_CORRUPT, "a planned cell names no workload");
-    if (status == STATUS_OK)
-        status = store_declaration_origins(store, &digest, &origins, err);
-    if (status == STATUS_OK)
-        status = check_files(origins, identity, err);
-    json_decref(origins);
-    json_decref(record);
-    return status;
+    TRY(check_record(record, err));
+    if ((!hex || !digest_from_hex(hex, &digest)))
+        return error_set(err, STATUS_CORRUPT, "a planned cell names no workload");
+    TRY(store_declaration_origins(store, &digest, &origins, err));
+    return check_files(origins, identity, err);
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "harness/core/member.h"
+#include "harness/core/cleanup.h"
 #include "harness/runner/plan_internal.h"
 #include "harness/runner/probe.h"
 #include "results/analysis/serving_trace.h"
@@ -95,23 +96,17 @@ static enum status add_from_record(struct plan *plan, const json_t *record, cons
     const json_t *identity = json_object_get(record, "identity");
     const json_t *choices = json_object_get(record, "choices");
     struct plan_cell *cell;
-    struct arm_spec spec = {0};
+    CLEANUP(arm_spec_finish) struct arm_spec spec = {0};
     enum precision precision;
     bool has_spec = false;
-    enum status status;
 
     if (!precision_from_name(member_text(identity, "precision"), &precision))
         return error_set(err, STATUS_UNSUPPORTED, "this assay does not know the precision \"%s\"",
                          member_text(identity, "precision"));
-    status = recorded_spec(record, planned, &spec, &has_spec, err);
-    if (status != STATUS_OK)
-        return status;
-    status = plan_add_cell(plan, plan->workloads[0], precision,
-                           json_integer_value(json_object_get(identity, "batch")), device,
-                           has_spec ? &spec : NULL, spec.worker, err);
-    arm_spec_finish(&spec);
-    if (status != STATUS_OK)
-        return status;
+    TRY(recorded_spec(record, planned, &spec, &has_spec, err));
+    TRY(plan_add_cell(plan, plan->workloads[0], precision,
+                      json_integer_value(json_object_get(identity, "batch")), device,
+                      has_spec ? &spec : NULL, spec.worker, err));
     cell = &plan->cells[0];
     if (!implementation_from_name(member_text(identity, "implementation"),
                                   &cell->work.implementation) ||

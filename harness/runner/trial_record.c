@@ -40,17 +40,13 @@ static enum status add_environment(struct trial_record *record, const char *at,
                                    const struct schedule *schedule, double capacity,
                                    struct error *err)
 {
-    json_t *readings;
-    enum status status = environment_read_moving(&readings, err);
+    json_auto_t *readings = NULL;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(environment_read_moving(&readings, err));
+
     if (schedule)
-        status = add_schedule(readings, schedule, capacity, err);
-    if (status == STATUS_OK)
-        status = store_add_environment(record->store, record->trial, at, readings, err);
-    json_decref(readings);
-    return status;
+        TRY(add_schedule(readings, schedule, capacity, err));
+    return store_add_environment(record->store, record->trial, at, readings, err);
 }
 
 enum status trial_record_begin(struct trial_record *record, const struct trial_request *request,

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "harness/core/cleanup.h"
 #include "protocols/serving/exceedance.h"
 #include "protocols/stats/distribution.h"
 #include "protocols/stats/order.h"
@@ -323,37 +324,32 @@ static enum status serving_check_queue(const struct serving_trial *trials, size_
                                        struct queue_result *ret, struct error *err)
 {
     const size_t parts = count >= PARTS ? 1 : (PARTS + count - 1) / count;
-    double *growth = calloc(parts * count, sizeof(*growth));
-    enum status status = STATUS_OK;
+    AUTO_FREE double *growth = calloc(parts * count, sizeof(*growth));
     struct queue_result result = {0};
     size_t longest = 0;
-    int64_t *ends;
+    AUTO_FREE int64_t *ends = NULL;
 
     for (size_t r = 0; r < count; r++)
         longest = trials[r].schedule->count > longest ? trials[r].schedule->count : longest;
     ends = malloc(longest * sizeof(*ends) + 1);
     if (!growth || !ends)
-        status = error_no_memory(err);
-    for (size_t r = 0; r < count && status == STATUS_OK; r++) {
+        return error_no_memory(err);
+    for (size_t r = 0; r < count; r++) {
         double area, mean;
         bool equal = false;
 
         result.backlog_end +=
             add_growth(&trials[r], parts, ends, growth + r * parts, &area) / (double)count;
         result.backlog += area / (double)count;
-        status = serving_audit(&trials[r], &equal, &mean, err);
+        TRY(serving_audit(&trials[r], &equal, &mean, err));
         result.audit_failed += !equal;
     }
-    if (status == STATUS_OK) {
-        judge_growth(growth, parts * count, &result);
-        /* The arrivals of a trace are not stationary: its backlog says nothing of another hour. */
-        if (options->arrivals->process == ARRIVAL_TRACE)
-            result.verdict = QUEUE_UNDETERMINED;
-        *ret = result;
-    }
-    free(growth);
-    free(ends);
-    return status;
+    judge_growth(growth, parts * count, &result);
+    /* The arrivals of a trace are not stationary: its backlog says nothing of another hour. */
+    if (options->arrivals->process == ARRIVAL_TRACE)
+        result.verdict = QUEUE_UNDETERMINED;
+    *ret = result;
+    return STATUS_OK;
 }
 
 /* ---- all of one rate ---- */
@@ -591,7 +587,6 @@ static enum status find_limits(const struct analysis *a, struct error *err)
     struct slo_result *slo = &a->result->slo;
     const double n = (double)totals->requests, tail = 1 - a->options->limits.attain;
     double missed = 0, most, lo = 0, hi = 1, unused;
-    enum status status;
 
     *slo = (struct slo_result){.reason = SLO_REASON_NO_LIMITS,
                                .attainment = NAN,
@@ -606,12 +601,10 @@ static enum status find_limits(const struct analysis *a, struct error *err)
     if (!(a->options->limits.attain > 0))
         return STATUS_OK;
     slo->reason = SLO_REASON_NONE;
-    status = share_missed(a, false, &missed, &lo, &hi, err);
+    TRY(share_missed(a, false, &missed, &lo, &hi, err));
     most = missed;
-    if (status == STATUS_OK && totals->undecided > 0)
-        status = share_missed(a, true, &most, &unused, &hi, err);
-    if (status != STATUS_OK)
-        return status;
+    if (totals->undecided > 0)
+        TRY(share_missed(a, true, &most, &unused, &hi, err));
     slo->most = 1 - missed;
     slo->least = 1 - most;
     slo->lo = 1 - hi;

@@ -417,22 +417,22 @@ static enum status ask_foreign(struct store *store, int64_t trial, bool *ret, st
 static enum status add_foreign_worker(struct store *store, const struct parts *parts,
                                       struct estimate *estimate, struct error *err)
 {
-    bool *foreign = calloc(parts->count + 1, sizeof(*foreign));
-    enum status status = foreign ? STATUS_OK : error_no_memory(err);
+    AUTO_FREE bool *foreign = calloc(parts->count + 1, sizeof(*foreign));
     size_t count = 0;
 
-    for (size_t i = 0; i < parts->count && status == STATUS_OK; i++) {
-        status = ask_foreign(store, parts->items[i].trial, &foreign[i], err);
+    if (!foreign)
+        return error_no_memory(err);
+    for (size_t i = 0; i < parts->count; i++) {
+        TRY(ask_foreign(store, parts->items[i].trial, &foreign[i], err));
         count += foreign[i];
     }
-    if (status == STATUS_OK && count == parts->count)
+    if (count == parts->count)
         finding_add(&estimate->findings, FINDING_FOREIGN_WORKER, 0, NULL, NULL);
-    for (size_t i = 0; i < parts->count && status == STATUS_OK && count < parts->count; i++)
+    for (size_t i = 0; i < parts->count && count < parts->count; i++)
         if (foreign[i])
             finding_add(&estimate->findings, FINDING_FOREIGN_WORKER, parts->items[i].number, NULL,
                         NULL);
-    free(foreign);
-    return status;
+    return STATUS_OK;
 }
 
 /* What the harness saw of the trials and of what they had mapped. */

@@ -373,12 +373,9 @@ enum status fields_from_record(const json_t *record, json_t **ret, struct error 
 
 enum status fields_of_cell(struct store *store, int64_t cell, json_t **ret, struct error *err)
 {
-    json_t *record;
-    enum status status = store_cell_json(store, cell, &record, err);
+    json_auto_t *record = NULL;
 
-    if (status != STATUS_OK)
-        return status;
-    status = fields_from_record(record, ret, err);
-    json_decref(record);
-    return status;
+    TRY(store_cell_json(store, cell, &record, err));
+
+    return fields_from_record(record, ret, err);
 }

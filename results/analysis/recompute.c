@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "results/analysis/acceptance.h"
 #include "results/analysis/calibration.h"
@@ -93,9 +94,8 @@ static enum status pair_again(struct store *store, const char *kind, const json_
     const bool paired = !strcmp(kind, "ab") || json_is_true(json_object_get(gate, "paired"));
     const char *a = member_string(body, "a");
     const char *b = member_string(body, "b");
-    struct stored_comparison comparison;
+    CLEANUP(stored_comparison_finish) struct stored_comparison comparison = {0};
     char campaign[16] = "";
-    enum status status;
 
     if (!a || !b || strlen(a) < 8)
         return error_set(err, STATUS_CORRUPT, "it names no two results");
@@ -107,19 +107,14 @@ static enum status pair_again(struct store *store, const char *kind, const json_
     if (family)
         return family_from_record(store, kind, body, &options, ret, err);
     memcpy(campaign, a, 8);
-    status = paired ? stored_comparison_make(store, campaign, NULL, &options, &comparison, err)
-                    : stored_comparison_make(store, a, b, &options, &comparison, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(paired ? stored_comparison_make(store, campaign, NULL, &options, &comparison, err)
+               : stored_comparison_make(store, a, b, &options, &comparison, err));
     comparison.allows_foreign_worker = json_is_true(json_object_get(gate, "allow_foreign_worker"));
     if (!strcmp(kind, "reproduce"))
-        status = reproduction_from_record(store, &comparison, options.margin, reproduce, ret, err);
+        TRY(reproduction_from_record(store, &comparison, options.margin, reproduce, ret, err));
     else
         *ret = !strcmp(kind, "gate") ? gate_json(&comparison, options.margin)
                                      : stored_comparison_json(&comparison);
-    stored_comparison_finish(&comparison);
-    if (status != STATUS_OK)
-        return status;
     return *ret ? STATUS_OK : error_no_memory(err);
 }
 
@@ -129,20 +124,14 @@ static enum status add_row(struct store *store, const json_t *row, struct calibr
     const struct compare_options options = options_of(row);
     const char *uid = member_string(row, "campaign");
     const char *workload = member_string(row, "workload");
-    struct stored_comparison comparison;
+    CLEANUP(stored_comparison_finish) struct stored_comparison comparison = {0};
     int64_t campaign;
-    enum status status;
 
     if (!uid || !workload)
         return error_set(err, STATUS_CORRUPT, "a row names no campaign or no workload");
-    status = store_find_campaign(store, uid, &campaign, err);
-    if (status == STATUS_OK)
-        status = stored_comparison_of_pairs(store, campaign, 0, &options, &comparison, err);
-    if (status != STATUS_OK)
-        return status;
-    status = calibration_add(calibration, workload, uid, &comparison, &options, err);
-    stored_comparison_finish(&comparison);
-    return status;
+    TRY(store_find_campaign(store, uid, &campaign, err));
+    TRY(stored_comparison_of_pairs(store, campaign, 0, &options, &comparison, err));
+    return calibration_add(calibration, workload, uid, &comparison, &options, err);
 }
 
 static enum status calibration_from_record(struct store *store, const json_t *body, json_t **ret,

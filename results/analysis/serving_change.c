@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/serving/declared.h"
 
@@ -39,56 +40,45 @@ static int ascending(const void *a, const void *b)
 static enum status add_rate(struct store *store, int64_t cell, const json_t *first,
                             struct rates *rates, struct error *err)
 {
-    json_t *record = NULL;
-    enum status status = store_cell_json(store, cell, &record, err);
+    json_auto_t *record = NULL;
     const json_t *serving = json_object_get(json_object_get(record, "estimate"), "serving");
 
-    if (status == STATUS_OK && json_is_object(serving) && same_server(first, record) &&
-        rates->count < RATES_MAX) {
+    TRY(store_cell_json(store, cell, &record, err));
+    if (json_is_object(serving) && same_server(first, record) && rates->count < RATES_MAX) {
         rates->first = rates->first ? rates->first : cell;
-        status =
-            serving_result_of(serving, member_text(json_object_get(record, "identity"), "scenario"),
-                              &rates->results[rates->count++], err);
+        TRY(serving_result_of(serving, member_text(json_object_get(record, "identity"), "scenario"),
+                              &rates->results[rates->count++], err));
     }
-    json_decref(record);
-    return status;
+    return STATUS_OK;
 }
 
 enum status serving_capacity_of(struct store *store, const json_t *record,
                                 struct capacity_result *ret, int64_t *ret_first, struct error *err)
 {
     const json_t *campaign = json_object_get(record, "campaign");
-    struct rates *rates = calloc(1, sizeof(*rates));
+    AUTO_FREE struct rates *rates = calloc(1, sizeof(*rates));
     struct serving_declared declared;
-    json_t *all = NULL;
+    json_auto_t *all = NULL;
     const json_t *cells;
-    enum status status =
-        rates ? store_campaign_json(store, json_integer_value(json_object_get(campaign, "id")),
-                                    &all, err)
-              : error_no_memory(err);
 
+    TRY(rates ? store_campaign_json(store, json_integer_value(json_object_get(campaign, "id")),
+                                    &all, err)
+              : error_no_memory(err));
     cells = json_object_get(all, "cells");
-    for (size_t i = 0; i < json_array_size(cells) && status == STATUS_OK; i++)
-        status =
-            add_rate(store, json_integer_value(json_object_get(json_array_get(cells, i), "cell")),
-                     record, rates, err);
-    if (status == STATUS_OK && rates->count == 0)
-        status =
-            error_set(err, STATUS_INVALID,
-                      "%s is of no server under load: capacity comes from rates within limits, "
-                      "never from a peak (assay run with scenario: server)",
-                      member_text(record, "id"));
-    if (status == STATUS_OK)
-        status = serving_declared_read(json_object_get(record, "workload"), &declared, err);
-    if (status == STATUS_OK) {
-        qsort(rates->results, rates->count, sizeof(*rates->results), ascending);
-        status = serving_capacity(rates->results, rates->count, &declared.limits, ret, err);
-    }
-    if (status == STATUS_OK && ret_first)
+    for (size_t i = 0; i < json_array_size(cells); i++)
+        TRY(add_rate(store, json_integer_value(json_object_get(json_array_get(cells, i), "cell")),
+                     record, rates, err));
+    if (rates->count == 0)
+        return error_set(err, STATUS_INVALID,
+                         "%s is of no server under load: capacity comes from rates within limits, "
+                         "never from a peak (assay run with scenario: server)",
+                         member_text(record, "id"));
+    TRY(serving_declared_read(json_object_get(record, "workload"), &declared, err));
+    qsort(rates->results, rates->count, sizeof(*rates->results), ascending);
+    TRY(serving_capacity(rates->results, rates->count, &declared.limits, ret, err));
+    if (ret_first)
         *ret_first = rates->first;
-    json_decref(all);
-    free(rates);
-    return status;
+    return STATUS_OK;
 }
 
 /* `dispersion` becomes at least its own, and infinite where its backlog grows. */
@@ -121,22 +111,21 @@ static enum status figure_of(struct store *store, int64_t cell, enum compare_fig
                              struct error *err)
 {
     struct capacity_result capacity;
-    json_t *record = NULL;
-    enum status status = store_cell_json(store, cell, &record, err);
+    json_auto_t *record = NULL;
 
-    if (status == STATUS_OK && figure == COMPARE_ATTAINMENT)
-        status = attainment_of(record, ret, dispersion, err);
-    else if (status == STATUS_OK)
-        status = serving_capacity_of(store, record, &capacity, ret_first, err);
-    if (status == STATUS_OK && figure == COMPARE_CAPACITY) {
+    TRY(store_cell_json(store, cell, &record, err));
+    if (figure == COMPARE_ATTAINMENT)
+        TRY(attainment_of(record, ret, dispersion, err));
+    else
+        TRY(serving_capacity_of(store, record, &capacity, ret_first, err));
+    if (figure == COMPARE_CAPACITY) {
         *ret = (struct served_figure){capacity.value, capacity.lo, capacity.hi};
         if (capacity.state == CAPACITY_INCONCLUSIVE)
-            status = error_set(err, STATUS_INVALID,
-                               "the rates of %s show no capacity: measure other rates, or longer",
-                               member_text(record, "id"));
+            return error_set(err, STATUS_INVALID,
+                             "the rates of %s show no capacity: measure other rates, or longer",
+                             member_text(record, "id"));
     }
-    json_decref(record);
-    return status;
+    return STATUS_OK;
 }
 
 enum status serving_change_of(struct store *store, const int64_t cells[2],
@@ -147,18 +136,17 @@ enum status serving_change_of(struct store *store, const int64_t cells[2],
     const enum compare_figure figure = options->figure;
     struct served_figure a, b;
     double dispersion = 1;
-    enum status status = figure_of(store, cells[0], figure, &a, &dispersion, &ret_servers[0], err);
 
-    if (status == STATUS_OK)
-        status = figure_of(store, cells[1], figure, &b, &dispersion, &ret_servers[1], err);
-    if (status == STATUS_OK && figure == COMPARE_ATTAINMENT && count > 1 && isfinite(dispersion))
+    TRY(figure_of(store, cells[0], figure, &a, &dispersion, &ret_servers[0], err));
+    TRY(figure_of(store, cells[1], figure, &b, &dispersion, &ret_servers[1], err));
+    if (figure == COMPARE_ATTAINMENT && count > 1 && isfinite(dispersion))
         *ret = served_change_paired(&a, &b, pairs, count, dispersion, options);
-    else if (status == STATUS_OK)
+    else
         *ret = served_change_make(figure, &a, &b, options);
-    if (status == STATUS_OK && isnan(ret->change.lo) && isnan(ret->change.hi))
-        status = error_set(err, STATUS_INVALID,
-                           "both are within the limits at every rate, or both at none: declare %s "
-                           "rates, which tell them apart",
-                           isnan(a.hi) ? "higher" : "lower");
-    return status;
+    if (isnan(ret->change.lo) && isnan(ret->change.hi))
+        return error_set(err, STATUS_INVALID,
+                         "both are within the limits at every rate, or both at none: declare %s "
+                         "rates, which tell them apart",
+                         isnan(a.hi) ? "higher" : "lower");
+    return STATUS_OK;
 }

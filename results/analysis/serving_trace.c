@@ -16,13 +16,12 @@ enum status serving_trace_json(struct store *store, const json_t *workload, json
 enum status serving_trace_load(struct store *store, const json_t *workload, struct trace *ret,
                                struct error *err)
 {
-    json_t *json = NULL;
-    enum status status = serving_trace_json(store, workload, &json, err);
+    json_auto_t *json = NULL;
 
-    if (status == STATUS_OK && !json)
+    TRY(serving_trace_json(store, workload, &json, err));
+    if (!json)
         *ret = (struct trace){0};
-    else if (status == STATUS_OK)
-        status = trace_from_json(json, ret, err);
-    json_decref(json);
-    return status;
+    else
+        TRY(trace_from_json(json, ret, err));
+    return STATUS_OK;
 }

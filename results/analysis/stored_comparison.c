@@ -18,19 +18,16 @@ static enum status fields_and_id(struct store *store, int64_t cell, char id[80],
                                  json_t **ret, struct error *err)
 {
     const char *text;
-    json_t *record;
+    json_auto_t *record = NULL;
     double rate;
-    enum status status = store_cell_json(store, cell, &record, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(store_cell_json(store, cell, &record, err));
+
     text = member_string(record, "id");
     snprintf(id, 80, "%s", text ? text : "?");
     text = member_text(json_object_get(record, "identity"), "scenario");
     *ret_served = serving_rate_of(text, &rate) && isfinite(rate);
-    status = fields_from_record(record, ret, err);
-    json_decref(record);
-    return status;
+    return fields_from_record(record, ret, err);
 }
 
 static bool refused(const json_t *judgement)

@@ -8,6 +8,7 @@
 #include <sodium.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 
 /* Bytes; a shorter value occurs everywhere by chance. More for a pattern, which may match "cpu". */
@@ -60,8 +61,7 @@ static enum status add_secret(struct bundle_secrets *secrets, const char *text, 
                               struct error *err)
 {
     const size_t length = text ? strlen(text) : 0;
-    char *once, *twice, *hex;
-    enum status status;
+    AUTO_FREE char *once = NULL, *twice = NULL, *hex = NULL;
 
     if (length < shortest)
         return STATUS_OK;
@@ -70,20 +70,15 @@ static enum status add_secret(struct bundle_secrets *secrets, const char *text, 
     hex = malloc(2 * length + 1);
     if (once && twice && hex) {
         sodium_bin2hex(hex, 2 * length + 1, (const unsigned char *)text, length);
-        status = add_spelling(secrets, text, length, err);
-        if (status == STATUS_OK)
-            status = add_spelling(secrets, once, strlen(once), err);
-        if (status == STATUS_OK)
-            status = add_spelling(secrets, twice, strlen(twice), err);
-        if (status == STATUS_OK && length >= PATTERN_LENGTH_MIN)
-            status = add_spelling(secrets, hex, 2 * length, err);
+        TRY(add_spelling(secrets, text, length, err));
+        TRY(add_spelling(secrets, once, strlen(once), err));
+        TRY(add_spelling(secrets, twice, strlen(twice), err));
+        if (length >= PATTERN_LENGTH_MIN)
+            TRY(add_spelling(secrets, hex, 2 * length, err));
     } else {
-        status = error_no_memory(err);
+        return error_no_memory(err);
     }
-    free(once);
-    free(twice);
-    free(hex);
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- names ---- */

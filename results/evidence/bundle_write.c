@@ -8,6 +8,7 @@
 #include <sodium.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
 #include "results/evidence/bundle_proof.h"
@@ -142,9 +143,8 @@ static enum status follow(struct writer *writer, sqlite3_stmt *row, struct error
 static enum status choose(struct writer *writer, struct error *err)
 {
     const struct bundle_options *options = writer->options;
-    struct text sql;
+    CLEANUP(text_finish) struct text sql = {0};
     int64_t known = -1, now = 0;
-    enum status status;
 
     text_init(&sql);
     text_append(&sql, "DROP TABLE IF EXISTS temp.bundle_campaign;"
@@ -168,27 +168,22 @@ static enum status choose(struct writer *writer, struct error *err)
                        "INSERT OR IGNORE INTO temp.bundle_record (id) SELECT id FROM main.record"
                        " WHERE log = 1 AND leaf = 0;",
                        writer->head.size);
-    status = text_ok(&sql) ? run(writer, sql.data, err) : error_no_memory(err);
-    text_finish(&sql);
-    while (status == STATUS_OK && now != known) {
+    TRY(text_ok(&sql) ? run(writer, sql.data, err) : error_no_memory(err));
+    while (now != known) {
         struct statement statement;
 
         known = now;
-        status = run(writer, "UPDATE temp.bundle_record SET seen = 0 WHERE seen IS NULL", err);
-        if (status == STATUS_OK)
-            status = each_row(writer,
-                              "SELECT r.id, r.type, r.body FROM temp.bundle_record b JOIN"
-                              " main.record r ON r.id = b.id WHERE b.seen = 0",
-                              0, follow, err);
-        if (status == STATUS_OK)
-            status = run(writer, "UPDATE temp.bundle_record SET seen = 1 WHERE seen = 0", err);
-        if (status == STATUS_OK)
-            status = statement_begin(writer->store, "SELECT count(*) FROM temp.bundle_record",
-                                     &statement, err);
-        if (status == STATUS_OK)
-            status = statement_single(&statement, &now, err);
+        TRY(run(writer, "UPDATE temp.bundle_record SET seen = 0 WHERE seen IS NULL", err));
+        TRY(each_row(writer,
+                     "SELECT r.id, r.type, r.body FROM temp.bundle_record b JOIN"
+                     " main.record r ON r.id = b.id WHERE b.seen = 0",
+                     0, follow, err));
+        TRY(run(writer, "UPDATE temp.bundle_record SET seen = 1 WHERE seen = 0", err));
+        TRY(statement_begin(writer->store, "SELECT count(*) FROM temp.bundle_record", &statement,
+                            err));
+        TRY(statement_single(&statement, &now, err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- what must be left out ---- */

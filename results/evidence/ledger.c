@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "results/evidence/cosignature.h"
 #include "results/evidence/merkle.h"
@@ -19,36 +20,34 @@
 static enum status load_frontier(struct store *store, int64_t size, struct merkle *ret,
                                  struct error *err)
 {
-    struct statement statement;
+    CLEANUP(statement_end) struct statement statement = {0};
     bool row = false;
-    enum status status = statement_begin(store,
-                                         "SELECT size, frontier FROM checkpoint WHERE log = 1 AND"
-                                         " size <= ?1 ORDER BY id DESC LIMIT 1",
-                                         &statement, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(statement_begin(store,
+                        "SELECT size, frontier FROM checkpoint WHERE log = 1 AND"
+                        " size <= ?1 ORDER BY id DESC LIMIT 1",
+                        &statement, err));
+
     memset(ret, 0, sizeof(*ret));
     statement_i64(&statement, size);
-    status = statement_step(&statement, &row, err);
-    if (status == STATUS_OK && row) {
+    TRY(statement_step(&statement, &row, err));
+    if (row) {
         int64_t covered = sqlite3_column_int64(statement.handle, 0);
         const void *bytes = sqlite3_column_blob(statement.handle, 1);
         size_t length = (size_t)sqlite3_column_bytes(statement.handle, 1);
 
         if (covered < 1 || !bytes ||
             length != (size_t)merkle_node_count((uint64_t)covered) * DIGEST_SIZE) {
-            status = error_set(err, STATUS_CORRUPT,
-                               "%s: a checkpoint has been changed; run "
-                               "`assay verify %s` for details",
-                               store->path, store_word(store));
+            return error_set(err, STATUS_CORRUPT,
+                             "%s: a checkpoint has been changed; run "
+                             "`assay verify %s` for details",
+                             store->path, store_word(store));
         } else {
             ret->size = (uint64_t)covered;
             memcpy(ret->nodes, bytes, length);
         }
     }
-    statement_end(&statement);
-    return status;
+    return STATUS_OK;
 }
 
 /* columns: 0 id, 1 leaf, 2 type, 3 digest, 4 salt, 5 body. The digest, made again from the record.

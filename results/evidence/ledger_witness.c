@@ -67,42 +67,35 @@ static enum status find_noted(struct store *store, const struct note_text *note,
                               struct ledger_checkpoint *ret, struct error *err)
 {
     struct statement statement;
-    struct text body;
+    CLEANUP(text_finish) struct text body = {0};
     int64_t id = 0;
     bool same;
-    enum status status = ledger_find_checkpoint(store, 0, ret, err);
 
-    if (status == STATUS_OK && strcmp(ret->origin, note->origin))
-        status = error_set(err, STATUS_INVALID,
-                           "this note is of another log: %s, and the database's is %s",
-                           note->origin, ret->origin);
-    if (status == STATUS_OK)
-        status = statement_begin(
-            store, "SELECT coalesce(max(id), 0) FROM checkpoint WHERE log = 1 AND size = ?1",
-            &statement, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(ledger_find_checkpoint(store, 0, ret, err));
+    if (strcmp(ret->origin, note->origin))
+        return error_set(err, STATUS_INVALID,
+                         "this note is of another log: %s, and the database's is %s", note->origin,
+                         ret->origin);
+    TRY(statement_begin(store,
+                        "SELECT coalesce(max(id), 0) FROM checkpoint WHERE log = 1 AND size = ?1",
+                        &statement, err));
     statement_i64(&statement, note->note.size);
-    status = statement_single(&statement, &id, err);
-    if (status == STATUS_OK && id == 0)
-        status = error_set(err, STATUS_INVALID,
-                           "this note is of a head of %" PRId64
-                           " records, and the database has no checkpoint of that size",
-                           note->note.size);
-    if (status == STATUS_OK)
-        status = ledger_find_checkpoint(store, id, ret, err);
-    if (status == STATUS_OK && !digest_equal(&ret->root, &note->note.root))
-        status = error_set(err, STATUS_INVALID,
-                           "this note has another root than checkpoint %" PRId64
-                           ": it is of another copy of the log, or was changed",
-                           id);
-    if (status != STATUS_OK)
-        return status;
+    TRY(statement_single(&statement, &id, err));
+    if (id == 0)
+        return error_set(err, STATUS_INVALID,
+                         "this note is of a head of %" PRId64
+                         " records, and the database has no checkpoint of that size",
+                         note->note.size);
+    TRY(ledger_find_checkpoint(store, id, ret, err));
+    if (!digest_equal(&ret->root, &note->note.root))
+        return error_set(err, STATUS_INVALID,
+                         "this note has another root than checkpoint %" PRId64
+                         ": it is of another copy of the log, or was changed",
+                         id);
     text_init(&body);
     append_body(&body, ret);
     same = text_ok(&body) && body.length == note->length &&
            !memcmp(body.data, note->body, note->length);
-    text_finish(&body);
     return same ? STATUS_OK
                 : error_set(err, STATUS_INVALID,
                             "the note's last line is another than that of checkpoint %" PRId64
@@ -315,21 +308,17 @@ static enum status append_proof(struct store *store, const struct ledger_checkpo
                                 int64_t since, struct text *out, struct error *err)
 {
     struct digest path[MERKLE_HEIGHT_MAX + 1];
-    struct merkle_levels levels = {0};
-    enum status status;
+    CLEANUP(merkle_levels_finish) struct merkle_levels levels = {0};
 
     if (since > checkpoint->size)
         return error_set(err, STATUS_INVALID,
                          "checkpoint %" PRId64 " has %" PRId64 " records, fewer than %" PRId64
                          ": a later one may continue that head",
                          checkpoint->id, checkpoint->size, since);
-    status = load_levels(store, checkpoint->size, &levels, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(load_levels(store, checkpoint->size, &levels, err));
     witness_append_proof(
         out, since, path,
         merkle_levels_connect(&levels, (uint64_t)since, (uint64_t)checkpoint->size, path));
-    merkle_levels_finish(&levels);
     return STATUS_OK;
 }
 

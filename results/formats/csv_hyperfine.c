@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/file_form.h"
 #include "harness/core/member.h"
 #include "results/formats/csv_unit.h"
@@ -177,27 +178,26 @@ static bool is_lines(const char *bytes, size_t length)
 static enum status read_json(FILE *file, const char *origin, const char *list, json_t **ret,
                              bool *ret_cut, struct error *err)
 {
-    char *bytes = NULL;
+    AUTO_FREE char *bytes = NULL;
     size_t length = 0, mark;
     const char *remedy;
-    enum status status = read_all(file, origin, &bytes, &length, err);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(read_all(file, origin, &bytes, &length, err));
     mark = length >= 3 && !memcmp(bytes, "\xef\xbb\xbf", 3) ? 3 : 0;
     remedy = file_form_remedy(bytes, length);
     if (remedy)
-        status = error_set(err, STATUS_INVALID, "%s: %s", origin, remedy);
-    else if (list)
-        status = foreign_text_find(bytes + mark, length - mark, origin, list, ret, ret_cut, err);
+        return error_set(err, STATUS_INVALID, "%s: %s", origin, remedy);
+    if (list)
+        status =
+            foreign_text_find(bytes + mark, length - mark, origin, list, ret, ret_cut, err);
     else
         status = foreign_text_parse(bytes + mark, length - mark, origin, ret, err);
-    if (status == STATUS_INVALID && !remedy && is_lines(bytes + mark, length - mark))
-        error_set(err, status,
-                  "%s: is JSON lines, an object a line: make a list of its numbers, for instance "
-                  "by `jq -s 'map(.latency_ms)'`, and name their unit with --unit",
-                  origin);
-    free(bytes);
+    if (status == STATUS_INVALID && is_lines(bytes + mark, length - mark))
+        return error_set(err, status,
+                         "%s: is JSON lines, an object a line: make a list of its numbers, for "
+                         "instance by `jq -s 'map(.latency_ms)'`, and name their unit with --unit",
+                         origin);
     return status;
 }
 

@@ -5,6 +5,7 @@
 
 #include <sodium.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 
 char *dsse_pae(const char *type, const void *payload, size_t length, size_t *ret_length)
@@ -36,16 +37,12 @@ enum status dsse_sign(const char *type, const void *payload, size_t length,
 {
     uint8_t signature[DSSE_SIGNATURE_MAX];
     size_t signature_length = 0, pae_length = 0;
-    char *pae = dsse_pae(type, payload, length, &pae_length);
+    AUTO_FREE char *pae = dsse_pae(type, payload, length, &pae_length);
     json_t *envelope;
-    enum status status;
 
     if (!pae)
         return error_no_memory(err);
-    status = signer->sign(signer->context, pae, pae_length, signature, &signature_length, err);
-    free(pae);
-    if (status != STATUS_OK)
-        return status;
+    TRY(signer->sign(signer->context, pae, pae_length, signature, &signature_length, err));
     envelope = json_pack("{s:s, s:o, s:[{s:s, s:o}]}", "payloadType", type, "payload",
                          base64(payload, length), "signatures", "keyid", signer->key_id, "sig",
                          base64(signature, signature_length));

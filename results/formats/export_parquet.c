@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "harness/core/process.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 #include "protocols/finding.h"
 #include "protocols/metric.h"
@@ -142,16 +143,11 @@ static enum status convert(const struct text *lines, FILE *file, struct error *e
 enum status export_parquet(struct store *store, const struct export_request *request, FILE *file,
                            struct error *err)
 {
-    json_t *rows = NULL;
-    struct text lines;
-    enum status status = export_rows(store, request, &rows, err);
+    json_auto_t *rows = NULL;
+    CLEANUP(text_finish) struct text lines = {0};
 
+    TRY(export_rows(store, request, &rows, err));
     text_init(&lines);
-    if (status == STATUS_OK)
-        status = lines_of(rows, &lines, err);
-    if (status == STATUS_OK)
-        status = convert(&lines, file, err);
-    text_finish(&lines);
-    json_decref(rows);
-    return status;
+    TRY(lines_of(rows, &lines, err));
+    return convert(&lines, file, err);
 }

@@ -201,33 +201,24 @@ static enum status add_google(const struct foreign_program *program, struct impo
     const char *type, *name;
     struct store_claim *claim;
     double time, unit = 1;
-    char *words;
-    enum status status = claim_get_text(entry->fields, entry->where, "run_type", &type, err);
+    AUTO_FREE char *words = NULL;
 
-    if (status == STATUS_OK && (type ? strcmp(type, "iteration") != 0 : is_old_statistic(entry)))
+    TRY(claim_get_text(entry->fields, entry->where, "run_type", &type, err));
+    if ((type ? strcmp(type, "iteration") != 0 : is_old_statistic(entry)))
         return STATUS_OK; /* a statistic of other entries */
-    if (status == STATUS_OK)
-        status = check_google(entry, err);
-    if (status == STATUS_OK)
-        status = need_text(entry, "name", &name, err);
-    if (status == STATUS_OK)
-        status = claim_get_positive(entry->fields, entry->where, "real_time", &time, err);
-    if (status == STATUS_OK)
-        status = unit_of(entry, &unit, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(check_google(entry, err));
+    TRY(need_text(entry, "name", &name, err));
+    TRY(claim_get_positive(entry->fields, entry->where, "real_time", &time, err));
+    TRY(unit_of(entry, &unit, err));
     words = member_number_or(entry->fields, "repetitions", 1) > 1
                 ? text_format("%s repetition %.0f", name,
                               member_number_or(entry->fields, "repetition_index", 0) + 1)
                 : strdup(name);
-    status = words ? foreign_begin(program, claims, entry, words,
-                                   json_pack("{s:s, s:O?}", "name", name, "threads",
-                                             json_object_get(entry->fields, "threads")),
-                                   &claim, err)
-                   : error_no_memory(err);
-    free(words);
-    if (status != STATUS_OK)
-        return status;
+    TRY(words ? foreign_begin(program, claims, entry, words,
+                              json_pack("{s:s, s:O?}", "name", name, "threads",
+                                        json_object_get(entry->fields, "threads")),
+                              &claim, err)
+              : error_no_memory(err));
     claim->mean_ns = time * unit;
     return foreign_finish(program, claim, claim_text_about(context, "host_name"),
                           "context.host_name", NULL, "name of the processor",

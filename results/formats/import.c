@@ -158,13 +158,11 @@ static int64_t count_cells(struct store *store, int64_t campaign)
 static enum status uids_of_one(struct store *store, int64_t campaign, json_t **ret,
                                struct error *err)
 {
-    json_t *record;
-    enum status status = store_campaign_json(store, campaign, &record, err);
+    json_auto_t *record = NULL;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(store_campaign_json(store, campaign, &record, err));
+
     *ret = json_pack("[O]", json_object_get(record, "uid"));
-    json_decref(record);
     return *ret ? STATUS_OK : error_no_memory(err);
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/core/text.h"
+#include "harness/core/cleanup.h"
 #include "results/formats/foreign_json.h"
 #include "results/formats/foreign_text.h"
 #include "results/formats/import.h"
@@ -176,8 +177,7 @@ static enum status add(struct import_claims *claims, const struct foreign_entry 
     const json_t *value = json_object_get(entry->fields, "value");
     struct store_claim *claim;
     double number;
-    char *words;
-    enum status status;
+    AUTO_FREE char *words = NULL;
 
     if (!value || json_is_null(value) || (json_is_string(value) && json_string_length(value) == 0))
         return error_set(err, STATUS_INVALID, "%s: has no value: the test failed there",
@@ -187,22 +187,16 @@ static enum status add(struct import_claims *claims, const struct foreign_entry 
                          "%s: its unit \"%.40s\" is not known as a time or a rate (Seconds, MB/s, "
                          "Frames Per Second ...)",
                          entry->where, test->scale ? test->scale : "");
-    status = claim_get_positive(entry->fields, entry->where, "value", &number, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(claim_get_positive(entry->fields, entry->where, "value", &number, err));
     words = text_format("%s%s%s", test->identifier, test->description ? " " : "",
                         test->description ? test->description : "");
-    status =
-        words
+    TRY(words
             ? foreign_begin(&phoronix, claims, entry, words,
                             json_pack("{s:s, s:s?, s:s, s:s*, s:s*}", "test", test->identifier,
                                       "arguments", test->description, "units", test->scale,
                                       "options", test->arguments, "app_version", test->app_version),
                             &claim, err)
-            : error_no_memory(err);
-    free(words);
-    if (status != STATUS_OK)
-        return status;
+            : error_no_memory(err));
     if (unit->item)
         claim->rate = number * unit->factor;
     else

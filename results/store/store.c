@@ -97,12 +97,11 @@ static enum status check_path(const char *path, enum store_mode mode, struct err
  */
 static enum status connect_immutable(struct store *store, struct error *err)
 {
-    enum status status = store_check_pending(store->path, err);
-    char *name;
+    AUTO_FREE char *name = NULL;
     int rc;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(store_check_pending(store->path, err));
+
     if (store_has_hot_journal(store->path))
         return error_set(
             err, STATUS_DENIED,
@@ -113,13 +112,12 @@ static enum status connect_immutable(struct store *store, struct error *err)
     sqlite3_close(store->db);
     store->db = NULL;
     if (!name) {
-        status = error_no_memory(err);
+        return error_no_memory(err);
     } else {
         rc = store_connect(store, name, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
-        status = rc == SQLITE_OK ? STATUS_OK : store_error(store, rc, "opening", err);
+        TRY(rc == SQLITE_OK ? STATUS_OK : store_error(store, rc, "opening", err));
     }
-    free(name);
-    return status;
+    return STATUS_OK;
 }
 
 static enum status open_connection(struct store *store, struct error *err)

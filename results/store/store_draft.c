@@ -227,7 +227,6 @@ static enum status insert_series(struct store *store, const struct store_draft *
 enum status draft_put(struct store *store, const struct store_draft *draft,
                       struct record_body *body, struct error *err)
 {
-    enum status status = STATUS_OK;
     struct digest digest;
     const char *name;
     json_t *value;
@@ -236,9 +235,8 @@ enum status draft_put(struct store *store, const struct store_draft *draft,
     json_object_foreach(draft->body, name, value) body_json(body, name, json_incref(value));
     json_array_foreach(draft->blobs, i, value)
     {
-        if (status == STATUS_OK)
-            status = store_insert_content(store, json_string_value(value),
-                                          json_string_length(value), &digest, err);
+        TRY(store_insert_content(store, json_string_value(value), json_string_length(value),
+                                 &digest, err));
     }
-    return status == STATUS_OK ? insert_series(store, draft, body, err) : status;
+    return insert_series(store, draft, body, err);
 }

@@ -1,3 +1,4 @@
+#include "harness/core/cleanup.h"
 #include "results/store/store_internal.h"
 
 #include <string.h>
@@ -6,30 +7,23 @@
 static enum status explain_no_dump(struct store *store, int64_t cell, const char *tool,
                                    struct error *err)
 {
-    struct statement statement;
+    CLEANUP(statement_end) struct statement statement = {0};
+    const char *why, *there;
     bool row = false;
-    enum status status =
-        statement_begin(store,
+
+    TRY(statement_begin(store,
                         "SELECT (SELECT message FROM dump WHERE campaign = c.campaign AND tool = ?2"
                         " ORDER BY id DESC LIMIT 1),"
                         " (SELECT group_concat(DISTINCT tool) FROM dump WHERE campaign = c.campaign"
                         " AND output IS NOT NULL) FROM cell c WHERE c.id = ?1",
-                        &statement, err);
-
-    if (status != STATUS_OK)
-        return status;
+                        &statement, err));
     statement_i64(&statement, cell);
     statement_text(&statement, tool);
-    status = statement_step(&statement, &row, err);
-    if (status == STATUS_OK) {
-        const char *why = row ? (const char *)sqlite3_column_text(statement.handle, 0) : NULL;
-        const char *there = row ? (const char *)sqlite3_column_text(statement.handle, 1) : NULL;
-
-        status = error_set(err, STATUS_NOT_FOUND, "nothing of %s is stored%s%s; there is: %s", tool,
-                           why ? ": " : "", why ? why : "", there ? there : "nothing of any tool");
-    }
-    statement_end(&statement);
-    return status;
+    TRY(statement_step(&statement, &row, err));
+    why = row ? (const char *)sqlite3_column_text(statement.handle, 0) : NULL;
+    there = row ? (const char *)sqlite3_column_text(statement.handle, 1) : NULL;
+    return error_set(err, STATUS_NOT_FOUND, "nothing of %s is stored%s%s; there is: %s", tool,
+                     why ? ": " : "", why ? why : "", there ? there : "nothing of any tool");
 }
 
 enum status store_load_dump(struct store *store, int64_t cell, const char *tool, char **ret,

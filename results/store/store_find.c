@@ -226,17 +226,13 @@ enum status store_find_result(struct store *store, const char *id, int64_t *ret,
                               struct error *err)
 {
     struct store_filter filter = {.cell = 0};
-    json_t *rows = NULL;
-    enum status status = store_find_cell(store, id, &filter.cell, err);
+    json_auto_t *rows = NULL;
     const char *own;
 
-    if (status == STATUS_OK)
-        status = store_list_results(store, &filter, &rows, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(store_find_cell(store, id, &filter.cell, err));
+    TRY(store_list_results(store, &filter, &rows, err));
     own = json_string_value(json_object_get(json_array_get(rows, 0), "id"));
     *ret_id = own ? text_format("%s", own) : NULL;
     *ret = filter.cell;
-    json_decref(rows);
     return *ret_id ? STATUS_OK : error_no_memory(err);
 }

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
 
@@ -278,17 +279,15 @@ enum status statement_single(struct statement *statement, int64_t *ret, struct e
 static enum status execute(struct store *store, const char *sql, const char *doing,
                            struct error *err)
 {
-    struct statement statement;
-    enum status status = statement_begin(store, sql, &statement, err);
+    CLEANUP(statement_end) struct statement statement = {0};
     int rc;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(statement_begin(store, sql, &statement, err));
+
     rc = sqlite3_step(statement.handle);
     if (rc != SQLITE_DONE)
-        status = store_error(store, rc, doing, err);
-    statement_end(&statement);
-    return status;
+        TRY(store_error(store, rc, doing, err));
+    return STATUS_OK;
 }
 
 static const char sql_begin[] = "BEGIN IMMEDIATE";

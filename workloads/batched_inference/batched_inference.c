@@ -204,27 +204,24 @@ static enum status init(struct workload_instance *base, struct error *err)
     struct inference_instance *instance = (struct inference_instance *)base;
     struct gpt2_device_plan plan = inference_plan(work);
     struct device *device = base->device;
-    enum status status;
 
     gpt2_instance_init(&instance->gpt2, &stages);
     instance->parameters = work->workload->parameters;
     plan.bare = work->framework != NULL;
-    status = plan.bare ? STATUS_OK
-                       : ops_create(device, work, plan.storage, plan.shape.width,
-                                    &instance->gpt2.ops, err);
-    if (status == STATUS_OK && plan.quantised)
-        status = inference_calibrate(instance, err);
-    if (status == STATUS_OK && !plan.bare)
-        status = gpt2_device_fuse(&plan, instance->gpt2.ops, err);
+    TRY(plan.bare ? STATUS_OK
+                  : ops_create(device, work, plan.storage, plan.shape.width, &instance->gpt2.ops,
+                               err));
+    if (plan.quantised)
+        TRY(inference_calibrate(instance, err));
+    if (!plan.bare)
+        TRY(gpt2_device_fuse(&plan, instance->gpt2.ops, err));
     plan.input_scales = instance->input_scales;
-    if (status == STATUS_OK)
-        status = gpt2_device_create(&plan, instance->gpt2.ops, device, work->seed,
-                                    &instance->gpt2.model, err);
-    if (status == STATUS_OK && plan.bare)
-        status = inference_take_framework(instance, err);
-    if (status == STATUS_OK)
-        status = fill_pool(instance, err);
-    return status == STATUS_OK ? gpt2_instance_add_events(&instance->gpt2, err) : status;
+    TRY(gpt2_device_create(&plan, instance->gpt2.ops, device, work->seed, &instance->gpt2.model,
+                           err));
+    if (plan.bare)
+        TRY(inference_take_framework(instance, err));
+    TRY(fill_pool(instance, err));
+    return gpt2_instance_add_events(&instance->gpt2, err);
 }
 
 enum status inference_run(struct inference_instance *instance, const int32_t *indices,

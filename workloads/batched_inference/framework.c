@@ -42,11 +42,11 @@ enum status inference_take_framework(struct inference_instance *instance, struct
                              .sequences = plan->sequences,
                              .length = plan->length};
     struct framework_model wanted = workload_framework_model(&instance->gpt2.base);
-    enum status status = inference_take_weights(instance, err);
 
+    TRY(inference_take_weights(instance, err));
     onnx.parameters = instance->weights;
     wanted.inputs = &tokens;
     wanted.outputs = &logits;
     wanted.input_count = wanted.output_count = 1;
-    return status == STATUS_OK ? inference_prepare(instance, &onnx, &wanted, err) : status;
+    return inference_prepare(instance, &onnx, &wanted, err);
 }

@@ -108,23 +108,17 @@ static enum status check_all(const struct gemm_check *checks, size_t count,
 enum status gemm_outputs_verify(const struct gemm_outputs *outputs, workload_check_fn *report,
                                 void *context, struct error *err)
 {
-    struct gemm_check *checks = NULL;
-    enum status status = STATUS_OK;
+    AUTO_FREE struct gemm_check *checks = NULL;
 
     if (*outputs->unchecked == 0)
-        status = outputs->iterate(outputs->base, err);
-    if (status == STATUS_OK)
-        status = device_synchronize(outputs->base->device, err);
-    if (status != STATUS_OK)
-        return status;
+        TRY(outputs->iterate(outputs->base, err));
+    TRY(device_synchronize(outputs->base->device, err));
     checks = calloc(outputs->count, sizeof(*checks));
     if (!checks)
         return error_no_memory(err);
     for (size_t i = 0; i < outputs->count; i++)
         checks[i] = outputs->check_of(outputs->base, i);
-    status = check_all(checks, outputs->count, report, context, err);
-    free(checks);
-    if (status == STATUS_OK)
-        *outputs->unchecked = 0;
-    return status;
+    TRY(check_all(checks, outputs->count, report, context, err));
+    *outputs->unchecked = 0;
+    return STATUS_OK;
 }

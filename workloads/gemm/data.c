@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/core/random.h"
+#include "harness/core/cleanup.h"
 #include "workloads/gemm/check.h"
 #include "workloads/data/element.h"
 
@@ -61,21 +62,19 @@ enum status gemm_upload(const struct gemm_data *data, enum gemm_input operand, u
     const uint64_t element_bytes = dtype_bits(data->type) / 8;
     const uint64_t tile = count < TILE_ELEMENTS ? count : TILE_ELEMENTS;
     const double scale = gemm_scale(data);
-    void *bytes = malloc(tile * element_bytes);
-    enum status status = STATUS_OK;
+    AUTO_FREE void *bytes = malloc(tile * element_bytes);
 
     if (!bytes)
         return error_no_memory(err);
-    for (uint64_t begin = first; begin < end && status == STATUS_OK; begin += tile) {
+    for (uint64_t begin = first; begin < end; begin += tile) {
         const uint64_t part = end - begin < tile ? end - begin : tile;
 
 #pragma omp parallel for schedule(static) if (part >= TEAM_ELEMENTS)
         for (uint64_t i = 0; i < part; i++)
             element_encode(data->type, gemm_exact(data, operand, begin + i) / scale, bytes, i);
-        status = device_upload(buffer, begin * element_bytes, bytes, part * element_bytes, err);
+        TRY(device_upload(buffer, begin * element_bytes, bytes, part * element_bytes, err));
     }
-    free(bytes);
-    return status;
+    return STATUS_OK;
 }
 
 struct tensor gemm_tensor(const struct gemm_names *names, size_t array, size_t layer,
@@ -92,25 +91,22 @@ struct tensor gemm_tensor(const struct gemm_names *names, size_t array, size_t l
 
 enum status gemm_allocate(const struct gemm_outputs *outputs, struct error *err)
 {
-    enum status status = STATUS_OK;
-
     for (size_t i = 0; i < outputs->count; i++) {
         const struct gemm_check check = outputs->check_of(outputs->base, i);
         struct gemm_array *arrays = outputs->arrays_of(outputs->base, i);
 
-        for (size_t j = 0; j < GEMM_ARRAYS && status == STATUS_OK; j++)
+        for (size_t j = 0; j < GEMM_ARRAYS; j++)
             if (j != GEMM_B || !outputs->base->work.framework)
-                status = device_buffer_alloc(outputs->base->device, arrays[j].tensor.bytes,
-                                             j == GEMM_C ? BUFFER_READ_WRITE : BUFFER_READ_ONLY,
-                                             &arrays[j].buffer, err);
-        if (status == STATUS_OK)
-            status = gemm_upload(&check.a, GEMM_A, 0, tensor_elements(&arrays[GEMM_A].tensor),
-                                 arrays[GEMM_A].buffer, err);
-        if (status == STATUS_OK && arrays[GEMM_B].buffer)
-            status = gemm_upload(&check.b, GEMM_B, 0, tensor_elements(&arrays[GEMM_B].tensor),
-                                 arrays[GEMM_B].buffer, err);
+                TRY(device_buffer_alloc(outputs->base->device, arrays[j].tensor.bytes,
+                                        j == GEMM_C ? BUFFER_READ_WRITE : BUFFER_READ_ONLY,
+                                        &arrays[j].buffer, err));
+        TRY(gemm_upload(&check.a, GEMM_A, 0, tensor_elements(&arrays[GEMM_A].tensor),
+                        arrays[GEMM_A].buffer, err));
+        if (arrays[GEMM_B].buffer)
+            TRY(gemm_upload(&check.b, GEMM_B, 0, tensor_elements(&arrays[GEMM_B].tensor),
+                            arrays[GEMM_B].buffer, err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 void gemm_arrays_free(struct gemm_array arrays[GEMM_ARRAYS])

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "workloads/gemm/check.h"
+#include "harness/core/cleanup.h"
 #include "workloads/onnx/write.h"
 
 static enum status put_layer(const struct gemm_outputs *outputs, size_t index, struct text *graph,
@@ -46,32 +47,26 @@ enum status gemm_take_framework(const struct gemm_outputs *outputs, struct error
     struct workload_instance *base = outputs->base;
     struct framework_array inputs[FRAMEWORK_ARRAYS_MAX], results[FRAMEWORK_ARRAYS_MAX];
     struct framework_model wanted = workload_framework_model(base);
-    struct text graph, file;
+    CLEANUP(text_finish) struct text graph = {0}, file = {0};
     uint64_t bytes = 0;
-    enum status status;
 
     for (size_t i = 0; i < outputs->count; i++)
         bytes += outputs->arrays_of(base, i)[GEMM_B].tensor.bytes;
-    status = onnx_write_check(bytes, err);
+    TRY(onnx_write_check(bytes, err));
     text_init(&graph);
     text_init(&file);
-    for (size_t i = 0; i < outputs->count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < outputs->count; i++) {
         const struct gemm_array *arrays = outputs->arrays_of(base, i);
 
         inputs[i] = bind(&arrays[GEMM_A]);
         results[i] = bind(&arrays[GEMM_C]);
-        status = put_layer(outputs, i, &graph, err);
+        TRY(put_layer(outputs, i, &graph, err));
     }
-    if (status == STATUS_OK)
-        status = onnx_write(&graph, base->kind->name, &file, err);
+    TRY(onnx_write(&graph, base->kind->name, &file, err));
     wanted.onnx = file.data;
     wanted.length = file.length;
     wanted.inputs = inputs;
     wanted.outputs = results;
     wanted.input_count = wanted.output_count = outputs->count;
-    if (status == STATUS_OK)
-        status = framework_prepare(base->work.framework, &wanted, err);
-    text_finish(&graph);
-    text_finish(&file);
-    return status;
+    return framework_prepare(base->work.framework, &wanted, err);
 }

@@ -98,7 +98,6 @@ static enum status init(struct workload_instance *base, struct error *err)
     struct generation_instance *instance = (struct generation_instance *)base;
     struct inference_instance *inference = &instance->inference;
     struct gpt2_device_plan plan = generation_plan(work);
-    enum status status;
 
     instance->parameters = work->workload->parameters;
     instance->first = instance->parameters->is_server ? (uint64_t)work->batch : 0;
@@ -112,26 +111,23 @@ static enum status init(struct workload_instance *base, struct error *err)
                          "frameworks make tokens in closed loops and in floating point: choose a "
                          "workload whose scenario is single_stream or offline, and another "
                          "precision than int8");
-    status = plan.bare ? STATUS_OK
-                       : ops_create(base->device, work, plan.storage, plan.shape.width,
-                                    &inference->gpt2.ops, err);
-    if (status == STATUS_OK && plan.quantised)
-        status = inference_calibrate(inference, err);
-    if (status == STATUS_OK && !plan.bare)
-        status = gpt2_device_fuse(&plan, inference->gpt2.ops, err);
+    TRY(plan.bare ? STATUS_OK
+                  : ops_create(base->device, work, plan.storage, plan.shape.width,
+                               &inference->gpt2.ops, err));
+    if (plan.quantised)
+        TRY(inference_calibrate(inference, err));
+    if (!plan.bare)
+        TRY(gpt2_device_fuse(&plan, inference->gpt2.ops, err));
     plan.input_scales = inference->input_scales;
-    if (status == STATUS_OK)
-        status = gpt2_device_create(&plan, inference->gpt2.ops, base->device, work->seed,
-                                    &inference->gpt2.model, err);
-    if (status == STATUS_OK && plan.bare)
-        status = generation_take_framework(instance, err);
-    if (status == STATUS_OK)
-        status = fill_pool(instance, err);
-    if (status == STATUS_OK)
-        status = fill_tokens(instance, 0, plan.slots, NULL, err);
-    if (status == STATUS_OK && instance->parameters->is_server)
-        status = generation_server_create(instance, err);
-    return status == STATUS_OK ? gpt2_instance_add_events(&inference->gpt2, err) : status;
+    TRY(gpt2_device_create(&plan, inference->gpt2.ops, base->device, work->seed,
+                           &inference->gpt2.model, err));
+    if (plan.bare)
+        TRY(generation_take_framework(instance, err));
+    TRY(fill_pool(instance, err));
+    TRY(fill_tokens(instance, 0, plan.slots, NULL, err));
+    if (instance->parameters->is_server)
+        TRY(generation_server_create(instance, err));
+    return gpt2_instance_add_events(&inference->gpt2, err);
 }
 
 enum status generation_begin(struct generation_instance *instance, const int32_t *prompts,

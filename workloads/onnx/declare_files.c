@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "harness/core/file.h"
+#include "harness/core/cleanup.h"
 #include "workloads/declaration.h"
 #include "workloads/onnx/external.h"
 #include "workloads/onnx/onnx.h"
@@ -58,16 +59,13 @@ static enum status look(const struct declaration *declaration, const char *place
                         const struct digest *wanted, char **ret_path, struct error *err)
 {
     const struct named_file file = {place, "path", "the declaration's", wanted};
-    char *full = beside(declaration->origin, path);
+    AUTO_FREE char *full = beside(declaration->origin, path);
     uint64_t size;
-    enum status status =
-        full ? look_at(declaration, &file, full, &size, err) : error_no_memory(err);
 
-    if (status == STATUS_OK)
-        *ret_path = full;
-    else
-        free(full);
-    return status;
+    TRY(full ? look_at(declaration, &file, full, &size, err) : error_no_memory(err));
+    *ret_path = full;
+    full = NULL;
+    return STATUS_OK;
 }
 
 static enum status complain(const struct declaration *declaration, const char *place,

@@ -320,24 +320,22 @@ static enum status split(struct onnx_step *step)
     const struct onnx_array *in = step->in[0];
     uint64_t sizes[ONNX_OUTPUTS_MAX], shape[ONNX_RANK_MAX], outer, side, inner, at = 0;
     size_t axis;
-    enum status status = STATUS_OK;
 
     if (!onnx_step_axis(step, 0, &axis))
         return onnx_step_fail(step, "its axis is beyond its input's dimensions");
     onnx_span(in, axis, &outer, &side, &inner);
-    status = part_sizes(step, side, sizes);
+    TRY(part_sizes(step, side, sizes));
     memcpy(shape, in->shape, sizeof(shape));
-    for (size_t k = 0; k < step->out_count && status == STATUS_OK; k++) {
+    for (size_t k = 0; k < step->out_count; k++) {
         shape[axis] = sizes[k];
-        status = onnx_step_shape_of(step, k, in->rank, shape);
+        TRY(onnx_step_shape_of(step, k, in->rank, shape));
     }
-    if (status == STATUS_OK)
-        status = onnx_step_ready(step);
-    for (size_t k = 0; k < step->out_count && status == STATUS_OK; at += sizes[k++])
+    TRY(onnx_step_ready(step));
+    for (size_t k = 0; k < step->out_count; at += sizes[k++])
         for (uint64_t o = 0; o < outer; o++)
             memcpy(step->out[k].data + o * sizes[k] * inner, in->data + (o * side + at) * inner,
                    sizes[k] * inner * sizeof(double));
-    return status;
+    return STATUS_OK;
 }
 
 /* Where a slice of an axis begins, and how many elements it has. */

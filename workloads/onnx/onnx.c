@@ -97,7 +97,6 @@ static enum status init(struct workload_instance *base, struct error *err)
     const struct onnx_parameters *parameters = base->work.workload->parameters;
     struct framework_array inputs[ONNX_ARRAYS_MAX], outputs[ONNX_ARRAYS_MAX];
     struct framework_model wanted = workload_framework_model(base);
-    enum status status;
 
     instance->parameters = parameters;
     text_init(&instance->file);
@@ -105,20 +104,19 @@ static enum status init(struct workload_instance *base, struct error *err)
         return error_set(err, STATUS_UNSUPPORTED,
                          "assay's own backends do not run ONNX files: a worker does, such as "
                          "--worker onnxruntime");
-    status = read_model(instance, err);
-    for (size_t i = 0; i < parameters->input_count && status == STATUS_OK; i++)
-        status = bind(instance, &parameters->inputs[i], &instance->inputs[i], &inputs[i], err);
-    for (size_t i = 0; i < parameters->output_count && status == STATUS_OK; i++)
-        status = bind(instance, &parameters->outputs[i], &instance->outputs[i], &outputs[i], err);
-    if (status == STATUS_OK)
-        status = onnx_fill(instance, NULL, err);
+    TRY(read_model(instance, err));
+    for (size_t i = 0; i < parameters->input_count; i++)
+        TRY(bind(instance, &parameters->inputs[i], &instance->inputs[i], &inputs[i], err));
+    for (size_t i = 0; i < parameters->output_count; i++)
+        TRY(bind(instance, &parameters->outputs[i], &instance->outputs[i], &outputs[i], err));
+    TRY(onnx_fill(instance, NULL, err));
     wanted.onnx = instance->file.data;
     wanted.length = instance->file.length;
     wanted.inputs = inputs;
     wanted.outputs = outputs;
     wanted.input_count = parameters->input_count;
     wanted.output_count = parameters->output_count;
-    return status == STATUS_OK ? framework_prepare(base->work.framework, &wanted, err) : status;
+    return framework_prepare(base->work.framework, &wanted, err);
 }
 
 static json_t *facts(struct workload_instance *base)

@@ -341,17 +341,14 @@ static enum status reduce(struct onnx_step *step, double first, double (*pair)(d
     uint64_t kept[ONNX_RANK_MAX];
     unsigned axes = 0;
     size_t rank = 0;
-    enum status status = reduced_axes(step, &axes);
 
+    TRY(reduced_axes(step, &axes));
     for (size_t i = 0; i < in->rank; i++) {
         sums.shape[i] = axes & 1u << i ? 1 : in->shape[i];
         if (keep || !(axes & 1u << i))
             kept[rank++] = sums.shape[i];
     }
-    if (status == STATUS_OK)
-        status = onnx_step_shape(step, rank, kept);
-    if (status != STATUS_OK)
-        return status;
+    TRY(onnx_step_shape(step, rank, kept));
     for (uint64_t i = 0; i < step->out->elements; i++)
         step->out->data[i] = first;
     for (uint64_t i = 0; i < in->elements; i++) {

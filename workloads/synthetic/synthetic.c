@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "harness/core/clock.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/random.h"
 #include "workloads/declaration.h"
 #include "workloads/fingerprint.h"
@@ -393,22 +394,18 @@ static enum status judge_handover(const struct workload_case *work, const uint64
                                   workload_check_fn *report, void *context, struct error *err)
 {
     const struct tensor pattern = pattern_tensor(work), *got = NULL;
-    float *wanted = malloc(pattern.bytes);
+    AUTO_FREE float *wanted = malloc(pattern.bytes);
     struct synthetic_instance instance = {.pattern = wanted, .elements = pattern.shape[0]};
-    enum status status = wanted ? STATUS_OK : error_no_memory(err);
 
+    if (!wanted)
+        return error_no_memory(err);
     (void)iteration;
     (void)whole;
-    if (status == STATUS_OK)
-        status =
-            tensors_find(outputs, "pattern", DTYPE_F32, DTYPE_F32, 1, pattern.shape, &got, err);
-    if (status == STATUS_OK) {
-        fill_pattern(work, secret, wanted);
-        instance.received = got->data;
-        status = compare_pattern(&instance, report, context, err);
-    }
-    free(wanted);
-    return status;
+    TRY(tensors_find(outputs, "pattern", DTYPE_F32, DTYPE_F32, 1, pattern.shape, &got, err));
+    fill_pattern(work, secret, wanted);
+    instance.received = got->data;
+    TRY(compare_pattern(&instance, report, context, err));
+    return STATUS_OK;
 }
 
 static const struct workload_handover handover = {write_handover, judge_handover};

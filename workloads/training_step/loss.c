@@ -8,18 +8,15 @@
 
 static enum status download(struct training_instance *instance, float **ret, struct error *err)
 {
-    float *losses = malloc(GPT2_LOSS_SLOTS * sizeof(*losses));
-    enum status status;
+    AUTO_FREE float *losses = malloc(GPT2_LOSS_SLOTS * sizeof(*losses));
 
     if (!losses)
         return error_no_memory(err);
-    status = device_download(instance->gpt2.model->buffers[GPT2_LOSSES], 0, losses,
-                             GPT2_LOSS_SLOTS * sizeof(*losses), err);
-    if (status == STATUS_OK)
-        *ret = losses;
-    else
-        free(losses);
-    return status;
+    TRY(device_download(instance->gpt2.model->buffers[GPT2_LOSSES], 0, losses,
+                        GPT2_LOSS_SLOTS * sizeof(*losses), err));
+    *ret = losses;
+    losses = NULL;
+    return STATUS_OK;
 }
 
 /* True when the ring still has the loss of `step`. */

@@ -192,11 +192,10 @@ static enum status check_copy(struct training_instance *instance,
         .reason = "the narrow parameters are the master weights, rounded to nearest even",
         .compared = update->room,
     };
-    float *got = malloc(update->room * sizeof(*got));
-    enum status status =
-        got ? fetch(instance, update, GPT2_PARAMETERS, got, err) : error_no_memory(err);
+    AUTO_FREE float *got = malloc(update->room * sizeof(*got));
 
-    for (uint64_t i = 0; i < update->room && status == STATUS_OK; i++) {
+    TRY(got ? fetch(instance, update, GPT2_PARAMETERS, got, err) : error_no_memory(err));
+    for (uint64_t i = 0; i < update->room; i++) {
         uint16_t narrow;
         float wanted;
 
@@ -206,10 +205,8 @@ static enum status check_copy(struct training_instance *instance,
         if (isnan(got[i]) != isnan(wanted))
             check.error = DBL_MAX;
     }
-    free(got);
-    if (status == STATUS_OK)
-        check_sink_report(sink, check, "a parameter is not its master weight, rounded");
-    return status;
+    check_sink_report(sink, check, "a parameter is not its master weight, rounded");
+    return STATUS_OK;
 }
 
 void training_update_compare(const struct training_update *update, const float *after, bool scaled,
