@@ -95,7 +95,7 @@ static enum status read_metric(const json_t *item, size_t index, struct contract
     ret->metric = metric_find(member_text(item, "metric"));
     if (ret->metric == METRIC_COUNT)
         return fault(err, index, "metric",
-                     "\"%s\" is no metric that assay measures: write item_rate, op_rate, "
+                     "\"%s\" is not a metric that assay measures: write item_rate, op_rate, "
                      "byte_rate, iteration_time, p99, energy_per_item or another of `assay show "
                      "ID --json`",
                      member_text(item, "metric"));

@@ -101,7 +101,7 @@ enum status decision_figure_find(const char *name, struct decision_figure *ret, 
     if (work == cost_works + COST_WORKS)
         return error_set(
             err, STATUS_INVALID,
-            "\"%s\" is no figure: write a metric (goodput, item_rate, e2e_p99, "
+            "\"%s\" is not a figure: write a metric (goodput, item_rate, e2e_p99, "
             "energy_per_item ...), error, cost_per_hour, cost_per_million_good_tokens, "
             "cost_per_million_good_requests, cost_per_million_items, "
             "cost_per_1000_iterations, cost_per_1e18_operations or cost_per_petabyte",
@@ -128,7 +128,7 @@ enum status decision_limit_read(const char *text, const struct decision_figure *
     free(number);
     if (!is_number)
         return error_set(err, STATUS_INVALID,
-                         "\"%s\" is no figure: write a positive number without thousands "
+                         "\"%s\" is not a figure: write a positive number without thousands "
                          "separators%s",
                          text, figure->kind == FIGURE_COST ? ", a blank and the currency" : "");
     if (figure->kind == FIGURE_ERROR && *rest)

@@ -505,7 +505,7 @@ static enum status check_options(const struct estimate_options *o, struct error 
         if (metric_of_quantile(o->percentiles[i]) == METRIC_COUNT)
             return error_set(
                 err, STATUS_INVALID,
-                "percentile %g is none that assay reports: choose among 0.5, 0.75, 0.9, "
+                "percentile %g is not one that assay reports: choose among 0.5, 0.75, 0.9, "
                 "0.95, 0.99 and 0.999",
                 o->percentiles[i]);
     }

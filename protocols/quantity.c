@@ -67,7 +67,7 @@ enum status quantity_read(const char *text, enum metric_id metric, const char *u
     snprintf(number, sizeof(number), "%.*s", (int)digits, text);
     if (digits >= sizeof(number) || !text_parse_double(number, &value) || !(value > 0))
         return error_set(err, STATUS_INVALID,
-                         "\"%s\" is no figure: write a positive number without thousands "
+                         "\"%s\" is not a figure: write a positive number without thousands "
                          "separators, a blank and its unit (%s)",
                          text, wanted);
     rest += *rest == ' ';

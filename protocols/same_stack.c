@@ -74,7 +74,7 @@ static enum status other(const char *what, const char *name, const char *first, 
     tell(is, later, is_file);
     return error_set(err, STATUS_INVALID,
                      "the %s %s was %s in the first trial and is %s in a later one: trials of two "
-                     "stacks make no one result",
+                     "stacks do not make one result",
                      what, name, was, is);
 }
 

@@ -192,8 +192,8 @@ enum status dossier_signatures(struct text *out, struct store *store, const stru
             status = append_origins(out, store, &view->campaigns[i], &heads, err);
     }
     if (heads == 0)
-        text_append(out, "<p class=\"bad\">This campaign has no checkpoint: nobody can vouch for "
-                         "when its plan was made.</p>\n");
+        text_append(out, "<p class=\"bad\">This campaign has no checkpoint: nothing shows when its "
+                         "plan was made.</p>\n");
     if (status == STATUS_OK)
         status = append_head_now(out, store, err);
     append_hands(out);

@@ -156,7 +156,7 @@ static enum status append_machine(struct text *out, struct store *store, const s
         text_append(out, "</span>; <a href=\"#deviations\">the effects</a>");
     } else {
         text_append(out, looked ? "found fit to measure on"
-                                : "<span class=\"care\">nobody looked whether it was fit</span>");
+                                : "<span class=\"care\">its fitness was not checked</span>");
     }
     html_fact_end(out);
     out->failed = out->failed || found.failed;

@@ -264,7 +264,7 @@ static enum status check_batching(const struct declaration *declaration,
                                  "this kind has no steps that requests could join; write deadline");
     if (batching->policy == SERVING_CONTINUOUS && declaration_has(declaration, "batching.max_wait"))
         return declaration_error(declaration, "batching.max_wait", err,
-                                 "continuous batching waits for nobody; remove `max_wait`");
+                                 "continuous batching does not wait; remove `max_wait`");
     if (batching->max_wait_ns < 0)
         return declaration_error(declaration, "batching.max_wait", err,
                                  "`max_wait` is negative; write how long the oldest request may "

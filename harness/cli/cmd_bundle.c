@@ -142,7 +142,7 @@ static const struct argp_option options[] = {
      "leave this out: a reading's name or pattern (host.name, 'device.*') or a member of a type of "
      "record (campaign.command, stack.path); may be given several times"},
     {"since", KEY_SINCE, "SIZE:ROOT", OPTION_REPEATS,
-     "prove that the log continues this head, which somebody kept; for checkpoints that is proved "
+     "prove that the log continues this head, which was kept; for checkpoints that is proved "
      "in any case; may be given several times"},
     {"show-confidential", KEY_CONFIDENTIAL, NULL, 0,
      "include costs and decisions that use prices marked confidential, which are otherwise "

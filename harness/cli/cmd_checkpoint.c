@@ -215,7 +215,7 @@ static int import_note(const struct command_line *line, struct store *store, voi
     if (status == STATUS_OK)
         status = file_read(path, NOTE_TEXT_MAX, &bytes, &length, &err);
     if (status == STATUS_OK && strlen(bytes) != length)
-        status = error_set(&err, STATUS_INVALID, "%s: is no text", path);
+        status = error_set(&err, STATUS_INVALID, "%s: is not text", path);
     if (status == STATUS_OK) {
         struct error reason = ERROR_INIT;
 

@@ -179,7 +179,7 @@ static const struct argp_option options[] = {
     {"limit", KEY_LIMIT, "N", 0, "at most this many, newest first (default: all)"},
     {"archived", KEY_ARCHIVED, NULL, 0, "those of archived campaigns, too"},
     {"without-times", KEY_NO_TIMES, NULL, 0,
-     "openmetrics: no time stamps, as node_exporter's textfile collector wants it"},
+     "openmetrics: no time stamps, as node_exporter's textfile collector requires"},
     {"sign", KEY_SIGN, NULL, 0, "intoto: in a DSSE envelope signed with the default key"},
     {"key", KEY_FILE, "FILE", 0, "intoto: the same with this key (`assay key new` makes one)"},
     {0}};

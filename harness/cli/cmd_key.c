@@ -55,10 +55,10 @@ static void warn_of_databases(const char *path)
     int count = folder ? scandir(folder, &entries, is_database, alphasort) : 0;
 
     if (count > 0)
-        log_warning(
-            "%s lies beside the database %s: whoever gets both can sign what he rewrites; keep "
-            "the key somewhere else",
-            path, entries[0]->d_name);
+        log_warning("%s lies beside the database %s: whoever has both can rewrite results and sign "
+                    "them; keep "
+                    "the key somewhere else",
+                    path, entries[0]->d_name);
     for (int i = 0; i < count; i++)
         free(entries[i]);
     free(entries);

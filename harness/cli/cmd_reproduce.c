@@ -312,7 +312,7 @@ static int with_record(const struct command_line *line, struct store *store, con
         return tell_why_not(
             line, original, NULL,
             "it was measured under a protocol that gives no evidence, whose results never "
-            "compare; run it anew under another protocol");
+            "compare; run it again under another protocol");
     if (is_withheld(json_object_get(record, "protocol")) ||
         is_withheld(json_object_get(record, "workload")))
         return tell_why_not(

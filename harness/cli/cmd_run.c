@@ -433,7 +433,7 @@ static enum status apply_contract(const struct command_line *line, const struct 
         request->plan.trials = 0;
     if (!found.evidence)
         return error_set(err, STATUS_INVALID,
-                         "--contract %s: results of the protocol %s are no evidence, which is "
+                         "--contract %s: results of the protocol %s are not evidence, which is "
                          "never accepted: %s",
                          command_value(line, KEY_CONTRACT), request->plan.protocol,
                          protocol ? "write `protocol: standard` into the contract"

@@ -80,7 +80,7 @@ static int run(const struct command_line *line)
     if (status == STATUS_OK)
         status = file_read(path, NOTE_TEXT_MAX, &request, &length, &err);
     if (status == STATUS_OK && strlen(request) != length)
-        status = error_set(&err, STATUS_INVALID, "%s: is no text", path);
+        status = error_set(&err, STATUS_INVALID, "%s: is not text", path);
     text_init(&out);
     if (status == STATUS_OK && command_has(line, KEY_KEPT)) {
         status = witness_kept(&witness, request, &kept, &err);
@@ -109,7 +109,7 @@ static const struct argp_option options[] = {
 const struct command command_witness = {
     .name = "witness",
     .arguments = "[NOTE]",
-    .summary = "Cosign the head of somebody else's log",
+    .summary = "Cosign the head of another log",
     .text = "For the witness, on another machine. Reads a note from `assay checkpoint export`, "
             "prints a cosignature: that this head was seen now, and that it continues the last one "
             "of this log that was seen here. When one was, the note must come with a proof "

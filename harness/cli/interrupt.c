@@ -35,7 +35,7 @@ static void handle_signal(int number)
 enum status interrupt_open(enum interrupt_of what, int *ret_fd, struct error *err)
 {
     static const char *const notes[] = {
-        "\nassay: stopping after this trial is put away; once more to stop at once\n",
+        "\nassay: stopping after this trial is stored; once more to stop at once\n",
         "\nassay: stopping\n"};
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action = {.sa_handler = handle_signal, .sa_flags = SA_RESTART};

@@ -140,7 +140,7 @@ static enum status check_enumeration(struct check *check, const struct declarati
     text_init(&what);
     text_append_format(&what, "\"%s\" is ", check->path.data);
     declaration_append_found(&what, node);
-    text_append(&what, ", which is none of ");
+    text_append(&what, ", which is not one of ");
     declaration_append_enumeration(&what, schema);
     if (nearest)
         text_append_format(&what, "; did you mean \"%s\"?", nearest);

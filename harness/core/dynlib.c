@@ -93,7 +93,7 @@ static char *explain_file(const char *path)
         struct stat info;
 
         return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, R_OK) == 0
-                   ? strdup("is no shared library (no ELF file)")
+                   ? strdup("is not a shared library (not an ELF file)")
                    : NULL;
     }
     if (head.e_machine == own.e_machine)

@@ -1,4 +1,4 @@
-/* file_form - what a file is that is no text in UTF-8, by its first bytes, and what to do. */
+/* file_form - what a file is that is not UTF-8 text, by its first bytes, and what to do. */
 #ifndef ASSAY_CORE_FILE_FORM_H
 #define ASSAY_CORE_FILE_FORM_H
 

@@ -288,7 +288,8 @@ static enum status reading_from_json(const char *name, const json_t *json,
         reading.type = READING_REAL;
         reading.real = json_real_value(value);
     } else if (value) {
-        return error_set(err, STATUS_CORRUPT, "reading \"%s\": value is no string or number", name);
+        return error_set(err, STATUS_CORRUPT, "reading \"%s\": value is not a string or a number",
+                         name);
     }
     add(list, reading, &draft);
     return STATUS_OK;

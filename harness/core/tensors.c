@@ -260,7 +260,7 @@ enum status tensors_open(const char *path, struct tensors *ret, struct error *er
     }
     tensors.size = (uint64_t)stat.st_size;
     status = !S_ISREG(stat.st_mode) || tensors.size < LENGTH_BYTES
-                 ? damaged(path, "it is no file of tensors (truncated?)", err)
+                 ? damaged(path, "it is not a file of tensors (truncated?)", err)
                  : map_file(path, fd, false, &tensors, err);
     close(fd);
     if (status == STATUS_OK)

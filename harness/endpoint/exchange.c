@@ -70,12 +70,12 @@ static bool on_event(void *context, const char *data, size_t length)
     if (++exchange->events > exchange->client->options->limits.events)
         return refuse(exchange, "more events than the limit", "", 0);
     if (!event_read(data, length, &event))
-        return refuse(exchange, "an event that is no completion's JSON", data, length);
+        return refuse(exchange, "an event that is not the JSON of a completion", data, length);
     if (event.is_error)
         return refuse(exchange, "an error in the stream", event.error, strlen(event.error));
     if (!take_usage(exchange, &event))
         return refuse(exchange,
-                      "a usage whose counts are no whole numbers; `usage: false` leaves it out",
+                      "a usage whose counts are not whole numbers; `usage: false` leaves it out",
                       data, length);
     take_finish(exchange, &event);
     exchange->is_ended = event.is_end;
@@ -127,7 +127,7 @@ static bool take_bytes(struct exchange *exchange, const char *bytes, size_t leng
         return exchange->kept_length < sizeof(exchange->kept);
     }
     if (!exchange->is_stream && !is_event_stream(exchange))
-        return refuse(exchange, "the answer is no event stream", bytes, length);
+        return refuse(exchange, "the answer is not an event stream", bytes, length);
     exchange->is_stream = true;
     switch (sse_feed(&exchange->sse, bytes, length)) {
     case SSE_OK:

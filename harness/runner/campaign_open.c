@@ -79,8 +79,8 @@ static enum status check_worker(const json_t *record, struct error *err)
         return status;
     return error_set(err, STATUS_INVALID,
                      "the plan names the worker %.12s... (SHA-256), and %.12s... would measure the "
-                     "trials that are left: trials of two programs make no one result; set "
-                     "ASSAY_WORKER as it was, or measure anew",
+                     "trials that are left: trials of two programs do not make one result; set "
+                     "ASSAY_WORKER as it was, or measure again",
                      planned, hex);
 }
 
@@ -108,11 +108,11 @@ static enum status check_tool(struct store *store, int64_t row, const json_t *re
         return check_worker(record, err);
     if (status != STATUS_OK)
         return status;
-    return error_set(err, STATUS_INVALID,
-                     "the campaign was begun by assay %s, and this is %s%s: trials of two programs "
-                     "make no one result; go on with the program that began it, or measure anew",
-                     version, tool_version(),
-                     strcmp(version, tool_version()) ? "" : ", but another file");
+    return error_set(
+        err, STATUS_INVALID,
+        "the campaign was begun by assay %s, and this is %s%s: trials of two programs "
+        "do not make one result; continue with the program that began it, or measure again",
+        version, tool_version(), strcmp(version, tool_version()) ? "" : ", but another file");
 }
 
 /* Whether its plan's head was all that was recorded of it. */

@@ -571,7 +571,7 @@ enum status named_worker_from_json(const json_t *json, struct named_worker **ret
     else if (!json_equal(json, now))
         status = error_set(err, STATUS_INVALID,
                            "the worker %s@%s is another than the plan names (its declaration, lock "
-                           "file, library or program has changed): measure anew",
+                           "file, library or program has changed): measure again",
                            from, version);
     json_decref(now);
     if (status != STATUS_OK) {

@@ -10,7 +10,7 @@ static enum status changed(struct error *err, const char *what, const char *wher
 {
     return error_set(err, STATUS_INVALID,
                      "%s%s%s has changed since it was planned: what others may have seen is the "
-                     "plan with the old one, so undo the change, or plan anew",
+                     "plan with the old one, so undo the change, or plan again",
                      what, *where ? " " : "", where);
 }
 

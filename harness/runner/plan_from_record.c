@@ -120,7 +120,7 @@ static enum status add_from_record(struct plan *plan, const json_t *record, cons
     if (cell->work.rate < 0)
         return error_set(err, STATUS_UNSUPPORTED,
                          "its rate is a share of the capacity that its campaign measured, and a "
-                         "result alone is repeated here: run the workload anew");
+                         "result alone is repeated here: run the workload again");
     scenario_text(cell->work.scenario, cell->work.rate, cell->scenario);
     cell->work.emulate = json_is_true(json_object_get(planned_cell(record, planned), "emulate"));
     cell->work.seed = strtoull(member_text(identity, "seed"), NULL, 10);

@@ -160,7 +160,7 @@ static enum status open_part(const char *part, int64_t worker, struct telemetry 
         return telemetry_host_open((pid_t)worker, ret, err);
     if (!colon || (size_t)(colon - part) >= sizeof(name) || !text_parse_i64(colon + 1, &index) ||
         index < 0 || index > UINT32_MAX)
-        return error_set(err, STATUS_INVALID, "\"%s\" is no device such as cuda:0", part);
+        return error_set(err, STATUS_INVALID, "\"%s\" is not a device such as cuda:0", part);
     memcpy(name, part, (size_t)(colon - part));
     name[colon - part] = '\0';
     backend = backend_find(name);

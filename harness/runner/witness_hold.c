@@ -58,7 +58,7 @@ static enum status ask(struct store *store, const struct ledger_checkpoint *head
     if (status == STATUS_OK && length == 0)
         status = error_set(&problem, STATUS_INVALID, "it answered nothing");
     else if (status == STATUS_OK && strlen(answer) != length)
-        status = error_set(&problem, STATUS_INVALID, "what it answered is no text");
+        status = error_set(&problem, STATUS_INVALID, "what it answered is not text");
     /* One that failed may have asked others before, who have answered. */
     if (status == STATUS_OK || (status == STATUS_UNAVAILABLE && length > 0))
         taken = ledger_take_note(store, head->id, hold->roster, answer, &import,

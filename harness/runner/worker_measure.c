@@ -27,7 +27,7 @@ static enum status prepare_flush(struct worker *worker, struct error *err)
         return STATUS_OK;
     if (llc == 0)
         return error_set(err, STATUS_UNSUPPORTED,
-                         "the protocol wants a cold cache, and the size of this device's "
+                         "the protocol requires a cold cache, and the size of this device's "
                          "last-level cache is not known: use a protocol with `cache: hot`");
     worker->flush_size = llc * (uint64_t)worker->protocol.cold_flush_factor;
     worker->flush_bytes = malloc(worker->flush_size);

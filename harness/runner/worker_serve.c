@@ -56,7 +56,7 @@ static enum status receive(struct worker *worker, struct schedule *schedule, str
         if (s == SERVING_PLAN_SERIES || message.first != had[s] ||
             message.count > schedule->count - had[s])
             status = error_set(err, STATUS_PROTOCOL,
-                               "the schedule's series \"%s\" is no part of it", message.name);
+                               "the schedule's series \"%s\" is not part of it", message.name);
         for (size_t i = 0; i < message.count && status == STATUS_OK; i++) {
             struct scheduled_request *request = &schedule->requests[message.first + i];
 
@@ -86,7 +86,7 @@ static enum status check_digest(const struct schedule *schedule, const json_t *s
     if (told && !strcmp(told, digest_hex(&digest, hex)))
         return STATUS_OK;
     return error_set(err, STATUS_PROTOCOL,
-                     "the schedule that came is not the one that was told of");
+                     "the received schedule does not match the announced digest");
 }
 
 enum status worker_serve_receive(struct worker *worker, const json_t *trial, struct schedule *ret,

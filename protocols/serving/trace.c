@@ -69,7 +69,7 @@ static enum status parse_tokens(const struct reading *r, const char *const *fiel
         return STATUS_OK;
     if (!text_parse_double(fields[column], &tokens) || tokens != floor(tokens) || tokens < 0 ||
         tokens > TRACE_TOKENS_MAX)
-        return refuse(r, line, fields[column], "is no number of tokens up to 100000000", err);
+        return refuse(r, line, fields[column], "is not a number of tokens up to 100000000", err);
     if (tokens == 0)
         return error_set_at(err, STATUS_INVALID, r->origin, line,
                             "a request without tokens; leave such rows out");
@@ -134,9 +134,9 @@ enum status trace_read(FILE *file, const char *origin, const struct trace_column
     enum status status = csv_reader_run_any(file, origin, take_header, take_row, &r, err);
 
     if (status == STATUS_OK && (r.trace.count < 2 || r.first_ns == r.last_ns))
-        status =
-            error_set(err, STATUS_INVALID, "%s: %zu requests at %s moment are no trace of arrivals",
-                      origin, r.trace.count, r.trace.count ? "one" : "no");
+        status = error_set(err, STATUS_INVALID,
+                           "%s: %zu requests at %s moment are not a trace of arrivals", origin,
+                           r.trace.count, r.trace.count ? "one" : "no");
     if (status == STATUS_OK)
         status = trace_time_check(&r.time, r.trace.requests, r.trace.count, origin, err);
     if (status != STATUS_OK) {
@@ -219,7 +219,7 @@ enum status trace_from_json(const json_t *json, struct trace *ret, struct error 
         return error_no_memory(err);
     if (!good || !take_columns(columns, trace.count, trace.requests)) {
         trace_finish(&trace);
-        return error_set(err, STATUS_INVALID, "the stored trace is none");
+        return error_set(err, STATUS_INVALID, "the stored trace is not valid");
     }
     set_digest(&trace);
     *ret = trace;

@@ -105,9 +105,9 @@ const char *trace_time_expected(const struct trace_time *time, const char *text)
     if (time->unit && parse_moment(text, &ns))
         return "is a moment, and the declared `unit` is for numbers; remove `unit`";
     if (time->unit)
-        return "is no number of the declared `unit`, like the rows above it";
+        return "is not a number of the declared `unit`, like the rows above it";
     if (time->form == TRACE_TIME_MOMENT || !text_parse_double(text, &number))
-        return "is no time as in \"2023-11-16 18:17:03.98\" or seconds, like the rows above it";
+        return "is not a time as in \"2023-11-16 18:17:03.98\" or seconds, like the rows above it";
     if (fabs(number) < 1e14)
         return "looks like milliseconds since 1970: declare `unit: ms` beside `columns`";
     if (fabs(number) < 1e17)

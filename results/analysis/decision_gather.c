@@ -481,7 +481,7 @@ static enum status add_objectives(struct gathered *g, struct error *err)
         const char *name = json_string_value(json_array_get(list, i));
 
         TRY(name ? add_figure(g, name, &problem->objectives[problem->objective_count++], err)
-                 : error_set(err, STATUS_CORRUPT, "an objective is no text"));
+                 : error_set(err, STATUS_CORRUPT, "an objective is not text"));
         for (size_t k = 0; k < problem->option_count; k++)
             TRY(measure(g, k, problem->objectives[i], err));
     }

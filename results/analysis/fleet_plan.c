@@ -154,7 +154,7 @@ enum status fleet_plan_make(struct store *store, const json_t *results, const js
         const char *id = json_string_value(json_array_get(results, i));
 
         status = id ? add_unit(store, id, &units, err)
-                    : error_set(err, STATUS_CORRUPT, "an id is no text");
+                    : error_set(err, STATUS_CORRUPT, "an id is not text");
     }
     if (status == STATUS_OK)
         status = conclude(&units, results, request, ret, err);

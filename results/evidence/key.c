@@ -194,7 +194,7 @@ static enum status take_command(const char *path, const char *command, size_t le
     if (length >= sizeof(key->command) || memchr(command, '\n', length) ||
         !text_is_utf8(command, length))
         return error_set(err, STATUS_INVALID,
-                         "%s: its second line is no command that signs, of up to %d bytes", path,
+                         "%s: its second line is not a command that signs, of up to %d bytes", path,
                          KEY_COMMAND_MAX - 1);
     memcpy(key->command, command, length);
     return STATUS_OK;
@@ -248,10 +248,11 @@ static enum status check_owner(const char *path, int fd, struct error *err)
     if (!S_ISREG(st.st_mode))
         return error_set(err, STATUS_INVALID, "%s: is not a regular file", path);
     if (st.st_mode & 077)
-        return error_set(err, STATUS_DENIED,
-                         "%s: others than you may use this key (mode %03o); chmod 600 it, and make "
-                         "a new one if somebody may have read it",
-                         path, st.st_mode & 0777);
+        return error_set(
+            err, STATUS_DENIED,
+            "%s: users other than you can use this key (mode %03o); chmod 600 it, and make "
+            "a new one if another user may have read it",
+            path, st.st_mode & 0777);
     if (st.st_uid != geteuid())
         return error_set(err, STATUS_DENIED, "%s: belongs to another user (uid %u)", path,
                          (unsigned)st.st_uid);
@@ -398,7 +399,7 @@ static enum status key_unseal(const char *line, size_t length, const char *passp
     enum status status;
 
     if (length >= sizeof(copy))
-        return error_set(err, STATUS_INVALID, "its second line is no seed under a passphrase");
+        return error_set(err, STATUS_INVALID, "its second line is not a seed under a passphrase");
     memcpy(copy, line, length);
     copy[length] = '\0';
     if (sscanf(copy, "argon2id %llu %llu %63s %159s%n", &operations, &memory, salt_text, boxed_text,
@@ -408,7 +409,7 @@ static enum status key_unseal(const char *line, size_t length, const char *passp
         !key_base64_decode(salt_text, strlen(salt_text), salt, sizeof(salt), &salt_size) ||
         !key_base64_decode(boxed_text, strlen(boxed_text), boxed, sizeof(boxed), &boxed_size) ||
         salt_size != sizeof(salt) || boxed_size != sizeof(boxed))
-        return error_set(err, STATUS_INVALID, "its second line is no seed under a passphrase");
+        return error_set(err, STATUS_INVALID, "its second line is not a seed under a passphrase");
     status = derive(passphrase, operations, (size_t)memory, salt, box_key, err);
     if (status != STATUS_OK)
         return status;

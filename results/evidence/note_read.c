@@ -8,7 +8,7 @@
 
 static enum status no_note(struct error *err, const char *why)
 {
-    return error_set(err, STATUS_INVALID, "this is no signed note of a checkpoint: %s", why);
+    return error_set(err, STATUS_INVALID, "this is not a signed note of a checkpoint: %s", why);
 }
 
 /* The next line of the body, without its end; false: it ends, or the line is too long. */
@@ -35,7 +35,7 @@ enum status note_read(const char *text, struct note_text *ret, struct error *err
 
     if (!next_line(&at, note.origin, sizeof(note.origin)) || !next_line(&at, size, sizeof(size)) ||
         !next_line(&at, root, sizeof(root)) || !next_line(&at, last, sizeof(last)) || *at != '\n')
-        return no_note(err, "it has not four lines and an empty one");
+        return no_note(err, "it does not have four lines and an empty one");
     note.length = (size_t)(at - text);
     note.lines = at + 1;
     if (!note_is_log_name(note.origin))

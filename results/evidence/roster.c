@@ -95,7 +95,7 @@ enum status roster_read(const char *path, struct roster *ret, struct error *err)
     enum status status = file_read(path, FILE_MAX, &bytes, &length, err);
 
     if (status == STATUS_OK && (strlen(bytes) != length || !text_is_utf8(bytes, length)))
-        status = error_set(err, STATUS_INVALID, "%s: is no text in UTF-8", path);
+        status = error_set(err, STATUS_INVALID, "%s: is not UTF-8 text", path);
     for (char *at = bytes, *next; status == STATUS_OK && at && *at; at = next) {
         const size_t line = strcspn(at, "\n");
 

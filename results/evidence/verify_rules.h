@@ -128,7 +128,7 @@
     X(CHECK_EARLIER, "check_earlier", TRIAL, WRONG, "verification",                                \
       "trial %s was compared with an earlier one, %s",                                             \
       "SELECT v.id, v.trial, CASE WHEN first_only THEN 'and none before it with the reference' "   \
-      "ELSE 'and its protocol wants each compared with the reference' END FROM (SELECT v.id, "     \
+      "ELSE 'and its protocol requires each compared with the reference' END FROM (SELECT v.id, "     \
       "v.trial, t.cell, json_extract(p.body, '$.verification') IS NOT 'each_trial' AS "            \
       "first_only FROM verification v JOIN trial t ON t.id = v.trial JOIN cell c ON c.id = "       \
       "t.cell JOIN content p ON p.digest = c.protocol WHERE v.metric = 'same_bits') v WHERE NOT "  \
@@ -229,7 +229,7 @@
     X(COMPANION_ODD, "companion_odd", FILE, WRONG, NULL,                                           \
       "%s%s is next to it and is not a regular file: remove it", NULL)                             \
     X(LOG_STRAY, "log_stray", FILE, WRONG, NULL,                                                   \
-      "%s-wal is next to it, and is no write-ahead log of a database with its pages, so nothing "  \
+      "%s-wal is next to it, and is not a write-ahead log of a database with its pages, so nothing "  \
       "in it was read: remove it", NULL)                                                           \
     X(BYTES_AFTER_PAGES, "bytes_after_pages", FILE, WRONG, NULL,                                   \
       "%" PRId64 " bytes lie outside of the database, after its last page", NULL)                  \
@@ -283,7 +283,7 @@
     X(BUNDLE_HEAD_PLACE, "bundle_head_place", TREE, WRONG, "bundle",                               \
       "a head of %lld records comes after %lld", NULL)                                             \
     X(BUNDLE_HEAD_NONE, "bundle_head_none", TREE, WRONG, "bundle",                                 \
-      "one of its earlier heads is none", NULL)                                                    \
+      "one of its earlier heads is not valid", NULL)                                                    \
     X(BUNDLE_PROOF, "bundle_proof", TREE, WRONG, "bundle",                                         \
       "its proof cannot be read, or contradicts itself", NULL)                                     \
     X(RECORD_UNPROVEN, "record_unproven", TREE, WRONG, "record",                                   \
@@ -304,7 +304,7 @@
     X(LOG_NONE, "log_none", TREE, WRONG, "log",                                                    \
       "the file has no log", NULL)                                                                 \
     X(HEAD_EXPECTED, "head_expected", HEAD, WRONG, NULL,                                           \
-      "the expected head %s is none that a log of this file has had", NULL)                        \
+      "the expected head %s is not one that a log of this file has had", NULL)                        \
     /* tables against records */                                                                   \
     X(ROW_DIFFERS, "row_differs", ROW, WRONG, NULL,                                                \
       "is not what its record says: it differs in %s", NULL)                                       \

@@ -140,8 +140,8 @@ bool witnessing_tell(const struct witnessing *witnessing, const struct verify_op
     if (in_time > 0)
         append_witnesses(out, witnessing, true);
     else if (witnessing->count == 0)
-        text_append(out, witnessing->foreign > 0 ? "by nobody whom a roster of yours names"
-                                                 : "nobody cosigned its head");
+        text_append(out, witnessing->foreign > 0 ? "by no key that your roster names"
+                                                 : "its head has no cosignature");
     if (witnessing->count > in_time) {
         text_append(out, in_time > 0 ? "; too late " : "too late ");
         append_witnesses(out, witnessing, false);

@@ -135,7 +135,7 @@ static enum status check_code(const json_t *code, size_t run, const char *where,
     if (json_is_null(code))
         return error_set(err, STATUS_INVALID,
                          "%s: run %zu was ended by a signal (its exit code is null): times of "
-                         "failed runs are no result",
+                         "failed runs are not a result",
                          where, run);
     if (!json_is_integer(code))
         return error_set(err, STATUS_INVALID,
@@ -144,13 +144,14 @@ static enum status check_code(const json_t *code, size_t run, const char *where,
     if (number > SIGNAL_BASE && number <= SIGNAL_BASE + SIGNAL_MAX)
         return error_set(err, STATUS_INVALID,
                          "%s: run %zu ended with exit code %lld, which stands for signal %lld: "
-                         "times of failed runs are no result",
+                         "times of failed runs are not a result",
                          where, run, number, number - SIGNAL_BASE);
-    return number == 0 ? STATUS_OK
-                       : error_set(err, STATUS_INVALID,
-                                   "%s: run %zu ended with exit code %lld: times of failed runs "
-                                   "are no result",
-                                   where, run, number);
+    return number == 0
+               ? STATUS_OK
+               : error_set(
+                     err, STATUS_INVALID,
+                     "%s: run %zu ended with exit code %lld: times of failed runs are not a result",
+                     where, run, number);
 }
 
 enum status hyperfine_check_runs(const json_t *result, const char *where, struct error *err)

@@ -42,7 +42,7 @@ static enum status check_companions(const char *path, struct error *err)
 
     return !ending ? STATUS_OK
                    : error_set(err, STATUS_INVALID,
-                               "%s: %s%s is next to it, which is no regular file but would be "
+                               "%s: %s%s is next to it, which is not a regular file but would be "
                                "taken for a part of it; remove it",
                                path, path, ending);
 }

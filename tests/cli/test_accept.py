@@ -174,7 +174,7 @@ version: 1
                 ({"declared": "9 kB/s"}, 7, "another unit: item_rate is written with calls/s"),
                 ({"limiting": "10 kcalls/s"}, 8, "must be worse than what is declared"),
                 ({"metric": "attainment", "declared": "105 %", "limiting": "90 %"}, 7, "more than all requests"),
-                ({"metric": "speed"}, 5, "no metric that assay measures"),
+                ({"metric": "speed"}, 5, "not a metric that assay measures"),
                 ({"limit": "at_most"}, 6, "write at_least"),
                 ({"limit": "about"}, 6, "write at_least or at_most"),
                 ({"metric": "request_rate"}, 5, "nothing can be promised"),
@@ -193,7 +193,7 @@ version: 1
         for head, said in (("", "add --protocol standard"), ("protocol: quick\n", "write `protocol: standard`")):
             call = self.assay("run", "--contract", self.contract(head=head), "--device", "null:0", "--db", self.db)
             self.assertEqual(call.status, 2)
-            self.assertIn("are no evidence, which is never accepted", call.err)
+            self.assertIn("are not evidence, which is never accepted", call.err)
             self.assertIn(said, call.err)
 
 

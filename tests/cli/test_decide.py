@@ -429,7 +429,7 @@ class Decide(CliTest):
             (((one, ("two", second, "nothing", "")), cost), "decision.yaml:8: options[1].item", "has the item \"nothing\""),
             (((one, ("two", second, "small", ", kind: leased")), cost), "decision.yaml:8", "write device (bought) or cloud"),
             (((one, ("two", second, "small", ", kind: cloud")), cost), "decision.yaml:8: options[1].kind", "no row"),
-            (((one, two), ("speed",)), "decision.yaml:9: objectives[0]", "\"speed\" is no figure: write a metric"),
+            (((one, two), ("speed",)), "decision.yaml:9: objectives[0]", "\"speed\" is not a figure: write a metric"),
             (((one, two), ("request_rate",)), "decision.yaml:9", "decides nothing"),
             (((one, two), ("item_rate", "item_rate")), "decision.yaml:9", "twice"),
             (((one, two), ("cost_per_million_good_tokens",)), "options[0].result", "has no good_token_rate"),

@@ -245,7 +245,7 @@ class EndpointTest(unittest.TestCase):
         for mode in ("text_usage", "fraction_usage", "negative_usage"):
             with self.subTest(mode):
                 self.assert_all(self.measure(mode), "failed",
-                                "a usage whose counts are no whole numbers; `usage: false` leaves it out")
+                                "a usage whose counts are not whole numbers; `usage: false` leaves it out")
 
     def test_ends(self):
         """What an end says counts, and not that there is one."""
@@ -332,9 +332,9 @@ class EndpointTest(unittest.TestCase):
                 ("cut_short", "failed", "the stream ended without finish_reason and [DONE]"),
                 ("no_output", "failed", "an answer without output"),
                 ("error_in_stream", "failed", "an error in the stream"),
-                ("garbage", "failed", "an event that is no completion's JSON"),
-                ("deep", "failed", "an event that is no completion's JSON"),
-                ("json_answer", "failed", "the answer is no event stream"),
+                ("garbage", "failed", "an event that is not the JSON of a completion"),
+                ("deep", "failed", "an event that is not the JSON of a completion"),
+                ("json_answer", "failed", "the answer is not an event stream"),
                 ("gzip_bomb", "failed", "an encoded answer, which was not asked for"),
                 ("endless_headers", "failed", "more bytes of headers than the limit"),
                 ("huge_line", "failed", "a line longer than the limit")):

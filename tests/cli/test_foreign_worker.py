@@ -180,7 +180,7 @@ class ForeignWorker(CliTest):
         return self.assay("run", "--resume", "last", "--db", self.db, **environment)
 
     def test_resume_with_another_worker(self):
-        """Trials of two programs make no one result."""
+        """Trials of two programs do not make one result."""
         for first, second in (({"ASSAY_WORKER": WORKER}, {}), ({}, {"ASSAY_WORKER": WORKER})):
             with self.subTest(first=first):
                 self.interrupted(**first)

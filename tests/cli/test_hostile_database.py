@@ -266,7 +266,7 @@ class Beside(HostileTest):
                     for words in (["results"], ["checkpoint", "--unsigned"]):
                         call = self.assay(*words, "--db", path)
                         self.assertNotEqual(call.status, 0)
-                        self.assertIn("which is no regular file", call.err)
+                        self.assertIn("which is not a regular file", call.err)
 
     @staticmethod
     def flip(path, at):

@@ -141,7 +141,7 @@ class Onnx(CliTest):
                  ("has 80 bytes", "its shape takes 48")),
                 ("cut off", ({"location": "w.data"}, None), {"w.data": whole[:47]}, None, 5, ("has 47 bytes",)),
                 ("no number", ({"location": "w.data", "offset": "-4"}, None), {"w.data": whole[:48]}, None, 5,
-                 ("is no number",)),
+                 ("is not a number",)),
                 ("beyond 64 bits", ({"location": "w.data", "offset": 2**64 - 8, "length": 48}, None),
                  {"w.data": whole[:48]}, None, 5, ("from byte 18446744073709551608 beyond",))):
             with self.subTest(label=label):

@@ -227,7 +227,7 @@ class Load(CliTest):
     def test_a_malformed_trace_is_named_with_its_line(self):
         good = TRACE % ("t.csv", "time: t, prompt: in, output: out", "")
         self.declare(good, "continuous")
-        for rows, words in ((None, "t.csv"), (ROWS.replace("31", "x"), "t.csv:3: 'x' is no number"),
+        for rows, words in ((None, "t.csv"), (ROWS.replace("31", "x"), "t.csv:3: 'x' is not a number"),
                             (ROWS.replace("5.092", "4"), "t.csv:4: it came before"),
                             (ROWS.replace("31", "3.5"), "t.csv:3: '3.5' is no number"),
                             (ROWS.replace("31", "-3"), "t.csv:3: '-3' is no number"),

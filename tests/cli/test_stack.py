@@ -55,7 +55,7 @@ class Stack(CliTest):
         return self.assay("show", call.json()["results"][0]["id"], "--db", self.db, "--json").json()
 
     def assert_caught(self, record, path, name):
-        """Trials of two stacks make no one result: the second is invalid, and says by which file."""
+        """Trials of two stacks do not make one result: the second is invalid, and says by which file."""
         first, second = ([file["sha256"] for file in trial["components"] if file["path"] == path]
                          for trial in record["trials"])
         self.assertNotEqual(first[0], second[0])

@@ -208,7 +208,7 @@ class Surroundings(CliTest):
         before = self.query("SELECT count(*) FROM record")
         status, err = self.finish(self.popen((other, *resume)))
         self.assertEqual(status, 4, err)
-        self.assertIn("go on with the program that began it", err)
+        self.assertIn("continue with the program that began it", err)
         self.assertEqual(self.query("SELECT count(*) FROM record"), before)
         call = self.assay(*resume, ASSAY_WORKER=worker)
         self.assertEqual(call.status, 0, call.err)

@@ -186,7 +186,7 @@ class Walk(WitnessTest):
         for file in (self.bundle(), self.db):
             good, out = self.both(file)
             self.assertTrue(good, call.err)
-            self.assertIn("was not witnessed before its first trial: nobody cosigned its head", out)
+            self.assertIn("was not witnessed before its first trial: its head has no cosignature", out)
             good, out = self.both(file, witnesses=1)
             self.assertFalse(good)
             # Without a roster nothing is said of witnesses.
@@ -344,7 +344,7 @@ class Notes(WitnessTest):
                 (text.replace("\n%s\n" % lines[1], "\n%d\n" % (int(lines[1]) + 1)), "no checkpoint of that size"),
                 (text.replace(lines[2], other), "has another root"),
                 (text.replace("plan ", "end "), "last line is another"),
-                ("", "no signed note"), ("hello\n", "no signed note"), (text.split("\n\n")[0] + "\n\n",
+                ("", "not a signed note"), ("hello\n", "not a signed note"), (text.split("\n\n")[0] + "\n\n",
                                                                        "no signature in it"),
                 (text + "hello\n", "neither a signed note")):
             call = self.take(changed)
@@ -468,8 +468,8 @@ class Commands(WitnessTest):
         """Each fails the first time, with its reason; the second time it is a witness."""
         forged = "%s | sed 's/.....==$/AAAAA==/;s/....$/AAAA/'" % self.by("notary")
         for command, says in (("true", "it answered nothing"), ("exit 9", "status 9"), ("kill -9 $$", "signal 9"),
-                              ("while :; do echo yes; done", "writes more than"), ("echo hello", "no signed note"),
-                              ("printf 'a\\0b'", "is no text"), ("cat", "no others have answered"),
+                              ("while :; do echo yes; done", "writes more than"), ("echo hello", "not a signed note"),
+                              ("printf 'a\\0b'", "is not text"), ("cat", "no others have answered"),
                               (forged, "notary"), ("/no/such", "status 127")):
             with self.subTest(command=command):
                 self.new_db()

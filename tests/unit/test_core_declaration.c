@@ -301,10 +301,11 @@ TEST(types)
         "name: x\nmodel: {heads: 1, layers: 1, dropout: 0x1p3}\n",
         "f.yaml:2: \"model.dropout\" is \"0x1p3\", but should be a number; write e.g. 0.5");
     expect_error("name: x\nshade: drak\n",
-                 "f.yaml:2: \"shade\" is \"drak\", which is none of light, "
+                 "f.yaml:2: \"shade\" is \"drak\", which is not one of light, "
                  "dark; did you mean \"dark\"?");
-    expect_error("name: x\nshade: 1\n",
-                 "f.yaml:2: \"shade\" is \"1\", which is none of light, dark; write one of these");
+    expect_error(
+        "name: x\nshade: 1\n",
+        "f.yaml:2: \"shade\" is \"1\", which is not one of light, dark; write one of these");
     expect_error("name: x\nwindow: 10\n",
                  "f.yaml:2: \"window\" is \"10\", but should be a duration; write a number and one "
                  "of ns, us, ms, s, min, h, e.g. 250ms");

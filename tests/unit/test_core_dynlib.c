@@ -103,7 +103,7 @@ TEST(unavailable)
                        "libassay-no.so.2: not found; libassay-no.so.1: not found");
     expect_unavailable("fixture", lacking,
                        DYNLIB_LACKING ": has no symbol fixture_required, which is required");
-    expect_unavailable("fixture", broken, "/etc/passwd: is no shared library (no ELF file)");
+    expect_unavailable("fixture", broken, "/etc/passwd: is not a shared library (not an ELF file)");
     expect_unavailable("fixture", none, "");
 }
 

@@ -150,7 +150,7 @@ TEST(corrupt)
         {"{\"a\":{\"status\":\"denied\",\"value\":0}}",
          "reading \"a\": status \"denied\" has no value"},
         {"{\"a\":{\"status\":\"measured\",\"value\":[]}}",
-         "reading \"a\": value is no string or number"},
+         "reading \"a\": value is not a string or a number"},
         {"{\"a\":{\"status\":\"measured\",\"value\":1,\"unit\":2}}",
          "reading \"a\": not an object of strings"},
     };

@@ -273,7 +273,7 @@ TEST(impossible)
     expect_error("name: a\nextends: quick\nanalysis:\n  margin: 0\n",
                  "p.yaml:4: \"analysis.margin\" is 0; write a number from 1e-06 to 0.5");
     expect_error("name: a\nextends: quick\nanalysis:\n  compare_by: mode\n",
-                 "p.yaml:4: \"analysis.compare_by\" is \"mode\", which is none of mean, median; "
+                 "p.yaml:4: \"analysis.compare_by\" is \"mode\", which is not one of mean, median; "
                  "write one of these");
     expect_error("name: a\nextends: quick\nanalysis:\n  percentiles: [0.5,\n    99]\n",
                  "p.yaml:5: percentile 99; write a number between 0 and 1, p99 as 0.99");
@@ -314,9 +314,10 @@ TEST(wrong_text)
         "name: a\nextends: standard\nwindow:\n  time: 10\n",
         "p.yaml:4: \"window.time\" is \"10\", but should be a duration; write a number and "
         "one of ns, us, ms, s, min, h, e.g. 250ms");
-    expect_error("name: a\nextends: standard\ncache: {state: warm}\n",
-                 "p.yaml:3: \"cache.state\" is \"warm\", which is none of hot, cold; write one of "
-                 "these");
+    expect_error(
+        "name: a\nextends: standard\ncache: {state: warm}\n",
+        "p.yaml:3: \"cache.state\" is \"warm\", which is not one of hot, cold; write one of "
+        "these");
 }
 
 /* Clauses that standard lacks have the old default; evidence verifies each trial. */

@@ -231,17 +231,18 @@ TEST(refusals)
         {"TIMESTAMP,ContextTokens,GeneratedTokens\n2,1,1\n1,1,1\n", "t.csv:3: it came before"},
         {"TIMESTAMP,ContextTokens,GeneratedTokens\n1,1,1\n2,0,1\n", "t.csv:3: a request without"},
         {"TIMESTAMP,ContextTokens,GeneratedTokens\n1,1,1\n2,1,0\n", "t.csv:3: a request without"},
-        {"TIMESTAMP,ContextTokens,GeneratedTokens\n1,1,1\n2,1,-1\n", "t.csv:3: '-1' is no number"},
+        {"TIMESTAMP,ContextTokens,GeneratedTokens\n1,1,1\n2,1,-1\n",
+         "t.csv:3: '-1' is not a number"},
         {"TIMESTAMP,ContextTokens,GeneratedTokens\n1,1,1\n2,1,100000001\n", "t.csv:3: '100000001'"},
         {"TIMESTAMP,ContextTokens,GeneratedTokens\n1,1,1\n2,1\n", "t.csv:3: too few fields"},
-        {"TIMESTAMP,ContextTokens,GeneratedTokens\nnan,1,1\n", "t.csv:2: 'nan' is no time"},
-        {"TIMESTAMP,ContextTokens,GeneratedTokens\n7d,1,1\n", "t.csv:2: '7d' is no time"},
+        {"TIMESTAMP,ContextTokens,GeneratedTokens\nnan,1,1\n", "t.csv:2: 'nan' is not a time"},
+        {"TIMESTAMP,ContextTokens,GeneratedTokens\n7d,1,1\n", "t.csv:2: '7d' is not a time"},
         {"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.x,1,1\n",
-         "t.csv:2: '2023-11-16 18:17:03.x' is no time"},
+         "t.csv:2: '2023-11-16 18:17:03.x' is not a time"},
         {"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-02-30 18:17:03,1,1\n",
-         "t.csv:2: '2023-02-30 18:17:03' is no time"},
+         "t.csv:2: '2023-02-30 18:17:03' is not a time"},
         {"TIMESTAMP,ContextTokens,GeneratedTokens\n1,1,1\n2023-11-16 18:17:03,1,1\n",
-         "t.csv:3: '2023-11-16 18:17:03' is no time"}};
+         "t.csv:3: '2023-11-16 18:17:03' is not a time"}};
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct trace trace = {.count = 99};

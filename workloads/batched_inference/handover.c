@@ -96,7 +96,7 @@ void inference_report_handed(const struct workload_case *work, const struct gpt2
 
     for (uint64_t i = 0; i < live.compared; i++)
         live.error += !isfinite(element_decode(logits->type, logits->data, i));
-    check_sink_report(sink, live, "logits that are no finite numbers");
+    check_sink_report(sink, live, "logits that are not finite numbers");
     inference_report(&instance, findings, sink);
 }
 

@@ -161,7 +161,7 @@ enum status token_source_create_markov(uint64_t vocabulary, uint64_t successors,
 
     if (vocabulary < 2 || vocabulary > INT32_MAX || successors < 1 || successors > SUCCESSORS_MAX)
         return error_set(err, STATUS_INVALID,
-                         "a Markov source wants 2 states or more and 1 to %d successors",
+                         "a Markov source needs 2 states or more and 1 to %d successors",
                          SUCCESSORS_MAX);
     markov = calloc(1, sizeof(*markov));
     if (!markov)

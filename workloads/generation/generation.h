@@ -102,7 +102,7 @@ enum status generation_framework_run(struct generation_instance *instance, struc
 /* NaN in drawn places, of every layer, of the keys and values that a step is going to write. */
 enum status generation_framework_poison(struct generation_instance *instance, struct random *random,
                                         struct error *err);
-/* Counts those of the latest pass, if it was a step, that are no finite numbers. */
+/* Counts those of the latest pass, if it was a step, that are not finite numbers. */
 enum status generation_framework_live(const struct generation_instance *instance,
                                       struct workload_check *check, struct error *err);
 

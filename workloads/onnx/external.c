@@ -65,8 +65,8 @@ static enum status check_tensor(const struct onnx_tensor *tensor, const struct o
                          tensor->name, external->location);
     if (external->broken)
         return error_set(err, STATUS_INVALID,
-                         "offset or length of its tensor \"%s\" in %s is no number", tensor->name,
-                         file->path);
+                         "offset or length of its tensor \"%s\" in %s is not a number",
+                         tensor->name, file->path);
     if (external->offset > file->size || length_of(tensor, file) > file->size - external->offset)
         return error_set(err, STATUS_INVALID,
                          "its tensor \"%s\" reaches from byte %llu beyond the end of %s, which has "

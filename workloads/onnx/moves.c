@@ -53,11 +53,11 @@ static enum status reshape(struct onnx_step *step)
 
         if (side < -1.0 || side > 0x1p31 || (copied && i >= in->rank) ||
             (side == -1.0 && open < ONNX_RANK_MAX))
-            return onnx_step_fail(step, "its shape is none");
+            return onnx_step_fail(step, "its shape is not valid");
         open = side == -1.0 ? i : open;
         shape[i] = copied ? in->shape[i] : side == -1.0 ? 1 : (uint64_t)side;
         if (shape[i] > 0 && known > ONNX_FILE_MAX / shape[i])
-            return onnx_step_fail(step, "its shape is none");
+            return onnx_step_fail(step, "its shape is not valid");
         known *= shape[i];
     }
     if (open < ONNX_RANK_MAX)
@@ -153,7 +153,7 @@ static enum status transpose(struct onnx_step *step)
         const int64_t from = order ? order->list[i] : (int64_t)(in->rank - 1 - i);
 
         if (from < 0 || from >= (int64_t)in->rank || seen & 1u << from)
-            return onnx_step_fail(step, "its order is none");
+            return onnx_step_fail(step, "its order is not valid");
         seen |= 1u << from;
         shape[i] = in->shape[from];
         strides[i] = own[from];
@@ -172,7 +172,7 @@ static enum status expand(struct onnx_step *step)
     TRY(onnx_step_numbers(step, 1, sides, ONNX_RANK_MAX, &wanted.rank));
     for (size_t i = 0; i < wanted.rank; i++) {
         if (!(sides[i] >= 0.0 && sides[i] <= 0x1p31))
-            return onnx_step_fail(step, "its shape is none");
+            return onnx_step_fail(step, "its shape is not valid");
         wanted.shape[i] = (uint64_t)sides[i];
     }
     if (!onnx_broadcast(in, &wanted, &all.rank, all.shape))
@@ -433,7 +433,7 @@ static enum status constant_of_shape(struct onnx_step *step)
 
     for (size_t i = 0; i < rank && status == STATUS_OK; i++) {
         if (!(sides[i] >= 0.0 && sides[i] <= 0x1p31))
-            return onnx_step_fail(step, "its shape is none");
+            return onnx_step_fail(step, "its shape is not valid");
         shape[i] = (uint64_t)sides[i];
     }
     if (status == STATUS_OK && given && (!given->tensor || given->tensor->elements != 1))
@@ -471,7 +471,7 @@ static enum status constant(struct onnx_step *step)
         return onnx_step_fail(step, "it has no value, or several");
     if (!strcmp(value->name, "value"))
         return value->tensor ? constant_tensor(step, value->tensor)
-                             : onnx_step_fail(step, "its value is no tensor");
+                             : onnx_step_fail(step, "its value is not a tensor");
     step->out->whole = !real;
     TRY(onnx_step_shape(step, list, &count));
     if (!list)

@@ -146,7 +146,7 @@ static enum status read_axes(const struct onnx_step *step, struct axis *axes)
         if (!onnx_axis(some ? some->list[i] : (int64_t)i, in->rank, &axis))
             return onnx_step_fail(step, "an axis of it is beyond the dimensions");
         if (!(numbers[i] > 0.0 && numbers[i] <= 0x1p31) || in->shape[axis] == 0)
-            return onnx_step_fail(step, "a scale or size of it is none");
+            return onnx_step_fail(step, "a scale or size of it is not valid");
         axes[axis].scale = by_size ? numbers[i] / axes[axis].side : numbers[i];
         axes[axis].out = by_size ? numbers[i] : floor(axes[axis].side * numbers[i]);
         given[axis] = true;

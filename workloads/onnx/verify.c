@@ -180,7 +180,7 @@ static enum status compare_output(struct onnx_instance *instance, size_t number,
     comparison_add(&comparison, got, expected, output->elements);
     block_finding_add(&blocks, output->name, got, expected, output->elements);
     snprintf(name, sizeof(name), "%s.live", output->name);
-    check_sink_report(sink, live, "elements that are no finite numbers");
+    check_sink_report(sink, live, "elements that are not finite numbers");
     check_sink_compare(sink, output->name, &comparison, tolerance,
                        output->tolerance > 0.0
                            ? "as declared"

@@ -80,7 +80,7 @@ static enum status read_window(const struct onnx_step *step, uint64_t rows, uint
         !read_pair(step, "strides", 2, 1, window.stride) ||
         !read_pair(step, "dilations", 2, 1, window.dilation) ||
         !read_pair(step, "pads", 4, 0, pads))
-        return onnx_step_fail(step, "an attribute of its window is none");
+        return onnx_step_fail(step, "an attribute of its window is not valid");
     if (padding != GIVEN)
         memset(pads, 0, sizeof(pads));
     for (int i = 0; i < 2; i++)
@@ -214,7 +214,7 @@ static enum status pool_all(struct onnx_step *step, bool mean)
     uint64_t shape[ONNX_RANK_MAX], area = 1;
 
     if (in->rank < 3 || in->elements == 0)
-        return onnx_step_fail(step, "its input is no image");
+        return onnx_step_fail(step, "its input is not an image");
     for (size_t i = 0; i < in->rank; i++) {
         shape[i] = i < 2 ? in->shape[i] : 1;
         area *= i < 2 ? 1 : in->shape[i];
