@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/declaration.h"
 #include "harness/core/text.h"
 #include "protocols/contract.h"
@@ -349,28 +350,19 @@ static enum status read_paths(struct decision *decision, const struct raw *raw, 
 
 enum status decision_load(const char *path, struct decision *ret, struct error *err)
 {
-    struct decision decision = {.json = NULL};
-    enum status status;
+    CLEANUP(decision_finish) struct decision decision = {.json = NULL};
 
     decision.declaration = calloc(1, sizeof(*decision.declaration));
     if (!decision.declaration)
         return error_no_memory(err);
-    status = declaration_load(path, &schema, decision.declaration, err);
-    if (status == STATUS_OK)
-        status = declaration_to_json(decision.declaration, &decision.json, err);
-    if (status == STATUS_OK)
-        status = read_paths(&decision, decision.declaration->data, err);
-    if (status == STATUS_OK)
-        status = check(&decision, decision.declaration->data, err);
-    if (status == STATUS_OK)
-        status = take_contracts(&decision, err);
-    if (status == STATUS_OK)
-        status = canonical_digest(decision.json, &decision.digest, err);
-    if (status != STATUS_OK) {
-        decision_finish(&decision);
-        return status;
-    }
+    TRY(declaration_load(path, &schema, decision.declaration, err));
+    TRY(declaration_to_json(decision.declaration, &decision.json, err));
+    TRY(read_paths(&decision, decision.declaration->data, err));
+    TRY(check(&decision, decision.declaration->data, err));
+    TRY(take_contracts(&decision, err));
+    TRY(canonical_digest(decision.json, &decision.digest, err));
     *ret = decision;
+    decision = (struct decision){.json = NULL};
     return STATUS_OK;
 }
 

@@ -198,13 +198,12 @@ static void append_check_yourself(struct text *out)
 static enum status append_page(struct text *out, struct store *store, const struct view *view,
                                struct error *err)
 {
-    json_t *decisions = NULL;
-    enum status status;
+    json_auto_t *decisions = NULL;
     size_t before;
 
     html_page_begin(out, "dossier", "Dossier", view->campaigns[0].uid);
     append_masthead(out);
-    status = dossier_summary(out, store, view, err);
+    TRY(dossier_summary(out, store, view, err));
     dossier_section(out, DOSSIER_REPORT);
     append_campaigns(out, view);
     append_question(out, view);
@@ -213,33 +212,26 @@ static enum status append_page(struct text *out, struct store *store, const stru
     dossier_items(out, view);
     dossier_conditions(out, view);
     append_results(out, view);
-    if (status == STATUS_OK)
-        status = dossier_deviations(out, store, view, err);
+    TRY(dossier_deviations(out, store, view, err));
     append_attempts(out, view);
     dossier_section(out, DOSSIER_CONFORMITY);
     before = out->length;
-    if (status == STATUS_OK)
-        status = dossier_acceptances(out, store, view, "", err);
+    TRY(dossier_acceptances(out, store, view, "", err));
     if (out->length == before)
         text_append(out,
                     "<p>No contract was judged by these results (<code>assay accept</code>), so "
                     "no conformity is stated.</p>\n");
-    if (status == STATUS_OK)
-        status = dossier_decisions(out, store, view, err);
-    if (status == STATUS_OK)
-        status = html_decisions_load(store, view, &decisions, err);
+    TRY(dossier_decisions(out, store, view, err));
+    TRY(html_decisions_load(store, view, &decisions, err));
     html_decisions(out, decisions, "<h3 id=\"decision\">Decisions between options</h3>\n", false);
-    json_decref(decisions);
-    if (status == STATUS_OK)
-        status = dossier_costs(out, store, view, "<h3>Cost</h3>\n", err);
+    TRY(dossier_costs(out, store, view, "<h3>Cost</h3>\n", err));
     append_limits(out);
-    if (status == STATUS_OK)
-        status = dossier_signatures(out, store, view, err);
+    TRY(dossier_signatures(out, store, view, err));
     append_check_yourself(out);
     text_append(out, "</main>\n<footer class=\"colophon\"><p>Written by assay from its database; "
                      "the page holds no scripts and loads nothing. The evidence is the database, "
                      "not this page. End of the dossier.</p></footer>\n</div>\n</body>\n</html>\n");
-    return status;
+    return STATUS_OK;
 }
 
 enum status report_dossier_text(struct store *store, const int64_t *cells, size_t count,

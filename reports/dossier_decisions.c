@@ -570,24 +570,21 @@ enum status dossier_decided(struct text *out, struct store *store, const struct 
                             struct error *err)
 {
     size_t rows = 0, accepted = 0;
-    json_t *decisions = NULL, *decision;
+    json_auto_t *decisions = NULL;
+    json_t *decision;
     size_t i;
-    enum status status;
 
     append_questions(out, view);
-    status = html_decisions_load(store, view, &decisions, err);
+    TRY(html_decisions_load(store, view, &decisions, err));
     json_array_foreach(decisions, i, decision) html_decision_in_short(out, decision);
-    if (status == STATUS_OK)
-        status = dossier_accepted(out, store, view, &accepted, err);
-    if (status == STATUS_OK)
-        status = append_newest(out, store, view, &rows, err);
-    if (status == STATUS_OK && rows + accepted + json_array_size(decisions) == 0)
+    TRY(dossier_accepted(out, store, view, &accepted, err));
+    TRY(append_newest(out, store, view, &rows, err));
+    if (rows + accepted + json_array_size(decisions) == 0)
         text_append(out,
                     "<div class=\"decision\"><p class=\"answer\"><b>No decision is recorded</b>"
                     "</p>\n<p>Nothing in this database compares one of these results with "
                     "another: the figures are not compared (<code>assay gate</code>, "
                     "<code>assay compare --record</code>, <code>assay reproduce</code>).</p>"
                     "</div>\n");
-    json_decref(decisions);
-    return status;
+    return STATUS_OK;
 }

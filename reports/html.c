@@ -297,27 +297,23 @@ static enum status append_comparisons(struct text *out, struct store *store,
 enum status report_html(struct store *store, const int64_t *cells, size_t count, FILE *out,
                         struct error *err)
 {
-    struct html_appendix appendix;
-    struct html_pairs pairs = {0};
-    json_t *decisions = NULL;
-    struct html_error *errors = NULL;
-    struct view view = {0};
-    struct text text;
-    enum status status;
+    CLEANUP(html_appendix_finish) struct html_appendix appendix = {0};
+    CLEANUP(html_pairs_finish) struct html_pairs pairs = {0};
+    CLEANUP(view_finish) struct view view = {0};
+    CLEANUP(text_finish) struct text text = {0};
+    json_auto_t *decisions = NULL;
+    AUTO_FREE struct html_error *errors = NULL;
 
     if (count == 0)
         return error_set(err, STATUS_INVALID, "a report needs at least one result");
     html_appendix_init(&appendix);
     text_init(&text);
     errors = calloc(count, sizeof(*errors));
-    status =
-        errors ? collect(store, cells, count, &view, &appendix, errors, err) : error_no_memory(err);
-    if (status == STATUS_OK)
-        status = html_pairs_load(store, &view, &pairs, err);
-    if (status == STATUS_OK)
-        status = html_decisions_load(store, &view, &decisions, err);
-    if (status != STATUS_OK)
-        goto cleanup;
+    if (!errors)
+        return error_no_memory(err);
+    TRY(collect(store, cells, count, &view, &appendix, errors, err));
+    TRY(html_pairs_load(store, &view, &pairs, err));
+    TRY(html_decisions_load(store, &view, &decisions, err));
     html_page_begin(&text, "report", "Benchmark report", view.campaigns[0].uid);
     html_first(&text, &view, &pairs, json_array_get(decisions, 0));
     text_append(&text, "<main>\n<h2 id=\"results\">Results</h2>\n");
@@ -331,14 +327,10 @@ enum status report_html(struct store *store, const int64_t *cells, size_t count,
     }
     html_pairs_stack(&text, &pairs);
     html_pictures(&text, &view, errors);
-    status = html_history(&text, store, &view, err);
-    if (status == STATUS_OK)
-        status = append_comparisons(&text, store, &view, decisions, err);
+    TRY(html_history(&text, store, &view, err));
+    TRY(append_comparisons(&text, store, &view, decisions, err));
     append_provenance(&text, &view);
-    if (status == STATUS_OK)
-        status = write_cells(store, &view, &appendix, out, &text, err);
-    if (status != STATUS_OK)
-        goto cleanup;
+    TRY(write_cells(store, &view, &appendix, out, &text, err));
     text_append(&text,
                 "<p class=\"paper soft\">On paper a result is its figures, findings and "
                 "distribution. Every trial over time, readings, files and kernels are on the "
@@ -353,15 +345,7 @@ enum status report_html(struct store *store, const int64_t *cells, size_t count,
         "</main>\n<footer class=\"colophon\"><p>Written by assay from its database; the page "
         "holds no scripts and loads nothing. Missing values are shown as such and "
         "never as 0.</p></footer>\n</div>\n</body>\n</html>\n");
-    status = flush(&text, out, err);
-cleanup:
-    text_finish(&text);
-    html_appendix_finish(&appendix);
-    html_pairs_finish(&pairs);
-    view_finish(&view);
-    json_decref(decisions);
-    free(errors);
-    return status;
+    return flush(&text, out, err);
 }
 
 enum status report_html_text(struct store *store, const int64_t *cells, size_t count,

@@ -90,42 +90,43 @@ static enum status check_extra(const char *extra, struct error *err)
     return STATUS_OK;
 }
 
+/* `ret_key`: of the declaration, whose value is refused. */
+static enum status check_options(const struct endpoint_options *options, const char **ret_key,
+                                 struct error *err)
+{
+    const struct endpoint_limits *limits = &options->limits;
+
+    *ret_key = "url";
+    TRY(check_url(options->url, err));
+    *ret_key = "extra";
+    if (options->extra)
+        TRY(check_extra(options->extra, err));
+    *ret_key = "connections";
+    if (options->connections < 1 || options->connections > CONNECTIONS_MAX)
+        return error_set(err, STATUS_INVALID, "%u connections: write 1 to %u", options->connections,
+                         CONNECTIONS_MAX);
+    *ret_key = "warm_connections";
+    if (options->warm > options->connections)
+        return error_set(err, STATUS_INVALID, "%u warm connections are more than all %u",
+                         options->warm, options->connections);
+    *ret_key = "connect_timeout";
+    if (!is_timeout(options->connect_timeout_ns))
+        return error_set(err, STATUS_INVALID, "a timeout is 1ms to 24h");
+    *ret_key = "request_timeout";
+    if (!is_timeout(options->request_timeout_ns))
+        return error_set(err, STATUS_INVALID, "a timeout is 1ms to 24h");
+    *ret_key = "limits";
+    if (!limits->header_bytes || !limits->body_bytes || !limits->line_bytes || !limits->events)
+        return error_set(err, STATUS_INVALID, "a limit of 0 would refuse every answer");
+    return STATUS_OK;
+}
+
 enum status endpoint_check(const struct endpoint_options *options, const char **ret_key,
                            struct error *err)
 {
-    const struct endpoint_limits *limits = &options->limits;
-    const char *key = "url";
-    enum status status;
+    const char *key;
+    const enum status status = check_options(options, &key, err);
 
-    status = check_url(options->url, err);
-    if (status == STATUS_OK && options->extra) {
-        key = "extra";
-        status = check_extra(options->extra, err);
-    }
-    if (status == STATUS_OK &&
-        (options->connections < 1 || options->connections > CONNECTIONS_MAX)) {
-        key = "connections";
-        status = error_set(err, STATUS_INVALID, "%u connections: write 1 to %u",
-                           options->connections, CONNECTIONS_MAX);
-    }
-    if (status == STATUS_OK && options->warm > options->connections) {
-        key = "warm_connections";
-        status = error_set(err, STATUS_INVALID, "%u warm connections are more than all %u",
-                           options->warm, options->connections);
-    }
-    if (status == STATUS_OK && !is_timeout(options->connect_timeout_ns)) {
-        key = "connect_timeout";
-        status = error_set(err, STATUS_INVALID, "a timeout is 1ms to 24h");
-    }
-    if (status == STATUS_OK && !is_timeout(options->request_timeout_ns)) {
-        key = "request_timeout";
-        status = error_set(err, STATUS_INVALID, "a timeout is 1ms to 24h");
-    }
-    if (status == STATUS_OK &&
-        (!limits->header_bytes || !limits->body_bytes || !limits->line_bytes || !limits->events)) {
-        key = "limits";
-        status = error_set(err, STATUS_INVALID, "a limit of 0 would refuse every answer");
-    }
     if (ret_key)
         *ret_key = key;
     return status;

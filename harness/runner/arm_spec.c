@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "backends/backend.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "harness/core/member.h"
 #include "harness/core/reading.h"
@@ -282,7 +283,7 @@ json_t *arm_spec_to_json(const struct arm_spec *spec)
 
 enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct error *err)
 {
-    struct arm_spec spec = {0};
+    CLEANUP(arm_spec_finish) struct arm_spec spec = {0};
     const char *name = member_string(json, "name");
     const char *root = member_string(json, "root");
     const char *driver = member_string(json, "driver");
@@ -290,20 +291,19 @@ enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct 
     const char *device = member_string(json, "device");
     const char *precision = member_string(json, "precision");
     const char *implementation = member_string(json, "implementation");
-    enum status status = STATUS_OK;
     size_t i;
     json_t *change;
 
     if (name)
-        status = set_string(&spec.name, name, "name", err);
-    if (status == STATUS_OK && root)
-        status = set_string(&spec.root, root, "root", err);
-    if (status == STATUS_OK && driver)
-        status = set_string(&spec.driver, driver, "driver", err);
-    if (status == STATUS_OK && workload)
-        status = set_string(&spec.workload, workload, "workload", err);
-    if (status == STATUS_OK && device)
-        status = set_string(&spec.device, device, "device", err);
+        TRY(set_string(&spec.name, name, "name", err));
+    if (root)
+        TRY(set_string(&spec.root, root, "root", err));
+    if (driver)
+        TRY(set_string(&spec.driver, driver, "driver", err));
+    if (workload)
+        TRY(set_string(&spec.workload, workload, "workload", err));
+    if (device)
+        TRY(set_string(&spec.device, device, "device", err));
     if (precision)
         spec.has_precision = precision_from_name(precision, &spec.precision);
     if (implementation)
@@ -311,16 +311,12 @@ enum status arm_spec_from_json(const json_t *json, struct arm_spec *ret, struct 
     spec.emulate = json_is_true(json_object_get(json, "emulate"));
     json_array_foreach(json_object_get(json, "environment"), i, change)
     {
-        if (status == STATUS_OK && !json_is_string(change))
-            status = error_set(err, STATUS_CORRUPT, "the plan's environment is not of strings");
-        if (status == STATUS_OK)
-            status = add_change(&spec, strdup(json_string_value(change)), err);
-    }
-    if (status != STATUS_OK) {
-        arm_spec_finish(&spec);
-        return status;
+        if (!json_is_string(change))
+            return error_set(err, STATUS_CORRUPT, "the plan's environment is not of strings");
+        TRY(add_change(&spec, strdup(json_string_value(change)), err));
     }
     *ret = spec;
+    spec = (struct arm_spec){0};
     return STATUS_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/random.h"
 #include "protocols/stats/special.h"
 
@@ -289,26 +290,21 @@ enum status schedule_make(const struct arrivals *arrivals, const struct lengths 
                           double rate, struct schedule_extent extent, uint64_t seed,
                           struct schedule *ret, struct error *err)
 {
-    struct schedule schedule = {0};
-    enum status status = check_arrivals(arrivals, rate, err);
+    CLEANUP(schedule_finish) struct schedule schedule = {0};
 
-    if (status == STATUS_OK)
-        status = check_extent(arrivals, &extent, err);
-    if (status == STATUS_OK && lengths->joint && lengths->joint->count == 0)
-        status = error_set(err, STATUS_INVALID, "lengths: a trace without requests");
-    if (status == STATUS_OK && !lengths->joint)
-        status = check_length(&lengths->prompt, "prompt", err);
-    if (status == STATUS_OK && !lengths->joint)
-        status = check_length(&lengths->output, "output", err);
-    if (status == STATUS_OK)
-        status = fill_times(arrivals, rate, extent, seed, &schedule, err);
-    if (status != STATUS_OK) {
-        schedule_finish(&schedule);
-        return status;
+    TRY(check_arrivals(arrivals, rate, err));
+    TRY(check_extent(arrivals, &extent, err));
+    if (lengths->joint && lengths->joint->count == 0)
+        return error_set(err, STATUS_INVALID, "lengths: a trace without requests");
+    if (!lengths->joint) {
+        TRY(check_length(&lengths->prompt, "prompt", err));
+        TRY(check_length(&lengths->output, "output", err));
     }
+    TRY(fill_times(arrivals, rate, extent, seed, &schedule, err));
     for (size_t i = 0; i < schedule.count; i++)
         fill_lengths(arrivals, lengths, seed, i, &schedule.requests[i]);
     *ret = schedule;
+    schedule = (struct schedule){0};
     return STATUS_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/contract.h"
 #include "protocols/estimate.h"
@@ -28,48 +29,38 @@ static bool is_like(const json_t *record, const json_t *like)
 static enum status add_campaign(struct store *store, const json_t *contract, const json_t *named,
                                 struct evidence *evidence, struct error *err)
 {
-    const char *id = member_text(named, "campaign");
-    json_t *like = NULL;
     const char *nonce = member_string(contract, "nonce");
-    json_t *campaign = NULL;
+    json_auto_t *like = NULL, *campaign = NULL;
     const json_t *plan, *cells;
     bool has_nonce = false;
-    int64_t row;
-    enum status status = store_find_campaign(store, id, &row, err);
+    int64_t row, cell;
 
-    if (status == STATUS_OK && json_object_get(named, "like")) {
-        int64_t cell;
-
-        status = store_find_cell(store, member_text(named, "like"), &cell, err);
-        if (status == STATUS_OK)
-            status = store_cell_json(store, cell, &like, err);
+    TRY(store_find_campaign(store, member_text(named, "campaign"), &row, err));
+    if (json_object_get(named, "like")) {
+        TRY(store_find_cell(store, member_text(named, "like"), &cell, err));
+        TRY(store_cell_json(store, cell, &like, err));
     }
-    if (status == STATUS_OK)
-        status = store_campaign_json(store, row, &campaign, err);
+    TRY(store_campaign_json(store, row, &campaign, err));
     plan = json_object_get(campaign, "plan");
     cells = json_object_get(campaign, "cells");
     has_nonce = !nonce || !strcmp(nonce, member_text(plan, "nonce"));
-    for (size_t i = 0; i < json_array_size(cells) && status == STATUS_OK; i++) {
-        json_t *record = NULL;
+    for (size_t i = 0; i < json_array_size(cells); i++) {
+        json_auto_t *record = NULL;
 
-        status = store_cell_json(
-            store, json_integer_value(json_object_get(json_array_get(cells, i), "cell")), &record,
-            err);
-        if (status == STATUS_OK && is_like(record, like)) {
+        TRY(store_cell_json(store,
+                            json_integer_value(json_object_get(json_array_get(cells, i), "cell")),
+                            &record, err));
+        if (is_like(record, like)) {
             json_array_append(evidence->records, record);
             json_array_append_new(evidence->nonces, json_boolean(has_nonce));
         }
-        json_decref(record);
     }
-    if (status == STATUS_OK)
-        json_array_append_new(
-            evidence->campaigns,
-            json_pack("{s:s, s:b, s:b}", "campaign", member_text(campaign, "uid"), "planned",
-                      (int)json_equal(json_object_get(plan, "contract"), contract), "nonce",
-                      (int)has_nonce));
-    json_decref(campaign);
-    json_decref(like);
-    return status;
+    json_array_append_new(evidence->campaigns,
+                          json_pack("{s:s, s:b, s:b}", "campaign", member_text(campaign, "uid"),
+                                    "planned",
+                                    (int)json_equal(json_object_get(plan, "contract"), contract),
+                                    "nonce", (int)has_nonce));
+    return STATUS_OK;
 }
 
 /* Whether the result is of the item's cell: what it names must be equal. */
@@ -222,58 +213,51 @@ static enum status judge_item(const json_t *contract, size_t index, const struct
     const char *unit = "", *reason;
     enum acceptance_verdict verdict = ACCEPTANCE_INCONCLUSIVE;
     size_t i, counts[3] = {0};
-    json_t *record, *units = json_array();
-    enum status status = contract_item_read(contract, index, NULL, &item, err);
+    json_t *record;
+    json_auto_t *units = json_array();
 
+    TRY(contract_item_read(contract, index, NULL, &item, err));
     json_array_foreach(evidence->records, i, record)
     {
         const json_t *value;
 
-        if (status != STATUS_OK || !is_of(record, cell))
+        if (!is_of(record, cell))
             continue;
         value = metric_member(json_object_get(json_object_get(record, "estimate"), "metrics"),
                               item.metric);
         if (json_array_size(units) == 0 && member_text(value, "unit")[0]) {
             unit = member_text(value, "unit");
-            status = contract_item_read(contract, index, unit, &item, err);
+            TRY(contract_item_read(contract, index, unit, &item, err));
         }
-        if (status == STATUS_OK && json_array_size(units) > 0 && !item.units)
-            status = error_set(err, STATUS_INVALID,
-                               "items[%zu].cell: %s and %s are both of this cell: name its "
-                               "precision, batch, implementation and device, and one campaign, or "
-                               "the units of a fleet",
-                               index, member_text(json_array_get(units, 0), "result"),
-                               member_text(record, "id"));
-        if (status == STATUS_OK)
-            status = same_unit_twice(machines, record, index, err);
-        if (status == STATUS_OK)
-            status = judge_unit(record, &item, json_is_true(json_array_get(evidence->nonces, i)),
-                                units, &verdict, err);
-        counts[verdict] += status == STATUS_OK;
+        if (json_array_size(units) > 0 && !item.units)
+            return error_set(err, STATUS_INVALID,
+                             "items[%zu].cell: %s and %s are both of this cell: name its "
+                             "precision, batch, implementation and device, and one campaign, or "
+                             "the units of a fleet",
+                             index, member_text(json_array_get(units, 0), "result"),
+                             member_text(record, "id"));
+        TRY(same_unit_twice(machines, record, index, err));
+        TRY(judge_unit(record, &item, json_is_true(json_array_get(evidence->nonces, i)), units,
+                       &verdict, err));
+        counts[verdict]++;
     }
-    if (status == STATUS_OK && json_array_size(units) == 0)
-        status = error_set(err, STATUS_INVALID,
-                           "items[%zu].cell: no result of the campaigns is of this cell; `assay "
-                           "run --contract` measures it",
-                           index);
-    else if (status == STATUS_OK && !unit[0])
-        status =
-            error_set(err, STATUS_INVALID, "items[%zu].metric: %s has no %s", index,
-                      member_text(json_array_get(units, 0), "result"), metrics[item.metric].id);
-    if (status == STATUS_OK) {
-        verdict = conclude(&item, json_array_size(units), counts, &reason);
-        *ret = json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:O, s:I, s:I, s:s, s:s?}", "metric",
-                         metrics[item.metric].id, "unit", unit, "declared", item.rule.declared,
-                         "limiting", item.rule.limiting, "alpha", item.rule.alpha, "beta",
-                         item.rule.beta, "units", units, "rejected",
-                         (json_int_t)counts[ACCEPTANCE_REJECTED], "inconclusive",
-                         (json_int_t)counts[ACCEPTANCE_INCONCLUSIVE], "verdict",
-                         acceptance_verdict_name(verdict), "reason", reason);
-        if (!*ret)
-            status = error_no_memory(err);
-    }
-    json_decref(units);
-    return status;
+    if (json_array_size(units) == 0)
+        return error_set(err, STATUS_INVALID,
+                         "items[%zu].cell: no result of the campaigns is of this cell; `assay "
+                         "run --contract` measures it",
+                         index);
+    if (!unit[0])
+        return error_set(err, STATUS_INVALID, "items[%zu].metric: %s has no %s", index,
+                         member_text(json_array_get(units, 0), "result"), metrics[item.metric].id);
+    verdict = conclude(&item, json_array_size(units), counts, &reason);
+    *ret =
+        json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:O, s:I, s:I, s:s, s:s?}", "metric",
+                  metrics[item.metric].id, "unit", unit, "declared", item.rule.declared, "limiting",
+                  item.rule.limiting, "alpha", item.rule.alpha, "beta", item.rule.beta, "units",
+                  units, "rejected", (json_int_t)counts[ACCEPTANCE_REJECTED], "inconclusive",
+                  (json_int_t)counts[ACCEPTANCE_INCONCLUSIVE], "verdict",
+                  acceptance_verdict_name(verdict), "reason", reason);
+    return *ret ? STATUS_OK : error_no_memory(err);
 }
 
 /* All must be accepted; one that is rejected decides. */

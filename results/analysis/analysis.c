@@ -445,54 +445,44 @@ static enum status add_seen(struct store *store, int64_t cell, const struct part
     return seen_add_files(store, cell, last_of(parts), &estimate->findings, err);
 }
 
+static void drop_estimate(struct estimate **estimate)
+{
+    estimate_destroy(*estimate);
+}
+
 enum status analysis_estimate(struct store *store, int64_t cell, int64_t last_trial,
                               struct estimate **ret, struct error *err)
 {
-    struct parts parts = {0};
-    struct protocol rules = {0};
-    struct estimate *estimate = NULL;
+    CLEANUP(finish_parts) struct parts parts = {0};
+    CLEANUP(protocol_finish) struct protocol rules = {0};
+    CLEANUP(drop_estimate) struct estimate *estimate = NULL;
     struct digest protocol = {0};
     struct work work = {0};
     int64_t iterations;
-    enum status status = read_cell(store, cell, &work, &protocol, err);
 
-    if (status == STATUS_OK)
-        status = read_protocol(store, &protocol, &rules, err);
-    if (status == STATUS_OK)
-        status = list_parts(store, cell, last_trial, &parts, err);
-    if (status == STATUS_OK)
-        status = load_parts(store, &parts, err);
-    if (status != STATUS_OK)
-        goto done;
+    TRY(read_cell(store, cell, &work, &protocol, err));
+    TRY(read_protocol(store, &protocol, &rules, err));
+    TRY(list_parts(store, cell, last_trial, &parts, err));
+    TRY(load_parts(store, &parts, err));
     iterations = level_blocks(&parts);
-    status = work.is_server ? estimate_server(store, &parts, &work, &rules, &estimate, err)
-                            : estimate_parts(&parts, &rules.estimate, &estimate, err);
-    if (status != STATUS_OK)
-        goto done;
+    TRY(work.is_server ? estimate_server(store, &parts, &work, &rules, &estimate, err)
+                       : estimate_parts(&parts, &rules.estimate, &estimate, err));
     if (work.is_server)
         note_missing(estimate, &parts, &work);
     else
         add_work(estimate, &parts, &work, iterations);
-    status = add_foreign_worker(store, &parts, estimate, err);
-    if (status == STATUS_OK)
-        status = add_seen(store, cell, &parts, estimate, err);
-    if (status == STATUS_OK && !work.is_server)
-        status = add_reference_ratio(store, &parts, iterations, estimate, err);
-    if (status == STATUS_OK && !work.is_server)
-        status = ceiling_add(store, cell, last_of(&parts), estimate, err);
-    if (status == STATUS_OK)
-        status = add_window_telemetry(store, cell, &parts, &work, estimate, err);
-    if (status == STATUS_OK && estimate->findings.failed)
-        status = error_no_memory(err);
-    if (status == STATUS_OK) {
-        *ret = estimate;
-        estimate = NULL;
+    TRY(add_foreign_worker(store, &parts, estimate, err));
+    TRY(add_seen(store, cell, &parts, estimate, err));
+    if (!work.is_server) {
+        TRY(add_reference_ratio(store, &parts, iterations, estimate, err));
+        TRY(ceiling_add(store, cell, last_of(&parts), estimate, err));
     }
-done:
-    protocol_finish(&rules);
-    estimate_destroy(estimate);
-    finish_parts(&parts);
-    return status;
+    TRY(add_window_telemetry(store, cell, &parts, &work, estimate, err));
+    if (estimate->findings.failed)
+        return error_no_memory(err);
+    *ret = estimate;
+    estimate = NULL;
+    return STATUS_OK;
 }
 
 enum status analysis_estimate_json(struct store *store, int64_t cell, int64_t last_trial,

@@ -272,32 +272,26 @@ static enum status add_arms(struct store *store, const char *id, struct campaign
 static enum status add_campaigns(struct store *store, const char *a, const char *b,
                                  struct campaign_comparison *c, struct error *err)
 {
-    json_t *rows[2] = {NULL, NULL};
-    enum status status = rows_of(store, a, &rows[0], err);
+    json_auto_t *first = NULL, *second = NULL;
+    const char *id;
 
-    if (status == STATUS_OK)
-        status = rows_of(store, b, &rows[1], err);
-    if (status == STATUS_OK && json_equal(rows[0], rows[1]))
-        status = error_set(err, STATUS_INVALID, "%s and %s are one and the same campaign: name two",
-                           a, b);
-    for (int i = 0; i < 2 && status == STATUS_OK; i++) {
-        const char *id = member_string(json_array_get(rows[i], 0), "id");
-
-        snprintf(i ? c->b : c->a, sizeof(c->a), "%.8s", id ? id : "?");
-    }
-    if (status == STATUS_OK)
-        status = make_room(json_array_size(rows[0]), c, err);
-    if (status == STATUS_OK)
-        status = pair_up(store, (const json_t *[]){rows[0], rows[1]}, c, err);
-    if (status == STATUS_OK && c->count == 0)
-        status =
-            error_set(err, STATUS_INVALID,
-                      "no %sresult of %s has the workload, precision, batch and protocol of one "
-                      "of %s",
-                      c->options.figure == COMPARE_TIME ? "" : "server's ", a, b);
-    json_decref(rows[0]);
-    json_decref(rows[1]);
-    return status;
+    TRY(rows_of(store, a, &first, err));
+    TRY(rows_of(store, b, &second, err));
+    if (json_equal(first, second))
+        return error_set(err, STATUS_INVALID, "%s and %s are one and the same campaign: name two",
+                         a, b);
+    id = member_string(json_array_get(first, 0), "id");
+    snprintf(c->a, sizeof(c->a), "%.8s", id ? id : "?");
+    id = member_string(json_array_get(second, 0), "id");
+    snprintf(c->b, sizeof(c->b), "%.8s", id ? id : "?");
+    TRY(make_room(json_array_size(first), c, err));
+    TRY(pair_up(store, (const json_t *[]){first, second}, c, err));
+    if (c->count == 0)
+        return error_set(err, STATUS_INVALID,
+                         "no %sresult of %s has the workload, precision, batch and protocol of one "
+                         "of %s",
+                         c->options.figure == COMPARE_TIME ? "" : "server's ", a, b);
+    return STATUS_OK;
 }
 
 enum status campaign_comparison_make(struct store *store, const char *a, const char *b,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/finding.h"
 #include "protocols/fleet.h"
@@ -48,50 +49,53 @@ json_t *fleet_plan_machine(const json_t *record)
                      json_object_get(device, "uuid"), host);
 }
 
+/* Repetitions of a unit do not show how units differ. */
+static enum status check_unit(const struct units *units, const json_t *machine, const char *id,
+                              struct error *err)
+{
+    for (size_t i = 0; i < units->count; i++)
+        if (json_equal(units->machine[i], machine))
+            return error_set(err, STATUS_INVALID,
+                             "%s was measured on the same unit as an earlier one: name each unit "
+                             "once, since repetitions do not show how units differ",
+                             id);
+    return STATUS_OK;
+}
+
 static enum status add_unit(struct store *store, const char *id, struct units *units,
                             struct error *err)
 {
     struct capacity_result capacity = {.state = CAPACITY_INCONCLUSIVE};
-    json_t *record = NULL;
+    json_auto_t *record = NULL, *machine = NULL;
     int64_t cell;
-    enum status status = store_find_cell(store, id, &cell, err);
 
-    if (status == STATUS_OK)
-        status = store_cell_json(store, cell, &record, err);
-    if (status == STATUS_OK)
-        status = serving_capacity_of(store, record, &capacity, NULL, err);
-    if (status == STATUS_OK && isnan(rate_of(&capacity)))
-        status = error_set(err, STATUS_INVALID,
-                           "%s: no rate was shown to be within the limits; measure lower rates, or "
-                           "longer",
-                           id);
-    if (status == STATUS_OK && units->first &&
+    TRY(store_find_cell(store, id, &cell, err));
+    TRY(store_cell_json(store, cell, &record, err));
+    TRY(serving_capacity_of(store, record, &capacity, NULL, err));
+    if (isnan(rate_of(&capacity)))
+        return error_set(err, STATUS_INVALID,
+                         "%s: no rate was shown to be within the limits; measure lower rates, or "
+                         "longer",
+                         id);
+    if (units->first &&
         !json_equal(json_object_get(json_object_get(units->first, "identity"), "workload_digest"),
                     json_object_get(json_object_get(record, "identity"), "workload_digest")))
-        status = error_set(err, STATUS_INVALID, "%s is of another declaration than %s", id,
-                           member_text(units->first, "id"));
-    if (status == STATUS_OK) {
-        units->machine[units->count] = fleet_plan_machine(record);
-        for (size_t i = 0; i < units->count && status == STATUS_OK; i++)
-            if (json_equal(units->machine[i], units->machine[units->count]))
-                status = error_set(err, STATUS_INVALID,
-                                   "%s was measured on the same unit as an earlier one: name each "
-                                   "unit once, since repetitions do not show how units differ",
-                                   id);
-        units->rates[units->count] = rate_of(&capacity);
-        units->lowest[units->count++] = capacity.lo;
-        if (capacity.state == CAPACITY_AT_LEAST)
-            note(units->notes, FINDING_AT_LEAST);
-        json_array_append_new(
-            units->list,
-            json_pack("{s:O, s:O?, s:o}", "result", json_object_get(record, "id"), "device",
-                      json_object_get(json_object_get(record, "device"), "name"), "capacity",
-                      type_to_json(&capacity_result_type, &capacity)));
-    }
-    if (status == STATUS_OK && !units->first)
+        return error_set(err, STATUS_INVALID, "%s is of another declaration than %s", id,
+                         member_text(units->first, "id"));
+    machine = fleet_plan_machine(record);
+    TRY(check_unit(units, machine, id, err));
+    units->machine[units->count] = json_incref(machine);
+    units->rates[units->count] = rate_of(&capacity);
+    units->lowest[units->count++] = capacity.lo;
+    if (capacity.state == CAPACITY_AT_LEAST)
+        note(units->notes, FINDING_AT_LEAST);
+    json_array_append_new(
+        units->list, json_pack("{s:O, s:O?, s:o}", "result", json_object_get(record, "id"),
+                               "device", json_object_get(json_object_get(record, "device"), "name"),
+                               "capacity", type_to_json(&capacity_result_type, &capacity)));
+    if (!units->first)
         units->first = json_incref(record);
-    json_decref(record);
-    return status;
+    return STATUS_OK;
 }
 
 /* Of one unit: its own lower bound, as if all were like it. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "protocols/comparability.h"
@@ -145,34 +146,25 @@ enum status stored_comparison_of_pairs(struct store *store, int64_t campaign, si
                                        const struct compare_options *options,
                                        struct stored_comparison *ret, struct error *err)
 {
+    CLEANUP(stored_comparison_finish)
     struct stored_comparison made = {.paired = true, .figure = options->figure, .why = ERROR_INIT};
-    json_t *record = NULL, *varied = NULL;
+    json_auto_t *record = NULL, *varied = NULL;
     const json_t *planned;
-    char *ineffective = NULL;
-    enum status status = store_campaign_json(store, campaign, &record, err);
+    AUTO_FREE char *ineffective = NULL;
 
-    if (status == STATUS_OK)
-        status = pairs_of_campaign(store, campaign, index, &made.pairs, err);
+    TRY(store_campaign_json(store, campaign, &record, err));
+    TRY(pairs_of_campaign(store, campaign, index, &made.pairs, err));
     planned = json_object_get(json_object_get(record, "plan"), "cells");
-    if (status == STATUS_OK)
-        status = varied_of_arms(json_array_get(planned, made.pairs.places[0]),
-                                json_array_get(planned, made.pairs.places[1]), &varied, err);
+    TRY(varied_of_arms(json_array_get(planned, made.pairs.places[0]),
+                       json_array_get(planned, made.pairs.places[1]), &varied, err));
     memcpy(made.cells, made.pairs.cells, sizeof(made.cells));
-    if (status == STATUS_OK)
-        status = judge(store, varied, &made, err);
-    if (status == STATUS_OK)
-        status = varied_without_effect(varied, made.judgement, &ineffective, err);
-    if (status == STATUS_OK) {
-        compare_pairs(store, options, &made);
-        made.note = note_of(&made.pairs, ineffective);
-        *ret = made;
-    } else {
-        stored_comparison_finish(&made);
-    }
-    free(ineffective);
-    json_decref(varied);
-    json_decref(record);
-    return status;
+    TRY(judge(store, varied, &made, err));
+    TRY(varied_without_effect(varied, made.judgement, &ineffective, err));
+    compare_pairs(store, options, &made);
+    made.note = note_of(&made.pairs, ineffective);
+    *ret = made;
+    made = (struct stored_comparison){0};
+    return STATUS_OK;
 }
 
 static enum status make_paired(struct store *store, const char *id,

@@ -215,47 +215,47 @@ static enum status gather_all(struct writer *writer, struct error *err)
 }
 
 /* ---- lines ---- */
+/* The uids of the campaigns that it holds. */
+static enum status list_campaigns(struct writer *writer, json_t *uids, struct error *err)
+{
+    CLEANUP(statement_end) struct statement statement = {0};
+    bool row = false;
+
+    TRY(statement_begin(writer->store,
+                        "SELECT g.uid FROM temp.bundle_campaign b JOIN main.campaign g ON"
+                        " g.record = b.id ORDER BY g.id",
+                        &statement, err));
+    for (;;) {
+        TRY(statement_step(&statement, &row, err));
+        if (!row)
+            return STATUS_OK;
+        json_array_append_new(uids,
+                              json_string((const char *)sqlite3_column_text(statement.handle, 0)));
+    }
+}
 
 static enum status put_head(struct writer *writer, struct error *err)
 {
     const struct bundle_options *options = writer->options;
-    json_t *uids = json_array(), *words = bundle_secrets_words(&writer->secrets), *proof = NULL,
-           *line = NULL;
-    char *note = NULL;
-    struct statement statement;
-    bool row = false;
-    enum status status = bundle_prove(writer->store, options, writer->head.size, &proof, err);
+    json_auto_t *uids = json_array(), *words = bundle_secrets_words(&writer->secrets);
+    json_auto_t *proof = NULL;
+    AUTO_FREE char *note = NULL;
 
-    if (status == STATUS_OK)
-        status = ledger_note(writer->store, &writer->head, &note, err);
-    if (status == STATUS_OK && bundle_secrets_are_in(&writer->secrets, note, strlen(note)))
-        status = error_set(err, STATUS_INVALID,
-                           "a withheld value is also in the name of the key that signs; make a key "
-                           "with another name (assay key new --name NAME)");
-    if (status == STATUS_OK)
-        status = statement_begin(writer->store,
-                                 "SELECT g.uid FROM temp.bundle_campaign b JOIN main.campaign g ON"
-                                 " g.record = b.id ORDER BY g.id",
-                                 &statement, err);
-    if (status == STATUS_OK) {
-        while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row)
-            json_array_append_new(
-                uids, json_string((const char *)sqlite3_column_text(statement.handle, 0)));
-        statement_end(&statement);
-    }
-    if (status == STATUS_OK)
-        line = json_pack(
-            "{s:i, s:O, s:I, s:s, s:s, s:O, s:o, s:I, s:s, s:O}", "assay_bundle", BUNDLE_VERSION,
-            "campaigns", uids, "created_utc_ns", (json_int_t)clock_utc_ns(), "note", note, "origin",
-            writer->head.origin, "proof", proof, "root", hex_json(&writer->head.root), "size",
-            (json_int_t)writer->head.size, "tool", options->tool_version, "withheld", words);
-    if (status == STATUS_OK)
-        status = put_line(writer, line, err);
-    json_decref(uids);
-    json_decref(words);
-    json_decref(proof);
-    free(note);
-    return status;
+    TRY(bundle_prove(writer->store, options, writer->head.size, &proof, err));
+    TRY(ledger_note(writer->store, &writer->head, &note, err));
+    if (bundle_secrets_are_in(&writer->secrets, note, strlen(note)))
+        return error_set(err, STATUS_INVALID,
+                         "a withheld value is also in the name of the key that signs; make a key "
+                         "with another name (assay key new --name NAME)");
+    TRY(list_campaigns(writer, uids, err));
+    return put_line(writer,
+                    json_pack("{s:i, s:O, s:I, s:s, s:s, s:O, s:o, s:I, s:s, s:O}", "assay_bundle",
+                              BUNDLE_VERSION, "campaigns", uids, "created_utc_ns",
+                              (json_int_t)clock_utc_ns(), "note", note, "origin",
+                              writer->head.origin, "proof", proof, "root",
+                              hex_json(&writer->head.root), "size", (json_int_t)writer->head.size,
+                              "tool", options->tool_version, "withheld", words),
+                    err);
 }
 
 /* columns: 0 body, 1 whether it is withheld by name */
@@ -474,6 +474,21 @@ static enum status add_heads(struct writer *writer, struct error *err)
     return store_change_end(writer->store, status, err);
 }
 
+/* All of it, from one snapshot of the store. */
+static enum status write_content(struct writer *writer, struct error *err)
+{
+    TRY(choose(writer, err));
+    TRY(gather_all(writer, err));
+    TRY(put_head(writer, err));
+    TRY(each_row(writer,
+                 "SELECT c.body, b.dump FROM temp.bundle_blob b JOIN main.content c ON"
+                 " c.digest = b.digest ORDER BY b.digest",
+                 0, put_blob, err));
+    TRY(put_records(writer, err));
+    TRY(put_samples(writer, err));
+    return put_end(writer, err);
+}
+
 enum status bundle_write(struct store *store, const struct bundle_options *options, FILE *file,
                          struct bundle_summary *ret, struct error *err)
 {
@@ -486,22 +501,7 @@ enum status bundle_write(struct store *store, const struct bundle_options *optio
     if (status == STATUS_OK)
         status = store_snapshot_begin(store, err);
     if (status == STATUS_OK) {
-        status = choose(&writer, err);
-        if (status == STATUS_OK)
-            status = gather_all(&writer, err);
-        if (status == STATUS_OK)
-            status = put_head(&writer, err);
-        if (status == STATUS_OK)
-            status = each_row(&writer,
-                              "SELECT c.body, b.dump FROM temp.bundle_blob b JOIN main.content c ON"
-                              " c.digest = b.digest ORDER BY b.digest",
-                              0, put_blob, err);
-        if (status == STATUS_OK)
-            status = put_records(&writer, err);
-        if (status == STATUS_OK)
-            status = put_samples(&writer, err);
-        if (status == STATUS_OK)
-            status = put_end(&writer, err);
+        status = write_content(&writer, err);
         store_snapshot_end(store);
     }
     writer.summary.confidential = writer.secrets.confidential;

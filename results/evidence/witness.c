@@ -11,6 +11,7 @@
 
 #include <sodium.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "results/evidence/cosignature.h"
 #include "results/evidence/merkle.h"
@@ -253,35 +254,36 @@ enum status witness_kept(const struct witness *witness, const char *text, int64_
     return STATUS_OK;
 }
 
+/* While nobody else has the state. */
+static enum status cosign(const struct witness *witness, const struct request *request,
+                          const struct key *key, int64_t seconds, struct text *out,
+                          struct error *err)
+{
+    uint8_t cosignature[COSIGNATURE_SIZE];
+    CLEANUP(text_finish) struct text rest = {0};
+    struct kept kept;
+
+    text_init(&rest);
+    TRY(read_state(witness->state, request->note.note.origin, &kept, &rest, err));
+    TRY(check_grown(request, &kept, err));
+    TRY(cosignature_make(key, request->note.body, request->note.length, seconds, cosignature, err));
+    /* Kept before anybody gets the cosignature: it must never be given for two that differ. */
+    TRY(write_state(witness->state, &request->note.note, &rest, err));
+    cosignature_append(out, &key->public, cosignature);
+    return STATUS_OK;
+}
+
 enum status witness_cosign(const struct witness *witness, const char *text, const struct key *key,
                            int64_t seconds, struct text *out, struct error *err)
 {
-    uint8_t cosignature[COSIGNATURE_SIZE];
     struct request request;
-    struct text rest;
-    struct kept kept;
     int lock = -1;
-    enum status status = read_request(text, &request, err);
+    enum status status;
 
-    if (status == STATUS_OK)
-        status = check_log(witness, &request.note, err);
-    if (status == STATUS_OK)
-        status = lock_state(witness->state, &lock, err);
-    if (status != STATUS_OK)
-        return status;
-    text_init(&rest);
-    status = read_state(witness->state, request.note.note.origin, &kept, &rest, err);
-    if (status == STATUS_OK)
-        status = check_grown(&request, &kept, err);
-    if (status == STATUS_OK)
-        status = cosignature_make(key, request.note.body, request.note.length, seconds, cosignature,
-                                  err);
-    /* Kept before anybody gets the cosignature: it must never be given for two that differ. */
-    if (status == STATUS_OK)
-        status = write_state(witness->state, &request.note.note, &rest, err);
-    if (status == STATUS_OK)
-        cosignature_append(out, &key->public, cosignature);
-    text_finish(&rest);
+    TRY(read_request(text, &request, err));
+    TRY(check_log(witness, &request.note, err));
+    TRY(lock_state(witness->state, &lock, err));
+    status = cosign(witness, &request, key, seconds, out, err);
     close(lock);
     return status;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "protocols/metric.h"
 #include "harness/core/clock.h"
 #include "harness/core/random.h"
@@ -180,39 +181,39 @@ static enum status add_campaign(struct store *store, const struct store_import *
     return status;
 }
 
+/* All that is recorded of it, in the batch that is open. */
+static enum status add_all(struct store *store, const struct store_import *import,
+                           const struct store_claim *claims, size_t count, int64_t *ret_campaign,
+                           struct error *err)
+{
+    AUTO_FREE int64_t *rows = calloc(count, sizeof(*rows));
+
+    if (!rows)
+        return error_no_memory(err);
+    TRY(add_campaign(store, import, claims, count, ret_campaign, rows, err));
+    TRY(add_file(store, *ret_campaign, import, err));
+    for (size_t i = 0; i < count; i++)
+        TRY(add_claim(store, rows[i], &claims[i], err));
+    TRY(store_add_campaign_event(store, *ret_campaign, "imported", import->file, err));
+    return store_add_campaign_event(store, *ret_campaign, "finished", NULL, err);
+}
+
 enum status store_add_import(struct store *store, const struct store_import *import,
                              const struct store_claim *claims, size_t count, int64_t *ret_campaign,
                              struct error *err)
 {
-    int64_t *rows = calloc(count ? count : 1, sizeof(*rows));
     int64_t campaign = 0;
     enum status status;
 
     if (count == 0)
-        status = error_set(err, STATUS_INVALID, "%s: holds no results", import->file);
-    else if (!rows)
-        status = error_no_memory(err);
-    else
-        status = store_batch_begin(store, err);
+        return error_set(err, STATUS_INVALID, "%s: holds no results", import->file);
+    TRY(store_batch_begin(store, err));
+    status = add_all(store, import, claims, count, &campaign, err);
     if (status != STATUS_OK) {
-        free(rows);
+        store_batch_end(store, false, NULL);
         return status;
     }
-    status = add_campaign(store, import, claims, count, &campaign, rows, err);
-    if (status == STATUS_OK)
-        status = add_file(store, campaign, import, err);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++)
-        status = add_claim(store, rows[i], &claims[i], err);
-    free(rows);
-    if (status == STATUS_OK)
-        status = store_add_campaign_event(store, campaign, "imported", import->file, err);
-    if (status == STATUS_OK)
-        status = store_add_campaign_event(store, campaign, "finished", NULL, err);
-    if (status == STATUS_OK)
-        status = store_batch_end(store, true, err);
-    else
-        store_batch_end(store, false, NULL);
-    if (status == STATUS_OK)
-        *ret_campaign = campaign;
-    return status;
+    TRY(store_batch_end(store, true, err));
+    *ret_campaign = campaign;
+    return STATUS_OK;
 }
