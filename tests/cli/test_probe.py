@@ -42,7 +42,7 @@ class Probe(CliTest):
         content[18:20] = (8).to_bytes(2, sys.byteorder)  # e_machine: MIPS
         with open(foreign, "wb") as file:
             file.write(content)
-        for path, word in ((text, "no ELF file"), (empty, "no ELF file"),
+        for path, word in ((text, "not an ELF file"), (empty, "not an ELF file"),
                            (foreign, "is built for another processor (ELF machine 8)"),
                            ("/dev/null", "file too short"), (self.folder, "directory"),
                            ("/nonexistent.so", "not found")):
