@@ -26,20 +26,6 @@ void attribution_finish(struct attribution *attribution);
 const char *attribution_factor(const struct attribution *attribution, const char *field,
                                const struct field_rule *rule);
 
-/* What a result knows of the package of the file behind `field`: "NAME VERSION", a folder, or NULL.
- */
-const char *attribution_package(const json_t *fields, const char *field);
-/* Whether that is a folder, which has no version. */
-bool attribution_is_folder(const char *package);
-
-/*
- * What tells a person of both results which of `factor` is meant, of which the fields of `list`
- * differ: a product and its version, a device's name, the packages of the factor's own files, what
- * a variable was set to. New references; null where nothing of the kind is known.
- */
-void attribution_labels(const struct attribution *attribution, const char *factor,
-                        const json_t *list, json_t *ret_labels[2]);
-
 /*
  * [{"factor", "fields", "a", "b"}, ...] as comparability_judge gives them, of `factors`: an object,
  * factor -> array of fields. New.

@@ -5,12 +5,8 @@
 #include <string.h>
 
 #include "harness/core/declaration.h"
-#include "harness/core/embed.h"
 #include "harness/core/member.h"
 #include "protocols/attribution.h"
-
-extern const struct embed_file field_declared[];
-extern const size_t field_declared_count;
 
 const char *comparability_verdict_name(enum comparability_verdict verdict)
 {
@@ -50,93 +46,6 @@ const char *comparability_foreign_worker(const json_t *judgement)
         path = foreign_worker_in(json_object_get(field, "a"));
         return path ? path : foreign_worker_in(json_object_get(field, "b"));
     }
-    return NULL;
-}
-
-/* ---- the declared table ---- */
-
-struct rules_file {
-    struct field_rule *rules;
-    uint32_t rules_count;
-};
-
-static const struct declaration_name class_names[] = {
-    {"identity", FIELD_IDENTITY},
-    {"subject", FIELD_SUBJECT},
-    {"controlled", FIELD_CONTROLLED},
-    {"nuisance", FIELD_NUISANCE},
-};
-
-const char *field_class_name(enum field_class field_class)
-{
-    return class_names[field_class].str;
-}
-
-static const struct declaration_field rule_fields[] = {
-    FIELD_STRING("field", FIELD_REQUIRED, struct field_rule, field, 1, 128),
-    FIELD_ENUM("class", FIELD_REQUIRED, struct field_rule, field_class, class_names, 4),
-    FIELD_STRING("factor", FIELD_OPTIONAL, struct field_rule, factor, 1, 64),
-    FIELD_BOOL("required", FIELD_OPTIONAL, struct field_rule, required),
-    FIELD_STRING("why", FIELD_REQUIRED, struct field_rule, why, 1, 200),
-    FIELD_END};
-
-static const struct declaration_schema rule_schema = {ENTRY_GROUP(struct field_rule, rule_fields)};
-
-static const struct declaration_field file_fields[] = {
-    FIELD_LIST("fields", FIELD_REQUIRED, struct rules_file, rules, &rule_schema, 1, 1000),
-    FIELD_END};
-
-static const struct declaration_schema file_schema = {ENTRY_GROUP(struct rules_file, file_fields)};
-
-static pthread_once_t loaded = PTHREAD_ONCE_INIT;
-static struct declaration table;
-static struct error load_error = ERROR_INIT;
-
-static void load(void)
-{
-    if (field_declared_count != 1)
-        error_set(&load_error, STATUS_INTERNAL, "fields.yaml is not embedded");
-    else
-        declaration_parse(field_declared[0].name, field_declared[0].text, field_declared[0].length,
-                          &file_schema, &table, &load_error);
-}
-
-const struct field_rule *field_rules(size_t *ret_count, struct error *err)
-{
-    const struct rules_file *file;
-
-    pthread_once(&loaded, load);
-    if (load_error.code != STATUS_OK) {
-        error_set(err, STATUS_INTERNAL, "%s", load_error.message);
-        return NULL;
-    }
-    file = table.data;
-    *ret_count = file->rules_count;
-    return file->rules;
-}
-
-/* One '*' matches any sequence of characters. */
-static bool matches(const char *pattern, const char *field)
-{
-    const char *star = strchr(pattern, '*');
-    size_t head, tail, length = strlen(field);
-
-    if (!star)
-        return !strcmp(pattern, field);
-    head = (size_t)(star - pattern);
-    tail = strlen(star + 1);
-    return length >= head + tail && !strncmp(pattern, field, head) &&
-           !strcmp(field + length - tail, star + 1);
-}
-
-const struct field_rule *field_rule_find(const char *field)
-{
-    size_t count;
-    const struct field_rule *rules = field_rules(&count, NULL);
-
-    for (size_t i = 0; rules && i < count; i++)
-        if (matches(rules[i].field, field))
-            return &rules[i];
     return NULL;
 }
 
@@ -181,7 +90,7 @@ static const char *varied_factor(const json_t *varied, const char *field)
 
     json_object_foreach((json_t *)varied, pattern, factor)
     {
-        if (matches(pattern, field))
+        if (field_matches(pattern, field))
             return json_string_value(factor);
     }
     return NULL;
@@ -190,7 +99,7 @@ static const char *varied_factor(const json_t *varied, const char *field)
 static struct finding find(const struct judgement *judgement, const char *field)
 {
     const struct field_rule *rule = field_rule_find(field);
-    const char *set = matches("*" COMPARABILITY_PACKAGE, field)
+    const char *set = field_matches("*" COMPARABILITY_PACKAGE, field)
                           ? NULL /* it only says whose a file is */
                           : varied_factor(judgement->varied, field);
     struct finding finding = {.field = field,

@@ -45,6 +45,8 @@ const struct field_rule *field_rules(size_t *ret_count, struct error *err);
 
 /* The rule of a field, or NULL when none matches (a test ensures that none is left out). */
 const struct field_rule *field_rule_find(const char *field);
+/* Whether the pattern is of the field: one '*' matches any sequence of characters. */
+bool field_matches(const char *pattern, const char *field);
 
 /*
  * EXPLORATORY: two first looks (protocols with `evidence: false`) of one device of one machine that

@@ -422,44 +422,6 @@ out:
 
 #define VERDICT_SHARE 0.2 /* of the trials: so many may be worse than the cell's verdict */
 
-static const struct {
-    const char *name, *label;
-    bool steady;
-} verdicts[ESTIMATE_VERDICT_COUNT] = {
-#define VERDICT_ROW(constant, name, label, steady) {name, label, steady},
-    ESTIMATE_VERDICT_MAP(VERDICT_ROW)
-#undef VERDICT_ROW
-};
-
-const char *estimate_centre_name(enum estimate_centre centre)
-{
-    return estimate_centre_names[centre == ESTIMATE_MEDIAN];
-}
-
-const char *estimate_verdict_name(enum estimate_verdict verdict)
-{
-    return verdict < ESTIMATE_VERDICT_COUNT ? verdicts[verdict].name : "unknown";
-}
-
-const char *estimate_verdict_label(enum estimate_verdict verdict)
-{
-    return verdict < ESTIMATE_VERDICT_COUNT ? verdicts[verdict].label : "unknown verdict";
-}
-
-enum estimate_verdict estimate_verdict_find(const char *name)
-{
-    size_t i = 0;
-
-    while (i < ESTIMATE_VERDICT_COUNT && !(name && strcmp(verdicts[i].name, name) == 0))
-        i++;
-    return (enum estimate_verdict)i;
-}
-
-bool estimate_verdict_is_steady(enum estimate_verdict verdict)
-{
-    return verdict < ESTIMATE_VERDICT_COUNT && verdicts[verdict].steady;
-}
-
 bool estimate_is_steady(const struct estimate *estimate)
 {
     return estimate_verdict_is_steady(estimate->verdict);

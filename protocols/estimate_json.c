@@ -11,7 +11,6 @@
 static const char *const verdicts[] = {ESTIMATE_VERDICT_MAP(ID)};
 static const char *const metric_ids[] = {METRIC_MAP(ID)};
 #undef ID
-const char *const estimate_centre_names[ESTIMATE_CENTRE_COUNT] = {"mean", "median"};
 
 /* ---- an interval ---- */
 

@@ -2,20 +2,145 @@
  * Decisions about the results, as recorded in the database: a summary for the first page, and
  * a section of a dossier, every comparison with its rule.
  */
+#include "reports/dossier_internal.h"
+
 #include <math.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/core/member.h"
+#include <sqlite3.h>
+
 #include "harness/core/cleanup.h"
-#include "reports/dossier_internal.h"
+#include "harness/core/member.h"
+#include "harness/core/number.h"
 #include "protocols/comparability.h"
 #include "protocols/compare.h"
 #include "reports/escape.h"
 #include "reports/html_decision.h"
-#include "harness/core/number.h"
+
+/* Columns that count listed comparisons and the families they are of. */
+#define FAMILY_COLUMNS                                                                             \
+    "count(*), count(DISTINCT coalesce(kind || CASE WHEN json_valid(body) THEN"                    \
+    " json_extract(body, '$.family_of') END, id))"
+
+/*
+ * ---- what a comparison was judged together with, by its body ----
+ *
+ * Its verdict is the family's; the verdict that it has alone stands beside it, with both p values:
+ * those of the test that the verdict rests on.
+ */
+
+static json_int_t size_of(const json_t *body)
+{
+    return json_integer_value(json_object_get(json_object_get(body, "family_of"), "size"));
+}
+
+static bool is_in_family(const json_t *body)
+{
+    return size_of(body) > 1;
+}
+
+/* As comparison_tests_equivalence. */
+static bool tests_equivalence(const json_t *numbers)
+{
+    const char *verdict = member_text(numbers, "verdict");
+
+    if (!strcmp(verdict, "inconclusive") && json_object_get(numbers, "verdict_alone"))
+        verdict = member_text(numbers, "verdict_alone");
+    return !strcmp(verdict, "equivalent");
+}
+
+static void append_p(struct text *out, const json_t *body, bool family)
+{
+    const json_t *numbers = json_object_get(body, "comparison"), *p;
+    char key[32];
+
+    snprintf(key, sizeof(key), "p_%s%s", tests_equivalence(numbers) ? "equivalence" : "difference",
+             family ? "_family" : "");
+    p = json_object_get(numbers, key);
+    if (json_is_number(p))
+        text_append_format(out, "%.2g", json_number_value(p));
+    else
+        text_append(out, "unknown");
+}
+
+static void append_family(struct text *out, const json_t *body)
+{
+    const json_t *of = json_object_get(body, "family_of");
+
+    if (!is_in_family(body)) {
+        text_append(out, body ? "alone" : "");
+        return;
+    }
+    text_append_format(out, "%lld of <code>", (long long)size_of(body));
+    html_known(out, member_text(of, json_object_get(of, "campaign") ? "campaign" : "a"));
+    if (json_object_get(of, "b")) {
+        text_append(out, "</code> and <code>");
+        html_known(out, member_text(of, "b"));
+    }
+    text_append(out, "</code>");
+}
+
+static void append_family_p(struct text *out, const json_t *body)
+{
+    if (!is_in_family(body) || !json_is_object(json_object_get(body, "comparison")))
+        return;
+    text_append(out, "; p ");
+    append_p(out, body, true);
+    text_append_format(out, " in a family of %lld (alone %s, p ", (long long)size_of(body),
+                       member_text(json_object_get(body, "comparison"), "verdict_alone"));
+    append_p(out, body, false);
+    text_append(out, ")");
+}
+
+static void append_alone(struct text *out, const json_t *body)
+{
+    const json_t *numbers = json_object_get(body, "comparison");
+
+    if (!is_in_family(body) || !json_is_object(numbers))
+        return;
+    text_append(out, "<br><span class=\"soft\">");
+    if (json_object_get(body, "gate"))
+        text_append_format(out, "%s, ", member_text(numbers, "verdict"));
+    text_append_format(out, "alone %s</span>", member_text(numbers, "verdict_alone"));
+}
+
+static void append_own_p(struct text *out, const json_t *body)
+{
+    if (!json_is_object(json_object_get(body, "comparison")) ||
+        json_object_get(body, "reproduce")) {
+        text_append(out, "<span class=\"soft\">none</span>");
+        return;
+    }
+    append_p(out, body, is_in_family(body));
+    if (!is_in_family(body))
+        return;
+    text_append(out, "<br><span class=\"soft\">alone ");
+    append_p(out, body, false);
+    text_append(out, "</span>");
+}
+
+static void append_families(struct text *out, const struct dossier_row *row)
+{
+    const long long count = dossier_integer(row, 0), families = dossier_integer(row, 1);
+
+    if (count < 2)
+        return;
+    text_append_format(out, "<p>%lld comparisons are recorded. ", count);
+    if (families == 1)
+        text_append(out, "They were judged together, as one family: the chance of any false "
+                         "difference among them is at most 5 %.</p>\n");
+    else
+        text_append_format(out,
+                           "They were judged in %lld families, those judged alone each counted as "
+                           "one. A verdict has the error rate of its own family; over all that are "
+                           "recorded, the chance that one of them is false grows with the number "
+                           "of families.</p>\n",
+                           families);
+}
+
+/* ---- comparisons and decisions ---- */
 
 /* "0.860 [0.651, 1.14]" */
 static void append_ratio(struct text *out, const json_t *ratio)
@@ -92,13 +217,13 @@ static void append_comparison(struct text *out, const struct dossier_row *row)
     text_append(out, "</td><td><b>");
     html_known(out, dossier_column(row, 2));
     text_append(out, "</b>");
-    dossier_family_alone(out, body);
+    append_alone(out, body);
     text_append(out, "</td><td class=\"num\">");
     append_ratio(out, ratio);
     text_append(out, "</td><td class=\"num\">");
-    dossier_p(out, body);
+    append_own_p(out, body);
     text_append(out, "</td><td>");
-    dossier_family(out, body);
+    append_family(out, body);
     text_append(out, "</td><td class=\"num\">");
     append_margin(out, reproduce                 ? reproduce
                        : json_is_object(numbers) ? numbers
@@ -138,8 +263,7 @@ enum status dossier_comparisons(struct text *out, struct store *store, const str
     *ret_rows = 0;
     TRY(each_comparison(&table, store, view, COMPARISON_COLUMNS, "ORDER BY id", append_comparison,
                         ret_rows, err));
-    TRY(each_comparison(out, store, view, DOSSIER_FAMILY_COLUMNS, "", dossier_families, &counted,
-                        err));
+    TRY(each_comparison(out, store, view, FAMILY_COLUMNS, "", append_families, &counted, err));
     if (*ret_rows > 0) {
         text_append(
             out,
@@ -347,7 +471,7 @@ static void append_number(struct text *out, const json_t *body, const json_t *nu
         text_append_format(out, "; %lld pairs", (long long)json_integer_value(pairs));
     else
         text_append(out, "; not paired: drift between the two is not controlled");
-    dossier_family_p(out, body);
+    append_family_p(out, body);
 }
 
 /* A field, a reason, or a factor: "worker (onnxruntime 1.32.0 -> openvino 2026.4.1)". */
@@ -490,7 +614,7 @@ static void append_decision(struct text *out, const struct dossier_row *row)
     if (kind) {
         text_append(out, "<p class=\"soft\">Rule: ");
         append_with_margin(out, is_old && kind->old_rule ? kind->old_rule : kind->rule, margin);
-        if (dossier_in_family(body))
+        if (is_in_family(body))
             text_append(out, gate ? "; in a family worse by the p adjusted for all of it (Holm)"
                                   : "; in a family by the p adjusted for all of it (Holm)");
         text_append(out, "; <a href=\"#decisions\">its risks</a>.</p>\n");
@@ -540,8 +664,8 @@ static enum status append_newest(struct text *out, struct store *store, const st
             shown == NEWEST_SHOWN
                 ? "; the newest stand here, <a href=\"#decisions\">each with its rule</a>.</p>\n"
                 : ".</p>\n");
-        status = each_comparison(out, store, view, DOSSIER_FAMILY_COLUMNS, "", dossier_families,
-                                 &counted, err);
+        status =
+            each_comparison(out, store, view, FAMILY_COLUMNS, "", append_families, &counted, err);
     }
     out->failed = out->failed || tally.failed;
     text_finish(&tally);

@@ -103,20 +103,4 @@ enum status dossier_acceptances(struct text *out, struct store *store, const str
 enum status dossier_costs(struct text *out, struct store *store, const struct view *view,
                           const char *heading, struct error *err);
 
-/* ---- dossier_family.c: what a comparison was judged together with, by its body ---- */
-
-/* For a cell of a table: "3 of 9f2c41aa"; "alone". */
-void dossier_family(struct text *out, const json_t *body);
-/* True where `body` was judged together with others. */
-bool dossier_in_family(const json_t *body);
-/* ", p 0.012 in a family of 3 (alone slower, p 0.004)"; nothing where it was judged alone. */
-void dossier_family_p(struct text *out, const json_t *body);
-/* For cells of a table: the verdict without the family; "0.012" and the p without the family. */
-void dossier_family_alone(struct text *out, const json_t *body);
-void dossier_p(struct text *out, const json_t *body);
-/* Columns that count listed comparisons and the families they are of, and the paragraph on them. */
-#define DOSSIER_FAMILY_COLUMNS                                                                     \
-    "count(*), count(DISTINCT coalesce(kind || CASE WHEN json_valid(body) THEN"                    \
-    " json_extract(body, '$.family_of') END, id))"
-void dossier_families(struct text *out, const struct dossier_row *row);
 #endif
