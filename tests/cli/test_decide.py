@@ -388,7 +388,7 @@ class Decide(CliTest):
         self.assertEqual(self.assay("show", fp32, "--peaks", own, "--json", "--db", self.db).json()["peaks"], [peak])
         self.assertIn("No declared peak", self.assay("show", fp64, "--peaks", own, "--db", self.db).out)
         # A share beyond all numbers is unknown; the peak that it is of is not lost with it.
-        tiny = self.write("tiny.csv", peaks.format("1e-308").replace("Card", f'"{name}"'))
+        tiny = self.write("tiny.csv", peaks.format("1e-318").replace("Card", f'"{name}"'))
         (peak,) = self.assay("show", fp32, "--peaks", tiny, "--json", "--db", self.db).json()["peaks"]
         self.assertEqual((peak["share"], peak["peak"] > 0), (None, True))
         self.assertNotIn("inf", self.assay("show", fp32, "--peaks", tiny, "--db", self.db).out.split("peak")[1])
