@@ -229,8 +229,8 @@ class Load(CliTest):
         self.declare(good, "continuous")
         for rows, words in ((None, "t.csv"), (ROWS.replace("31", "x"), "t.csv:3: 'x' is not a number"),
                             (ROWS.replace("5.092", "4"), "t.csv:4: it came before"),
-                            (ROWS.replace("31", "3.5"), "t.csv:3: '3.5' is no number"),
-                            (ROWS.replace("31", "-3"), "t.csv:3: '-3' is no number"),
+                            (ROWS.replace("31", "3.5"), "t.csv:3: '3.5' is not a number"),
+                            (ROWS.replace("31", "-3"), "t.csv:3: '-3' is not a number"),
                             (ROWS.replace("t,in,out", "t,in,in"), "t.csv:1: two columns are named 'in'"),
                             (ROWS.replace("in", "of"), "t.csv:1: there is no column 'in'")):
             if rows is not None:
