@@ -64,7 +64,7 @@ void storage_pack_defines(enum dtype type, uint64_t columns, uint32_t lanes,
     const uint64_t span = (uint64_t)pack * lanes;
     const uint64_t packs = (columns + span - 1) / span;
 
-    ret[0] = (struct module_define){"PACKED", pack > 1 ? "1" : "0"};
+    ret[0] = (struct module_define){"PACK", counts[pack]};
     ret[1] = (struct module_define){"KEPT", counts[packs < most ? packs : most]};
 }
 

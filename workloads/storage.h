@@ -26,14 +26,17 @@ double storage_unit_roundoff(enum dtype type);
  */
 void storage_defines(enum dtype type, struct module_define ret[STORAGE_DEFINES]);
 
-/* Elements of a pack of kernels/pack.h for arrays in rows of `columns`; 0: there are no rows. */
+/*
+ * Elements of a pack of kernels/pack.h for arrays in rows of `columns`: 16 bytes of them where each
+ * row begins at a multiple of that as its array does, else 1. `columns` 0: there are no rows.
+ */
 uint32_t storage_pack(enum dtype type, uint64_t columns, uint32_t lanes);
 
 #define STORAGE_PACK_DEFINES 2
 /*
  * The defines of kernels/pack.h for arrays in rows of `columns` elements, which go to groups of
- * `lanes`: PACKED, 1 where each row begins at a multiple of 16 bytes as its array does, and KEPT,
- * the packs of a row that a lane keeps in registers, at least 1. `columns` 0: there are no rows.
+ * `lanes`: PACK, storage_pack's, and KEPT, the packs of a row that a lane keeps in registers, at
+ * least 1. `columns` 0: there are no rows.
  */
 void storage_pack_defines(enum dtype type, uint64_t columns, uint32_t lanes,
                           struct module_define ret[STORAGE_PACK_DEFINES]);

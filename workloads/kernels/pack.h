@@ -1,78 +1,195 @@
 /*
  * How lanes share elements. Many lanes take packs of 16 bytes, neighbours side by side, and groups
- * follow each other through memory: with 4 bytes a lane an H200 moved 3.0 of its 4.2 TB/s. A pack
- * is one element unless the module's define PACKED is 1, which says that every array and every row
- * begins at a multiple of 16 bytes. A single lane has a chunk of its own, whose loop is the
- * compiler's to vectorize.
+ * follow each other through memory: with 4 bytes a lane an H200 moved 3.0 of its 4.2 TB/s. The
+ * module's define PACK is how many elements a pack has: 16 bytes of them where every array and
+ * every row begins at a multiple of that, else one; and one for a single lane, which has a chunk of
+ * its own, whose loop is the compiler's to vectorize.
  */
-#if LANES > 1 && PACKED
-#define PACK (16 / (u32)sizeof(storage))
-#define PACK_PUT(to, words) STORE_U32X4((GLOBAL u32x4 *)(to), words)
-typedef u32x4 pack_words;
-typedef union {
-    u32x4 words[(PACK + 3) / 4];
-    f32 part[PACK];
-} floats;
-#else
-#define PACK 1
-#define PACK_PUT(to, words) (*(to) = (words))
-typedef storage pack_words;
-typedef union {
-    f32 words[1];
-    f32 part[1];
-} floats;
-#endif
-/* LOAD(x.part, j) and STORE(x.part, j, v) for j < PACK. */
-typedef union {
-    pack_words words;
+/* LOAD(x.part, j) and STORE(x.part, j, v) for j < PACK; and as many f32 as a pack has elements. */
+typedef struct {
     storage part[PACK];
 } pack;
+typedef struct {
+    f32 part[PACK];
+} floats;
 
+/* Bits are taken apart by shifts, since an interpreter of kernels has no integers of 16 bytes. */
+INLINE f32 f32_of_bits(u32 bits)
+{
+    union {
+        u32 bits;
+        f32 value;
+    } both;
+
+    both.bits = bits;
+    return both.value;
+}
+
+INLINE u32 bits_of_f32(f32 value)
+{
+    union {
+        f32 value;
+        u32 bits;
+    } both;
+
+    both.value = value;
+    return both.bits;
+}
+
+#if PACK >= 4
+INLINE void quad_load(const GLOBAL f32 *from, f32 *ret)
+{
+    const u32x4 words = *(const GLOBAL u32x4 *)from;
+
+    ret[0] = f32_of_bits(words.x);
+    ret[1] = f32_of_bits(words.y);
+    ret[2] = f32_of_bits(words.z);
+    ret[3] = f32_of_bits(words.w);
+}
+
+INLINE void quad_store(GLOBAL f32 *to, const f32 *x)
+{
+    u32x4 words;
+
+    words.x = bits_of_f32(x[0]);
+    words.y = bits_of_f32(x[1]);
+    words.z = bits_of_f32(x[2]);
+    words.w = bits_of_f32(x[3]);
+    STORE_U32X4((GLOBAL u32x4 *)to, words);
+}
+#endif
+
+#if PACK == 8 /* 2 bytes an element */
+#define HALVES(at, word)                                                                           \
+    do {                                                                                           \
+        ret.part[at] = (storage)((word)&0xffffu);                                                  \
+        ret.part[(at) + 1] = (storage)((word) >> 16);                                              \
+    } while (0)
+#define WORD(at) ((u32)x.part[at] | (u32)x.part[(at) + 1] << 16)
 INLINE pack pack_load(const GLOBAL storage *from)
 {
+    const u32x4 words = *(const GLOBAL u32x4 *)from;
     pack ret;
 
-    ret.words = *(const GLOBAL pack_words *)from;
+    HALVES(0, words.x);
+    HALVES(2, words.y);
+    HALVES(4, words.z);
+    HALVES(6, words.w);
     return ret;
 }
 
 INLINE void pack_store(GLOBAL storage *to, pack x)
 {
-    PACK_PUT(to, x.words);
+    u32x4 words;
+
+    words.x = WORD(0);
+    words.y = WORD(2);
+    words.z = WORD(4);
+    words.w = WORD(6);
+    STORE_U32X4((GLOBAL u32x4 *)to, words);
 }
-
-/* As many f32 as a pack has elements. */
-#if LANES > 1 && PACKED
-INLINE floats floats_load(const GLOBAL f32 *from)
+#elif PACK == 4
+INLINE pack pack_load(const GLOBAL storage *from)
 {
-    floats ret;
+    pack ret;
 
-    UNROLL
-    for (u32 k = 0; k < (PACK + 3) / 4; ++k)
-        ret.words[k] = ((const GLOBAL u32x4 *)from)[k];
+    quad_load(from, ret.part);
     return ret;
 }
 
-INLINE void floats_store(GLOBAL f32 *to, floats x)
+INLINE void pack_store(GLOBAL storage *to, pack x)
 {
-    UNROLL
-    for (u32 k = 0; k < (PACK + 3) / 4; ++k)
-        STORE_U32X4((GLOBAL u32x4 *)to + k, x.words[k]);
+    quad_store(to, x.part);
+}
+#elif PACK == 2 /* f64 */
+INLINE f64 f64_of_bits(u32 low, u32 high)
+{
+    union {
+        u64 bits;
+        f64 value;
+    } both;
+
+    both.bits = (u64)low | (u64)high << 32;
+    return both.value;
+}
+
+INLINE u64 bits_of_f64(f64 value)
+{
+    union {
+        f64 value;
+        u64 bits;
+    } both;
+
+    both.value = value;
+    return both.bits;
+}
+
+INLINE pack pack_load(const GLOBAL storage *from)
+{
+    const u32x4 words = *(const GLOBAL u32x4 *)from;
+    pack ret;
+
+    ret.part[0] = f64_of_bits(words.x, words.y);
+    ret.part[1] = f64_of_bits(words.z, words.w);
+    return ret;
+}
+
+INLINE void pack_store(GLOBAL storage *to, pack x)
+{
+    const u64 low = bits_of_f64(x.part[0]), high = bits_of_f64(x.part[1]);
+    u32x4 words;
+
+    words.x = (u32)low;
+    words.y = (u32)(low >> 32);
+    words.z = (u32)high;
+    words.w = (u32)(high >> 32);
+    STORE_U32X4((GLOBAL u32x4 *)to, words);
 }
 #else
+INLINE pack pack_load(const GLOBAL storage *from)
+{
+    pack ret;
+
+    UNROLL
+    for (u32 j = 0; j < PACK; ++j)
+        ret.part[j] = from[j];
+    return ret;
+}
+
+INLINE void pack_store(GLOBAL storage *to, pack x)
+{
+    UNROLL
+    for (u32 j = 0; j < PACK; ++j)
+        to[j] = x.part[j];
+}
+#endif
+
 INLINE floats floats_load(const GLOBAL f32 *from)
 {
     floats ret;
 
-    ret.part[0] = *from;
+#if PACK < 4
+    for (u32 j = 0; j < PACK; ++j)
+        ret.part[j] = from[j];
+#else
+    UNROLL
+    for (u32 k = 0; k < PACK; k += 4)
+        quad_load(from + k, ret.part + k);
+#endif
     return ret;
 }
 
 INLINE void floats_store(GLOBAL f32 *to, floats x)
 {
-    *to = x.part[0];
-}
+#if PACK < 4
+    for (u32 j = 0; j < PACK; ++j)
+        to[j] = x.part[j];
+#else
+    UNROLL
+    for (u32 k = 0; k < PACK; k += 4)
+        quad_store(to + k, x.part + k);
 #endif
+}
 
 /*
  * Loops over the packs of n elements that are this lane's, and over single elements that follow the
