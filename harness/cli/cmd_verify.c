@@ -118,8 +118,8 @@ static json_t *summary_json(const struct verify_summary *summary, struct report 
     const bool verified = checked && summary->wrong == 0;
     json_t *json = type_to_json(&verify_summary_type, summary);
 
-    json_object_update_new(json, json_pack("{s:o, s:b, s:s, s:O, s:O, s:O}", "file", printable_or_null(path),
-                                           "verified", verified, "state",
+    json_object_update_new(json, json_pack("{s:o, s:b, s:s, s:O, s:O, s:O}", "file",
+                                           printable_or_null(path), "verified", verified, "state",
                                            verified  ? "verified"
                                            : checked ? "not_verified"
                                                      : "could_not_verify",

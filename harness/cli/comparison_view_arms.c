@@ -367,21 +367,22 @@ static enum status describe(const struct view_cell *cell, char **ret_words, json
     *ret_words = text_steal(&out);
     json_array_append_new(
         list,
-        json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:[], s:n}",
-                  "id", cell->result, "implementation", text_or_null(cell->implementation),
-                  "workload", text_or_null(cell->workload), "precision",
-                  text_or_null(cell->precision), "batch",
-                  cell->batch.known ? json_integer(cell->batch.value) : json_null(), "device_spec",
-                  text_or_null(cell->device_spec), "device", text_or_null(cell->device.name),
-                  "foreign_worker", text_or_null(cell->origin.worker), "verdict",
-                  cell->estimate ? json_string(estimate_verdict_name(cell->estimate->verdict))
-                                 : json_null(),
-                  "result", metric_json(id, headline), "planned",
-                  cell->trials_planned.known ? json_integer(cell->trials_planned.value) : json_null(), "counted",
-                  cell->trials_planned.known
-                      ? json_integer(cell->trials_planned.value - (json_int_t)json_array_size(left_out))
-                      : json_null(),
-                  "left_out", left_out, "figures", "capacity"));
+        json_pack(
+            "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:[], s:n}", "id",
+            cell->result, "implementation", text_or_null(cell->implementation), "workload",
+            text_or_null(cell->workload), "precision", text_or_null(cell->precision), "batch",
+            cell->batch.known ? json_integer(cell->batch.value) : json_null(), "device_spec",
+            text_or_null(cell->device_spec), "device", text_or_null(cell->device.name),
+            "foreign_worker", text_or_null(cell->origin.worker), "verdict",
+            cell->estimate ? json_string(estimate_verdict_name(cell->estimate->verdict))
+                           : json_null(),
+            "result", metric_json(id, headline), "planned",
+            cell->trials_planned.known ? json_integer(cell->trials_planned.value) : json_null(),
+            "counted",
+            cell->trials_planned.known
+                ? json_integer(cell->trials_planned.value - (json_int_t)json_array_size(left_out))
+                : json_null(),
+            "left_out", left_out, "figures", "capacity"));
     return *ret_words ? STATUS_OK : error_no_memory(err);
 }
 

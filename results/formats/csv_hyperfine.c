@@ -189,8 +189,7 @@ static enum status read_json(FILE *file, const char *origin, const char *list, j
     if (remedy)
         return error_set(err, STATUS_INVALID, "%s: %s", origin, remedy);
     if (list)
-        status =
-            foreign_text_find(bytes + mark, length - mark, origin, list, ret, ret_cut, err);
+        status = foreign_text_find(bytes + mark, length - mark, origin, list, ret, ret_cut, err);
     else
         status = foreign_text_parse(bytes + mark, length - mark, origin, ret, err);
     if (status == STATUS_INVALID && is_lines(bytes + mark, length - mark))

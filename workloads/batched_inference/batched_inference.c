@@ -208,9 +208,9 @@ static enum status init(struct workload_instance *base, struct error *err)
     gpt2_instance_init(&instance->gpt2, &stages);
     instance->parameters = work->workload->parameters;
     plan.bare = work->framework != NULL;
-    TRY(plan.bare ? STATUS_OK
-                  : ops_create(device, work, plan.storage, plan.shape.width, &instance->gpt2.ops,
-                               err));
+    TRY(plan.bare
+            ? STATUS_OK
+            : ops_create(device, work, plan.storage, plan.shape.width, &instance->gpt2.ops, err));
     if (plan.quantised)
         TRY(inference_calibrate(instance, err));
     if (!plan.bare)
