@@ -41,9 +41,10 @@ static enum status add_rate(struct store *store, int64_t cell, const json_t *fir
                             struct rates *rates, struct error *err)
 {
     json_auto_t *record = NULL;
-    const json_t *serving = json_object_get(json_object_get(record, "estimate"), "serving");
+    const json_t *serving;
 
     TRY(store_cell_json(store, cell, &record, err));
+    serving = json_object_get(json_object_get(record, "estimate"), "serving");
     if (json_is_object(serving) && same_server(first, record) && rates->count < RATES_MAX) {
         rates->first = rates->first ? rates->first : cell;
         TRY(serving_result_of(serving, member_text(json_object_get(record, "identity"), "scenario"),

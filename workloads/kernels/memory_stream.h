@@ -36,8 +36,7 @@ KERNEL(stream_triad, const GLOBAL storage *RESTRICT b, const GLOBAL storage *RES
 #ifndef NUMBER_F64
 /* This lane's part of the sum of a[i] b[i]. */
 #if LANES == 1
-INLINE f32 stream_dot_part(const GLOBAL storage *RESTRICT a, const GLOBAL storage *RESTRICT b,
-                           u64 n)
+INLINE f32 stream_dot_part(const GLOBAL storage *a, const GLOBAL storage *b, u64 n)
 {
     const u64 begin = CHUNK_BEGIN(n), end = CHUNK_END(n);
     const u64 whole = begin + STRIPE_WHOLE(end - begin);
@@ -57,8 +56,7 @@ INLINE f32 stream_dot_part(const GLOBAL storage *RESTRICT a, const GLOBAL storag
 }
 #else
 #define DOT_PACKS (SUMS / PACK) /* of a step */
-INLINE f32 stream_dot_part(const GLOBAL storage *RESTRICT a, const GLOBAL storage *RESTRICT b,
-                           u64 n)
+INLINE f32 stream_dot_part(const GLOBAL storage *a, const GLOBAL storage *b, u64 n)
 {
     const u64 apart = PACKS_APART, last = n / PACK * PACK;
     f32 sums[SUMS];
