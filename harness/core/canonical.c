@@ -348,8 +348,8 @@ static enum status append_value(struct text *text, const json_t *value, int dept
 
 enum status canonical_dump(const json_t *value, char **ret, struct error *err)
 {
-    struct text text;
-    AUTO_FREE char *string = NULL;
+    CLEANUP(text_finish) struct text text;
+    char *string;
 
     text_init(&text);
     TRY(append_value(&text, value, 0, err));
@@ -357,7 +357,6 @@ enum status canonical_dump(const json_t *value, char **ret, struct error *err)
     if (!string)
         return error_no_memory(err);
     *ret = string;
-    string = NULL;
     return STATUS_OK;
 }
 
