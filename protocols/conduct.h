@@ -47,8 +47,8 @@ enum conduct_checks {
 
 /* What the harness saw of a trial: member `conduct` of the trial's facts. */
 struct conduct_seen {
-    /* By the harness's clock since the trial's start: when it let the window begin, and when it
-     * was told of its end. */
+    /* By the harness's clock since the trial's start: when the harness let the window begin, and
+     * when the worker reported that it had ended. */
     int64_t go_ns, told_ns;
     int64_t kernel_ns; /* between, by the kernel's own clock (clock_kernel_ns); -1: there is none */
     struct conduct_clocks clocks;        /* from go_ns to told_ns, by the harness */

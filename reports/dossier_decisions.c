@@ -27,8 +27,8 @@
 /*
  * ---- what a comparison was judged together with, by its body ----
  *
- * Its verdict is the family's; the verdict that it has alone stands beside it, with both p values:
- * those of the test that the verdict rests on.
+ * Its verdict is that of the family; the verdict of the comparison alone is shown next to it, with
+ * the p values of both, from the test that the verdict is based on.
  */
 
 static json_int_t size_of(const json_t *body)

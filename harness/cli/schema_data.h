@@ -41,7 +41,7 @@ SCHEMA_MAP(SCHEMA_DECLARATION)
 #undef SCHEMA_DECLARATION
 
 /*
- * Rows of the tables (core/type.h) where no struct stands behind what is shown: a member, one that
+ * Rows of member tables (core/type.h) for JSON that is not made from a struct: a member, one that
  * may be null, one that may be absent, one that may be both.
  */
 #define SHOWN(json_name, of_kind, ...)                                                             \

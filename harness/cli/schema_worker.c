@@ -1,6 +1,17 @@
 /* What worker and stack write. */
 #include "harness/cli/schema_data.h"
 
+/* What a worker and a stack have both: first where it is, last what it is made of. */
+#define INSTALLED_MEMBERS                                                                          \
+    SHOWN("name", TEXT), SHOWN("version", TEXT), SHOWN("description", TEXT),                       \
+        SHOWN("installed", BOOLEAN),                                                               \
+        SHOWN("folder", TEXT, .help = "where it is installed, or would be"),                       \
+        OR_NULL("bytes", INTEGER, .help = "of its files; null: it is not installed")
+#define LOCKED_MEMBERS                                                                             \
+    SHOWN("lock", DIGEST, .help = "of the version's lock file"),                                   \
+        SHOWN("packages", LIST, .of = &type_of_text,                                               \
+              .help = "those of the lock file, each with its hashes")
+
 static const struct member worker_runs_members[] = {
     SHOWN("kind", TEXT),
     SHOWN("precisions", LIST, .of = &type_of_text),
@@ -8,35 +19,23 @@ static const struct member worker_runs_members[] = {
 };
 static const struct type worker_runs = TYPE_OF_MEMBERS(worker_runs_members);
 static const struct member worker_members[] = {
-    SHOWN("name", TEXT),
-    SHOWN("version", TEXT),
-    SHOWN("description", TEXT),
-    SHOWN("installed", BOOLEAN),
-    SHOWN("folder", TEXT, .help = "where it is installed, or would be"),
-    OR_NULL("bytes", INTEGER, .help = "of its files; null: it is not installed"),
+    INSTALLED_MEMBERS,
     SHOWN("entry", TEXT, .help = "the program that is started; assay: its own worker"),
     OR_NULL("interpreter", TEXT),
     SHOWN("modes", LIST, .of = &type_of_text),
     SHOWN("runs", LIST, .of = &worker_runs, .help = "what it can measure"),
     SHOWN("declaration", DIGEST, .help = "of its worker.yaml"),
-    SHOWN("lock", DIGEST, .help = "of the version's lock file"),
-    SHOWN("packages", LIST, .of = &type_of_text,
-          .help = "those of the lock file, each with its hashes")};
+    LOCKED_MEMBERS,
+};
 static const struct type worker = TYPE_OF_MEMBERS(worker_members, .def = "worker");
 const struct type schema_worker = {LIST_OF(worker)};
 
 static const struct member stack_members[] = {
-    SHOWN("name", TEXT),
-    SHOWN("version", TEXT),
-    SHOWN("description", TEXT),
-    SHOWN("installed", BOOLEAN),
-    SHOWN("folder", TEXT, .help = "where it is installed, or would be"),
-    OR_NULL("bytes", INTEGER, .help = "of its files; null: it is not installed"),
+    INSTALLED_MEMBERS,
     OR_NULL("driver", TEXT, .help = "its library, below the environment in the folder"),
     SHOWN("libraries", JSON, .help = "by assay's name, below site-packages"),
     SHOWN("declaration", DIGEST, .help = "of its stack.yaml"),
-    SHOWN("lock", DIGEST, .help = "of the version's lock file"),
-    SHOWN("packages", LIST, .of = &type_of_text,
-          .help = "those of the lock file, each with its hashes")};
+    LOCKED_MEMBERS,
+};
 static const struct type stack = TYPE_OF_MEMBERS(stack_members, .def = "stack");
 const struct type schema_stack = {LIST_OF(stack)};

@@ -149,8 +149,8 @@ static enum status check_path(const char *path, struct error *err)
     if (access(path, F_OK) == 0)
         return STATUS_OK;
     return error_set(err, STATUS_NOT_FOUND,
-                     "%s, with which the campaign was planned, is not there any more; put it back, "
-                     "or measure anew",
+                     "%s, with which the campaign was planned, is not there any more; restore it, "
+                     "or start a new campaign",
                      path);
 }
 
