@@ -46,12 +46,13 @@ void verify_report(struct verify *verify, enum verify_rule_code rule, enum verif
                    const char *table, const char *key, const char *format, ...)
 {
     char message[MESSAGE_MAX];
-    struct verify_finding finding = finding_of(rule, key, message);
+    struct verify_finding finding;
     va_list args;
 
     va_start(args, format);
     vsnprintf(message, sizeof(message), format, args);
     va_end(args);
+    finding = finding_of(rule, key, message);
     finding.check = check;
     finding.table = table;
     report(verify, &finding);
@@ -133,12 +134,13 @@ void verify_findings_add(struct verify_findings *findings, enum verify_rule_code
                          const char *key, const char *format, ...)
 {
     char message[MESSAGE_MAX];
-    const struct verify_finding finding = finding_of(rule, key, message);
+    struct verify_finding finding;
     va_list args;
 
     va_start(args, format);
     vsnprintf(message, sizeof(message), format, args);
     va_end(args);
+    finding = finding_of(rule, key, message);
     verify_findings_keep(findings, &finding);
 }
 
