@@ -55,6 +55,19 @@ static bool is_setting(const char *reading)
            !strcmp(name, "ASSAY_CC");
 }
 
+/* Readings of the host that differ between two machines, or two settings of one. */
+static bool is_of_machine(const char *reading)
+{
+    static const char *const names[] = {
+        "host.name",       "host.architecture",    "host.cpu.model",  "host.cpu.online",
+        "host.cpu.usable", "host.machine.product", "host.numa.nodes", "host.kernel.release"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (!strcmp(reading, names[i]))
+            return true;
+    return false;
+}
+
 /* A value for the message; of a digest, its first 16 digits. */
 static void tell(char ret[256], const char *value, bool is_file)
 {
@@ -139,6 +152,43 @@ static const char *lacking(const json_t *a, const json_t *b)
     return found;
 }
 
+static bool is_known(const json_t *value)
+{
+    return json_is_string(value) || json_is_number(value);
+}
+
+static void tell_value(char ret[64], const json_t *value)
+{
+    if (json_is_integer(value))
+        snprintf(ret, 64, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else
+        snprintf(ret, 64, "\"%.60s\"", json_is_string(value) ? json_string_value(value) : "?");
+}
+
+/* What both know of their machines. */
+static enum status check_machine(const json_t *first, const json_t *later, struct error *err)
+{
+    const char *name;
+    json_t *reading;
+
+    json_object_foreach((json_t *)first, name, reading)
+    {
+        const json_t *was = json_object_get(reading, "value");
+        const json_t *is = json_object_get(json_object_get(later, name), "value");
+        char old[64], new[64];
+
+        if (!is_of_machine(name) || !is_known(was) || !is_known(is) || json_equal(was, is))
+            continue;
+        tell_value(old, was);
+        tell_value(new, is);
+        return error_set(err, STATUS_INVALID,
+                         "%s was %s in the first trial and is %s in a later one: trials of two "
+                         "machines do not make one result",
+                         name, old, new);
+    }
+    return STATUS_OK;
+}
+
 static enum status check_files(const json_t *first, const json_t *later, struct error *err)
 {
     json_t *were = files_of(first), *are = files_of(later), *contents;
@@ -163,6 +213,8 @@ enum status same_stack_check(const json_t *first, const json_t *later, struct er
     const json_t *was = json_object_get(json_object_get(first, "environment"), "host");
     const json_t *is = json_object_get(json_object_get(later, "environment"), "host");
 
+    if (was && is)
+        TRY(check_machine(was, is, err));
     if (was && is)
         TRY(check_variables(was, is, false, err));
     if (was && is)

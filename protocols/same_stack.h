@@ -1,6 +1,6 @@
 /*
- * same_stack - the trials of one result ran on one stack: with the same variables that steer what
- * is measured, and with the same libraries, compilers and drivers. The harness refuses to mix two,
+ * same_stack - the trials of one result ran on one machine and one stack: with the same variables
+ * that steer what is measured, and with the same libraries, compilers and drivers. The harness refuses to mix two,
  * `verify` finds such a result, and it compares with no other.
  */
 #ifndef ASSAY_PROTOCOLS_SAME_STACK_H
@@ -27,8 +27,9 @@ bool same_stack_name(const json_t *component, char ret[SAME_STACK_NAME_SIZE],
 /*
  * INVALID: the trial `later` ran on another stack than `first`; the message has what differs and
  * both values. Of a trial, as store_cell_json gives it, `environment.host` and `components` are
- * looked at, where both have them: a variable that is set otherwise or in one alone, and a file of
- * which each has a content that the other has not. A file that one alone has proves nothing (a
+ * looked at, where both have them: the host's name, architecture, kernel, machine, processors and
+ * their model; a variable that is set otherwise or in one alone; and a file of which each has a
+ * content that the other has not. A file that one alone has proves nothing (a
  * compiler is loaded where the cache is empty), nor do values that are unknown or withheld.
  * Variables of assay itself choose libraries and the compiler, or matter to no sample; who
  * measured is for the plan to say (conduct.h).

@@ -47,7 +47,7 @@ struct report {
 static void found(void *context, const struct verify_finding *finding)
 {
     struct report *report = context;
-    const char *level = finding->level == VERIFY_WRONG ? "wrong" : "note";
+    const char *level = verify_levels[finding->level];
     struct text line;
 
     /* What could not be read for want of memory is not wrong. */
@@ -115,14 +115,14 @@ static bool progress(void *context, const struct verify_progress *progress)
 static json_t *summary_json(const struct verify_summary *summary, struct report *report,
                             const char *path, bool checked)
 {
-    const bool verified = checked && summary->wrong == 0;
+    const bool verified = checked && summary->wrong + summary->unverified == 0;
     json_t *json = type_to_json(&verify_summary_type, summary);
 
     json_object_update_new(json, json_pack("{s:o, s:b, s:s, s:O, s:O, s:O}", "file",
                                            printable_or_null(path), "verified", verified, "state",
-                                           verified  ? "verified"
-                                           : checked ? "not_verified"
-                                                     : "could_not_verify",
+                                           verified             ? "verified"
+                                           : summary->wrong > 0 ? "not_verified"
+                                                                : "could_not_verify",
                                            "campaigns", report->campaigns, "findings",
                                            report->findings, "shown", report->shown));
     return json;
@@ -152,6 +152,22 @@ static void append_meaning(struct text *out, const struct verify_options *option
             0, output_columns());
 }
 
+static const char *verdict_words(const struct verify_summary *summary)
+{
+    return summary->wrong > 0        ? "NOT VERIFIED"
+           : summary->unverified > 0 ? "COULD NOT BE VERIFIED in part"
+                                     : "verified";
+}
+
+static void append_unverified(struct text *out)
+{
+    output_wrapped(out,
+                   "Nothing is wrong, but nothing is known of what is named as `unverified` above: "
+                   "another version of the analysis or of the rules made it, and this one comes to "
+                   "something else. An assay of that version can verify it.",
+                   0, output_columns());
+}
+
 static int show(const struct verify_summary *summary, const struct verify_options *options,
                 struct report *report, const char *path)
 {
@@ -164,7 +180,7 @@ static int show(const struct verify_summary *summary, const struct verify_option
     } else {
         text_init(&out);
         text_append_format(&out, "%s: %s: %lld records of a log of %lld", path,
-                           summary->wrong ? "NOT VERIFIED" : "verified", (long long)summary->rows,
+                           verdict_words(summary), (long long)summary->rows,
                            (long long)summary->leaves);
         if (summary->leaves > 0)
             text_append_format(&out, " with root %s", digest_hex(&summary->root, root));
@@ -172,11 +188,16 @@ static int show(const struct verify_summary *summary, const struct verify_option
                            (long long)summary->estimates, (long long)summary->comparisons,
                            (long long)summary->wrong);
         append_speed(&out, summary);
-        if (summary->wrong == 0)
+        if (summary->wrong == 0 && summary->unverified > 0)
+            append_unverified(&out);
+        else if (summary->wrong == 0)
             append_meaning(&out, options);
         result = output_text(&out);
     }
-    return result != ASSAY_EXIT_OK ? result : summary->wrong ? ASSAY_EXIT_TRIALS : ASSAY_EXIT_OK;
+    return result != ASSAY_EXIT_OK   ? result
+           : summary->wrong > 0      ? ASSAY_EXIT_TRIALS
+           : summary->unverified > 0 ? ASSAY_EXIT_DEVICE
+                                     : ASSAY_EXIT_OK;
 }
 
 static enum status read_options(const struct command_line *line, struct key_public *keys,
@@ -335,21 +356,24 @@ const struct command command_verify = {
     .name = "verify",
     .arguments = "[FILE]",
     .summary = "Check that a database or bundle is what it claims to be",
-    .text = "Reads the file and changes nothing: its structure and schema, every record's digest, "
-            "the tables, rebuilt from the records, the log's tree against its checkpoints and "
-            "signatures, what was planned against what is there, cells against plan, protocol and "
-            "declared workload, trials against what they must hold, and every estimate again from "
-            "the raw samples. One line a finding; `wrong` is what fails, `note` what a reader "
-            "should know. Exit status 0: verified; 1: something is wrong, or the file is damaged "
-            "or cut off; 4: it cannot be opened, is neither a database nor a bundle of assay, or "
-            "one of a newer version; 5: it could not be verified, because memory ran out or the "
-            "system let no more files be opened or read, which says nothing about the file (with "
-            "--json `state` is could_not_verify).\n"
-            "\n"
-            "The owner of the file can rewrite all of it, the log too. A head that was published "
-            "(--expect-head) or a key that the owner does not have (--key) shows that. The owner "
-            "of the key may still have chosen what to keep: a plan that others saw before its "
-            "first trial (--roster, --witnesses) shows which campaign was meant.",
+    .text =
+        "Reads the file and changes nothing: its structure and schema, every record's digest, "
+        "the tables, rebuilt from the records, the log's tree against its checkpoints and "
+        "signatures, what was planned against what is there, cells against plan, protocol and "
+        "declared workload, trials against what they must hold, and every estimate again from "
+        "the raw samples. One line a finding; `wrong` is what fails, `unverified` what this "
+        "version cannot check, `note` what a reader should know. Exit status 0: verified; 1: "
+        "something is wrong, or the file is damaged or cut off; 3: nothing is wrong, but "
+        "something could not be verified, since another version of the analysis or of the "
+        "rules made it; 4: it cannot be opened, is neither a database nor a bundle of assay, or "
+        "one of a newer version; 5: it could not be verified, because memory ran out or the "
+        "system let no more files be opened or read, which says nothing about the file (with "
+        "--json `state` is could_not_verify).\n"
+        "\n"
+        "The owner of the file can rewrite all of it, the log too. A head that was published "
+        "(--expect-head) or a key that the owner does not have (--key) shows that. The owner "
+        "of the key may still have chosen what to keep: a plan that others saw before its "
+        "first trial (--roster, --witnesses) shows which campaign was meant.",
     .options = options,
     .groups = GROUP_STORE | GROUP_JSON | GROUP_QUIET,
     .arguments_max = 1,

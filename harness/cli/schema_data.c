@@ -269,7 +269,7 @@ static const char *const checks[] = {
 #undef CHECK_WORD
 };
 static const struct type check = {WORD_OF(checks), .def = "check"};
-static const char *const levels[] = {"wrong", "note"};
+static const char *const levels[] = {"wrong", "unverified", "note"};
 static const struct type level = {WORD_OF(levels), .def = "level"};
 static const struct member verify_finding_members[] = {
     SHOWN("code", TEXT, .help = "of the rule that is broken; it does not change"),
@@ -330,8 +330,9 @@ static const struct member verify_members[] = {
     SHOWN("verified", BOOLEAN, .help = "nothing is wrong, and all could be checked"),
     SHOWN("state", RECORD, .of = &verify_state,
           .help =
-              "could_not_verify: the system refused memory or files, and nothing is known of what "
-              "was not checked"),
+              "could_not_verify: nothing that was checked is wrong, and nothing is known of the "
+              "rest: "
+              "the system refused memory or files, or another version made it (level unverified)"),
     MEMBER_ALL_OF(verify_summary_type),
     SHOWN("campaigns", LIST, .of = &witnessed, .help = "who witnessed their plans"),
     SHOWN("findings", LIST, .of = &verify_finding),

@@ -14,6 +14,9 @@ static void say_finding(void *context, const struct verify_finding *finding)
 {
     if (finding->level == VERIFY_WRONG)
         log_error("%s: %s", (const char *)context, finding->message);
+    else if (finding->level == VERIFY_UNVERIFIED)
+        log_warning("%s: unverified: %s %s: %s", (const char *)context, finding->table,
+                    finding->key ? finding->key : "", finding->message);
 }
 
 static enum status check(const char *path, struct error *err)
@@ -28,8 +31,8 @@ static enum status check(const char *path, struct error *err)
     if (summary.wrong > 0)
         return error_set(err, STATUS_CORRUPT,
                          "%s: this bundle is not shown, since it fails verification", path);
-    log_info("%s is a bundle: verified (%lld records, %s), and shown without importing it", path,
-             (long long)summary.rows,
+    log_info("%s is a bundle: %s (%lld records, %s), and shown without importing it", path,
+             summary.unverified > 0 ? "NOT VERIFIED in part" : "verified", (long long)summary.rows,
              summary.signatures > 0 ? "signed; `assay verify --key` checks by whom" : "unsigned");
     return STATUS_OK;
 }

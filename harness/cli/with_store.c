@@ -7,7 +7,7 @@
 #include "harness/core/log.h"
 #include "harness/core/shell.h"
 #include "harness/core/text.h"
-#include "protocols/comparability.h"
+#include "results/analysis/stored_comparison.h"
 #include "results/evidence/bundle.h"
 
 #define SECOND_NS ((int64_t)1000000000)
@@ -102,8 +102,7 @@ void database_record(const struct command_line *line, const char *kind, const ch
 
         status = store_find_cell(store, json_string_value(json_object_get(one, "a")), &cell, &err);
         if (status == STATUS_OK)
-            status = store_record_comparison(store, kind, cell, 0, COMPARISON_VERSION, verdict, one,
-                                             &err);
+            status = stored_judgement_record(store, kind, cell, 0, verdict, one, &err);
     }
     if (status != STATUS_OK)
         log_warning("%s: %s", failed, err.message);

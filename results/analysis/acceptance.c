@@ -10,6 +10,7 @@
 #include "protocols/estimate.h"
 #include "protocols/comparability.h"
 #include "results/analysis/fields.h"
+#include "results/analysis/judged.h"
 #include "results/analysis/fleet_plan.h"
 
 /* All that is read of the campaigns. */
@@ -47,9 +48,9 @@ static enum status add_campaign(struct store *store, const json_t *contract, con
     for (size_t i = 0; i < json_array_size(cells); i++) {
         json_auto_t *record = NULL;
 
-        TRY(store_cell_json(store,
-                            json_integer_value(json_object_get(json_array_get(cells, i), "cell")),
-                            &record, err));
+        TRY(judged_cell_json(store,
+                             json_integer_value(json_object_get(json_array_get(cells, i), "cell")),
+                             &record, err));
         if (is_like(record, like)) {
             json_array_append(evidence->records, record);
             json_array_append_new(evidence->nonces, json_boolean(has_nonce));

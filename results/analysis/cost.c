@@ -9,6 +9,7 @@
 #include "protocols/cost.h"
 #include "protocols/finding.h"
 #include "protocols/metric.h"
+#include "results/analysis/judged.h"
 
 struct cost_range cost_range_of(const json_t *metric)
 {
@@ -218,7 +219,7 @@ enum status cost_make(struct store *store, const char *result, const json_t *she
     if (status == STATUS_OK)
         status = store_find_cell(store, result, &cell, err);
     if (status == STATUS_OK)
-        status = store_cell_json(store, cell, &record, err);
+        status = judged_cell_json(store, cell, &record, err);
     question.record = record;
     question.used = json_array();
     question.notes = json_array();

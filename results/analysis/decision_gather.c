@@ -13,6 +13,7 @@
 #include "results/analysis/acceptance.h"
 #include "results/analysis/cost.h"
 #include "results/analysis/fields.h"
+#include "results/analysis/judged.h"
 
 #define fault(err, list, index, member, ...)                                                       \
     (error_set(err, STATUS_INVALID, __VA_ARGS__),                                                  \
@@ -69,7 +70,7 @@ static enum status load_option(struct gathered *g, size_t index, struct error *e
         return fault(err, "options", index, ".result",
                      "there is no result %s; write CAMPAIGN/NUMBER, as `assay results` lists them",
                      id);
-    status = store_cell_json(g->store, cell, &option->record, err);
+    status = judged_cell_json(g->store, cell, &option->record, err);
     if (status == STATUS_OK)
         status = fields_from_record(option->record, &option->fields, err);
     if (status != STATUS_OK)

@@ -8,6 +8,7 @@
 #include "harness/core/member.h"
 #include "protocols/finding.h"
 #include "protocols/fleet.h"
+#include "results/analysis/judged.h"
 #include "results/analysis/serving_change.h"
 
 static void note(json_t *notes, enum finding_code code)
@@ -70,7 +71,7 @@ static enum status add_unit(struct store *store, const char *id, struct units *u
     int64_t cell;
 
     TRY(store_find_cell(store, id, &cell, err));
-    TRY(store_cell_json(store, cell, &record, err));
+    TRY(judged_cell_json(store, cell, &record, err));
     TRY(serving_capacity_of(store, record, &capacity, NULL, err));
     if (isnan(rate_of(&capacity)))
         return error_set(err, STATUS_INVALID,

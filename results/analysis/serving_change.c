@@ -7,6 +7,7 @@
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/serving/declared.h"
+#include "results/analysis/judged.h"
 
 #define RATES_MAX 64
 
@@ -43,7 +44,7 @@ static enum status add_rate(struct store *store, int64_t cell, const json_t *fir
     json_auto_t *record = NULL;
     const json_t *serving;
 
-    TRY(store_cell_json(store, cell, &record, err));
+    TRY(judged_cell_json(store, cell, &record, err));
     serving = json_object_get(json_object_get(record, "estimate"), "serving");
     if (json_is_object(serving) && same_server(first, record) && rates->count < RATES_MAX) {
         rates->first = rates->first ? rates->first : cell;
@@ -114,7 +115,7 @@ static enum status figure_of(struct store *store, int64_t cell, enum compare_fig
     struct capacity_result capacity;
     json_auto_t *record = NULL;
 
-    TRY(store_cell_json(store, cell, &record, err));
+    TRY(judged_cell_json(store, cell, &record, err));
     if (figure == COMPARE_ATTAINMENT)
         TRY(attainment_of(record, ret, dispersion, err));
     else

@@ -11,6 +11,7 @@
 #include "protocols/comparability.h"
 #include "protocols/serving/declared.h"
 #include "results/analysis/fields.h"
+#include "results/analysis/judged.h"
 #include "results/analysis/serving_change.h"
 #include "results/analysis/varied.h"
 
@@ -294,6 +295,13 @@ json_t *stored_comparison_json(const struct stored_comparison *comparison)
     return object;
 }
 
+enum status stored_judgement_record(struct store *store, const char *kind, int64_t a, int64_t b,
+                                    const char *verdict, const json_t *object, struct error *err)
+{
+    TRY(judged_renew(store, object, err));
+    return store_record_comparison(store, kind, a, b, COMPARISON_VERSION, verdict, object, err);
+}
+
 enum status stored_comparison_record(struct store *store, const char *kind, const char *verdict,
                                      const struct stored_comparison *comparison,
                                      const json_t *object, struct error *err)
@@ -301,6 +309,6 @@ enum status stored_comparison_record(struct store *store, const char *kind, cons
     if (!verdict)
         verdict = comparison->has_numbers ? stored_comparison_verdict(comparison)
                                           : member_string(comparison->judgement, "verdict");
-    return store_record_comparison(store, kind, comparison->cells[0], comparison->cells[1],
-                                   COMPARISON_VERSION, verdict ? verdict : "none", object, err);
+    return stored_judgement_record(store, kind, comparison->cells[0], comparison->cells[1],
+                                   verdict ? verdict : "none", object, err);
 }

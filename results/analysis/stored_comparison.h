@@ -89,6 +89,14 @@ const char *stored_comparison_verdict(const struct stored_comparison *comparison
 json_t *stored_comparison_json(const struct stored_comparison *comparison);
 
 /*
+ * Stores a judgement of the results `a` and `b` (0: none), and before it the estimates that it
+ * rests on where older ones were replaced for it (judged.h). As store_record_comparison, of
+ * today's COMPARISON_VERSION.
+ */
+enum status stored_judgement_record(struct store *store, const char *kind, int64_t a, int64_t b,
+                                    const char *verdict, const json_t *object, struct error *err);
+
+/*
  * Stores `object`, which was made of the comparison, as `kind` with the verdict NULL: the numbers',
  * or why there are none. As store_record_comparison.
  */

@@ -64,10 +64,7 @@ static void tell(const struct verify_options *options, struct verify_summary *su
 {
     const struct verify_rule *rule = &verify_rules[code];
 
-    if (rule->level == VERIFY_WRONG)
-        summary->wrong++;
-    else
-        summary->notes++;
+    verify_count(summary, rule->level);
     if (options->found)
         options->found(options->context,
                        &(struct verify_finding){.code = rule->code,
@@ -210,6 +207,7 @@ enum status bundle_verify(const char *path, const struct verify_options *options
     free(database);
     if (status == STATUS_OK) {
         rows.wrong += file.wrong;
+        rows.unverified += file.unverified;
         rows.notes += file.notes;
         rows.bytes = stat(path, &st) == 0 ? st.st_size : 0;
         rows.rows = head.records;

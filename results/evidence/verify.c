@@ -26,6 +26,7 @@ static const struct member summary_members[] = {
     M(INTEGER, estimates, .help = "recomputed from the samples"),
     M(INTEGER, comparisons, .help = "recomputed from the samples"),
     M(INTEGER, wrong),
+    M(INTEGER, unverified, .help = "findings of what this version cannot check"),
     M(INTEGER, notes),
     M(FINITE, seconds),
 };

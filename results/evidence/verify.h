@@ -46,8 +46,14 @@ enum verify_check {
 };
 const char *verify_check_name(enum verify_check check);
 
-/* WRONG: evidence fails a check. NOTE: what a reader should know; nothing is wrong. */
-enum verify_level { VERIFY_NOTE, VERIFY_WRONG };
+/*
+ * WRONG: evidence fails a check. UNVERIFIED: a part of it that this program cannot check, as one
+ * that another version of the analysis made, so that the whole is not verified. NOTE: what a
+ * reader should know; nothing is wrong.
+ */
+enum verify_level { VERIFY_NOTE, VERIFY_UNVERIFIED, VERIFY_WRONG };
+/* "note", "unverified", "wrong": by the level. */
+extern const char *const verify_levels[];
 
 struct verify_finding {
     const char *code; /* of the rule: "trial_overlaps" */
@@ -125,8 +131,8 @@ struct verify_summary {
     int64_t checkpoints, signatures, trusted_signatures; /* trusted: by one of options->keys */
     /* Of `leaves`, below the largest head with a good signature, by options->keys if any. */
     int64_t signed_leaves;
-    int64_t estimates, comparisons; /* recomputed and equal */
-    int64_t wrong, notes;           /* findings */
+    int64_t estimates, comparisons;   /* recomputed and equal */
+    int64_t wrong, unverified, notes; /* findings */
     double seconds;
 };
 extern const struct type verify_summary_type; /* as JSON (core/type.h) */

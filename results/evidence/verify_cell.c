@@ -11,6 +11,7 @@
 #include "harness/core/number.h"
 #include "protocols/serving/saturation.h"
 #include "protocols/data_seed.h"
+#include "results/analysis/judged.h"
 #include "results/evidence/verify_internal.h"
 
 /* Calls of the caller's formulas: cells of one file repeat the same few declarations. */
@@ -332,7 +333,7 @@ static void check_tolerance(struct context *context, sqlite3_stmt *row)
                            NULL);
     if (!(largest >= 0))
         context->underived_tolerances++;
-    else if (!(stored <= largest * (1 + SAME_WITHIN))) {
+    else if (!(stored <= largest * (1 + JUDGED_SAME_WITHIN))) {
         number_format_apart(stored, largest, 9, found, most);
         VERIFY_REPORT(context->verify, TOLERANCE_LARGE, text_at(row, 0), text_at(row, 2),
                       text_at(row, 1), found, most);

@@ -22,14 +22,21 @@ const char *verify_check_name(enum verify_check check)
 
 /* ---- findings ---- */
 
+const char *const verify_levels[] = {
+    [VERIFY_NOTE] = "note", [VERIFY_UNVERIFIED] = "unverified", [VERIFY_WRONG] = "wrong"};
+
+void verify_count(struct verify_summary *summary, enum verify_level level)
+{
+    summary->wrong += level == VERIFY_WRONG;
+    summary->unverified += level == VERIFY_UNVERIFIED;
+    summary->notes += level == VERIFY_NOTE;
+}
+
 static void report(struct verify *verify, const struct verify_finding *finding)
 {
     if (verify_lacks(verify))
         return;
-    if (finding->level == VERIFY_WRONG)
-        verify->summary->wrong++;
-    else
-        verify->summary->notes++;
+    verify_count(verify->summary, finding->level);
     if (verify->options->found)
         verify->options->found(verify->options->context, finding);
 }

@@ -9,143 +9,13 @@
 #include "protocols/estimate.h"
 #include "protocols/metric.h"
 #include "protocols/serving/analysis.h"
-#include "results/analysis/analysis.h"
+#include "results/analysis/judged.h"
 #include "results/analysis/recompute.h"
-#include "results/analysis/serving_client.h"
 #include "results/evidence/verify_internal.h"
 
 #define ESTIMATES_STEP 16
 
-enum likeness { SAME_BYTES, SAME_NUMBERS, DIFFERENT };
-
-static bool close_enough(const json_t *a, const json_t *b);
-
-static bool close_objects(const json_t *a, const json_t *b)
-{
-    const char *key;
-    json_t *member;
-
-    if (json_object_size(a) != json_object_size(b))
-        return false;
-    json_object_foreach((json_t *)(uintptr_t)a, key, member)
-    {
-        const json_t *other = json_object_get(b, key);
-
-        if (!other || !close_enough(member, other))
-            return false;
-    }
-    return true;
-}
-
-static bool close_enough(const json_t *a, const json_t *b)
-{
-    if (json_is_number(a) && json_is_number(b)) {
-        double x = json_number_value(a), y = json_number_value(b);
-
-        if (json_is_integer(a) && json_is_integer(b))
-            return json_integer_value(a) == json_integer_value(b);
-        return x == y || fabs(x - y) <= SAME_WITHIN * fmax(fabs(x), fabs(y));
-    }
-    if (json_typeof(a) != json_typeof(b))
-        return false;
-    if (json_is_object(a))
-        return close_objects(a, b);
-    if (json_is_array(a)) {
-        if (json_array_size(a) != json_array_size(b))
-            return false;
-        for (size_t i = 0; i < json_array_size(a); i++)
-            if (!close_enough(json_array_get(a, i), json_array_get(b, i)))
-                return false;
-        return true;
-    }
-    return json_is_string(a) ? strcmp(json_string_value(a), json_string_value(b)) == 0 : true;
-}
-
-/* Where two objects differ first, by the members' names: "energy", "mean_ns.lo". */
-static void name_difference(struct text *out, const json_t *stored, const json_t *again)
-{
-    const char *key;
-    json_t *member;
-
-    json_object_foreach((json_t *)(uintptr_t)again, key, member)
-    {
-        const json_t *other = json_object_get(stored, key);
-
-        if (other && close_enough(other, member))
-            continue;
-        text_append_format(out, "%s%s", out->length > 0 ? "." : "", key);
-        if (!other)
-            text_append(out, ", which is missing");
-        else if (json_is_object(other) && json_is_object(member))
-            name_difference(out, other, member);
-        return;
-    }
-    json_object_foreach((json_t *)(uintptr_t)stored, key, member) if (!json_object_get(again, key))
-    {
-        text_append_format(out, "%s%s, which does not belong there", out->length > 0 ? "." : "",
-                           key);
-        return;
-    }
-}
-
-/* Where they differ, `why` names the first difference. */
-static enum likeness compare(const char *stored, size_t length, const json_t *again,
-                             struct error *why)
-{
-    char *bytes = NULL;
-    json_t *parsed = NULL;
-    enum likeness likeness = DIFFERENT;
-
-    if (canonical_dump(again, &bytes, NULL) != STATUS_OK)
-        return DIFFERENT;
-    if (strlen(bytes) == length && memcmp(bytes, stored, length) == 0)
-        likeness = SAME_BYTES;
-    else if (canonical_parse(stored, length, "stored", &parsed, NULL) == STATUS_OK &&
-             close_enough(parsed, again))
-        likeness = SAME_NUMBERS;
-    if (likeness == DIFFERENT) {
-        struct text name;
-
-        text_init(&name);
-        name_difference(&name, parsed, again);
-        error_set(why, STATUS_CORRUPT, "it differs in %s",
-                  text_ok(&name) && name.length > 0 ? name.data : "its form");
-        text_finish(&name);
-    }
-    json_decref(parsed);
-    free(bytes);
-    return likeness;
-}
-
 /* ---- estimates ---- */
-
-/* The last trial that it names: the estimate covers the trials up to there. */
-static int64_t last_trial(sqlite3 *db, int64_t cell, const char *body, size_t length)
-{
-    sqlite3_stmt *find = NULL;
-    json_t *json = NULL, *trial;
-    int64_t last = 0;
-    size_t i;
-
-    if (canonical_parse(body, length, "estimate", &json, NULL) != STATUS_OK)
-        return 0;
-    json_array_foreach(json_object_get(json, "trials"), i, trial)
-    {
-        int64_t row = 0;
-
-        if (sqlite3_prepare_v2(db, "SELECT max(id) FROM trial WHERE cell = ?1 AND sequence = ?2",
-                               -1, &find, NULL) == SQLITE_OK) {
-            sqlite3_bind_int64(find, 1, cell);
-            sqlite3_bind_int64(find, 2, json_integer_value(json_object_get(trial, "sequence")));
-            if (sqlite3_step(find) == SQLITE_ROW)
-                row = sqlite3_column_int64(find, 0);
-        }
-        sqlite3_finalize(find);
-        last = row > last ? row : last;
-    }
-    json_decref(json);
-    return last;
-}
 
 /* `same`: an estimate of the same bytes; NULL: none is known. */
 static bool verdict_fits(sqlite3_stmt *row, const json_t *same)
@@ -210,25 +80,6 @@ static void append_means(struct text *out, const json_t *again, const json_t *st
     text_finish(&names);
 }
 
-/* Another version of the analysis may give another estimate, so forged numbers could hide here. */
-static void tell_other_version(struct verify_findings *findings, const char *key, sqlite3_stmt *row,
-                               const json_t *again)
-{
-    const int64_t version = sqlite3_column_int64(row, 2);
-    json_t *stored = NULL;
-    struct text words;
-
-    canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "", &stored, NULL);
-    text_init(&words);
-    append_means(&words, again, stored);
-    verify_findings_add(
-        findings, version < 1 ? VERIFY_RULE_ESTIMATE_VERSION_NONE : VERIFY_RULE_ESTIMATE_VERSION,
-        key, verify_message_ESTIMATE_VERSION, version, ESTIMATE_VERSION,
-        text_ok(&words) ? words.data : "another");
-    text_finish(&words);
-    json_decref(stored);
-}
-
 /* Of a server: the version of its analysis, which counts by itself; 0: it is of none. */
 static int64_t serving_version(sqlite3_stmt *row)
 {
@@ -242,45 +93,47 @@ static int64_t serving_version(sqlite3_stmt *row)
     return version;
 }
 
-/* Whether the cell has a trial whose facts are withheld, and with them what clocks said. */
-static bool has_withheld_facts(sqlite3 *db, int64_t cell)
+/*
+ * Another version of the analysis may give another estimate, so that forged numbers could hide
+ * here: nothing is verified of it, unless a newer estimate of the same cell stands in its place.
+ */
+static void tell_other_version(struct verify_findings *findings, const char *key, sqlite3_stmt *row,
+                               const json_t *again)
 {
-    sqlite3_stmt *find = NULL;
-    bool found = false;
+    const bool newest = sqlite3_column_int(row, 5) != 0;
+    json_t *stored = NULL;
+    struct text words;
 
-    if (sqlite3_prepare_v2(db,
-                           "SELECT 1 FROM trial t JOIN trial_end e ON e.trial = t.id WHERE t.cell ="
-                           " ?1 AND e.facts -> '$.withheld' IS NOT NULL LIMIT 1",
-                           -1, &find, NULL) == SQLITE_OK &&
-        sqlite3_bind_int64(find, 1, cell) == SQLITE_OK)
-        found = sqlite3_step(find) == SQLITE_ROW;
-    sqlite3_finalize(find);
-    return found;
+    canonical_parse(text_at(row, 4), (size_t)sqlite3_column_bytes(row, 4), "", &stored, NULL);
+    text_init(&words);
+    append_means(&words, again, stored);
+    verify_findings_add(
+        findings, newest ? VERIFY_RULE_ESTIMATE_VERSION : VERIFY_RULE_ESTIMATE_VERSION_REPLACED,
+        key, verify_message_ESTIMATE_VERSION, (int64_t)sqlite3_column_int64(row, 2),
+        ESTIMATE_VERSION, text_ok(&words) ? words.data : "another");
+    text_finish(&words);
+    json_decref(stored);
 }
 
-/* Compares without the findings that follow from facts. */
-static enum likeness compare_but_facts(const char *stored, size_t length, const json_t *again,
-                                       struct error *why)
+/*
+ * columns as of check_estimate. `again` may be NULL, and `why` says why not: no version makes an
+ * estimate of what is not there, or is damaged.
+ */
+static void tell_difference(struct verify_findings *findings, const char *key, sqlite3_stmt *row,
+                            const json_t *again, const struct error *why)
 {
-    enum likeness likeness = DIFFERENT;
-    json_t *parsed = NULL, *findings;
-    char *bytes = NULL;
+    const int64_t serving = serving_version(row);
+    const bool impossible = !again && why->code != STATUS_UNAVAILABLE;
 
-    if (canonical_parse(stored, length, "stored", &parsed, NULL) != STATUS_OK)
-        return DIFFERENT;
-    findings = json_object_get(parsed, "findings");
-    for (size_t i = json_array_size(findings); i-- > 0;) {
-        const char *code = json_string_value(json_object_get(json_array_get(findings, i), "code"));
-
-        if (code && (!strcmp(code, finding_kinds[FINDING_CLOCK_DISAGREES].code) ||
-                     serving_client_has(code)))
-            json_array_remove(findings, i);
-    }
-    if (canonical_dump(parsed, &bytes, NULL) == STATUS_OK)
-        likeness = compare(bytes, strlen(bytes), again, why);
-    free(bytes);
-    json_decref(parsed);
-    return likeness;
+    if (!impossible && sqlite3_column_int64(row, 2) != ESTIMATE_VERSION)
+        tell_other_version(findings, key, row, again);
+    else if (!impossible && serving > 0 && serving != SERVING_VERSION)
+        VERIFY_ADD(findings, ESTIMATE_SERVING_VERSION, key, serving, SERVING_VERSION);
+    else if (why->code == STATUS_UNAVAILABLE)
+        VERIFY_ADD(findings, ESTIMATE_NOT_RECOMPUTED, key, why->message);
+    else
+        VERIFY_ADD(findings, ESTIMATE_DIFFERS, key, (int64_t)sqlite3_column_int64(row, 1),
+                   why->message[0] ? ": " : "", why->message);
 }
 
 /* columns: 0 id, 1 cell, 2 version, 3 verdict, 4 body, 5 is the newest, 6 campaign finished */
@@ -288,45 +141,26 @@ static void check_estimate(struct verify_worker *worker, sqlite3_stmt *row)
 {
     struct verify_findings *findings = &worker->findings;
     const char *body = text_at(row, 4);
-    size_t length = (size_t)sqlite3_column_bytes(row, 4);
-    int64_t cell = sqlite3_column_int64(row, 1);
+    const size_t length = (size_t)sqlite3_column_bytes(row, 4);
+    const int64_t cell = sqlite3_column_int64(row, 1), version = sqlite3_column_int64(row, 2);
+    const bool newest = sqlite3_column_int(row, 5) != 0, finished = sqlite3_column_int(row, 6) != 0;
     struct error err = ERROR_INIT;
-    enum likeness likeness = DIFFERENT;
-    enum status status = STATUS_OK;
     json_t *again = NULL;
-    bool all = sqlite3_column_int(row, 5) != 0;
+    const enum likeness likeness = judged_estimate(worker->store, cell, body, length, newest,
+                                                   !newest || !finished, &again, &err);
     char key[24];
 
     snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
-    if (all && (status = analysis_estimate_json(worker->store, cell, INT64_MAX, &again, &err)) ==
-                   STATUS_OK)
-        likeness = compare(body, length, again, &err);
-    if (likeness == DIFFERENT && (!all || !sqlite3_column_int(row, 6))) {
-        json_decref(again);
-        again = NULL;
-        status = analysis_estimate_json(worker->store, cell,
-                                        last_trial(worker->db, cell, body, length), &again, &err);
-        if (status == STATUS_OK)
-            likeness = compare(body, length, again, &err);
-    }
-    if (likeness == DIFFERENT && again && has_withheld_facts(worker->db, cell))
-        likeness = compare_but_facts(body, length, again, &err);
-    if (!verdict_fits(row, likeness == SAME_BYTES ? again : NULL))
+    if (!verdict_fits(row, likeness == LIKENESS_SAME_BYTES ? again : NULL))
         VERIFY_ADD(findings, ESTIMATE_VERDICT, key);
-    if (sqlite3_column_int64(row, 2) != ESTIMATE_VERSION)
-        tell_other_version(findings, key, row, again);
-    else if (likeness == DIFFERENT && serving_version(row) > 0 &&
-             serving_version(row) != SERVING_VERSION)
-        VERIFY_ADD(findings, ESTIMATE_SERVING_VERSION, key, serving_version(row), SERVING_VERSION);
-    else if (likeness == DIFFERENT && status == STATUS_UNAVAILABLE)
-        VERIFY_ADD(findings, ESTIMATE_NOT_RECOMPUTED, key, err.message);
-    else if (likeness == DIFFERENT)
-        VERIFY_ADD(findings, ESTIMATE_DIFFERS, key, (long long)cell, err.message[0] ? ": " : "",
-                   err.message);
-    else if (likeness == SAME_NUMBERS)
+    if (version < 1)
+        VERIFY_ADD(findings, ESTIMATE_VERSION_NONE, key, version);
+    else if (likeness == LIKENESS_DIFFERENT)
+        tell_difference(findings, key, row, again, &err);
+    else if (likeness == LIKENESS_SAME_NUMBERS)
         VERIFY_ADD(findings, ESTIMATE_ROUNDED, key);
     json_decref(again);
-    if (likeness != DIFFERENT)
+    if (likeness != LIKENESS_DIFFERENT)
         worker->done++;
 }
 
@@ -358,9 +192,16 @@ static void check_part(struct verify_worker *worker, int64_t first, int64_t end)
 
 enum status verify_estimates(struct verify *verify, struct error *err)
 {
+    static const enum verify_rule_code rules[] = {
+#define ESTIMATE_RULE(constant, ...) VERIFY_RULE_##constant,
+        VERIFY_ESTIMATE_RULES(ESTIMATE_RULE)
+#undef ESTIMATE_RULE
+    };
     int64_t most = verify_ask(verify, "SELECT max(id) FROM estimate", 0, 0, VERIFY_ESTIMATE);
     int64_t count = verify_ask(verify, "SELECT count(*) FROM estimate", 0, 0, VERIFY_ESTIMATE);
 
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+        verify_rule_check(verify, rules[i], NULL);
     if (verify->options->skip_estimates || count == 0)
         return STATUS_OK;
     if (most > count * 1000 + 1000) {
@@ -489,7 +330,7 @@ static void report_withheld(struct verify *verify, const char *key, const json_t
     text_init(&names);
     if (again)
         take_out_withheld(stored, made, &names);
-    follows = text_ok(&names) && names.length > 0 && close_enough(stored, made);
+    follows = text_ok(&names) && names.length > 0 && judged_close(stored, made);
     verify->summary->comparisons += follows;
     if (follows)
         VERIFY_REPORT(verify, COMPARISON_IN_PART, key, names.data);
@@ -523,12 +364,12 @@ static bool numbers_differ(const json_t *stored, const json_t *again)
 
     if (!json_is_object(a) || !json_is_object(b))
         return false;
-    if (!close_enough(a, b))
+    if (!judged_close(a, b))
         return true;
     for (size_t i = 0; i < sizeof(decisions) / sizeof(decisions[0]); i++) {
         a = json_object_get(stored, decisions[i]);
         b = json_object_get(again, decisions[i]);
-        if (a && b && !close_enough(a, b))
+        if (a && b && !judged_close(a, b))
             return json_equal(judgement_in(stored), judgement_in(again));
     }
     return false;
@@ -543,8 +384,9 @@ static void check_comparison(struct verify *verify, sqlite3_stmt *row, bool with
     struct error err = ERROR_INIT;
     json_t *body = NULL, *again = NULL;
     enum status status;
-    enum likeness likeness = DIFFERENT;
+    enum likeness likeness = LIKENESS_DIFFERENT;
     const char *kind = text_at(row, 1), *why;
+    const int64_t version = sqlite3_column_int64(row, 4);
     char key[24];
 
     snprintf(key, sizeof(key), "%lld", (long long)sqlite3_column_int64(row, 0));
@@ -558,15 +400,16 @@ static void check_comparison(struct verify *verify, sqlite3_stmt *row, bool with
         VERIFY_REPORT(verify, COMPARISON_UNREADABLE, key, why);
     if (status == STATUS_OK && !cells_match(row, kind, body))
         VERIFY_REPORT(verify, COMPARISON_RESULTS, key);
-    if (status == STATUS_OK && sqlite3_column_int64(row, 4) != COMPARISON_VERSION)
-        status = error_set(&err, STATUS_UNSUPPORTED, "was made by another version of the rules");
-    else if (status == STATUS_OK)
+    if (status == STATUS_OK)
         status = recompute_comparison(verify->store, kind, body, &again, &err);
     if (status == STATUS_OK)
-        likeness = compare(text_at(row, 5), (size_t)sqlite3_column_bytes(row, 5), again, &err);
-    if (status == STATUS_UNSUPPORTED)
+        likeness =
+            judged_likeness(text_at(row, 5), (size_t)sqlite3_column_bytes(row, 5), again, &err);
+    if (likeness == LIKENESS_DIFFERENT && body && version != COMPARISON_VERSION)
+        VERIFY_REPORT(verify, COMPARISON_RULES, key, version, COMPARISON_VERSION);
+    else if (status == STATUS_UNSUPPORTED)
         VERIFY_REPORT(verify, COMPARISON_NOT_RECOMPUTED, key, err.message);
-    else if (likeness != DIFFERENT)
+    else if (likeness != LIKENESS_DIFFERENT)
         verify->summary->comparisons++;
     else if (body && !numbers_differ(body, again) && holds_withheld(verify))
         report_withheld(verify, key, body, again, &err);

@@ -15,12 +15,6 @@
 #include "results/evidence/verify_rules.h"
 #include "results/store/foreign_worker.h"
 
-/*
- * Mathematical functions of the C library differ in the last bit from one version and processor to
- * the next. A smaller difference counts as equal.
- */
-#define SAME_WITHIN 1e-9
-
 #define VERIFY_KEY_TEXT 80       /* bytes of a key that is shown */
 #define VERIFY_FINDINGS_MAX 1000 /* per step; more are counted, not reported */
 

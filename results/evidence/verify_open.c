@@ -135,6 +135,7 @@ enum status verify_open(struct verify *verify, struct store **ret, struct error 
         goto done;
     }
     store->mode = STORE_READ;
+    store->trusts_estimates = true; /* verify_estimates checks them */
     store->busy_timeout_ns = verify->options->wait_ns ? verify->options->wait_ns : WAIT_NS;
     rc = sqlite3_open_v2(name, &store->db,
                          SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);

@@ -8,6 +8,7 @@
  * of the steps with VERIFY_REPORT, whose arguments the compiler holds against the message.
  *
  * X(constant, code, check, level, table, message, select)
+ *   level    WRONG; UNVERIFIED: nothing is known; NOTE
  *   check    CHECK_COUNT: that of the step that reports it
  *   table    NULL: of no table, or of the one that the step names
  *   message  as of printf; a SELECT's values are text
@@ -145,6 +146,23 @@
       "checks and series are as it says",                                                          \
       "SELECT campaign, count(*) FROM trial WHERE id IN (" VERIFY_FOREIGN_TRIALS " AND "           \
       FOREIGN_WORKER_UNCHECKED("n.trial") ") GROUP BY campaign")                                   \
+    X(CELL_DEVICES, "cell_devices", TRIAL, WRONG, "cell",                                          \
+      "its trials are of %s devices, %s and %s: one result is of one device",                      \
+      "SELECT cell, count(*), min(device), max(device) FROM (SELECT DISTINCT t.cell, d.backend "   \
+      "|| ':' || d.device_index || ' ' || d.name || coalesce(' ' || d.vendor, '') || coalesce(' ' "\
+      "|| d.uuid, '') AS device FROM " OK_TRIALS " JOIN trial_device x ON x.trial = t.id JOIN "    \
+      "device d ON d.id = x.device) GROUP BY cell HAVING count(*) > 1")                            \
+    X(TRIAL_SHORT, "trial_short", TRIAL, WRONG, "trial",                                           \
+      "it took %s ns by the clock of the day, and its phases %s ns",                               \
+      "SELECT id, took, last FROM (SELECT t.id, e.ended_utc_ns - t.started_utc_ns AS took, (SELECT "\
+      "max(end_ns) FROM phase p WHERE p.trial = t.id) AS last FROM trial t JOIN trial_end e ON "   \
+      "e.trial = t.id AND e.orphan = 0) WHERE took < last * 0.99 - 100000000")                     \
+    X(TRIALS_ALIKE, "trials_alike", TRIAL, WRONG, "trial",                                         \
+      "its %s samples are those of trial %s, one by one: no two trials measure the same times",    \
+      "SELECT b.trial, b.count, a.trial FROM series a JOIN series b ON b.name = a.name AND b.first "\
+      "= a.first AND b.count = a.count AND b.minimum = a.minimum AND b.maximum = a.maximum AND "   \
+      "b.total = a.total AND b.trial > a.trial AND b.data = a.data WHERE a.name = 'wall_ns' AND "  \
+      "a.count >= 20 AND a.maximum - a.minimum >= 1000 AND a.trial" OWN)                           \
     X(PROGRAM_NONE, "program_none", TRIAL, WRONG, "campaign",                                      \
       "it names no program: its tool digest is zero",                                              \
       "SELECT id FROM campaign WHERE tool_digest = zeroblob(32)")                                  \
@@ -434,6 +452,12 @@
       "b.body ->> '$.size' - 1 AND r.type = 'checkpoint') AS counted FROM record b LEFT JOIN "     \
       "log l ON l.name = b.body ->> '$.origin' WHERE b.type = 'bundle' AND b.log = 1) WHERE "      \
       "here <> told OR counted <> told")                                                           \
+    X(HEAD_TIMES, "head_times", COMPLETE, WRONG, "checkpoint",                                     \
+      "it is dated %s ns, and trial %s, which %s it in the log, started at %s ns",                 \
+      "SELECT c.id, c.utc_ns, t.id, CASE WHEN b.leaf < c.size THEN 'is before' ELSE 'is after' "   \
+      "END, t.started_utc_ns FROM checkpoint c JOIN trial t ON t.campaign = c.campaign JOIN "      \
+      "record b ON b.id = t.record AND b.log = c.log WHERE CASE WHEN b.leaf < c.size THEN "        \
+      "t.started_utc_ns > c.utc_ns ELSE t.started_utc_ns < c.utc_ns END")                          \
     X(PLAN_UNPROVEN, "plan_unproven", COMPLETE, NOTE, "campaign",                                  \
       "that campaign %.8s was planned before its first trial is not proven: there is no "          \
       "checkpoint of its plan",                                                                    \
@@ -527,20 +551,22 @@
       "%s", NULL)                                                                                  \
     /* estimates and comparisons */                                                                \
     X(ESTIMATE_VERSION_NONE, "estimate_version_none", ESTIMATE, WRONG, "estimate",                 \
+      "says that version %" PRId64 " of the analysis made it, and there is no such version", NULL) \
+    X(ESTIMATE_VERSION, "estimate_version", ESTIMATE, UNVERIFIED, "estimate",                      \
       "was made by analysis version %" PRId64 "; version %d gives %s", NULL)                       \
-    X(ESTIMATE_VERSION, "estimate_version", ESTIMATE, NOTE, "estimate",                            \
+    X(ESTIMATE_VERSION_REPLACED, "estimate_version_replaced", ESTIMATE, NOTE, "estimate",          \
       "was made by analysis version %" PRId64 "; version %d gives %s", NULL)                       \
     X(ESTIMATES_UNREADABLE, "estimates_unreadable", ESTIMATE, WRONG, "estimate",                   \
       "cannot be read: %s", NULL)                                                                  \
     X(ESTIMATE_VERDICT, "estimate_verdict", ESTIMATE, WRONG, "estimate",                           \
       "its verdict is not the one in its body", NULL)                                              \
-    X(ESTIMATE_SERVING_VERSION, "estimate_serving_version", ESTIMATE, NOTE, "estimate",            \
+    X(ESTIMATE_SERVING_VERSION, "estimate_serving_version", ESTIMATE, UNVERIFIED, "estimate",            \
       "was made by another version of the analysis of servers: %" PRId64 ", and this is %d",       \
       NULL)                                                                                        \
-    X(ESTIMATE_NOT_RECOMPUTED, "estimate_not_recomputed", ESTIMATE, NOTE, "estimate",              \
+    X(ESTIMATE_NOT_RECOMPUTED, "estimate_not_recomputed", ESTIMATE, UNVERIFIED, "estimate",              \
       "cannot be recomputed: %s", NULL)                                                            \
     X(ESTIMATE_DIFFERS, "estimate_differs", ESTIMATE, WRONG, "estimate",                           \
-      "does not follow from the samples of cell %lld%s%s", NULL)                                   \
+      "does not follow from the samples of cell %" PRId64 "%s%s", NULL)                                   \
     X(ESTIMATE_ROUNDED, "estimate_rounded", ESTIMATE, NOTE, "estimate",                            \
       "comes out within 1e-9 but not in the same bytes: another C library or processor rounds "    \
       "differently", NULL)                                                                         \
@@ -559,13 +585,66 @@
       "%s", NULL)                                                                                  \
     X(COMPARISON_RESULTS, "comparison_results", COMPARISON, WRONG, "comparison",                   \
       "is not of the results in its body", NULL)                                                   \
-    X(COMPARISON_NOT_RECOMPUTED, "comparison_not_recomputed", COMPARISON, NOTE, "comparison",      \
-      "%s", NULL)                                                                                  \
+    X(COMPARISON_NOT_RECOMPUTED, "comparison_not_recomputed", COMPARISON, UNVERIFIED,              \
+      "comparison", "%s", NULL)                                                                    \
+    X(COMPARISON_RULES, "comparison_version", COMPARISON, UNVERIFIED, "comparison",              \
+      "was made by version %" PRId64 " of the rules; version %d gives another", NULL)              \
     X(COMPARISON_DIFFERS, "comparison_differs", COMPARISON, WRONG, "comparison",                   \
       "does not follow from what is stored%s%s", NULL)
+
+/* Shortest and longest iteration by the samples, with rounding; of cells that are no servers. */
+#define ITERATION_SPANS                                                                            \
+    "SELECT t.cell, t.sequence, min(1.0 * s.minimum / x.iterations_per_sample) * (1 - 1e-6) AS "   \
+    "lo, max(1.0 * s.maximum / x.iterations_per_sample) * (1 + 1e-6) AS hi FROM trial t JOIN "     \
+    "cell c ON c.id = t.cell AND c.scenario NOT LIKE 'server%' JOIN trial_end x ON x.trial = "     \
+    "t.id AND x.status = 'ok' AND x.iterations_per_sample > 0 JOIN series s ON s.trial = t.id "    \
+    "AND s.name = 'wall_ns' "
+
+/* What holds of an estimate whatever analysis made it (verify_estimates). */
+#define VERIFY_ESTIMATE_RULES(X)                                                                   \
+    X(ESTIMATE_VERSIONS, "estimate_versions", ESTIMATE, WRONG, "estimate",                         \
+      "is of analysis version %s, and its body says %s",                                           \
+      "SELECT id, version, body ->> '$.version' FROM estimate WHERE version IS NOT body ->> "      \
+      "'$.version'")                                                                               \
+    X(ESTIMATE_OUTSIDE, "estimate_outside", ESTIMATE, WRONG, "estimate",                           \
+      "its %s is %s ns, and an iteration of its samples takes from %s to %s ns",                   \
+      "SELECT e.id, m.key, m.value ->> '$.value', lo, hi FROM estimate e JOIN ("                   \
+      ITERATION_SPANS "GROUP BY t.cell) p ON p.cell = e.cell, json_each(e.body, '$.metrics') m "   \
+      "WHERE (m.key = 'iteration_time' OR m.key GLOB 'p[0-9]*') AND NOT m.value ->> '$.value' "    \
+      "BETWEEN lo AND hi")                                                                         \
+    X(ESTIMATE_TRIAL_OUTSIDE, "estimate_trial_outside", ESTIMATE, WRONG, "estimate",               \
+      "its trial %s takes %s ns an iteration, and the samples of that trial from %s to %s ns",     \
+      "SELECT e.id, m.value ->> '$.sequence', m.value ->> n.column1, lo, hi FROM estimate e, "     \
+      "json_each(e.body, '$.trials') m, (VALUES ('$.mean_ns'), ('$.median_ns')) n JOIN ("          \
+      ITERATION_SPANS "GROUP BY t.cell, t.sequence) p ON p.cell = e.cell AND p.sequence = "        \
+      "m.value ->> '$.sequence' WHERE NOT m.value ->> n.column1 BETWEEN lo AND hi")                \
+    X(ESTIMATE_RATE, "estimate_rate", ESTIMATE, WRONG, "estimate",                                 \
+      "its %s is %s a second, and %s in %s ns are another rate",                                   \
+      "SELECT id, name, rate, work, time FROM (SELECT e.id, m.key AS name, m.value ->> b.column1 " \
+      "AS rate, e.body ->> ('$.metrics.iteration_time' || b.column2) AS time, CASE m.key WHEN "    \
+      "'byte_rate' THEN c.bytes WHEN 'op_rate' THEN c.flops WHEN 'item_rate' THEN c.items END AS " \
+      "work FROM estimate e JOIN cell c ON c.id = e.cell, json_each(e.body, '$.metrics') m, "      \
+      "(VALUES ('$.value', '.value'), ('$.lo', '.hi'), ('$.hi', '.lo')) b WHERE m.key IN "         \
+      "('byte_rate', 'op_rate', 'item_rate')) WHERE rate IS NOT NULL AND coalesce(abs(rate * time "\
+      "- 1e9 * work) > 1e-9 * abs(1e9 * work), 1)")                                                \
+    X(ESTIMATE_INTERVAL, "estimate_interval", ESTIMATE, WRONG, "estimate",                         \
+      "its %s is %s, outside of its own interval from %s to %s",                                   \
+      "SELECT e.id, m.key, m.value ->> '$.value', m.value ->> '$.lo', m.value ->> '$.hi' FROM "    \
+      "estimate e, json_each(e.body, '$.metrics') m WHERE NOT m.value ->> '$.value' BETWEEN "      \
+      "m.value ->> '$.lo' AND m.value ->> '$.hi'")                                                 \
+    X(ESTIMATE_GOODPUT, "estimate_goodput", ESTIMATE, WRONG, "estimate",                           \
+      "a share of %s of %s requests/s kept its limits, and its goodput is %s requests/s",          \
+      "SELECT id, share, arrivals, goodput FROM (SELECT id, body ->> "                             \
+      "'$.metrics.attainment.value' AS share, body ->> '$.metrics.request_rate.value' AS "         \
+      "arrivals, body ->> '$.metrics.goodput.value' AS goodput FROM estimate) WHERE NOT share "    \
+      "BETWEEN 0 AND 1 OR abs(goodput - share * arrivals) > 1e-9 * arrivals")
 /* clang-format on */
 
-#define VERIFY_RULE_MAP(X) VERIFY_TRIAL_RULES(X) VERIFY_PLAN_RULES(X) VERIFY_STEP_RULES(X)
+#define VERIFY_RULE_MAP(X)                                                                         \
+    VERIFY_TRIAL_RULES(X)                                                                          \
+    VERIFY_PLAN_RULES(X)                                                                           \
+    VERIFY_STEP_RULES(X)                                                                           \
+    VERIFY_ESTIMATE_RULES(X)
 
 enum verify_rule_code {
 #define VERIFY_RULE_ENUM(constant, ...) VERIFY_RULE_##constant,
@@ -588,5 +667,8 @@ struct verify_rule {
 };
 
 extern const struct verify_rule verify_rules[VERIFY_RULE_COUNT];
+
+/* Counts a finding of that level. */
+void verify_count(struct verify_summary *summary, enum verify_level level);
 
 #endif

@@ -10,8 +10,8 @@
 static const char stacks[] =
     "SELECT t.cell, json_object('environment', json_object('host', (SELECT json_group_object("
     "r.name, json(r.body)) FROM environment n JOIN reading_member m ON m.reading_set = n.readings"
-    " JOIN reading r ON r.id = m.reading WHERE n.trial = t.id AND n.at = 'host' AND r.name GLOB"
-    " 'variable.*')), 'components', (SELECT json_group_array(json_object('path', c.path, 'kind',"
+    " JOIN reading r ON r.id = m.reading WHERE n.trial = t.id AND n.at = 'host' AND (r.name GLOB"
+    " 'variable.*' OR r.name GLOB 'host.*'))), 'components', (SELECT json_group_array(json_object('path', c.path, 'kind',"
     " c.kind, 'sha256', lower(nullif(hex(c.sha256), '')), 'build_id', c.build_id, 'version',"
     " c.version)) FROM trial_stack s JOIN stack_member m ON m.stack = s.stack JOIN component c ON"
     " c.id = m.component WHERE s.trial = t.id)) FROM " OK_TRIALS " WHERE t.cell IN (SELECT t.cell"

@@ -239,6 +239,11 @@ void store_set_scratch(struct store *store)
     store->path_word = NULL;
 }
 
+bool store_trusts_estimates(const struct store *store)
+{
+    return store->trusts_estimates;
+}
+
 int store_carried_from(const struct store *store)
 {
     return store->carried_from;

@@ -53,6 +53,11 @@ const char *store_path(const struct store *store);
 const char *store_path_word(const struct store *store);
 void store_set_scratch(struct store *store);
 /*
+ * Whether its stored estimates are checked by themselves, as in verify, so that what judges by them
+ * (analysis/judged.h) need not make them again.
+ */
+bool store_trusts_estimates(const struct store *store);
+/*
  * The schema version that opening for writing migrated the file from; an assay of that version can
  * no longer read it. 0: it had the current version, is new, or is open for reading.
  */

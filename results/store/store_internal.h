@@ -64,6 +64,7 @@ struct store {
     int64_t busy_since_ns;  /* of the current wait */
     int64_t work, work_max; /* SQLite's operations since a statement began alone; the most */
     bool made;              /* by this call of store_open: nothing is stored yet */
+    bool trusts_estimates;  /* see store_trusts_estimates */
     int carried_from;       /* schema version that it had before this call; 0: today's, or none */
     bool in_batch;
     bool batch_lost; /* SQLite rolled the whole batch back after a failure */

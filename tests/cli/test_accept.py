@@ -104,6 +104,62 @@ version: 1
             lambda body: body["contract"]["items"][0].update(trials=6),
             lambda body: body["campaigns"][0].update(planned=False))
 
+    def forge_estimate(self, factor, version):
+        """Makes the result faster by a factor, its rates with it, and says which analysis is to have done it."""
+        import forge
+
+        def forged(record):
+            for name, value in record["body"]["metrics"].items():
+                by = {"iteration_time": 1 / factor, "item_rate": factor}.get(name)
+                value.update({part: float(value[part]) * by for part in ("value", "lo", "hi")
+                              if by and value[part] is not None})
+            record["body"]["verdict"] = record["verdict"] = "steady"
+            record["version"] = record["body"]["version"] = version
+        with forge.Forgery(self.db) as forgery:
+            forgery.edit("estimate", forged)
+            forgery.rewrite()
+
+    def test_no_verdict_by_a_forged_estimate(self):
+        """Numbers that do not follow from the samples decide nothing, whichever analysis they are ascribed to."""
+        result = self.measure("synthetic")
+        (current,), = self.query("SELECT version FROM estimate")
+        prices = self.write("prices.csv", "item,kind,currency,amount,unit,valid_from\ncard,cloud,EUR,1,hour,2020-01-01\n")
+        decision = self.write("decision.yaml", f"""decision: d
+version: 1
+question: q
+options:
+  - {{name: a, result: {result}}}
+  - {{name: b, result: {result}}}
+requirements:
+  - {{figure: item_rate, at_least: 1 Mcalls/s}}
+objectives: [item_rate]
+""")
+        words = {"accept": (self.contract("1 Mcalls/s", "0.9 Mcalls/s"),), "decide": (decision,),
+                 "cost": (result, "--prices", prices, "--item", "card")}
+        for version, said in ((current, "does not follow from its samples"), (99, "judge with a newer assay")):
+            self.forge_estimate(1e4, version)
+            for command, arguments in words.items():
+                call = self.assay(command, *arguments, "--db", self.db)
+                self.assertEqual(call.status, 4, call.out + call.err)
+                self.assertIn(said, call.err)
+            self.forge_estimate(1e-4, version)
+        self.forge_estimate(1e4, 1)
+        call = self.accept(self.contract("1 Mcalls/s", "0.9 Mcalls/s"))
+        self.assertIn(call.status, (1, 3), call.out + call.err)
+
+    def test_an_estimate_of_an_older_analysis(self):
+        """What is judged is judged by the numbers of today, which are then stored beside the older ones."""
+        self.measure("synthetic")
+        (current,), = self.query("SELECT version FROM estimate")
+        self.forge_estimate(1.001, 1)
+        self.assertEqual(self.assay("verify", "--db", self.db).status, 3)
+        for _ in range(2):
+            self.assertIn(self.accept(self.contract()).status, (0, 3))
+            self.assertEqual(self.query("SELECT version FROM estimate ORDER BY id"), [(1,), (current,)])
+        call = self.assay("verify", "--db", self.db)
+        self.assertEqual(call.status, 0, call.out)
+        self.assertIn("note: estimate: estimate 1: was made by analysis version 1", call.out)
+
     def test_a_rejection_is_no_acceptance(self):
         """All that a verdict says, turned over by who has the key."""
         self.measure("synthetic")

@@ -147,41 +147,114 @@ class ForgedLog(TamperTest):
         for found in self.both(path, ("--nonce", "ask-17"), nonce="ask-17"):
             self.assertEqual(found, {("complete", None, None)})
 
-    def test_estimate_forged_with_its_log(self):
-        """Without key or head only recomputing finds this, so only assay does."""
-        def forged(record):
-            value = record["body"]["metrics"]["iteration_time"]
-            value["value"] = float(value["value"]) * 0.99
+    @staticmethod
+    def scaled(factor, version=None):
+        """A change of an estimate that agrees with itself: times by a factor, rates by its inverse."""
+        def change(record):
+            for name, value in record["body"]["metrics"].items():
+                by = {"iteration_time": factor, "item_rate": 1 / factor}.get(name)
+                value.update({part: float(value[part]) * by for part in ("value", "lo", "hi")
+                              if by and value[part] is not None})
+            if version is not None:
+                record["version"] = record["body"]["version"] = version
+        return change
+
+    def forged(self, *changes):
         path = self.copy()
         with forge.Forgery(path) as forgery:
-            forgery.edit("estimate", forged)
+            for change in changes:
+                forgery.edit("estimate", change)
             forgery.rewrite()
+        return path
+
+    def test_estimate_forged_with_its_log(self):
+        """Without key or head only recomputing finds this, so only assay does."""
+        path = self.forged(self.scaled(0.999))
         self.assertIn(("estimate", "estimate", "1"), self.ours(path))
         self.assertEqual(self.theirs(path), set())
         self.assert_found(path, ("--key", self.public), keys=[self.public])
-        for version, level in ((0, "wrong"), (1, "note"), (99, "note")):
-            with forge.Forgery(path) as forgery:
-                forgery.edit("estimate", {"version": version})
-                forgery.rewrite()
-            out = self.assay("verify", path).out
-            self.assertRegex(out, level + ": estimate: estimate 1: was made by analysis version %d; version"
-                             r" \d+ gives a mean of \S+ ns where" % version)
-        # Numbers that differ are written so that they do; equal ones are called equal.
-        for change in (1e-9, 3e-14, 0):
-            def nearly(record, change=change):
-                value = record["body"]["metrics"]["iteration_time"]
-                value["value"] = float(value["value"]) * (1 + change)
-            path = self.copy()
-            with forge.Forgery(path) as forgery:
-                forgery.edit("estimate", nearly)
-                forgery.edit("estimate", {"version": 1})
-                forgery.rewrite()
-            out = self.assay("verify", path).out
-            if change:
-                now, then = re.search(r"gives a mean of (\S+) ns where (\S+) ns is stored", out).groups()
+
+    def test_estimate_of_another_version(self):
+        """A version number does not turn verification off: what is not recomputed is not verified."""
+        for version, status, words in ((0, 1, "wrong: estimate: estimate 1: .*there is no such version"),
+                                       (1, 3, "unverified: estimate: estimate 1: was made by analysis version 1;"),
+                                       (99, 3, "unverified: estimate: estimate 1: was made by analysis version 99;")):
+            path = self.forged(self.scaled(0.999, version))
+            call = self.assay("verify", path)
+            self.assertEqual(call.status, status, call.out)
+            self.assertRegex(call.out, words)
+            said = self.assay("verify", path, "--json").json()
+            self.assertEqual((said["verified"], said["state"]), (
+                False, "not_verified" if status == 1 else "could_not_verify"), said["findings"])
+        # Numbers that differ are written so that they do; equal ones are verified, whatever their version.
+        for change, levels in ((1e-7, {"unverified"}), (1e-8, {"unverified"}), (3e-14, {"note"}), (0, set())):
+            call = self.assay("verify", self.forged(self.scaled(1 + change, 1)), "--json")
+            found = [f for f in call.json()["findings"] if f["table"] == "estimate"]
+            self.assertEqual({f["level"] for f in found}, levels, found)
+            for finding in found if change > 1e-9 else ():
+                now, then = re.search(r"gives a mean of (\S+) ns where (\S+) ns is stored", finding["message"]).groups()
                 self.assertNotEqual(now, then)
-            else:
-                self.assertRegex(out, r"gives the same mean, \S+ ns")
+
+    def test_what_holds_in_any_version(self):
+        """Both verifiers, of any version: numbers that contradict the samples or one another."""
+        def metric(name, **parts):
+            return lambda record: record["body"]["metrics"][name].update(
+                {part: float(record["body"]["metrics"][name][part]) * by for part, by in parts.items()})
+        def trial(name, by):
+            return lambda record: record["body"]["trials"][0].update(
+                {name: float(record["body"]["trials"][0][name]) * by})
+        for change in (self.scaled(0.01), self.scaled(100), metric("item_rate", value=1.001), metric("item_rate", lo=0.9),
+                       metric("p50", value=0.01), metric("p50", lo=100), trial("mean_ns", 0.01), trial("median_ns", 100),
+                       lambda record: record["body"].update(version=7)):
+            for version in (None, 1, 99):
+                of = (lambda record, version=version: record.update(version=version) if version else None)
+                path = self.forged(*([self.scaled(1, version)] if version else []), change, of)
+                for found in self.both(path):
+                    self.assertIn(("estimate", "estimate", "1"), found)
+
+    def assert_both_find(self, check, table, change, series=False):
+        path = self.copy()
+        with forge.Forgery(path) as forgery:
+            change(forgery)
+            forgery.rewrite(series=series)
+        for found in self.both(path):
+            self.assertIn((check, table), {f[:2] for f in found})
+
+    def test_times_between_records(self):
+        """Heads, starts, ends and phases in an order that no clock gives."""
+        def head(kind, by):
+            return lambda forgery: forgery.edit("checkpoint", lambda body: body.update(
+                utc_ns=str(int(body["utc_ns"]) + by)) if body["kind"] == kind else False)
+        hour = 3600 * 10**9
+        self.assert_both_find("complete", "checkpoint", head("plan", hour))
+        self.assert_both_find("complete", "checkpoint", head("end", -hour))
+
+        def long_phase(body):
+            body["phases"][-1]["end_ns"] = verify_body.Number(str(hour))
+        self.assert_both_find("trial", "trial", lambda forgery: forgery.edit("trial", long_phase))
+
+    def test_one_trial_in_place_of_another(self):
+        """Its samples are those of the first, one by one."""
+        path = os.path.join(self.folder, "trials.db")
+        call = self.assay("run", "synthetic", "--device", "null:0", "--protocol", self.write("e.yaml", self.EVIDENCE),
+                          "--db", path, ASSAY_NULL="launch_ns=1000000,process_cv=0.01")
+        self.assertEqual(call.status, 0, call.err)
+        self.assert_good(path)
+        with forge.Forgery(path) as forgery:
+            forgery.db.execute("DELETE FROM series WHERE trial = 2")
+            forgery.db.execute("INSERT INTO series SELECT 2, name, first, count, minimum, maximum, total, data FROM"
+                               " series WHERE trial = 1")
+            forgery.rewrite(series=True)
+        for found in self.both(path):
+            self.assertIn(("trial", "trial", "2"), found)
+
+    def test_a_result_of_two_devices(self):
+        def other(forgery):
+            (_, body), *_ = forgery.bodies("device")
+            number, last = forgery.bodies("trial")[-1]
+            last["device"] = forgery.enter_before(number, {**body, "name": "another device"})
+            forgery.db.execute("UPDATE record SET body = ? WHERE id = ?", (verify_body.canonical(last), number + 1))
+        self.assert_both_find("trial", "cell", other)
 
     def test_comparison_forged_with_its_log(self):
         path = os.path.join(self.folder, "ab.db")

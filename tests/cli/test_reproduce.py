@@ -151,7 +151,7 @@ class Reproduce(CliTest):
             found = [f for f in call.json()["findings"] if f["check"] == "comparison"]
             self.assertEqual(call.json()["comparisons"], 0)
             self.assertIn(part, found[0]["message"])
-            self.assertEqual([f["level"] for f in found], ["note" if "file" in part else "wrong"])
+            self.assertEqual([f["level"] for f in found], ["unverified" if "file" in part else "wrong"])
 
     def test_recomputed(self):
         self.assertEqual(self.reproduce(self.measure(**self.KNOWN), **self.SLOWER).status, 1)

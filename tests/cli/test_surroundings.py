@@ -215,6 +215,25 @@ class Surroundings(CliTest):
         status, err = self.finish(self.popen((other, *resume)))
         self.assertEqual(status, 0, err)
 
+    def test_a_result_is_of_one_machine(self):
+        """Under another name of the host no trial is added to a result of this one."""
+        renamed = ("unshare", "--uts", "--map-root-user", "sh", "-c", "hostname another-machine && exec \"$@\"", "sh")
+        if subprocess.run((*renamed, "true"), capture_output=True, check=False).returncode:
+            self.skipTest("no host name of its own can be had here (unshare --uts)")
+        worker = self.write("worker.sh", "#!/bin/sh\nif [ -e one ] && [ ! -e go ]; then touch go; kill -INT $PPID; exec"
+                            f" sleep 300; fi\ntouch one\nexec '{ASSAY}' worker\n")
+        os.chmod(worker, 0o755)
+        call = self.run_synthetic(ASSAY_WORKER=worker)
+        self.assertEqual(call.status, 130, call.err)
+        before = self.query("SELECT count(*) FROM record")
+        resume = (ASSAY, "run", "--resume", "last", "--db", self.db)
+        status, err = self.finish(self.popen((*renamed, *resume), worker))
+        self.assertEqual(status, 4, err)
+        self.assertIn('is "another-machine" in a later one: trials of two machines do not make one result', err)
+        self.assertEqual(self.query("SELECT count(*) FROM record"), before)
+        status, err = self.finish(self.popen(resume, worker))
+        self.assertEqual(status, 0, err)
+
 
 if __name__ == "__main__":
     run_tests()

@@ -77,9 +77,8 @@ class TamperTest(CliTest):
 
     def ours(self, path, *words):
         call = self.assay("verify", path, "--json", "--threads", "1", *words)
-        self.assertIn(call.status, (0, 1), call.err)
         found = [f for f in call.json()["findings"] if f["level"] == "wrong"]
-        self.assertEqual(call.status, 1 if found else 0)
+        self.assertIn(call.status, (1,) if found else (0, 3), call.err)
         return {(f["check"], f["table"], f["key"]) for f in found}
 
     @staticmethod

@@ -16,6 +16,7 @@ import sys
 from dataclasses import dataclass
 
 import verify_body
+import verify_estimates
 import verify_heads
 import verify_rules
 import verify_witness
@@ -554,6 +555,7 @@ class Verifier:
 
     def verdicts(self):
         verify_body.verdicts(self)
+        verify_estimates.check(self)
 
 
 def main():

@@ -15,6 +15,8 @@ WITHIN = "spot_check"
 
 # What of a stored JSON object a column of a campaign or cell repeats.
 CAMPAIGN = {"order_seed": "order_seed", "protocol_digest": "protocol"}
+MACHINE = ("host.name", "host.architecture", "host.cpu.model", "host.cpu.online", "host.cpu.usable",
+           "host.machine.product", "host.numa.nodes", "host.kernel.release")
 TOOL = {"version": "tool_version", "digest": "tool_digest"}
 CELL_OF_PLAN = {"protocol": "protocol_name", "protocol_digest": "protocol"}
 CELL = {"ordinal": "ordinal", "workload": "workload_name", "workload_digest": "workload",
@@ -244,12 +246,52 @@ class Trials:
             for at in ("host", "before", "after"):
                 if end and not end["orphan"] and (trial["id"], at) not in self.surroundings:
                     self.wrong("trial", trial["id"], "has no readings of its surroundings: " + at)
+            phases = [phase["end_ns"] for phase in self.phases.get(trial["id"], ())]
+            if end and not end["orphan"] and phases and \
+                    end["ended_utc_ns"] - trial["started_utc_ns"] < max(phases) * 0.99 - 1e8:
+                self.wrong("trial", trial["id"], "took less time than its phases")
             if trial["id"] not in self.foreign:
                 self.own(trial)
             if end:
                 self.ended(trial, end)
         self.all_checks()
         self.others()
+        self.one_device()
+        self.alike()
+        self.heads()
+
+    def heads(self):
+        """A campaign's head is dated between the trials before it and after it in the log."""
+        began = group([dict(zip(("campaign", "log", "leaf", "utc_ns"), row)) for row in self.verifier.ask(
+            "SELECT t.campaign, r.log, r.leaf, t.started_utc_ns FROM trial t JOIN record r ON r.id = t.record")],
+                      "campaign")
+        for number, log, size, utc_ns, campaign in self.verifier.ask(
+                "SELECT id, log, size, utc_ns, campaign FROM checkpoint WHERE campaign IS NOT NULL"):
+            for trial in began.get(campaign, ()):
+                before = trial["leaf"] < size
+                if trial["log"] == log and (trial["utc_ns"] > utc_ns if before else trial["utc_ns"] < utc_ns):
+                    self.verifier.wrong("complete", "checkpoint", number, "is not dated between the trials around it")
+                    break
+
+    def one_device(self):
+        """The trials of a result are of one device."""
+        used = {}
+        for cell, *device in self.verifier.ask(
+                "SELECT t.cell, d.backend, d.device_index, d.name, d.vendor, d.uuid FROM trial t JOIN trial_end e ON"
+                " e.trial = t.id AND e.status = 'ok' JOIN trial_device x ON x.trial = t.id JOIN device d ON"
+                " d.id = x.device"):
+            used.setdefault(cell, set()).add(tuple(device))
+        for cell, devices in used.items():
+            if len(devices) > 1:
+                self.wrong("cell", cell, "its trials are of several devices")
+
+    def alike(self):
+        """No two trials measure the same times, one by one."""
+        seen = {}
+        for trial, name, first, count, least, most, _total, data in self.verifier.chunks:
+            if name == "wall_ns" and count >= 20 and most - least >= 1000 and trial not in self.foreign and \
+                    seen.setdefault((first, data), trial) != trial:
+                self.wrong("trial", trial, "has samples of trial %d" % seen[first, data])
 
     def own(self, trial):
         ended, place = 0, -1
@@ -417,6 +459,11 @@ class Stacks:
                 if not name[9:].startswith("ASSAY_") or name[9:].startswith("ASSAY_LIB_") or name[9:] == "ASSAY_CC"}
         return self.sets[readings]
 
+    def machine(self, readings):
+        return {name: json.loads(body).get("value") for name, body in self.verifier.ask(
+            "SELECT r.name, r.body FROM reading_member m JOIN reading r ON r.id = m.reading WHERE m.reading_set = ?",
+            readings) if name in MACHINE}
+
     def files(self, stacks):
         if stacks not in self.stacks:
             found = self.stacks[stacks] = {}
@@ -444,6 +491,10 @@ class Stacks:
     def other(self, was, now, had, has):
         """(name, value, value) of what differs."""
         if was != now:
+            one, two = self.machine(was), self.machine(now)
+            for name in set(one) & set(two):
+                if None not in (one[name], two[name]) and one[name] != two[name]:
+                    yield name, one[name], two[name]
             one, two = self.variables(was), self.variables(now)
             for name in set(one) | set(two):
                 values = [side.get(name) for side in (one, two)]

@@ -45,10 +45,24 @@ TEST(variables)
           "the variable OMP_NUM_THREADS was \"1\" in the first trial and is \"2\"");
     check(trial("host.name", "a", LIBC, "a"), trial(threads, "2", LIBC, "a"),
           "the variable OMP_NUM_THREADS was not set in the first trial and is \"2\"");
-    check(trial("variable.ASSAY_LIB_DNNL", "/x", LIBC, "a"), trial("host.name", "b", LIBC, "a"),
+    check(trial("variable.ASSAY_LIB_DNNL", "/x", LIBC, "a"), trial("host.other", "b", LIBC, "a"),
           "the variable ASSAY_LIB_DNNL was \"/x\" in the first trial and is not set");
     check(trial(threads, "1", LIBC, "a"), trial(threads, NULL, LIBC, "a"), NULL); /* withheld */
     check(trial("variable.ASSAY_DB", "a", LIBC, "a"), trial("host.name", "b", LIBC, "a"), NULL);
+}
+
+TEST(machines)
+{
+    check(trial("host.name", "a", LIBC, "a"), trial("host.name", "a", LIBC, "a"), NULL);
+    check(trial("host.name", "a", LIBC, "a"), trial("host.name", "b", LIBC, "a"),
+          "host.name was \"a\" in the first trial and is \"b\" in a later one: trials of two "
+          "machines");
+    check(trial("host.cpu.model", "a", LIBC, "a"), trial("host.cpu.model", "b", LIBC, "a"),
+          "host.cpu.model");
+    check(trial("host.name", "a", LIBC, "a"), trial("host.name", NULL, LIBC, "a"),
+          NULL); /* withheld */
+    check(trial("host.memory.total", "1", LIBC, "a"), trial("host.memory.total", "2", LIBC, "a"),
+          NULL);
 }
 
 TEST(files)
