@@ -1,7 +1,7 @@
 /*
  * same_stack - the trials of one result ran on one machine and one stack: with the same variables
- * that steer what is measured, and with the same libraries, compilers and drivers. The harness refuses to mix two,
- * `verify` finds such a result, and it compares with no other.
+ * that steer what is measured, and with the same libraries, compilers and drivers. The harness
+ * refuses to mix two, `verify` finds such a result, and it compares with no other.
  */
 #ifndef ASSAY_PROTOCOLS_SAME_STACK_H
 #define ASSAY_PROTOCOLS_SAME_STACK_H
