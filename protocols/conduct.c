@@ -103,6 +103,14 @@ static enum status check_verification(const struct conduct *conduct, struct erro
 static enum status check_spot_checks(const struct protocol *protocol, const struct conduct *conduct,
                                      struct error *err)
 {
+    if (conduct->is_withheld && protocol->spot_checks_least > 0 && !conduct->checked_within &&
+        !conduct->is_endpoint)
+        return error_set(err, STATUS_INVALID,
+                         "spot_checks.least: there is no check within the window, and the protocol "
+                         "demands %" PRId64,
+                         protocol->spot_checks_least);
+    if (conduct->is_withheld)
+        return STATUS_OK;
     if (conduct->seen.spot_checks < protocol->spot_checks_least && !conduct->is_endpoint)
         return error_set(err, STATUS_INVALID,
                          "spot_checks.least: %" PRId64
@@ -174,7 +182,7 @@ static enum status check_window(const struct protocol *protocol, const struct co
                          "window.time: %.3g s of samples and gaps in the window, and the protocol "
                          "demands %.3g s",
                          (double)span(window) / 1e9, (double)protocol->window_ns / 1e9);
-    if (protocol->cache == PROTOCOL_CACHE_HOT &&
+    if (!conduct->is_withheld && protocol->cache == PROTOCOL_CACHE_HOT &&
         window->gap_ns - conduct->seen.spot_checks_ns > span(window) / GAP_PART + GAP_SLACK_NS)
         return error_set(err, STATUS_INVALID,
                          "clock.gaps: %.3g s of the window's %.3g s lie between samples",
@@ -183,11 +191,10 @@ static enum status check_window(const struct protocol *protocol, const struct co
 }
 
 /* The worker's clock against the harness's: both read CLOCK_MONOTONIC of one machine. */
-static enum status check_clocks(const struct conduct *conduct, struct error *err)
+static enum status check_harness_clock(const struct conduct *conduct, struct error *err)
 {
     const struct conduct_part *window = &conduct->window;
     const int64_t elapsed = conduct->seen.told_ns - conduct->seen.go_ns;
-    const int64_t phase = window->end_ns - window->begin_ns;
 
     if (conduct->seen.kernel_ns >= 0) {
         const int64_t apart = elapsed - conduct->seen.kernel_ns;
@@ -199,8 +206,6 @@ static enum status check_clocks(const struct conduct *conduct, struct error *err
                 "s by the kernel's: a library changes the time (LD_PRELOAD?)",
                 (double)elapsed / 1e9, (double)conduct->seen.kernel_ns / 1e9);
     }
-    if (window->begin_ns < 0)
-        return error_set(err, STATUS_INVALID, "clock.window: the worker sent no phase \"window\"");
     if (window->begin_ns < conduct->seen.go_ns - CLOCK_SLACK_NS ||
         window->end_ns > conduct->seen.told_ns + CLOCK_SLACK_NS)
         return error_set(
@@ -209,6 +214,17 @@ static enum status check_clocks(const struct conduct *conduct, struct error *err
             "assay let it run from %.6g to %.6g s: the worker's clock is another",
             (double)window->begin_ns / 1e9, (double)window->end_ns / 1e9,
             (double)conduct->seen.go_ns / 1e9, (double)conduct->seen.told_ns / 1e9);
+    return STATUS_OK;
+}
+
+/* The worker's phase against the samples in it. */
+static enum status check_phase(const struct conduct *conduct, struct error *err)
+{
+    const struct conduct_part *window = &conduct->window;
+    const int64_t phase = window->end_ns - window->begin_ns;
+
+    if (window->begin_ns < 0)
+        return error_set(err, STATUS_INVALID, "clock.window: the worker sent no phase \"window\"");
     if (span(window) > phase + CLOCK_SLACK_NS)
         return error_set(err, STATUS_INVALID,
                          "clock.window: samples and gaps take %.6g s, and the window took %.6g s",
@@ -296,7 +312,7 @@ static enum status check_worker(const struct conduct *conduct, struct error *err
 {
     const char *planned = conduct->planned_worker ? conduct->planned_worker : "";
 
-    if (!planned[0] || !strcmp(planned, conduct->seen.worker))
+    if (conduct->is_withheld || !planned[0] || !strcmp(planned, conduct->seen.worker))
         return STATUS_OK;
     return error_set(err, STATUS_INVALID,
                      "worker.identity: the plan names the program %.12s... (SHA-256), and %.12s... "
@@ -314,6 +330,8 @@ enum status conduct_judge(const struct protocol *protocol, const struct conduct 
     TRY(conduct->scheduled != 0 ? check_requests(protocol, conduct, err)
                                 : check_window(protocol, conduct, err));
     TRY(check_spot_checks(protocol, conduct, err));
-    TRY(check_clocks(conduct, err));
+    if (!conduct->is_withheld && conduct->window.begin_ns >= 0)
+        TRY(check_harness_clock(conduct, err));
+    TRY(check_phase(conduct, err));
     return check_other_clocks(conduct, err);
 }

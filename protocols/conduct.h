@@ -71,6 +71,7 @@ struct conduct {
     bool is_endpoint;        /* whose requests cannot be spot-checked */
     bool checked_before, checked_after, checked_within; /* a check of that phase was stored */
     struct conduct_seen seen;
+    bool is_withheld; /* `seen` is: what needs it is not judged */
     const char
         *planned_worker; /* as seen.worker, by the campaign's plan; NULL or "": it says none */
 };

@@ -414,7 +414,7 @@ static void judge_conduct(struct reader *reader, struct reading_trial *trial)
     const struct record_span told = record_find(trial->facts, "conduct");
     json_t *json = json_loadb(told.bytes, told.length, JSON_DECODE_ANY, NULL);
     const bool seen = json_is_object(json);
-    const bool withheld = record_find(trial->facts, "withheld").length > 0 || !trial->is_record;
+    const bool withheld = record_find(trial->facts, "withheld").length > 0;
     struct error err = ERROR_INIT;
     char key[32];
 
@@ -422,7 +422,7 @@ static void judge_conduct(struct reader *reader, struct reading_trial *trial)
     json_decref(json);
     conduct->iterations_per_sample = sqlite3_column_int64(reader->trials, ITERATIONS);
     take_plan(reader, conduct);
-    if (withheld || !take_protocol(reader) || conduct->iterations_per_sample < 1)
+    if (!trial->is_record || !take_protocol(reader) || conduct->iterations_per_sample < 1)
         return;
     conduct->warmup.samples = trial->window_first;
     conduct->window.samples -= trial->window_first;
@@ -431,9 +431,10 @@ static void judge_conduct(struct reader *reader, struct reading_trial *trial)
     if (sqlite3_column_type(reader->trials, REQUESTS) == SQLITE_INTEGER)
         conduct->traced = sqlite3_column_int64(reader->trials, REQUESTS);
     conduct->is_endpoint = sqlite3_column_int(reader->trials, IS_ENDPOINT) != 0;
-    if (!seen)
+    conduct->is_withheld = withheld;
+    if (!seen && !withheld)
         error_set(&err, STATUS_INVALID, "the harness noted nothing of its window");
-    else if (conduct_judge(&reader->protocol, conduct, &err) == STATUS_OK &&
+    else if (conduct_judge(&reader->protocol, conduct, &err) == STATUS_OK && !withheld &&
              is_hidden(reader, trial))
         error_set(&err, STATUS_INVALID,
                   "worker.identity: the plan names another program than assay's own, and the "

@@ -90,6 +90,21 @@ class Bundle(CliTest):
     def notes(self, path=None):
         return [f["message"] for f in self.verify(path=path).json()["findings"] if f["level"] == "note"]
 
+    def test_facts_are_no_cover(self):
+        """A trial without its warmup, whose facts are withheld: what needs no facts is judged."""
+        if not verify_bundle:
+            self.skipTest("needs python3-cryptography")
+        import forge
+        import verify_body
+        self.measure()
+        with forge.Forgery(self.db) as forgery:
+            forgery.edit("trial", {"window_first": verify_body.Number("0")})
+            forgery.rewrite()
+        self.make("--withhold", "trial.facts")
+        self.assertIn("was not measured as its protocol says: warmup.iterations", " ".join(self.wrong()))
+        self.assertIn("breaks its protocol: warmup.iterations",
+                      " ".join(str(found) for found in verify_bundle.Bundle(self.file).run()))
+
     def measure(self, *words):
         call = self.run_synthetic(*words)
         self.assertEqual(call.status, 0, call.err)

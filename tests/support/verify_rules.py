@@ -161,7 +161,7 @@ def clocks(seen, parts):
     """By what share of the window CLOCK_MONOTONIC and each other clock disagree."""
     harness, worker, rate = seen.get("clocks") or {}, seen.get("worker_clocks") or {}, seen.get("ticks_per_s")
     _, span, gaps, begin, end = parts["window"]
-    elapsed, phase = seen["told_ns"] - seen["go_ns"], 0 if begin is None else end - begin
+    elapsed, phase = seen.get("told_ns", 0) - seen.get("go_ns", 0), 0 if begin is None else end - begin
 
     def ticks(clock):
         return clock["ticks"] * 1e9 / rate if rate and clock.get("ticks") is not None else None
@@ -172,27 +172,33 @@ def clocks(seen, parts):
     }
 
 
+WITHHELD = {"withheld": True}  # in place of what the harness saw
+
+
 def broken(protocol, seen, parts, checks, planned):
     """The clauses of its protocol that a trial breaks: "Conduct" in results/FORMAT.md."""
     if seen is None:
         return ["conduct"]
+    withheld = seen == WITHHELD
     (warm, warm_ns, _, _, _), (count, span, gaps, begin, end) = parts["warmup"], parts["window"]
     warmup, window, spots = protocol["warmup"], protocol["window"], protocol.get("spot_checks", {})
-    elapsed, full = seen["told_ns"] - seen["go_ns"], warm + count >= window["max_samples"]
-    made, kernel = seen["spot_checks"], seen["kernel_ns"]
+    elapsed, full = seen.get("told_ns", 0) - seen.get("go_ns", 0), warm + count >= window["max_samples"]
+    made, kernel = seen.get("spot_checks", 0), seen.get("kernel_ns")
     rules = {
-        "worker.identity": planned is not None and seen.get("worker") != planned,
+        "worker.identity": not withheld and planned is not None and seen.get("worker") != planned,
         "verification": not set(CHECKED) <= checks,
         "warmup.iterations": warm * parts["iterations"] < warmup["iterations"],
         "warmup.time": warm_ns < warmup["time_ns"],
         "window.min_samples": count < window["min_samples"] and not full and span < window["max_time_ns"],
         "window.time": span < window["time_ns"] and not full,
         "clock.gaps": protocol["cache"]["state"] == "hot" and
-        gaps - seen["spot_checks_ns"] > span // 2 + 1000 * MS,
-        "spot_checks.least": made < spots.get("least", 0) and not parts["endpoint"],
+        gaps - seen.get("spot_checks_ns", gaps) > span // 2 + 1000 * MS,
+        "spot_checks.least": (WITHIN not in checks if withheld else made < spots.get("least", 0)) and
+        spots.get("least", 0) > 0 and not parts["endpoint"],
         "spot_checks": made > 0 and WITHIN not in checks,
         "clock.kernel": kernel is not None and abs(elapsed - kernel) > elapsed // 1000 + MS,
-        "clock.window": begin is None or begin < seen["go_ns"] - MS or end > seen["told_ns"] + MS or
+        "clock.window": begin is None or not withheld and (
+            begin < seen["go_ns"] - MS or end > seen["told_ns"] + MS) or
         span > end - begin + MS or
         (parts["log"] is None and span < (end - begin) - (end - begin) // 50 - 500 * MS),
     }
@@ -328,8 +334,9 @@ class Trials:
         if seen.get("checks") == "assay" and seen.get("outputs_checked", 0) < 2 + seen.get("spot_checks", 0):
             self.wrong("trial", number, "its checks are said to be assay's own, and too few outputs were compared")
         planned = self.planned(trial)
-        if protocol is not None and "withheld" not in facts:
-            for clause in broken(protocol, facts.get("conduct"), self.stretch(number, end, trial["cell"]),
+        if protocol is not None:
+            seen = WITHHELD if "withheld" in facts else facts.get("conduct")
+            for clause in broken(protocol, seen, self.stretch(number, end, trial["cell"]),
                                  {check["phase"] for check in self.checks.get(number, ())}, planned):
                 self.wrong("trial", number, "is ok, and breaks its protocol: " + clause)
 

@@ -103,6 +103,30 @@ TEST(clauses)
            c.checked_within = false);
 }
 
+/* What the harness saw is withheld: all that does not need it is judged still. */
+TEST(withheld)
+{
+    struct conduct held = honest;
+
+    held.seen = conduct_new().seen;
+    held.is_withheld = true;
+    held.planned_worker = HEX_64;
+    base = &held;
+    BREAKS(NULL, (void)c);
+    BREAKS("verification", c.checked_after = false);
+    BREAKS("warmup.iterations", c.warmup.samples = 4);
+    BREAKS("warmup.time", c.warmup.wall_ns = 2 * S);
+    BREAKS("window.min_samples", c.window.samples = 8);
+    BREAKS("window.time", c.window.wall_ns = 9 * S);
+    BREAKS("spot_checks.least", c.checked_within = false);
+    BREAKS("clock.window", c.window.begin_ns = -1);
+    BREAKS("clock.window", c.window.end_ns = 15 * S);
+    BREAKS("clock.window", c.window.end_ns = 26 * S);
+    BREAKS("clock.device", c.window.device_ns = 11 * S);
+    BREAKS(NULL, p.spot_checks = p.spot_checks_least = 0; c.checked_within = false);
+    base = &honest;
+}
+
 /* A window that is at its limit or has all its samples may have fewer, or be shorter. */
 TEST(limits)
 {
