@@ -38,17 +38,18 @@ enum {
 /* What the verifier's calls come back with. */
 struct report {
     json_t *findings, *campaigns, *shown;
+    struct text lines[VERIFY_WRONG + 1]; /* of the findings, by level, unless in JSON */
     bool json, terminal, quiet;
-    unsigned long shortages;    /* of memory, before */
-    int wake_fd;                /* readable after Ctrl-C */
-    int64_t reported, shown_ns; /* when the progress was last shown */
+    unsigned long shortages; /* of memory, before */
+    int wake_fd;             /* readable after Ctrl-C */
+    int64_t shown_ns;        /* when the progress was last shown */
 };
 
 static void found(void *context, const struct verify_finding *finding)
 {
     struct report *report = context;
     const char *level = verify_levels[finding->level];
-    struct text line;
+    struct text *line = &report->lines[finding->level];
 
     /* What could not be read for want of memory is not wrong. */
     if (finding->level == VERIFY_WRONG && shortage_count() != report->shortages)
@@ -66,19 +67,15 @@ static void found(void *context, const struct verify_finding *finding)
         text_finish(&message);
         return;
     }
-    text_init(&line);
-    text_append_format(&line, "%s: %s: ", level, verify_check_name(finding->check));
+    text_append_format(line, "%s: %s: ", level, verify_check_name(finding->check));
     if (finding->table) /* in a bundle's row it can be any value */
-        text_append_printable(&line, finding->table, strlen(finding->table));
-    text_append(&line, finding->table && finding->key ? " " : "");
+        text_append_printable(line, finding->table, strlen(finding->table));
+    text_append(line, finding->table && finding->key ? " " : "");
     if (finding->key)
-        text_append_printable(&line, finding->key, strlen(finding->key));
-    text_append(&line, finding->table || finding->key ? ": " : "");
-    text_append_printable(&line, finding->message, strlen(finding->message));
-    text_append_char(&line, '\n');
-    output_page(&line);
-    text_finish(&line);
-    report->reported++;
+        text_append_printable(line, finding->key, strlen(finding->key));
+    text_append(line, finding->table || finding->key ? ": " : "");
+    text_append_printable(line, finding->message, strlen(finding->message));
+    text_append_char(line, '\n');
 }
 
 static void take_campaign(void *context, json_t *campaign)
@@ -140,38 +137,91 @@ static void append_speed(struct text *out, const struct verify_summary *summary)
     text_append_char(out, '\n');
 }
 
-/* What the verdict rests on, and what no signature says. */
-static void append_meaning(struct text *out, const struct verify_options *options)
+static void append_answer(struct text *out, const struct verify_summary *summary, const char *path)
 {
-    if (verify_asks_for_authors(options))
-        output_wrapped(
-            out,
-            "The key shows who signed this, and that nothing of it was changed after. It "
-            "does not show that the signer's machine measured honestly: `assay reproduce` "
-            "on a machine of yours does.",
-            0, output_columns());
+    text_append_format(out, "%s: ", path);
+    if (summary->wrong > 0)
+        text_append_format(out, "NOT VERIFIED: %lld wrong", (long long)summary->wrong);
+    else if (summary->unverified > 0)
+        text_append_format(out, "COULD NOT BE VERIFIED in part: nothing is wrong, %lld unverified",
+                           (long long)summary->unverified);
+    else
+        text_append(out, "verified: nothing is wrong");
+    text_append_format(out, "; recomputed from the samples: %lld estimate%s, %lld comparison%s\n",
+                       (long long)summary->estimates, summary->estimates == 1 ? "" : "s",
+                       (long long)summary->comparisons, summary->comparisons == 1 ? "" : "s");
 }
 
-static const char *verdict_words(const struct verify_summary *summary)
+static void append_signers(struct text *out, const struct verify_summary *summary,
+                           const struct verify_options *options)
 {
-    return summary->wrong > 0        ? "NOT VERIFIED"
-           : summary->unverified > 0 ? "COULD NOT BE VERIFIED in part"
-                                     : "verified";
+    struct text line;
+
+    text_init(&line);
+    if (summary->trusted_signatures > 0)
+        text_append_format(&line, "Signed by %s, which you trust.", summary->signers);
+    else if (verify_asks_for_authors(options))
+        text_append(&line, "Not signed by a key that you trust.");
+    else if (summary->signatures > 0)
+        text_append_format(
+            &line,
+            "Signed by %s: whose key that is, the file cannot show (name the key that "
+            "you expect with --key).",
+            summary->signers[0] ? summary->signers : "who handed it over");
+    else
+        text_append(&line, "Signed by nobody.");
+    if (text_ok(&line))
+        output_wrapped(out, line.data, 0, output_columns());
+    out->failed |= line.failed;
+    text_finish(&line);
 }
 
-static void append_unverified(struct text *out)
+/* What the verdict rests on, and what no file shows. */
+static void append_meaning(struct text *out, const struct verify_summary *summary)
 {
-    output_wrapped(out,
-                   "Nothing is wrong, but nothing is known of what is named as `unverified` above: "
-                   "another version of the analysis or of the rules made it, and this one comes to "
-                   "something else. An assay of that version can verify it.",
-                   0, output_columns());
+    output_wrapped(
+        out,
+        summary->wrong > 0 ? "Do not rely on this file: what is wrong stands below."
+        : summary->unverified > 0
+            ? "Nothing is known of what is named as `unverified` below: another version of the "
+              "analysis or of the rules made it, and this one comes to something else. An assay of "
+              "that version can verify it."
+        : summary->signatures > 0
+            ? "Shows that nothing was changed after it was signed. Does not show that the signer's "
+              "machine measured honestly (`assay reproduce` on a machine of yours does), nor what "
+              "the signer left out (--roster, --witnesses)."
+            : "Shows that the file agrees with itself. Does not show that its owner did not "
+              "rewrite "
+              "all of it (--expect-head, --key), nor that the machine measured honestly (`assay "
+              "reproduce`).",
+        0, output_columns());
 }
 
+static void append_details(struct text *out, const struct verify_summary *summary)
+{
+    char root[DIGEST_HEX_SIZE];
+
+    text_append_format(out, "\n%lld records of a log of %lld", (long long)summary->rows,
+                       (long long)summary->leaves);
+    if (summary->leaves > 0)
+        text_append_format(out, " with root %s", digest_hex(&summary->root, root));
+    text_append(out, "; ");
+    append_speed(out, summary);
+}
+
+/* The worst first. */
+static void append_findings(struct text *out, const struct report *report)
+{
+    for (int level = VERIFY_WRONG; level >= VERIFY_NOTE; level--) {
+        text_append_bytes(out, report->lines[level].data, report->lines[level].length);
+        out->failed |= report->lines[level].failed;
+    }
+}
+
+/* The answer in three parts, then what it rests on. */
 static int show(const struct verify_summary *summary, const struct verify_options *options,
                 struct report *report, const char *path)
 {
-    char root[DIGEST_HEX_SIZE];
     struct text out;
     int result;
 
@@ -179,19 +229,11 @@ static int show(const struct verify_summary *summary, const struct verify_option
         result = output_json(summary_json(summary, report, path, true));
     } else {
         text_init(&out);
-        text_append_format(&out, "%s: %s: %lld records of a log of %lld", path,
-                           verdict_words(summary), (long long)summary->rows,
-                           (long long)summary->leaves);
-        if (summary->leaves > 0)
-            text_append_format(&out, " with root %s", digest_hex(&summary->root, root));
-        text_append_format(&out, "; %lld estimates and %lld comparisons recomputed; %lld wrong; ",
-                           (long long)summary->estimates, (long long)summary->comparisons,
-                           (long long)summary->wrong);
-        append_speed(&out, summary);
-        if (summary->wrong == 0 && summary->unverified > 0)
-            append_unverified(&out);
-        else if (summary->wrong == 0)
-            append_meaning(&out, options);
+        append_answer(&out, summary, path);
+        append_signers(&out, summary, options);
+        append_meaning(&out, summary);
+        append_details(&out, summary);
+        append_findings(&out, report);
         result = output_text(&out);
     }
     return result != ASSAY_EXIT_OK   ? result
@@ -263,16 +305,19 @@ static int exit_of(enum status status)
     }
 }
 
+/* What was found before it ended early; `of_system`: not by a fault of the file. */
 static int show_unchecked(const struct verify_summary *summary, struct report *report,
-                          const char *path)
+                          const char *path, bool of_system)
 {
     struct text out;
 
     if (report->json)
-        return output_json(summary_json(summary, report, path, false));
+        return of_system ? output_json(summary_json(summary, report, path, false)) : 0;
     text_init(&out);
-    text_append_format(
-        &out, "%s: COULD NOT BE VERIFIED: nothing is known of what was not checked\n", path);
+    if (of_system)
+        text_append_format(
+            &out, "%s: COULD NOT BE VERIFIED: nothing is known of what was not checked\n", path);
+    append_findings(&out, report);
     return output_text(&out);
 }
 
@@ -303,6 +348,8 @@ static int run(const struct command_line *line)
         roster_finish(&roster);
         return command_fail(&err);
     }
+    for (int level = VERIFY_NOTE; level <= VERIFY_WRONG; level++)
+        text_init(&report.lines[level]);
     report.findings = json_array();
     report.campaigns = json_array();
     report.shown = json_pack("{s:[], s:[]}", "campaigns", "logs");
@@ -320,13 +367,14 @@ static int run(const struct command_line *line)
     if (status == STATUS_OK) {
         result = show(&summary, &options, &report, path);
     } else {
-        if (is_of_system(status))
-            show_unchecked(&summary, &report, path);
+        show_unchecked(&summary, &report, path, is_of_system(status));
         command_say(&err);
         result = exit_of(status);
     }
     json_decref(report.findings);
     json_decref(report.campaigns);
+    for (int level = VERIFY_NOTE; level <= VERIFY_WRONG; level++)
+        text_finish(&report.lines[level]);
     roster_finish(&roster);
     json_decref(report.shown);
     return result;
@@ -361,7 +409,9 @@ const struct command command_verify = {
         "the tables, rebuilt from the records, the log's tree against its checkpoints and "
         "signatures, what was planned against what is there, cells against plan, protocol and "
         "declared workload, trials against what they must hold, and every estimate again from "
-        "the raw samples. One line a finding; `wrong` is what fails, `unverified` what this "
+        "the raw samples. First the answer: verified or not, signed by whom, what that shows and "
+        "what no file shows; then one line a finding; `wrong` is what fails, `unverified` what "
+        "this "
         "version cannot check, `note` what a reader should know. Exit status 0: verified; 1: "
         "something is wrong, or the file is damaged or cut off; 3: nothing is wrong, but "
         "something could not be verified, since another version of the analysis or of the "

@@ -184,13 +184,21 @@ static enum likeness compare_but_facts(const char *stored, size_t length, const 
     return likeness;
 }
 
-/* Estimates of any version are held against the same numbers. */
+static void take_version(json_t *again, const json_t *stored)
+{
+    if (json_object_get(again, "version") && json_object_get(stored, "version"))
+        json_object_set(again, "version", json_object_get(stored, "version"));
+}
+
+/* Estimates of any version, of servers too, are held against the same numbers. */
 static enum likeness compare(const char *stored, size_t length, json_t *again, struct error *why)
 {
     json_auto_t *parsed = NULL;
 
-    if (canonical_parse(stored, length, "estimate", &parsed, NULL) == STATUS_OK)
-        json_object_set(again, "version", json_object_get(parsed, "version"));
+    if (canonical_parse(stored, length, "estimate", &parsed, NULL) == STATUS_OK) {
+        take_version(again, parsed);
+        take_version(json_object_get(again, "serving"), json_object_get(parsed, "serving"));
+    }
     return judged_likeness(stored, length, again, why);
 }
 

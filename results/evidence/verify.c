@@ -20,6 +20,8 @@ static const struct member summary_members[] = {
     MEMBER_AS(struct verify_summary, INTEGER, "records", rows),
     M(INTEGER, bytes),
     M(INTEGER, checkpoints),
+    M(CHARS, signers, .size = sizeof(((struct verify_summary *)0)->signers),
+      .help = "name and id of each key whose good signatures count"),
     M(INTEGER, signatures),
     M(INTEGER, trusted_signatures),
     M(INTEGER, signed_leaves),

@@ -128,6 +128,7 @@ struct verify_summary {
     struct digest root;  /* of all of them */
     char origin[64];     /* name of the log; "": none */
     int64_t rows, bytes; /* records checked, of all logs; size of the file and its -wal */
+    char signers[200];   /* whose good signatures count, "name+id, name+id ..."; "": nobody's */
     int64_t checkpoints, signatures, trusted_signatures; /* trusted: by one of options->keys */
     /* Of `leaves`, below the largest head with a good signature, by options->keys if any. */
     int64_t signed_leaves;

@@ -116,6 +116,24 @@ static int64_t cover_of(const struct verify *verify, int64_t log)
     return 0;
 }
 
+/* Appends "name+id" to the signers, once; what has no room is told by dots. */
+static void add_signer(struct verify_summary *summary, const char *name, const uint8_t *bytes)
+{
+    struct key_public key = {.name = ""};
+    char word[KEY_NAME_MAX + 16];
+    const size_t used = strlen(summary->signers);
+
+    snprintf(key.name, sizeof(key.name), "%s", name);
+    memcpy(key.bytes, bytes, sizeof(key.bytes));
+    snprintf(word, sizeof(word), "%s+%08x", key.name, (unsigned)key_id(&key));
+    if (strstr(summary->signers, word) || strstr(summary->signers, " ..."))
+        return;
+    if (used + strlen(word) + sizeof(",  ...") > sizeof(summary->signers))
+        snprintf(word, sizeof(word), "...");
+    snprintf(summary->signers + used, sizeof(summary->signers) - used, "%s%s", used ? ", " : "",
+             word);
+}
+
 static void check_signature(struct verify *verify, sqlite3_stmt *row)
 {
     struct signature signature;
@@ -134,8 +152,10 @@ static void check_signature(struct verify *verify, sqlite3_stmt *row)
     trusted = is_trusted(verify, &signature);
     if (trusted)
         verify->summary->trusted_signatures++;
-    if (trusted || (!verify_asks_for_authors(verify->options) && !verify->options->roster))
-        add_cover(verify, sqlite3_column_int64(row, 12), signature.note.size);
+    if (!trusted && (verify_asks_for_authors(verify->options) || verify->options->roster))
+        return;
+    add_cover(verify, sqlite3_column_int64(row, 12), signature.note.size);
+    add_signer(verify->summary, text_at(row, 1), signature.public_key);
 }
 
 static void check_signatures(struct verify *verify)
@@ -172,6 +192,7 @@ static void check_bundle(struct verify *verify, sqlite3_stmt *row)
     for (size_t i = 0; (author = verify_author(options, i, note.note.utc_ns)); i++)
         if (note_text_is_signed(text_at(row, 5), note.length, author)) {
             verify->summary->trusted_signatures++;
+            add_signer(verify->summary, author->name, author->bytes);
             add_cover(verify, sqlite3_column_int64(row, 1), note.note.size);
         }
     if (!asks && note_count_lines(note.lines) > 0)

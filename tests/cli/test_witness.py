@@ -124,7 +124,7 @@ class Walk(WitnessTest):
                                   head=head)
             self.assertTrue(good, out)
             self.assertRegex(out, "was witnessed before its first trial: by watch at 20[0-9T:-]+Z, notary at ")
-            self.assertIn("does not show that the signer's machine measured honestly", " ".join(out.split()))
+            self.assertIn("Does not show that the signer's machine measured honestly", " ".join(out.split()))
             (campaign,) = self.good("verify", path, "--roster", self.roster, "--json").json()["campaigns"]
             self.assertEqual(campaign["campaign"], plan["campaign"])
             self.assertTrue(campaign["witnessed_before_first_trial"])

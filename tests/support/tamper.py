@@ -48,6 +48,8 @@ class TamperTest(CliTest):
         call = self.assay("checkpoint", "--timestamp-token", "token", "--db", self.db)
         self.assertEqual(call.status, 0, call.err)
         self.take_in_a_bundle(key)
+        call = self.assay("history", result, "--baseline", "first", "--db", self.db)
+        self.assertEqual(call.status, 0, call.err)
         forge.fill_empty_tables(self.db)
         call = self.assay("checkpoint", "--db", self.db, ASSAY_KEY=key)
         self.assertEqual(call.status, 0, call.err)

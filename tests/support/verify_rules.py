@@ -253,9 +253,9 @@ class Trials:
                 if end and not end["orphan"] and (trial["id"], at) not in self.surroundings:
                     self.wrong("trial", trial["id"], "has no readings of its surroundings: " + at)
             phases = [phase["end_ns"] for phase in self.phases.get(trial["id"], ())]
-            if end and not end["orphan"] and phases and \
+            if end and end["status"] == "ok" and phases and \
                     end["ended_utc_ns"] - trial["started_utc_ns"] < max(phases) * 0.99 - 1e8:
-                self.wrong("trial", trial["id"], "took less time than its phases")
+                self.verifier.notes.append(("trial", trial["id"], "took less time by the date than its phases"))
             if trial["id"] not in self.foreign:
                 self.own(trial)
             if end:
