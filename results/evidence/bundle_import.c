@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
 #include "results/evidence/bundle_proof.h"
@@ -442,25 +443,19 @@ static enum status check_root(struct importer *importer, const struct bundle_hea
 }
 
 /* The blobs that are not here, so that none can be taken out later. */
-static enum status put_withheld(struct importer *importer, struct record_body *body,
-                                struct error *err)
+static enum status find_withheld(struct store *store, json_t *list, struct error *err)
 {
-    struct statement statement;
-    json_t *list = json_array();
-    bool row = false;
-    enum status status = statement_begin(importer->store,
-                                         "SELECT lower(hex(digest)) FROM content WHERE body IS NULL"
-                                         " ORDER BY digest",
-                                         &statement, err);
+    CLEANUP(statement_end) struct statement statement = {0};
+    enum status status;
 
-    if (status == STATUS_OK) {
-        while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row)
-            if (json_array_append_new(
-                    list, json_string((const char *)sqlite3_column_text(statement.handle, 0))) != 0)
-                body->failed = true;
-        statement_end(&statement);
-    }
-    body_json(body, "withheld", list);
+    TRY(statement_begin(store,
+                        "SELECT lower(hex(digest)) FROM content WHERE body IS NULL"
+                        " ORDER BY digest",
+                        &statement, err));
+    while (statement_next(&statement, &status, err))
+        if (json_array_append_new(
+                list, json_string((const char *)sqlite3_column_text(statement.handle, 0))) != 0)
+            return error_no_memory(err);
     return status;
 }
 
@@ -468,14 +463,15 @@ static enum status add_origin(struct importer *importer, const struct bundle_hea
                               struct error *err)
 {
     const char *slash = strrchr(importer->path, '/');
-    struct record_body body;
-    struct digest proof, received;
-    enum status status = store_insert_json(importer->store, head->proof, &proof, err);
+    struct record_body body = body_of(importer->store, "bundle", err);
+    struct digest received;
+    json_t *withheld = json_array();
 
-    if (status == STATUS_OK && importer->shown != json_array_size(head->campaigns))
-        status = error_set(err, STATUS_CORRUPT, "%s: names %zu campaigns and has %zu of them",
-                           importer->path, json_array_size(head->campaigns), importer->shown);
-    body_init(&body, "bundle");
+    body_content(&body, "proof", head->proof, NULL);
+    if (importer->shown != json_array_size(head->campaigns))
+        BODY_TRY(&body,
+                 error_set(err, STATUS_CORRUPT, "%s: names %zu campaigns and has %zu of them",
+                           importer->path, json_array_size(head->campaigns), importer->shown));
     body_i64(&body, "imported_utc_ns", clock_utc_ns());
     body_text(&body, "file", slash ? slash + 1 : importer->path);
     body_digest(&body, "sha256", &head->sha256);
@@ -485,12 +481,10 @@ static enum status add_origin(struct importer *importer, const struct bundle_hea
     body_text(&body, "note", head->note);
     received = digest_final(&importer->received);
     body_digest(&body, "received", &received);
-    body_blob(&body, "proof", &proof);
     body_json(&body, "campaigns", json_incref(head->campaigns));
-    if (status == STATUS_OK)
-        status = put_withheld(importer, &body, err);
-    status = store_add(importer->store, &body, status, NULL, err);
-    return status;
+    BODY_TRY(&body, find_withheld(importer->store, withheld, err));
+    body_json(&body, "withheld", withheld);
+    return body_end(&body);
 }
 
 static enum status find_first(struct importer *importer, const struct bundle_head *head,

@@ -118,11 +118,8 @@ static enum status add_leaves(struct store *store, int64_t size, struct merkle *
 
 static enum status count_leaves(struct store *store, int64_t *ret, struct error *err)
 {
-    struct statement statement;
-
-    TRY(statement_begin(store, "SELECT coalesce(max(leaf) + 1, 0) FROM record WHERE log = 1",
-                        &statement, err));
-    return statement_single(&statement, ret, err);
+    return store_ask(store, "SELECT coalesce(max(leaf) + 1, 0) FROM record WHERE log = 1", 0, ret,
+                     err);
 }
 
 enum status ledger_root(struct store *store, int64_t size, int64_t *ret_size, struct digest *ret,
@@ -154,134 +151,111 @@ enum status ledger_root(struct store *store, int64_t size, int64_t *ret_size, st
 static enum status campaign_digest(struct store *store, int64_t campaign, char ret[DIGEST_HEX_SIZE],
                                    struct error *err)
 {
-    struct record_body reference = {.json = json_object()};
+    struct record_body body = body_of(store, "campaign", err);
+    json_auto_t *reference = NULL;
     const char *digest;
-    enum status status = body_campaign(store, &reference, campaign, err);
 
-    digest =
-        json_string_value(json_object_get(json_object_get(reference.json, "campaign"), "record"));
-    if (status == STATUS_OK && !digest)
-        status = error_no_memory(err);
+    body_campaign(&body, campaign);
+    TRY(body_close(&body));
+    reference = body.json;
+    digest = json_string_value(json_object_get(json_object_get(reference, "campaign"), "record"));
     snprintf(ret, DIGEST_HEX_SIZE, "%s", digest ? digest : "");
-    json_decref(reference.json);
-    return status;
-}
-
-static enum status put_manifests(struct store *store, const int64_t *campaigns, size_t count,
-                                 int64_t size, struct record_body *body, struct error *err)
-{
-    json_t *all = json_object();
-    enum status status = STATUS_OK;
-
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        json_t *manifest = NULL;
-        char hex[DIGEST_HEX_SIZE];
-
-        status = ledger_manifest(store, campaigns[i], size, &manifest, err);
-        if (status == STATUS_OK)
-            status = campaign_digest(store, campaigns[i], hex, err);
-        if (status != STATUS_OK)
-            json_decref(manifest);
-        else if (json_object_set_new(all, hex, manifest) < 0)
-            body->failed = true;
-    }
-    body_json(body, "manifest", all);
-    return status;
-}
-
-static enum status put_together(struct store *store, const int64_t *campaigns, size_t count,
-                                int64_t size, struct record_body *body, struct error *err)
-{
-    json_t *manifest = NULL;
-
-    TRY(ledger_manifest_together(store, campaigns, count, size, &manifest, err));
-    body_json(body, "together", manifest);
     return STATUS_OK;
 }
 
+static void put_manifests(struct record_body *body, const int64_t *campaigns, size_t count,
+                          int64_t size)
+{
+    struct record_body all = body_part_of(body);
+
+    for (size_t i = 0; i < count; i++) {
+        json_t *manifest = NULL;
+        char hex[DIGEST_HEX_SIZE];
+
+        BODY_TRY(&all, ledger_manifest(body->store, campaigns[i], size, &manifest, body->err));
+        BODY_TRY(&all, campaign_digest(body->store, campaigns[i], hex, body->err));
+        body_json(&all, hex, manifest);
+    }
+    body_part(body, "manifest", &all);
+}
+
+static void put_together(struct record_body *body, const int64_t *campaigns, size_t count,
+                         int64_t size)
+{
+    json_t *manifest = NULL;
+
+    BODY_TRY(body,
+             ledger_manifest_together(body->store, campaigns, count, size, &manifest, body->err));
+    body_json(body, "together", manifest);
+}
+
 /* So that the head is about each of them. */
-static enum status put_campaigns(struct store *store, const int64_t *campaigns, size_t count,
-                                 struct record_body *body, struct error *err)
+static void put_campaigns(struct record_body *body, const int64_t *campaigns, size_t count)
 {
     json_t *list = json_array();
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        struct record_body one = {.json = json_object()};
+    for (size_t i = 0; i < count; i++) {
+        struct record_body one = body_part_of(body);
 
-        status = body_campaign(store, &one, campaigns[i], err);
+        body_campaign(&one, campaigns[i]);
+        BODY_TRY(body, body_close(&one));
         if (json_array_append(list, json_object_get(one.json, "campaign")) != 0)
-            body->failed = true;
+            BODY_TRY(body, error_no_memory(body->err));
         json_decref(one.json);
     }
     body_json(body, "campaigns", list);
-    return status;
 }
 
 /*
  * How many campaigns the log has, whichever are shown later; for a bundle, also how many have the
  * same cells as each of these: a result may be the best of them.
  */
-static enum status put_counts(struct store *store, const char *kind, const int64_t *campaigns,
-                              size_t count, int64_t size, struct record_body *body,
-                              struct error *err)
+static void put_counts(struct record_body *body, const char *kind, const int64_t *campaigns,
+                       size_t count, int64_t size)
 {
-    json_t *same = NULL;
-    int64_t all = 0;
-    enum status status = ledger_count_campaigns(store, size, &all, err);
+    struct record_body same;
+    int64_t number = 0;
 
-    body_i64(body, "campaigns_in_log", all);
-    if (status != STATUS_OK || strcmp(kind, "bundle") != 0)
-        return status;
-    same = json_object();
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+    BODY_TRY(body, ledger_count_campaigns(body->store, size, &number, body->err));
+    body_i64(body, "campaigns_in_log", number);
+    if (strcmp(kind, "bundle") != 0)
+        return;
+    same = body_part_of(body);
+    for (size_t i = 0; i < count; i++) {
         char hex[DIGEST_HEX_SIZE];
-        int64_t number = 0;
 
-        status = ledger_count_same(store, campaigns[i], size, &number, err);
-        if (status == STATUS_OK)
-            status = campaign_digest(store, campaigns[i], hex, err);
-        if (status == STATUS_OK && json_object_set_new(same, hex, json_integer(number)) < 0)
-            body->failed = true;
+        BODY_TRY(&same, ledger_count_same(body->store, campaigns[i], size, &number, body->err));
+        BODY_TRY(&same, campaign_digest(body->store, campaigns[i], hex, body->err));
+        body_i64(&same, hex, number);
     }
-    body_json(body, "same_cells_in_log", same);
-    return status;
+    body_part(body, "same_cells_in_log", &same);
 }
 
 static enum status insert_row(struct store *store, const char *kind, const int64_t *campaigns,
                               size_t count, const struct merkle *tree, int64_t *ret,
                               struct error *err)
 {
-    struct digest root = merkle_root(tree);
-    struct store_record record;
-    struct record_body body;
-    struct statement statement;
-    enum status status = STATUS_OK;
+    const struct digest root = merkle_root(tree);
+    const int64_t size = (int64_t)tree->size;
+    struct record_body body = body_of(store, "checkpoint", err);
 
-    body_init(&body, "checkpoint");
     body_u64(&body, "size", tree->size);
     body_digest(&body, "root", &root);
     body_i64(&body, "utc_ns", clock_utc_ns());
     body_text(&body, "kind", kind);
     if (count == 1)
-        status = body_campaign(store, &body, campaigns[0], err);
-    else if (count > 1)
-        status = put_campaigns(store, campaigns, count, &body, err);
-    if (status == STATUS_OK && count > 0)
-        status = put_counts(store, kind, campaigns, count, (int64_t)tree->size, &body, err);
-    if (status == STATUS_OK && count > 0)
-        status = put_manifests(store, campaigns, count, (int64_t)tree->size, &body, err);
-    if (status == STATUS_OK && count > 1)
-        status = put_together(store, campaigns, count, (int64_t)tree->size, &body, err);
+        body_campaign(&body, campaigns[0]);
+    if (count > 1)
+        put_campaigns(&body, campaigns, count);
+    if (count > 0) {
+        put_counts(&body, kind, campaigns, count, size);
+        put_manifests(&body, campaigns, count, size);
+    }
+    if (count > 1)
+        put_together(&body, campaigns, count, size);
     body_bytes(&body, "frontier", tree->nodes, (size_t)merkle_node_count(tree->size) * DIGEST_SIZE);
-    status = store_add(store, &body, status, &record, err);
-    if (status == STATUS_OK)
-        status =
-            statement_begin(store, "SELECT id FROM checkpoint WHERE record = ?1", &statement, err);
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, record.id);
-    return statement_single(&statement, ret, err);
+    body_enter_row(&body, "SELECT id FROM checkpoint WHERE record = ?1", ret);
+    return body_close(&body);
 }
 
 struct note ledger_note_of(const struct ledger_checkpoint *checkpoint)
@@ -298,17 +272,15 @@ enum status ledger_insert_signature(struct store *store, int64_t checkpoint,
                                     const struct key_public *key, const char *role, int64_t utc_ns,
                                     const uint8_t *signature, size_t size, struct error *err)
 {
-    struct record_body body;
-    enum status status;
+    struct record_body body = body_of(store, "signature", err);
 
-    body_init(&body, "signature");
-    status = body_checkpoint(store, &body, checkpoint, err);
+    body_checkpoint(&body, checkpoint);
     body_i64(&body, "utc_ns", utc_ns);
     body_text(&body, "role", role);
     body_text(&body, "name", key->name);
     body_bytes(&body, "public_key", key->bytes, KEY_PUBLIC_SIZE);
     body_bytes(&body, "signature", signature, size);
-    return store_add(store, &body, status, NULL, err);
+    return body_end(&body);
 }
 
 static enum status sign(struct store *store, const struct ledger_checkpoint *checkpoint,
@@ -484,21 +456,15 @@ enum status ledger_add_timestamp(struct store *store, int64_t id, const void *to
 {
     struct ledger_checkpoint checkpoint;
     struct timestamp timestamp;
-    struct record_body body;
-    enum status status = store_change_begin(store, err);
+    struct record_body body = body_begin(store, "timestamp", err);
 
-    if (status != STATUS_OK)
-        return status;
-    status = ledger_find_checkpoint(store, id, &checkpoint, err);
-    if (status == STATUS_OK)
-        status = timestamp_check(token, length, &checkpoint.root, NULL, &timestamp, err);
-    body_init(&body, "timestamp");
-    if (status == STATUS_OK)
-        status = body_checkpoint(store, &body, checkpoint.id, err);
+    checkpoint.id = 0;
+    BODY_TRY(&body, ledger_find_checkpoint(store, id, &checkpoint, err));
+    BODY_TRY(&body, timestamp_check(token, length, &checkpoint.root, NULL, &timestamp, err));
+    body_checkpoint(&body, checkpoint.id);
     body_i64(&body, "utc_ns", clock_utc_ns());
     body_bytes(&body, "token", token, length);
-    status = store_add(store, &body, status, NULL, err);
-    return store_change_end(store, status, err);
+    return body_end(&body);
 }
 
 enum status ledger_note(struct store *store, const struct ledger_checkpoint *checkpoint, char **ret,
@@ -552,18 +518,13 @@ enum status ledger_note(struct store *store, const struct ledger_checkpoint *che
 enum status ledger_add_amendment(struct store *store, int64_t cell, const char *author,
                                  const char *reason, struct error *err)
 {
-    struct record_body body;
-    enum status status = store_change_begin(store, err);
+    struct record_body body = body_begin(store, "amendment", err);
 
-    if (status != STATUS_OK)
-        return status;
-    body_init(&body, "amendment");
-    status = body_cell(store, &body, cell, err);
+    body_cell(&body, cell);
     body_i64(&body, "utc_ns", clock_utc_ns());
     body_text(&body, "author", author);
     body_text(&body, "reason", reason);
-    status = store_add(store, &body, status, NULL, err);
-    return store_change_end(store, status, err);
+    return body_end(&body);
 }
 
 enum status ledger_amendments(struct store *store, int64_t cell, json_t **ret, struct error *err)

@@ -2,7 +2,7 @@
  * ledger - heads of the log of records, their signatures and time stamps, and amendments. FORMAT.md
  * defines their form.
  *
- * store_append enters a record in the log, so there is nothing to call here when evidence is added.
+ * body_enter enters a record in the log, so there is nothing to call here when evidence is added.
  * Each function below that adds something is one transaction, except ledger_insert_head. Errors of
  * the store are those of store.h.
  */

@@ -416,16 +416,10 @@ enum status store_find_result(struct store *store, const char *id, int64_t *ret,
                               struct error *err);
 
 /*
- * Rows of `assay results`, newest campaign first: an array of objects with the keys id, cell,
- * campaign, workload, kind, precision, batch, scenario, implementation, arm ("a" or "b" of an A/B),
- * support, library, library_version (of the GEMMs, where there are any), protocol, backend,
- * device_spec, device, simulated, trials_ok, trials_ended, trials_planned, foreign_worker (its
- * path), verdict, grade, metric (the headline) with value, lo, hi and unit, metrics, findings (as
- * in the newest estimate), energy_source, created_utc_ns, created, workload_digest, protocol_digest
- * (hex SHA-256 of the declarations' canonical JSON), driver_version, host (its name), tool_version,
- * imported. null where not known. `imported` names the program that measured where it was not
- * assay: then the verdict is "imported", and the metrics are what its file says (store_import.h).
- * Filters that are NULL or 0 match everything.
+ * Rows of `assay results`, newest campaign first: an array of objects as store_result_type has
+ * them, and their member `findings` (as in the newest estimate). `imported` names the program that
+ * measured where it was not assay: then the verdict is "imported", and the metrics are what its
+ * file says (store_import.h). Filters that are NULL or 0 match everything.
  */
 struct store_filter {
     int64_t cell;         /* row id; the other filters do not count then */
@@ -443,7 +437,6 @@ struct store_filter {
 extern const char *const store_sort_keys[];
 enum status store_list_results(struct store *store, const struct store_filter *filter, json_t **ret,
                                struct error *err);
-/* A row of it, without its member `findings`. */
 extern const struct type store_result_type;
 
 /* The bodies of the baselines that are on record, newest first, as {"body": ...}; new array. */
@@ -470,6 +463,8 @@ enum status store_load_samples(struct store *store, int64_t trial, const char *s
 enum status store_campaign_json(struct store *store, int64_t campaign, json_t **ret,
                                 struct error *err);
 enum status store_cell_json(struct store *store, int64_t cell, json_t **ret, struct error *err);
+/* Of what it gave, the metrics of the estimate, or of the claim of another program; NULL: none. */
+const json_t *store_cell_metrics(const json_t *record);
 /* What it gives, and one of its amendments. */
 extern const struct type store_cell_type, store_amendment_type;
 

@@ -79,36 +79,14 @@ enum status draft_create(struct store *store, int64_t trial, struct error *err)
     return STATUS_OK;
 }
 
-enum status draft_add(struct store *store, int64_t trial, const char *array, json_t *value,
-                      struct error *err)
+struct record_body draft_body(struct store *store, int64_t trial, struct error *err)
 {
     struct store_draft *draft = NULL;
-    json_t *list;
-    enum status status = draft_find(store, trial, &draft, err);
+    struct record_body body = {.store = store, .type = "trial", .err = err};
 
-    if (status != STATUS_OK) {
-        json_decref(value);
-        return status;
-    }
-    list = json_object_get(draft->body, array);
-    if (!list && value) {
-        list = json_array();
-        json_object_set_new(draft->body, array, list);
-    }
-    return value && json_array_append_new(list, value) == 0 ? STATUS_OK : error_no_memory(err);
-}
-
-enum status draft_add_body(struct store *store, int64_t trial, const char *array,
-                           struct record_body *body, struct error *err)
-{
-    const bool too_large = body->too_large;
-    json_t *json = body_take(body);
-
-    if (too_large)
-        return error_set(err, STATUS_INVALID,
-                         "%s: a number of trial %lld does not fit into 64 bits", store->path,
-                         (long long)trial);
-    return draft_add(store, trial, array, json, err);
+    body.status = draft_find(store, trial, &draft, err);
+    body.json = draft ? draft->body : NULL;
+    return body;
 }
 
 enum status draft_add_blob(struct store *store, int64_t trial, char *text, struct digest *ret,
@@ -194,38 +172,29 @@ enum status store_add_samples(struct store *store, int64_t trial, const char *na
     return STATUS_OK;
 }
 
-/* Stores the samples of all series, and describes them. */
-static enum status insert_series(struct store *store, const struct store_draft *draft,
-                                 struct record_body *body, struct error *err)
+/* Stores the samples of a series, and describes them. */
+static void insert_series(struct record_body *body, int64_t trial,
+                          const struct draft_series *series)
 {
-    json_t *list = json_array();
-    enum status status = STATUS_OK;
+    struct record_body entry = body_part_of(body);
+    struct digest_state state;
+    struct digest digest;
 
-    for (size_t i = 0; i < draft->series_count && status == STATUS_OK; i++) {
-        const struct draft_series *series = &draft->series[i];
-        struct record_body entry = {.json = json_object()};
-        struct digest_state state;
-        struct digest digest;
-
-        digest_init(&state);
-        for (size_t k = 0; k < series->chunk_count && status == STATUS_OK; k++) {
-            status = store_insert_chunk(store, draft->trial, series->name, &series->chunks[k], err);
-            digest = series_digest(series->chunks[k].bytes, series->chunks[k].length);
-            digest_update(&state, digest.bytes, DIGEST_SIZE);
-        }
-        digest = digest_final(&state);
-        body_text(&entry, "name", series->name);
-        body_i64(&entry, "samples", series->count);
-        body_digest(&entry, "sha256", &digest);
-        if (json_array_append_new(list, body_take(&entry)) != 0)
-            body->failed = true;
+    digest_init(&state);
+    for (size_t k = 0; k < series->chunk_count; k++) {
+        BODY_TRY(body, store_insert_chunk(body->store, trial, series->name, &series->chunks[k],
+                                          body->err));
+        digest = series_digest(series->chunks[k].bytes, series->chunks[k].length);
+        digest_update(&state, digest.bytes, DIGEST_SIZE);
     }
-    body_json(body, "series", list);
-    return status;
+    digest = digest_final(&state);
+    body_text(&entry, "name", series->name);
+    body_i64(&entry, "samples", series->count);
+    body_digest(&entry, "sha256", &digest);
+    body_append(body, "series", &entry);
 }
 
-enum status draft_put(struct store *store, const struct store_draft *draft,
-                      struct record_body *body, struct error *err)
+void draft_put(const struct store_draft *draft, struct record_body *body)
 {
     struct digest digest;
     const char *name;
@@ -235,8 +204,10 @@ enum status draft_put(struct store *store, const struct store_draft *draft,
     json_object_foreach(draft->body, name, value) body_json(body, name, json_incref(value));
     json_array_foreach(draft->blobs, i, value)
     {
-        TRY(store_insert_content(store, json_string_value(value), json_string_length(value),
-                                 &digest, err));
+        BODY_TRY(body, store_insert_content(body->store, json_string_value(value),
+                                            json_string_length(value), &digest, body->err));
     }
-    return insert_series(store, draft, body, err);
+    body_json(body, "series", json_array());
+    for (i = 0; i < draft->series_count; i++)
+        insert_series(body, draft->trial, &draft->series[i]);
 }

@@ -22,12 +22,9 @@ enum status draft_find(struct store *store, int64_t trial, struct store_draft **
                        struct error *err);
 void draft_remove(struct store *store, int64_t trial);
 
-/* Appends to one of the trial's arrays; takes `value`, where NULL is out of memory. */
-enum status draft_add(struct store *store, int64_t trial, const char *array, json_t *value,
-                      struct error *err);
-/* The same of a body, which it takes. INVALID: a number of it does not fit into 64 bits. */
-enum status draft_add_body(struct store *store, int64_t trial, const char *array,
-                           struct record_body *body, struct error *err);
+/* The trial's record as it is so far, which parts are added to; its members are the draft's, so it
+ * is not closed. INVALID, as of draft_find. */
+struct record_body draft_body(struct store *store, int64_t trial, struct error *err);
 
 /*
  * A text that the record will refer to: stored with it, since a blob that nothing refers to would
@@ -38,7 +35,6 @@ enum status draft_add_blob(struct store *store, int64_t trial, char *text, struc
 
 /* Stores the blobs and the samples of all series, and puts what was collected into the record of
  * the end. */
-enum status draft_put(struct store *store, const struct store_draft *draft,
-                      struct record_body *body, struct error *err);
+void draft_put(const struct store_draft *draft, struct record_body *body);
 
 #endif

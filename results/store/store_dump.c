@@ -29,32 +29,21 @@ static enum status explain_no_dump(struct store *store, int64_t cell, const char
 enum status store_load_dump(struct store *store, int64_t cell, const char *tool, char **ret,
                             struct error *err)
 {
-    struct statement statement;
+    CLEANUP(statement_end) struct statement statement = {0};
+    const char *body;
     bool row = false;
-    char *text = NULL;
-    enum status status =
-        statement_begin(store,
+
+    TRY(statement_begin(store,
                         "SELECT b.body FROM dump d JOIN cell c ON c.campaign = d.campaign"
                         " JOIN content b ON b.digest = d.output WHERE c.id = ?1 AND d.tool = ?2"
                         " ORDER BY d.id DESC LIMIT 1",
-                        &statement, err);
-
-    if (status != STATUS_OK)
-        return status;
+                        &statement, err));
     statement_i64(&statement, cell);
     statement_text(&statement, tool);
-    status = statement_step(&statement, &row, err);
-    if (status == STATUS_OK && row) {
-        const char *body = (const char *)sqlite3_column_text(statement.handle, 0);
-
-        text = strdup(body ? body : "");
-        if (!text)
-            status = error_no_memory(err);
-    }
-    statement_end(&statement);
-    if (status == STATUS_OK && !row)
+    TRY(statement_step(&statement, &row, err));
+    if (!row)
         return explain_no_dump(store, cell, tool, err);
-    if (status == STATUS_OK)
-        *ret = text;
-    return status;
+    body = (const char *)sqlite3_column_text(statement.handle, 0);
+    *ret = strdup(body ? body : "");
+    return *ret ? STATUS_OK : error_no_memory(err);
 }

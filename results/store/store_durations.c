@@ -1,6 +1,7 @@
 #include "results/store/store_internal.h"
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 
 static const char *text_of(const json_t *message, const char *key)
 {
@@ -40,18 +41,15 @@ static enum status bind_like(struct store *store, const json_t *message,
 enum status store_trial_durations(struct store *store, const json_t *message, int64_t *ret,
                                   size_t capacity, size_t *ret_count, struct error *err)
 {
-    struct statement statement;
-    bool row = true;
+    CLEANUP(statement_end) struct statement statement = {0};
     size_t count = 0;
-    enum status status = bind_like(store, message, &statement, err);
+    enum status status = STATUS_OK;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(bind_like(store, message, &statement, err));
     statement_i64(&statement, (int64_t)capacity);
-    while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row && count < capacity)
+    while (count < capacity && statement_next(&statement, &status, err))
         ret[count++] = sqlite3_column_int64(statement.handle, 0);
-    statement_end(&statement);
-    if (status == STATUS_OK)
-        *ret_count = count;
-    return status;
+    TRY(status);
+    *ret_count = count;
+    return STATUS_OK;
 }

@@ -3,26 +3,22 @@
 #include <stdlib.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 
 enum status store_add_estimate(struct store *store, int64_t cell, int64_t version,
                                const json_t *json, struct error *err)
 {
     struct record_body body;
-    enum status status;
 
     if (!json_is_string(json_object_get(json, "verdict")))
         return error_set(err, STATUS_INVALID, "an estimate has no verdict");
-    status = store_change_begin(store, err);
-    if (status != STATUS_OK)
-        return status;
-    body_init(&body, "estimate");
-    status = body_cell(store, &body, cell, err);
+    body = body_begin(store, "estimate", err);
+    body_cell(&body, cell);
     body_i64(&body, "version", version);
     body_i64(&body, "created_utc_ns", clock_utc_ns());
     body_json(&body, "body", json_incref((json_t *)(uintptr_t)json));
-    status = store_add(store, &body, status, NULL, err);
-    return store_change_end(store, status, err);
+    return body_end(&body);
 }
 
 /* What identifies a comparison, as ?1 to ?5. */
@@ -37,58 +33,44 @@ static void bind_comparison(struct statement *statement, const char *kind, int64
 }
 
 /* {"campaign": ..., "cell": ordinal} */
-static enum status put_cell(struct store *store, struct record_body *body, const char *name,
-                            int64_t cell, struct error *err)
+static void put_cell(struct record_body *body, const char *name, int64_t cell)
 {
-    struct record_body place = {.json = json_object()};
-    enum status status = body_cell(store, &place, cell, err);
+    struct record_body place = body_part_of(body);
 
-    body_json(body, name, body_take(&place));
-    return status;
+    body_cell(&place, cell);
+    body_part(body, name, &place);
 }
 
 enum status store_add_comparison(struct store *store, const char *kind, int64_t a, int64_t b,
                                  int64_t version, const char *verdict, const json_t *json,
                                  struct error *err)
 {
-    struct record_body body;
-    enum status status = store_change_begin(store, err);
+    struct record_body body = body_begin(store, "comparison", err);
 
-    if (status != STATUS_OK)
-        return status;
-    body_init(&body, "comparison");
     if (a)
-        status = put_cell(store, &body, "a", a, err);
-    if (status == STATUS_OK && b)
-        status = put_cell(store, &body, "b", b, err);
+        put_cell(&body, "a", a);
+    if (b)
+        put_cell(&body, "b", b);
     body_i64(&body, "created_utc_ns", clock_utc_ns());
     body_text(&body, "kind", kind);
     body_i64(&body, "version", version);
     body_text(&body, "verdict", verdict);
     body_json(&body, "body", json_incref((json_t *)(uintptr_t)json));
-    status = store_add(store, &body, status, NULL, err);
-    return store_change_end(store, status, err);
+    return body_end(&body);
 }
 
 static enum status check_finished(struct store *store, int64_t cell, struct error *err)
 {
-    struct statement statement;
     int64_t finished = 0;
-    enum status status = statement_begin(
-        store,
-        "SELECT coalesce(" CAMPAIGN_STATE("c.campaign") " = 'finished', 0) FROM cell c"
-                                                        " WHERE c.id = ?1",
-        &statement, err);
 
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, cell);
-    status = statement_single(&statement, &finished, err);
-    if (status == STATUS_OK && !finished)
-        status = error_set(err, STATUS_INVALID,
-                           "a campaign of theirs is not finished: go on with it first (assay run "
-                           "--resume)");
-    return status;
+    TRY(store_ask(store,
+                  "SELECT coalesce(" CAMPAIGN_STATE("c.campaign") " = 'finished', 0) FROM cell c"
+                                                                  " WHERE c.id = ?1",
+                  cell, &finished, err));
+    return finished ? STATUS_OK
+                    : error_set(err, STATUS_INVALID,
+                                "a campaign of theirs is not finished: go on with it first (assay "
+                                "run --resume)");
 }
 
 static enum status is_newest(struct store *store, const char *kind, int64_t a, int64_t b,
@@ -109,18 +91,13 @@ enum status store_record_comparison(struct store *store, const char *kind, int64
                                     int64_t version, const char *verdict, const json_t *json,
                                     struct error *err)
 {
-    char *body = NULL;
+    AUTO_FREE char *body = NULL;
     int64_t known = 0;
-    enum status status = canonical_dump(json, &body, err);
 
-    if (status == STATUS_OK)
-        status = check_finished(store, a, err);
-    if (status == STATUS_OK && b)
-        status = check_finished(store, b, err);
-    if (status == STATUS_OK)
-        status = is_newest(store, kind, a, b, version, body, &known, err);
-    free(body);
-    if (status == STATUS_OK && !known)
-        status = store_add_comparison(store, kind, a, b, version, verdict, json, err);
-    return status;
+    TRY(canonical_dump(json, &body, err));
+    TRY(check_finished(store, a, err));
+    if (b)
+        TRY(check_finished(store, b, err));
+    TRY(is_newest(store, kind, a, b, version, body, &known, err));
+    return known ? STATUS_OK : store_add_comparison(store, kind, a, b, version, verdict, json, err);
 }

@@ -71,37 +71,28 @@ static json_t *claim_body(const struct store_claim *claim)
 static enum status add_claim(struct store *store, int64_t cell, const struct store_claim *claim,
                              struct error *err)
 {
-    json_t *json = reading_list_to_json(&claim->readings);
-    struct store_record readings = {0};
-    struct record_body body;
-    enum status status = json ? STATUS_OK : error_no_memory(err);
+    json_auto_t *readings = reading_list_to_json(&claim->readings);
+    struct record_body body = body_of(store, "claim", err);
 
-    if (status == STATUS_OK)
-        status = store_append_readings(store, json, &readings, err);
-    json_decref(json);
-    body_init(&body, "claim");
-    if (status == STATUS_OK)
-        status = body_cell(store, &body, cell, err);
-    body_reference(&body, "readings", &readings.digest);
+    body_cell(&body, cell);
+    body_readings(&body, "readings", readings);
     body_json(&body, "body", claim_body(claim));
-    return store_add(store, &body, status, NULL, err);
+    return body_end(&body);
 }
 
 static enum status add_file(struct store *store, int64_t campaign,
                             const struct store_import *import, struct error *err)
 {
-    struct record_body body;
-    enum status status;
+    struct record_body body = body_of(store, "import", err);
 
-    body_init(&body, "import");
-    status = body_campaign(store, &body, campaign, err);
+    body_campaign(&body, campaign);
     body_digest(&body, "sha256", &import->digest);
     body_text(&body, "file", import->file);
     body_i64(&body, "size", import->size);
     body_text(&body, "format", import->format);
     body_text(&body, "program", import->program);
     body_text(&body, "program_version", import->program_version);
-    return store_add(store, &body, status, NULL, err);
+    return body_end(&body);
 }
 
 static enum status put(struct store *store, const char *kind, const char *name, json_t *json,
@@ -151,34 +142,28 @@ static enum status add_campaign(struct store *store, const struct store_import *
                                       .command = import->command,
                                       .tool_version = import->tool_version,
                                       .tool_digest = import->tool_digest};
-    struct store_cell *cells = calloc(count, sizeof(*cells));
-    enum status status =
-        put(store, "protocol", import->program,
+    AUTO_FREE struct store_cell *cells = calloc(count, sizeof(*cells));
+    json_auto_t *plan = json_pack("{s:{s:s, s:s, s:s, s:I}}", "imported", "sha256",
+                                  digest_hex(&import->digest, hex), "format", import->format,
+                                  "program", import->program, "results", (json_int_t)count);
+
+    if (!cells || !plan)
+        return error_no_memory(err);
+    TRY(put(store, "protocol", import->program,
             json_pack("{s:s, s:i, s:b, s:s}", "protocol", import->program, "version", 1, "evidence",
                       0, "description", "measured by another program, under its own rules"),
-            &campaign.protocol, err);
-
-    if (status == STATUS_OK && !cells)
-        status = error_no_memory(err);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+            &campaign.protocol, err));
+    for (size_t i = 0; i < count; i++) {
         struct digest workload;
 
-        status = put(store, "workload", claims[i].workload, json_incref(claims[i].declaration),
-                     &workload, err);
+        TRY(put(store, "workload", claims[i].workload, json_incref(claims[i].declaration),
+                &workload, err));
         cells[i] =
             cell_of(&claims[i], (int64_t)i + 1, &workload, &campaign.protocol, import->program);
     }
     random_identifier(campaign.uid);
-    campaign.plan = json_pack("{s:{s:s, s:s, s:s, s:I}}", "imported", "sha256",
-                              digest_hex(&import->digest, hex), "format", import->format, "program",
-                              import->program, "results", (json_int_t)count);
-    if (status == STATUS_OK && !campaign.plan)
-        status = error_no_memory(err);
-    if (status == STATUS_OK)
-        status = store_add_campaign(store, &campaign, cells, count, NULL, 0, ret, rows, err);
-    json_decref((json_t *)(uintptr_t)campaign.plan);
-    free(cells);
-    return status;
+    campaign.plan = plan;
+    return store_add_campaign(store, &campaign, cells, count, NULL, 0, ret, rows, err);
 }
 
 /* All that is recorded of it, in the batch that is open. */

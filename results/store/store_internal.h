@@ -1,6 +1,6 @@
 /*
  * store_internal - what the files of the store share: the connection, its statements, its
- * transactions. For results/store*.c alone.
+ * transactions. For results/ alone.
  */
 #ifndef ASSAY_RESULTS_STORE_STORE_INTERNAL_H
 #define ASSAY_RESULTS_STORE_STORE_INTERNAL_H
@@ -45,7 +45,7 @@ const char *store_option(const struct store *store);
     "(SELECT hex(" g ".protocol) || json_extract(n.body, '$.cells') FROM content n WHERE"          \
     " n.digest = " g ".plan AND json_valid(n.body))"
 
-#define STORE_STATEMENTS_MAX 160
+#define STORE_STATEMENTS_MAX 192
 
 /* Bytes; a value or row beyond this in a database is hostile, not evidence. */
 #define STORE_VALUE_MAX (256 * 1024 * 1024)
@@ -159,6 +159,9 @@ struct statement {
 /* `sql` must be a string literal: prepared statements are kept by its address. */
 enum status statement_begin(struct store *store, const char *sql, struct statement *ret,
                             struct error *err);
+/* The same of one whose first parameter is `first`. */
+enum status statement_of(struct store *store, const char *sql, int64_t first, struct statement *ret,
+                         struct error *err);
 void statement_i64(struct statement *statement, int64_t value);
 void statement_null(struct statement *statement);
 /* NULL stays NULL. Bytes that are not UTF-8 are stored escaped (text_append_printable). */
@@ -168,9 +171,14 @@ void statement_digest(struct statement *statement, const struct digest *digest);
 
 /* Steps; `ret_row` says whether there is a row. */
 enum status statement_step(struct statement *statement, bool *ret_row, struct error *err);
+/* Whether there is a next row; none after a failure, which `ret_status` then says. */
+bool statement_next(struct statement *statement, enum status *ret_status, struct error *err);
 /* Steps one that gives no rows, and ends it. `ret_id`, when not NULL, is the row inserted. */
 enum status statement_run(struct statement *statement, int64_t *ret_id, struct error *err);
 void statement_end(struct statement *statement); /* takes one that never began */
+/* The digest in a column of the row; NO_MEMORY. */
+enum status statement_read_digest(struct statement *statement, int column, struct digest *ret,
+                                  struct error *err);
 
 /*
  * All rows, as an array of objects with keys from the column names; ends the statement. A suffix
@@ -180,6 +188,9 @@ void statement_end(struct statement *statement); /* takes one that never began *
 enum status statement_rows_json(struct statement *statement, json_t **ret, struct error *err);
 /* Value of the single integer that a SELECT gives; NOT_FOUND (no message) without a row. */
 enum status statement_single(struct statement *statement, int64_t *ret, struct error *err);
+/* The same at once, of a SELECT whose only parameter, where it has one, is `parameter`. */
+enum status store_ask(struct store *store, const char *sql, int64_t parameter, int64_t *ret,
+                      struct error *err);
 
 /* ---- transactions ---- */
 
@@ -208,14 +219,36 @@ void store_snapshot_end(struct store *store);
 
 /* ---- store_record.c: records and blobs; all within a change ---- */
 
-/* A record's body while it is made. A text that is NULL, or a number that is negative in
- * body_known, has no member; store_append reports failures. */
-struct record_body {
-    json_t *json;
-    const char *type;
-    bool failed, too_large;
+struct store_record {
+    int64_t id; /* row in `record` */
+    struct digest digest;
 };
-void body_init(struct record_body *body, const char *type);
+
+/*
+ * A record while it is made, or a part of one: its members, and the first failure, after which
+ * nothing more happens, so that its maker asks once, at the end. A text that is NULL, or a number
+ * that is negative in body_known, has no member. INVALID: a number does not fit into 64 bits.
+ */
+struct record_body {
+    struct store *store;
+    const char *type; /* of the record, for a part too */
+    json_t *json;
+    enum status status;
+    struct error *err; /* the caller's */
+    bool in_change;    /* of its own */
+};
+/* Begins one, within a change of the caller's; or a part of `whole`, which it fails with. */
+struct record_body body_of(struct store *store, const char *type, struct error *err);
+struct record_body body_part_of(const struct record_body *whole);
+/* Begins a change of its own, until body_close; and a record with one. */
+void body_change(struct record_body *body);
+struct record_body body_begin(struct store *store, const char *type, struct error *err);
+/* What else must go well; not evaluated after a failure. */
+#define BODY_TRY(body, call)                                                                       \
+    do {                                                                                           \
+        if ((body)->status == STATUS_OK)                                                           \
+            (body)->status = (call);                                                               \
+    } while (0)
 void body_text(struct record_body *body, const char *name, const char *value);
 void body_json(struct record_body *body, const char *name, json_t *value); /* takes it */
 void body_i64(struct record_body *body, const char *name, int64_t value);
@@ -226,31 +259,35 @@ void body_digest(struct record_body *body, const char *name, const struct digest
 void body_bytes(struct record_body *body, const char *name, const void *bytes, size_t length);
 void body_blob(struct record_body *body, const char *name, const struct digest *digest);
 void body_reference(struct record_body *body, const char *name, const struct digest *digest);
+/* A reference to JSON, which is stored as a blob; `ret`, which may be NULL: its digest. */
+void body_content(struct record_body *body, const char *name, const json_t *json,
+                  struct digest *ret);
+/* A part as a member, or as the next of an array. Takes what is in `part`. */
+void body_part(struct record_body *body, const char *name, struct record_body *part);
+void body_append(struct record_body *body, const char *array, struct record_body *part);
+/* A reference to a record of its own, and to one of readings. Takes what is in `own`. */
+void body_record(struct record_body *body, const char *name, struct record_body *own);
+void body_readings(struct record_body *body, const char *name, const json_t *readings);
 /* Member "log", its name: for content that is shared and has no salt, so that no two logs have the
  * same record. */
-enum status body_log(struct store *store, struct record_body *body, struct error *err);
-json_t *body_take(struct record_body *body); /* NULL: a value failed */
-/* References to rows: members "campaign"; "campaign" and "cell"; "begin"; "checkpoint". */
-enum status body_campaign(struct store *store, struct record_body *body, int64_t campaign,
-                          struct error *err);
-enum status body_cell(struct store *store, struct record_body *body, int64_t cell,
-                      struct error *err);
-enum status body_trial(struct store *store, struct record_body *body, int64_t trial,
-                       struct error *err);
-enum status body_checkpoint(struct store *store, struct record_body *body, int64_t checkpoint,
-                            struct error *err);
-
-struct store_record {
-    int64_t id; /* row in `record` */
-    struct digest digest;
-};
-/* Appends a record to this file's log; of a shared type, gives the one that is there. Takes what
- * is in `body`. */
-enum status store_append(struct store *store, struct record_body *body, struct store_record *ret,
-                         struct error *err);
-/* The same, unless `status` is not OK already. */
-enum status store_add(struct store *store, struct record_body *body, enum status status,
-                      struct store_record *ret, struct error *err);
+void body_log(struct record_body *body);
+/* References to rows: members "campaign"; "campaign" and "cell"; "begin"; "device"; "checkpoint".
+ * NOT_FOUND. */
+void body_campaign(struct record_body *body, int64_t campaign);
+void body_cell(struct record_body *body, int64_t cell);
+void body_trial(struct record_body *body, int64_t trial);
+void body_device(struct record_body *body, int64_t device);
+void body_checkpoint(struct record_body *body, int64_t checkpoint);
+/*
+ * Appends the record to this file's log; of a shared type, gives the one that is there. Takes what
+ * is in `body`. `ret`, which may be NULL: the record, or the row that `sql` finds for its id.
+ */
+void body_enter(struct record_body *body, struct store_record *ret);
+void body_enter_row(struct record_body *body, const char *sql, int64_t *ret);
+/* Ends its change, and gives the first failure of all; after one, nothing is left in `body`. */
+enum status body_close(struct record_body *body);
+/* Appends the record, and ends its change. */
+enum status body_end(struct record_body *body);
 
 /* A record as it is entered. */
 struct record_row {
@@ -279,9 +316,6 @@ enum status store_insert_content(struct store *store, const void *bytes, size_t 
 enum status store_insert_json(struct store *store, const json_t *json, struct digest *ret,
                               struct error *err);
 
-/* store_trial.c: a record of readings. */
-enum status store_append_readings(struct store *store, const json_t *readings,
-                                  struct store_record *ret, struct error *err);
 /* store_draft.c: forgets the trials that have begun. */
 void store_drafts_finish(struct store *store);
 

@@ -7,6 +7,7 @@
 #include <sodium.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/digest.h"
 #include "harness/core/text.h"
@@ -15,16 +16,12 @@ static enum status blob_to_json(sqlite3_stmt *handle, int column, json_t **ret)
 {
     size_t length = (size_t)sqlite3_column_bytes(handle, column);
     const uint8_t *bytes = sqlite3_column_blob(handle, column);
-    char *hex;
+    AUTO_FREE char *hex = malloc(2 * length + 1);
 
-    if (length > 0 && !bytes)
-        return STATUS_NO_MEMORY;
-    hex = malloc(2 * length + 1);
-    if (!hex)
+    if (!hex || (length > 0 && !bytes))
         return STATUS_NO_MEMORY;
     sodium_bin2hex(hex, 2 * length + 1, bytes, length);
     *ret = json_string(hex);
-    free(hex);
     return *ret ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
@@ -130,63 +127,52 @@ static enum status column_to_json(struct statement *statement, int column, const
 
 static enum status row_json(struct statement *statement, json_t **ret, struct error *err)
 {
-    json_t *row = json_object();
-    enum status status = row ? STATUS_OK : STATUS_NO_MEMORY;
-    int count = sqlite3_column_count(statement->handle);
+    json_auto_t *row = json_object();
+    const int count = sqlite3_column_count(statement->handle);
 
-    for (int i = 0; i < count && status == STATUS_OK; i++) {
+    for (int i = 0; row && i < count; i++) {
         const char *name = sqlite3_column_name(statement->handle, i);
-        const char *colon = name ? strchr(name, ':') : NULL;
+        const size_t length = name ? strcspn(name, ":") : 0;
         json_t *value = NULL;
         char key[64];
 
-        if (!name) {
-            status = STATUS_NO_MEMORY;
-            break;
-        }
-        if (!colon)
-            colon = name + strlen(name);
-        if ((size_t)(colon - name) >= sizeof(key)) {
-            status = error_set(err, STATUS_INTERNAL, "column name %s is too long", name);
-            break;
-        }
-        memcpy(key, name, (size_t)(colon - name));
-        key[colon - name] = '\0';
-        status = column_to_json(statement, i, *colon ? colon + 1 : "", &value, err);
-        if (status == STATUS_OK && json_object_set_new(row, key, value) != 0)
-            status = STATUS_NO_MEMORY;
+        if (!name)
+            return STATUS_NO_MEMORY;
+        if (length >= sizeof(key))
+            return error_set(err, STATUS_INTERNAL, "column name %s is too long", name);
+        memcpy(key, name, length);
+        key[length] = '\0';
+        TRY(column_to_json(statement, i, name[length] ? name + length + 1 : "", &value, err));
+        if (json_object_set_new(row, key, value) != 0)
+            return STATUS_NO_MEMORY;
     }
-    if (status == STATUS_NO_MEMORY)
-        error_set(err, status, "%s: out of memory", statement->store->path);
-    if (status == STATUS_OK)
-        *ret = row;
-    else
-        json_decref(row);
+    *ret = json_incref(row);
+    return row ? STATUS_OK : STATUS_NO_MEMORY;
+}
+
+static enum status rows_json(struct statement *statement, json_t *rows, struct error *err)
+{
+    enum status status;
+
+    while (statement_next(statement, &status, err)) {
+        json_t *row = NULL;
+
+        TRY(row_json(statement, &row, err));
+        if (json_array_append_new(rows, row) != 0)
+            return STATUS_NO_MEMORY;
+    }
     return status;
 }
 
 enum status statement_rows_json(struct statement *statement, json_t **ret, struct error *err)
 {
-    json_t *rows = json_array();
-    enum status status = STATUS_OK;
+    json_auto_t *rows = json_array();
+    const enum status status = rows ? rows_json(statement, rows, err) : STATUS_NO_MEMORY;
 
-    if (!rows)
-        status = error_no_memory(err);
-    while (status == STATUS_OK) {
-        json_t *row = NULL;
-        bool more = false;
-
-        status = statement_step(statement, &more, err);
-        if (status != STATUS_OK || !more)
-            break;
-        status = row_json(statement, &row, err);
-        if (status == STATUS_OK && json_array_append_new(rows, row) != 0)
-            status = error_no_memory(err);
-    }
+    if (status == STATUS_NO_MEMORY)
+        error_set(err, status, "%s: out of memory", statement->store->path);
     statement_end(statement);
     if (status == STATUS_OK)
-        *ret = rows;
-    else
-        json_decref(rows);
+        *ret = json_incref(rows);
     return status;
 }

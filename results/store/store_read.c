@@ -1,3 +1,4 @@
+#include "harness/core/cleanup.h"
 #include "results/store/store_internal.h"
 #include "results/store/stored.h"
 
@@ -62,68 +63,54 @@ static int64_t take_id(json_t *object, const char *key)
 static enum status set_readings(struct store *store, json_t *object, const char *key, int64_t set,
                                 struct error *err)
 {
-    json_t *rows = NULL, *readings = json_object();
-    json_t *row;
+    json_t *readings = json_object(), *row;
+    json_auto_t *rows = NULL;
     size_t i;
-    enum status status = readings ? STATUS_OK : error_no_memory(err);
 
-    if (status == STATUS_OK)
-        status = rows_of(store,
-                         "SELECT r.name, r.body AS 'body:json' FROM reading_member m"
-                         " JOIN reading r ON r.id = m.reading WHERE m.reading_set = ?1"
-                         " ORDER BY r.name",
-                         set, &rows, err);
+    TRY(set_new(object, key, readings, err));
+    TRY(rows_of(store,
+                "SELECT r.name, r.body AS 'body:json' FROM reading_member m"
+                " JOIN reading r ON r.id = m.reading WHERE m.reading_set = ?1"
+                " ORDER BY r.name",
+                set, &rows, err));
     json_array_foreach(rows, i, row)
     {
-        if (status == STATUS_OK)
-            status = set_new(readings, json_string_value(json_object_get(row, "name")),
-                             json_incref(json_object_get(row, "body")), err);
+        TRY(set_new(readings, json_string_value(json_object_get(row, "name")),
+                    json_incref(json_object_get(row, "body")), err));
     }
-    json_decref(rows);
-    if (status == STATUS_OK)
-        return set_new(object, key, readings, err);
-    json_decref(readings);
-    return status;
+    return STATUS_OK;
 }
 
 /* {"before": readings, "after": readings}; an `at` that is not there has no member. */
 static enum status set_environment(struct store *store, json_t *object, int64_t trial,
                                    struct error *err)
 {
-    json_t *rows = NULL, *environment = NULL;
-    json_t *row;
+    json_t *environment = json_object(), *row;
+    json_auto_t *rows = NULL;
     size_t i;
-    enum status status = rows_of(store,
-                                 "SELECT at, readings FROM environment WHERE trial = ?1"
-                                 " ORDER BY at DESC",
-                                 trial, &rows, err);
 
-    if (status == STATUS_OK) {
-        environment = json_object();
-        status = set_new(object, "environment", environment, err);
-    }
+    TRY(set_new(object, "environment", environment, err));
+    TRY(rows_of(store, "SELECT at, readings FROM environment WHERE trial = ?1 ORDER BY at DESC",
+                trial, &rows, err));
     json_array_foreach(rows, i, row)
     {
-        if (status == STATUS_OK)
-            status = set_readings(store, environment, json_string_value(json_object_get(row, "at")),
-                                  json_integer_value(json_object_get(row, "readings")), err);
+        TRY(set_readings(store, environment, json_string_value(json_object_get(row, "at")),
+                         json_integer_value(json_object_get(row, "readings")), err));
     }
-    json_decref(rows);
-    return status;
+    return STATUS_OK;
 }
 
-static enum status set_device(struct store *store, json_t *object, const char *sql, int64_t id,
-                              struct error *err)
+/* The same row with its column reading_set as the member "readings". */
+static enum status set_row_of_readings(struct store *store, json_t *object, const char *key,
+                                       const char *sql, int64_t id, struct error *err)
 {
-    json_t *device = NULL;
-    enum status status = row_of(store, sql, id, &device, err);
+    json_t *row;
 
-    if (status == STATUS_OK && !json_is_null(device))
-        status = set_readings(store, device, "readings", take_id(device, "reading_set"), err);
-    if (status == STATUS_OK)
-        return set_new(object, "device", device, err);
-    json_decref(device);
-    return status;
+    TRY(set_row(store, object, key, sql, id, err));
+    row = json_object_get(object, key);
+    return json_is_null(row)
+               ? STATUS_OK
+               : set_readings(store, row, "readings", take_id(row, "reading_set"), err);
 }
 
 /* Readings of a row's column `from` as its member `key`; null where there are none. */
@@ -139,27 +126,23 @@ static enum status set_optional_readings(struct store *store, json_t *object, co
 
 enum status store_telemetry_json(struct store *store, int64_t id, json_t **ret, struct error *err)
 {
-    json_t *rows = NULL, *row;
+    json_auto_t *rows = NULL;
+    json_t *row;
     size_t i;
-    enum status status = rows_of(
+
+    TRY(rows_of(
         store,
         STORED_SELECT(STORED_TELEMETRY) ", t.readings_begin, t.readings_end FROM telemetry t JOIN "
                                         "content c ON c.digest = t.channels WHERE t.trial = ?1"
                                         " ORDER BY t.part",
-        id, &rows, err);
-
+        id, &rows, err));
     json_array_foreach(rows, i, row)
     {
-        if (status == STATUS_OK)
-            status = set_optional_readings(store, row, "begin", "readings_begin", err);
-        if (status == STATUS_OK)
-            status = set_optional_readings(store, row, "end", "readings_end", err);
+        TRY(set_optional_readings(store, row, "begin", "readings_begin", err));
+        TRY(set_optional_readings(store, row, "end", "readings_end", err));
     }
-    if (status == STATUS_OK)
-        *ret = rows;
-    else
-        json_decref(rows);
-    return status;
+    *ret = json_incref(rows);
+    return STATUS_OK;
 }
 
 static enum status set_telemetry(struct store *store, json_t *trial, int64_t id, struct error *err)
@@ -208,63 +191,56 @@ static enum status fill_trial(struct store *store, json_t *trial, struct error *
 
 static enum status set_trials(struct store *store, json_t *object, int64_t cell, struct error *err)
 {
-    json_t *trials = NULL, *trial;
+    json_t *trial;
     size_t i;
-    enum status status = rows_of(
-        store,
+
+    TRY(set_rows(
+        store, object, "trials",
         STORED_SELECT(
             STORED_TRIAL) " FROM trial t LEFT JOIN trial_end e ON e.trial = t.id WHERE t.cell = ?1"
                           " ORDER BY t.sequence, t.attempt",
-        cell, &trials, err);
-
-    json_array_foreach(trials, i, trial)
+        cell, err));
+    json_array_foreach(json_object_get(object, "trials"), i, trial)
     {
-        if (status == STATUS_OK)
-            status = fill_trial(store, trial, err);
+        TRY(fill_trial(store, trial, err));
     }
-    if (status == STATUS_OK)
-        return set_new(object, "trials", trials, err);
-    json_decref(trials);
-    return status;
+    return STATUS_OK;
+}
+
+/* Moves a column of a row to `object`; null without a row. */
+static enum status move(json_t *row, const char *column, json_t *object, const char *key,
+                        struct error *err)
+{
+    json_t *value = json_is_null(row) ? json_null() : json_incref(json_object_get(row, column));
+
+    json_object_del(row, column);
+    return set_new(object, key, value, err);
 }
 
 /* The newest estimate's object, and what is known of its row. */
 static enum status set_estimate(struct store *store, json_t *object, int64_t cell,
                                 struct error *err)
 {
-    json_t *row = NULL;
-    enum status status =
-        row_of(store,
+    json_auto_t *row = NULL;
+
+    TRY(row_of(store,
                STORED_SELECT(STORED_ESTIMATE) ", body AS 'body:json' FROM estimate WHERE cell = ?1 "
                                               "ORDER BY id DESC LIMIT 1",
-               cell, &row, err);
-
-    if (status != STATUS_OK)
-        return status;
-    status =
-        set_new(object, "estimate",
-                json_is_null(row) ? json_null() : json_incref(json_object_get(row, "body")), err);
-    json_object_del(row, "body");
-    if (status == STATUS_OK)
-        return set_new(object, "estimate_row", row, err);
-    json_decref(row);
-    return status;
+               cell, &row, err));
+    TRY(move(row, "body", object, "estimate", err));
+    return set_new(object, "estimate_row", json_incref(row), err);
 }
 
 /* What was chosen for all of its trials; null where they chose themselves. */
 static enum status set_choices(struct store *store, json_t *object, int64_t cell, struct error *err)
 {
-    json_t *row = NULL, *choices;
-    enum status status = row_of(store,
-                                "SELECT b.body AS 'choices:json' FROM choice x"
-                                " JOIN content b ON b.digest = x.content WHERE x.cell = ?1",
-                                cell, &row, err);
+    json_auto_t *row = NULL;
 
-    if (status != STATUS_OK)
-        return status;
-    choices = json_is_null(row) ? json_null() : json_incref(json_object_get(row, "choices"));
-    json_decref(row);
-    return set_new(object, "choices", choices, err);
+    TRY(row_of(store,
+               "SELECT b.body AS 'choices:json' FROM choice x"
+               " JOIN content b ON b.digest = x.content WHERE x.cell = ?1",
+               cell, &row, err));
+    return move(row, "choices", object, "choices", err);
 }
 
 /* {"origin": the file, "readings": reported and missing, "claim": its content}; null: measured
@@ -272,24 +248,20 @@ static enum status set_choices(struct store *store, json_t *object, int64_t cell
 static enum status set_imported(struct store *store, json_t *object, int64_t cell,
                                 struct error *err)
 {
-    json_t *imported = NULL;
-    enum status status = row_of(store,
-                                "SELECT k.readings AS reading_set, k.body AS 'claim:json'"
-                                " FROM claim k WHERE k.cell = ?1",
-                                cell, &imported, err);
+    json_t *imported;
 
-    if (status == STATUS_OK && !json_is_null(imported))
-        status = set_readings(store, imported, "readings", take_id(imported, "reading_set"), err);
-    if (status == STATUS_OK && !json_is_null(imported))
-        status = set_row(store, imported, "origin",
+    TRY(set_row_of_readings(store, object, "imported",
+                            "SELECT k.readings AS reading_set, k.body AS 'claim:json'"
+                            " FROM claim k WHERE k.cell = ?1",
+                            cell, err));
+    imported = json_object_get(object, "imported");
+    return json_is_null(imported)
+               ? STATUS_OK
+               : set_row(store, imported, "origin",
                          STORED_SELECT(STORED_ORIGIN) " FROM import i JOIN campaign g"
                                                       " ON g.id = i.campaign JOIN cell c ON "
                                                       "c.campaign = g.id WHERE c.id = ?1",
                          cell, err);
-    if (status == STATUS_OK)
-        return set_new(object, "imported", imported, err);
-    json_decref(imported);
-    return status;
 }
 
 static enum status fill_cell(struct store *store, int64_t cell, json_t *object, struct error *err)
@@ -303,8 +275,8 @@ static enum status fill_cell(struct store *store, int64_t cell, json_t *object, 
                 STORED_SELECT(STORED_IDENTITY) " FROM cell WHERE id = ?1", cell, err));
     TRY(set_row(store, object, "cost", STORED_SELECT(STORED_COST) " FROM cell WHERE id = ?1", cell,
                 err));
-    TRY(set_device(
-        store, object,
+    TRY(set_row_of_readings(
+        store, object, "device",
         STORED_SELECT(STORED_DEVICE) ", d.readings AS reading_set FROM trial t JOIN trial_device l"
                                      " ON l.trial = t.id JOIN device d ON d.id = l.device"
                                      " WHERE t.cell = ?1 ORDER BY t.id DESC LIMIT 1",
@@ -316,37 +288,6 @@ static enum status fill_cell(struct store *store, int64_t cell, json_t *object, 
                  STORED_SELECT(STORED_AMENDMENT) " FROM amendment WHERE cell = ?1 ORDER BY id",
                  cell, err));
     return set_imported(store, object, cell, err);
-}
-
-/* Takes `object`, a row of the `kind`, or null where there is none; `fill` adds what is of it. */
-static enum status complete(struct store *store, int64_t row, const char *kind,
-                            enum status (*fill)(struct store *store, int64_t row, json_t *object,
-                                                struct error *err),
-                            json_t *object, json_t **ret, struct error *err)
-{
-    enum status status = json_is_null(object)
-                             ? error_set(err, STATUS_NOT_FOUND, "%s: there is no %s %lld",
-                                         store->path, kind, (long long)row)
-                             : fill(store, row, object, err);
-
-    if (status == STATUS_OK)
-        *ret = object;
-    else
-        json_decref(object);
-    return status;
-}
-
-static enum status read_cell(struct store *store, int64_t cell, json_t **ret, struct error *err)
-{
-    json_t *object = NULL;
-
-    TRY(row_of(
-        store,
-        STORED_SELECT(STORED_CELL) " FROM cell c JOIN campaign g ON g.id = c.campaign"
-                                   " JOIN content w ON w.digest = c.workload"
-                                   " JOIN content p ON p.digest = c.protocol WHERE c.id = ?1",
-        cell, &object, err));
-    return complete(store, cell, "cell", fill_cell, object, ret, err);
 }
 
 static enum status fill_campaign(struct store *store, int64_t campaign, json_t *object,
@@ -386,34 +327,35 @@ static enum status fill_campaign(struct store *store, int64_t campaign, json_t *
                     campaign, err);
 }
 
-static enum status read_campaign(struct store *store, int64_t campaign, json_t **ret,
-                                 struct error *err)
+/* The row that `sql` finds, and what `fill` adds to it. */
+static enum status read_whole(struct store *store, int64_t row, const char *kind, const char *sql,
+                              enum status (*fill)(struct store *store, int64_t row, json_t *object,
+                                                  struct error *err),
+                              json_t **ret, struct error *err)
 {
-    json_t *object = NULL;
+    json_auto_t *object = NULL;
 
-    TRY(row_of(store,
-               "SELECT g.id AS campaign, substr(g.uid, 1, 8) AS id, g.uid,"
-               " g.created_utc_ns, g.created_utc_ns AS 'created:iso', g.command,"
-               " g.tool_version, g.tool_digest, g.order_seed,"
-               " g.protocol AS protocol_digest, g.plan AS plan_digest,"
-               " p.body AS 'plan:json' FROM campaign g"
-               " JOIN content p ON p.digest = g.plan WHERE g.id = ?1",
-               campaign, &object, err));
-    return complete(store, campaign, "campaign", fill_campaign, object, ret, err);
+    TRY(row_of(store, sql, row, &object, err));
+    if (json_is_null(object))
+        return error_set(err, STATUS_NOT_FOUND, "%s: there is no %s %lld", store->path, kind,
+                         (long long)row);
+    TRY(fill(store, row, object, err));
+    *ret = json_incref(object);
+    return STATUS_OK;
 }
 
-/* All SELECTs of one record see one state of the database. */
-static enum status in_snapshot(struct store *store,
-                               enum status (*read)(struct store *, int64_t, json_t **,
-                                                   struct error *),
-                               int64_t id, json_t **ret, struct error *err)
+/* The same; all SELECTs see one state of the database. */
+static enum status read_record(struct store *store, int64_t row, const char *kind, const char *sql,
+                               enum status (*fill)(struct store *store, int64_t row, json_t *object,
+                                                   struct error *err),
+                               json_t **ret, struct error *err)
 {
-    bool own = sqlite3_get_autocommit(store->db);
-    enum status status = own ? store_snapshot_begin(store, err) : STATUS_OK;
+    const bool own = sqlite3_get_autocommit(store->db);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
-    status = read(store, id, ret, err);
+    if (own)
+        TRY(store_snapshot_begin(store, err));
+    status = read_whole(store, row, kind, sql, fill, ret, err);
     if (own)
         store_snapshot_end(store);
     return status;
@@ -421,11 +363,34 @@ static enum status in_snapshot(struct store *store,
 
 enum status store_cell_json(struct store *store, int64_t cell, json_t **ret, struct error *err)
 {
-    return in_snapshot(store, read_cell, cell, ret, err);
+    return read_record(
+        store, cell, "cell",
+        STORED_SELECT(STORED_CELL) " FROM cell c JOIN campaign g ON g.id = c.campaign"
+                                   " JOIN content w ON w.digest = c.workload"
+                                   " JOIN content p ON p.digest = c.protocol WHERE c.id = ?1",
+        fill_cell, ret, err);
+}
+
+const json_t *store_cell_metrics(const json_t *record)
+{
+    const json_t *estimate = json_object_get(record, "estimate");
+    const json_t *metrics = json_object_get(
+        json_is_object(estimate) ? estimate
+                                 : json_object_get(json_object_get(record, "imported"), "claim"),
+        "metrics");
+
+    return json_is_object(metrics) ? metrics : NULL;
 }
 
 enum status store_campaign_json(struct store *store, int64_t campaign, json_t **ret,
                                 struct error *err)
 {
-    return in_snapshot(store, read_campaign, campaign, ret, err);
+    return read_record(store, campaign, "campaign",
+                       "SELECT g.id AS campaign, substr(g.uid, 1, 8) AS id, g.uid,"
+                       " g.created_utc_ns, g.created_utc_ns AS 'created:iso', g.command,"
+                       " g.tool_version, g.tool_digest, g.order_seed,"
+                       " g.protocol AS protocol_digest, g.plan AS plan_digest,"
+                       " p.body AS 'plan:json' FROM campaign g"
+                       " JOIN content p ON p.digest = g.plan WHERE g.id = ?1",
+                       fill_campaign, ret, err);
 }

@@ -13,25 +13,47 @@
 
 /* ---- bodies ---- */
 
-void body_init(struct record_body *body, const char *type)
+struct record_body body_of(struct store *store, const char *type, struct error *err)
 {
-    *body = (struct record_body){.json = json_object(), .type = type};
-    body_text(body, "type", type);
+    return (struct record_body){.store = store, .type = type, .json = json_object(), .err = err};
+}
+
+struct record_body body_part_of(const struct record_body *whole)
+{
+    struct record_body part = body_of(whole->store, whole->type, whole->err);
+
+    part.status = whole->status;
+    return part;
+}
+
+void body_change(struct record_body *body)
+{
+    BODY_TRY(body, store_change_begin(body->store, body->err));
+    body->in_change = body->status == STATUS_OK;
+}
+
+struct record_body body_begin(struct store *store, const char *type, struct error *err)
+{
+    struct record_body body = body_of(store, type, err);
+
+    body_change(&body);
+    return body;
 }
 
 void body_json(struct record_body *body, const char *name, json_t *value)
 {
-    if (!value || json_object_set_new(body->json, name, value) < 0)
-        body->failed = true;
+    if (body->status != STATUS_OK)
+        json_decref(value);
+    else if (json_object_set_new(body->json, name, value) < 0)
+        body->status = error_no_memory(body->err);
 }
 
 void body_text(struct record_body *body, const char *name, const char *value)
 {
-    char *clean = value ? store_clean_text(value) : NULL;
+    AUTO_FREE char *clean = value ? store_clean_text(value) : NULL;
 
     if (value)
         body_json(body, name, clean ? json_string(clean) : NULL);
-    free(clean);
 }
 
 void body_i64(struct record_body *body, const char *name, int64_t value)
@@ -41,7 +63,10 @@ void body_i64(struct record_body *body, const char *name, int64_t value)
 
 void body_u64(struct record_body *body, const char *name, uint64_t value)
 {
-    body->too_large |= value > INT64_MAX;
+    if (value > INT64_MAX)
+        BODY_TRY(body, error_set(body->err, STATUS_INVALID,
+                                 "%s: a number of a %s does not fit into 64 bits",
+                                 body->store->path, body->type));
     body_i64(body, name, (int64_t)value);
 }
 
@@ -68,12 +93,11 @@ void body_digest(struct record_body *body, const char *name, const struct digest
 
 void body_bytes(struct record_body *body, const char *name, const void *bytes, size_t length)
 {
-    char *hex = malloc(2 * length + 1);
+    AUTO_FREE char *hex = malloc(2 * length + 1);
 
     if (hex)
         sodium_bin2hex(hex, 2 * length + 1, bytes, length);
     body_json(body, name, hex ? json_string(hex) : NULL);
-    free(hex);
 }
 
 void body_blob(struct record_body *body, const char *name, const struct digest *digest)
@@ -86,99 +110,133 @@ void body_reference(struct record_body *body, const char *name, const struct dig
     body_json(body, name, record_reference(digest));
 }
 
-enum status body_log(struct store *store, struct record_body *body, struct error *err)
+void body_content(struct record_body *body, const char *name, const json_t *json,
+                  struct digest *ret)
+{
+    struct digest digest = {{0}};
+
+    BODY_TRY(body, store_insert_json(body->store, json, &digest, body->err));
+    body_blob(body, name, &digest);
+    if (ret)
+        *ret = digest;
+}
+
+static json_t *take_part(struct record_body *body, struct record_body *part)
+{
+    json_t *json = part->json;
+
+    part->json = NULL;
+    BODY_TRY(body, part->status);
+    return json;
+}
+
+void body_part(struct record_body *body, const char *name, struct record_body *part)
+{
+    body_json(body, name, take_part(body, part));
+}
+
+void body_append(struct record_body *body, const char *array, struct record_body *part)
+{
+    json_auto_t *json = take_part(body, part);
+
+    if (!json_object_get(body->json, array))
+        body_json(body, array, json_array());
+    if (body->status == STATUS_OK &&
+        json_array_append(json_object_get(body->json, array), json) != 0)
+        body->status = error_no_memory(body->err);
+}
+
+void body_record(struct record_body *body, const char *name, struct record_body *own)
+{
+    struct store_record record = {0};
+
+    body_enter(own, &record);
+    BODY_TRY(body, own->status);
+    body_reference(body, name, &record.digest);
+}
+
+/* Most often they are as they were before, so they are a record of their own. */
+void body_readings(struct record_body *body, const char *name, const json_t *readings)
+{
+    struct record_body own = body_part_of(body);
+
+    own.type = "readings";
+    body_json(&own, "readings", json_incref((json_t *)(uintptr_t)readings));
+    if (json_object_size(readings) == 0)
+        body_log(&own);
+    body_record(body, name, &own);
+}
+
+void body_log(struct record_body *body)
 {
     struct statement statement;
     bool row = false;
-    enum status status =
-        statement_begin(store, "SELECT name FROM log WHERE id = 1", &statement, err);
 
-    if (status != STATUS_OK)
-        return status;
-    status = statement_step(&statement, &row, err);
-    if (status == STATUS_OK && row)
+    BODY_TRY(body, statement_begin(body->store, "SELECT name FROM log WHERE id = 1", &statement,
+                                   body->err));
+    if (body->status != STATUS_OK)
+        return;
+    body->status = statement_step(&statement, &row, body->err);
+    if (row)
         body_text(body, "log", (const char *)sqlite3_column_text(statement.handle, 0));
     statement_end(&statement);
-    return status;
 }
 
-json_t *body_take(struct record_body *body)
-{
-    json_t *json = body->json;
-
-    body->json = NULL;
-    if (!body->failed && !body->too_large)
-        return json;
-    json_decref(json);
-    return NULL;
-}
-
-/* The reference to a row's record, by a SELECT of its digest. */
-static enum status refer(struct store *store, struct record_body *body, const char *name,
-                         const char *sql, int64_t row, int64_t *ret_ordinal, struct error *err)
+/* The reference to a row's record, by a SELECT of its digest; its second column, where it has one,
+ * is the number of the cell. */
+static void refer(struct record_body *body, const char *name, const char *sql, int64_t row)
 {
     struct statement statement;
-    struct digest digest;
+    struct digest digest = {{0}};
     bool found = false;
-    enum status status = statement_begin(store, sql, &statement, err);
 
-    if (status != STATUS_OK)
-        return status;
+    BODY_TRY(body, statement_begin(body->store, sql, &statement, body->err));
+    if (body->status != STATUS_OK)
+        return;
     statement_i64(&statement, row);
-    status = statement_step(&statement, &found, err);
-    if (status == STATUS_OK && !found)
-        status =
-            error_set(err, STATUS_NOT_FOUND, "%s: there is no %s %" PRId64, store->path, name, row);
-    if (status == STATUS_OK) {
-        const void *bytes = sqlite3_column_blob(statement.handle, 0);
-
-        memcpy(digest.bytes, bytes ? bytes : "                                ", DIGEST_SIZE);
-        body_reference(body, name, &digest);
-        if (ret_ordinal)
-            *ret_ordinal = sqlite3_column_int64(statement.handle, 1);
-    }
+    body->status = statement_step(&statement, &found, body->err);
+    if (!found)
+        BODY_TRY(body, error_set(body->err, STATUS_NOT_FOUND, "%s: there is no %s %" PRId64,
+                                 body->store->path, name, row));
+    BODY_TRY(body, statement_read_digest(&statement, 0, &digest, body->err));
+    body_reference(body, name, &digest);
+    if (sqlite3_column_count(statement.handle) > 1)
+        body_i64(body, "cell", sqlite3_column_int64(statement.handle, 1));
     statement_end(&statement);
-    return status;
 }
 
-enum status body_campaign(struct store *store, struct record_body *body, int64_t campaign,
-                          struct error *err)
+void body_campaign(struct record_body *body, int64_t campaign)
 {
-    return refer(store, body, "campaign",
-                 "SELECT r.digest FROM campaign g JOIN record r ON r.id = g.record"
-                 " WHERE g.id = ?1",
-                 campaign, NULL, err);
+    refer(body, "campaign",
+          "SELECT r.digest FROM campaign g JOIN record r ON r.id = g.record WHERE g.id = ?1",
+          campaign);
 }
 
-enum status body_cell(struct store *store, struct record_body *body, int64_t cell,
-                      struct error *err)
+void body_cell(struct record_body *body, int64_t cell)
 {
-    int64_t ordinal = 0;
-    enum status status = refer(store, body, "campaign",
-                               "SELECT r.digest, c.ordinal FROM cell c JOIN campaign g"
-                               " ON g.id = c.campaign JOIN record r ON r.id = g.record"
-                               " WHERE c.id = ?1",
-                               cell, &ordinal, err);
-
-    body_i64(body, "cell", ordinal);
-    return status;
+    refer(body, "campaign",
+          "SELECT r.digest, c.ordinal FROM cell c JOIN campaign g ON g.id = c.campaign"
+          " JOIN record r ON r.id = g.record WHERE c.id = ?1",
+          cell);
 }
 
-enum status body_trial(struct store *store, struct record_body *body, int64_t trial,
-                       struct error *err)
+void body_trial(struct record_body *body, int64_t trial)
 {
-    return refer(store, body, "begin",
-                 "SELECT r.digest FROM trial t JOIN record r ON r.id = t.record WHERE t.id = ?1",
-                 trial, NULL, err);
+    refer(body, "begin",
+          "SELECT r.digest FROM trial t JOIN record r ON r.id = t.record WHERE t.id = ?1", trial);
 }
 
-enum status body_checkpoint(struct store *store, struct record_body *body, int64_t checkpoint,
-                            struct error *err)
+void body_device(struct record_body *body, int64_t device)
 {
-    return refer(store, body, "checkpoint",
-                 "SELECT r.digest FROM checkpoint c JOIN record r ON r.id = c.record"
-                 " WHERE c.id = ?1",
-                 checkpoint, NULL, err);
+    refer(body, "device",
+          "SELECT r.digest FROM device d JOIN record r ON r.id = d.record WHERE d.id = ?1", device);
+}
+
+void body_checkpoint(struct record_body *body, int64_t checkpoint)
+{
+    refer(body, "checkpoint",
+          "SELECT r.digest FROM checkpoint c JOIN record r ON r.id = c.record WHERE c.id = ?1",
+          checkpoint);
 }
 
 /* ---- blobs ---- */
@@ -218,37 +276,30 @@ enum status store_insert_json(struct store *store, const json_t *json, struct di
 enum status store_get_json(struct store *store, const struct digest *digest, json_t **ret,
                            struct error *err)
 {
-    struct statement statement;
+    CLEANUP(statement_end) struct statement statement = {0};
     struct digest found;
     char hex[DIGEST_HEX_SIZE];
+    const char *body;
+    size_t length;
     bool row = false;
-    enum status status =
-        statement_begin(store, "SELECT body FROM content WHERE digest = ?1", &statement, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(statement_begin(store, "SELECT body FROM content WHERE digest = ?1", &statement, err));
     statement_digest(&statement, digest);
     digest_hex(digest, hex);
-    status = statement_step(&statement, &row, err);
-    if (status == STATUS_OK && !row) {
-        status = error_set(err, STATUS_NOT_FOUND, "%s: nothing with digest %s is stored",
-                           store->path, hex);
-    } else if (status == STATUS_OK && sqlite3_column_type(statement.handle, 0) == SQLITE_NULL) {
-        status = error_set(err, STATUS_UNAVAILABLE,
-                           "content %s was withheld by who made the bundle", hex);
-    } else if (status == STATUS_OK) {
-        const char *body = sqlite3_column_blob(statement.handle, 0);
-        const size_t length = (size_t)sqlite3_column_bytes(statement.handle, 0);
-
-        found = digest_bytes(body, body ? length : 0);
-        if (digest_equal(&found, digest))
-            status = canonical_parse(body ? body : "", length, store->path, ret, err);
-        else
-            status = error_set(err, STATUS_CORRUPT,
-                               "%s: the content with digest %s has been changed", store->path, hex);
-    }
-    statement_end(&statement);
-    return status;
+    TRY(statement_step(&statement, &row, err));
+    if (!row)
+        return error_set(err, STATUS_NOT_FOUND, "%s: nothing with digest %s is stored", store->path,
+                         hex);
+    if (sqlite3_column_type(statement.handle, 0) == SQLITE_NULL)
+        return error_set(err, STATUS_UNAVAILABLE, "content %s was withheld by who made the bundle",
+                         hex);
+    body = sqlite3_column_blob(statement.handle, 0);
+    length = (size_t)sqlite3_column_bytes(statement.handle, 0);
+    found = digest_bytes(body, body ? length : 0);
+    if (!digest_equal(&found, digest))
+        return error_set(err, STATUS_CORRUPT, "%s: the content with digest %s has been changed",
+                         store->path, hex);
+    return canonical_parse(body ? body : "", length, store->path, ret, err);
 }
 
 /* ---- entering a record ---- */
@@ -342,33 +393,28 @@ static enum status relate(void *context, bool is_blob, const struct digest *dige
 {
     struct relating *relating = context;
     const struct record_row *entered = relating->row;
-    struct statement statement;
+    CLEANUP(statement_end) struct statement statement = {0};
     char hex[DIGEST_HEX_SIZE];
-    bool row = false, found = false;
+    bool found = false;
     enum status status;
 
     if (is_blob)
         return entered->blob ? entered->blob(entered->context, digest, err) : STATUS_OK;
-    status = statement_begin(relating->store,
-                             "SELECT a.campaign FROM record r LEFT JOIN about a ON a.record = r.id"
-                             " WHERE r.digest = ?1",
-                             &statement, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(statement_begin(relating->store,
+                        "SELECT a.campaign FROM record r LEFT JOIN about a ON a.record = r.id"
+                        " WHERE r.digest = ?1",
+                        &statement, err));
     statement_digest(&statement, digest);
-    while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row) {
+    while (statement_next(&statement, &status, err)) {
         found = true;
         if (sqlite3_column_type(statement.handle, 0) != SQLITE_NULL)
-            status = add_about(relating, sqlite3_column_int64(statement.handle, 0), err);
-        if (status != STATUS_OK)
-            break;
+            TRY(add_about(relating, sqlite3_column_int64(statement.handle, 0), err));
     }
-    statement_end(&statement);
-    if (status == STATUS_OK && !found)
-        status =
-            error_set(err, STATUS_CORRUPT, "refers to the record %s, which is not here before it",
-                      digest_hex(digest, hex));
-    return status;
+    TRY(status);
+    return found ? STATUS_OK
+                 : error_set(err, STATUS_CORRUPT,
+                             "refers to the record %s, which is not here before it",
+                             digest_hex(digest, hex));
 }
 
 static const struct record_span *find_member(const struct members *members, const char *name,
@@ -455,65 +501,42 @@ enum status store_enter_record(struct store *store, const struct record_row *row
         .context = &relating, .top = take_top, .reference = relate};
     const char *sql;
     int64_t shown;
-    enum status status = insert_record(store, row, &relating.record, err);
 
     relating.store = store;
     relating.row = row;
     relating.members.count = 0;
-    if (status == STATUS_OK && !strcmp(row->type->name, "campaign"))
-        status = add_about(&relating, relating.record, err);
-    if (status == STATUS_OK)
-        status = record_scan(row->type, row->body, row->length, &visitor, err);
+    TRY(insert_record(store, row, &relating.record, err));
+    if (!strcmp(row->type->name, "campaign"))
+        TRY(add_about(&relating, relating.record, err));
+    TRY(record_scan(row->type, row->body, row->length, &visitor, err));
     shown = sqlite3_total_changes64(store->db);
-    for (size_t i = 0; status == STATUS_OK && (sql = record_projection(row->type, i)); i++)
-        status = run_projection(&relating, sql, err);
-    if (status == STATUS_OK && record_projection(row->type, 0) && !row->type->is_shared &&
+    for (size_t i = 0; (sql = record_projection(row->type, i)); i++)
+        TRY(run_projection(&relating, sql, err));
+    if (record_projection(row->type, 0) && !row->type->is_shared &&
         sqlite3_total_changes64(store->db) == shown)
-        status = error_set(err, STATUS_CORRUPT,
-                           "is of something that is not here: no table can show it");
-    if (status == STATUS_OK && ret)
+        return error_set(err, STATUS_CORRUPT,
+                         "is of something that is not here: no table can show it");
+    if (ret)
         *ret = relating.record;
-    return status;
+    return STATUS_OK;
 }
 
 /* The secret of this file's own log. */
 static enum status load_secret(struct store *store, struct digest *ret, struct error *err)
 {
-    struct statement statement;
+    CLEANUP(statement_end) struct statement statement = {0};
     bool row = false;
-    enum status status;
 
-    if (store->has_secret) {
-        *ret = store->secret;
-        return STATUS_OK;
+    if (!store->has_secret) {
+        TRY(statement_begin(store, "SELECT secret FROM log WHERE id = 1", &statement, err));
+        TRY(statement_step(&statement, &row, err));
+        if (!row || statement_read_digest(&statement, 0, &store->secret, NULL) != STATUS_OK)
+            return error_set(err, STATUS_CORRUPT, "%s: its log has no secret: `assay verify %s`",
+                             store->path, store_word(store));
+        store->has_secret = true;
     }
-    status = statement_begin(store, "SELECT secret FROM log WHERE id = 1", &statement, err);
-    if (status != STATUS_OK)
-        return status;
-    status = statement_step(&statement, &row, err);
-    if (status == STATUS_OK) {
-        const void *bytes = row ? sqlite3_column_blob(statement.handle, 0) : NULL;
-
-        if (bytes && sqlite3_column_bytes(statement.handle, 0) == DIGEST_SIZE) {
-            memcpy(store->secret.bytes, bytes, DIGEST_SIZE);
-            store->has_secret = true;
-            *ret = store->secret;
-        } else {
-            status = error_set(err, STATUS_CORRUPT, "%s: its log has no secret: `assay verify %s`",
-                               store->path, store_word(store));
-        }
-    }
-    statement_end(&statement);
-    return status;
-}
-
-static enum status next_leaf(struct store *store, int64_t *ret, struct error *err)
-{
-    struct statement statement;
-
-    TRY(statement_begin(store, "SELECT coalesce(max(leaf) + 1, 0) FROM record WHERE log = 1",
-                        &statement, err));
-    return statement_single(&statement, ret, err);
+    *ret = store->secret;
+    return STATUS_OK;
 }
 
 static enum status append_text(struct store *store, const struct record_type *type,
@@ -523,55 +546,61 @@ static enum status append_text(struct store *store, const struct record_type *ty
         .log = 1, .type = type, .body = text, .length = strlen(text), .keep_body = true};
     struct record_salts salts = {.has_all = *type->committed != '\0'};
     struct digest secret;
-    int64_t id = 0;
-    enum status status = salts.has_all ? load_secret(store, &secret, err) : STATUS_OK;
+    enum status known = STATUS_NOT_FOUND;
 
-    if (status == STATUS_OK && salts.has_all) {
+    if (salts.has_all) {
+        TRY(load_secret(store, &secret, err));
         salts.all = record_salt(&secret, text, row.length);
         row.salt = &salts.all;
     }
-    if (status == STATUS_OK)
-        status = record_digest(type, text, row.length, &salts, &row.digest, NULL, err);
-    if (status == STATUS_OK && type->is_shared) {
-        status = find_record(store, &row.digest, &id, err);
-        if (status == STATUS_OK)
-            goto done;
-        status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    TRY(record_digest(type, text, row.length, &salts, &row.digest, NULL, err));
+    if (type->is_shared)
+        known = find_record(store, &row.digest, &row.id, err);
+    if (known == STATUS_NOT_FOUND) {
+        TRY(store_ask(store, "SELECT coalesce(max(leaf) + 1, 0) FROM record WHERE log = 1", 0,
+                      &row.leaf, err));
+        known = store_enter_record(store, &row, &row.id, err);
     }
-    if (status == STATUS_OK)
-        status = next_leaf(store, &row.leaf, err);
-    if (status == STATUS_OK)
-        status = store_enter_record(store, &row, &id, err);
-done:
-    if (status == STATUS_OK && ret)
-        *ret = (struct store_record){.id = id, .digest = row.digest};
-    return status;
+    if (known == STATUS_OK && ret)
+        *ret = (struct store_record){.id = row.id, .digest = row.digest};
+    return known;
 }
 
-enum status store_append(struct store *store, struct record_body *body, struct store_record *ret,
-                         struct error *err)
+void body_enter(struct record_body *body, struct store_record *ret)
 {
-    const struct record_type *type = record_type_find(body->type);
-    const bool too_large = body->too_large;
-    json_auto_t *json = body_take(body);
     AUTO_FREE char *text = NULL;
+    json_t *json;
 
-    if (too_large)
-        return error_set(err, STATUS_INVALID, "%s: a number of a %s does not fit into 64 bits",
-                         store->path, type->name);
-    else if (!json)
-        return error_no_memory(err);
-    else
-        TRY(canonical_dump(json, &text, err));
-    return append_text(store, type, text, ret, err);
+    body_text(body, "type", body->type);
+    json = body->json;
+    body->json = NULL;
+    BODY_TRY(body, canonical_dump(json, &text, body->err));
+    BODY_TRY(body, append_text(body->store, record_type_find(body->type), text, ret, body->err));
+    json_decref(json);
 }
 
-enum status store_add(struct store *store, struct record_body *body, enum status status,
-                      struct store_record *ret, struct error *err)
+void body_enter_row(struct record_body *body, const char *sql, int64_t *ret)
 {
-    if (status == STATUS_OK)
-        return store_append(store, body, ret, err);
-    json_decref(body->json);
-    body->json = NULL;
-    return status;
+    struct store_record record = {0};
+
+    body_enter(body, &record);
+    BODY_TRY(body, store_ask(body->store, sql, record.id, ret, body->err));
+}
+
+enum status body_close(struct record_body *body)
+{
+    if (body->in_change)
+        body->status = store_change_end(body->store, body->status, body->err);
+    body->in_change = false;
+    if (body->status != STATUS_OK) {
+        json_decref(body->json);
+        body->json = NULL;
+    }
+    return body->status;
+}
+
+enum status body_end(struct record_body *body)
+{
+    body_enter(body, NULL);
+    return body_close(body);
 }

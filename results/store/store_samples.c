@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "harness/core/cleanup.h"
+
 enum status store_read_chunk(sqlite3_stmt *row, int column, int64_t *ret, size_t *ret_count,
                              struct digest *ret_digest, struct error *err)
 {
@@ -25,61 +27,57 @@ enum status store_read_chunk(sqlite3_stmt *row, int column, int64_t *ret, size_t
     return STATUS_OK;
 }
 
+/* Reads the chunk of the row, which must begin at sample `count`, after those that are known. */
+static enum status append_chunk(struct statement *statement, int64_t **values, size_t *count,
+                                size_t *capacity, struct error *err)
+{
+    struct digest digest;
+    size_t part = 0;
+
+    if (*capacity - *count < SERIES_CHUNK_MAX) {
+        const size_t wanted = *capacity ? *capacity * 2 : 4 * SERIES_CHUNK_MAX;
+        int64_t *grown = realloc(*values, wanted * sizeof(*grown));
+
+        if (!grown)
+            return error_no_memory(err);
+        *values = grown;
+        *capacity = wanted;
+    }
+    TRY(store_read_chunk(statement->handle, 0, *values + *count, &part, &digest, err));
+    if (sqlite3_column_int64(statement->handle, 0) != (int64_t)*count)
+        return error_set(err, STATUS_CORRUPT, "the chunk at sample %zu is missing", *count);
+    *count += part;
+    return STATUS_OK;
+}
+
 enum status store_load_samples(struct store *store, int64_t trial, const char *series,
                                int64_t **ret, size_t *ret_count, struct error *err)
 {
-    struct statement statement;
-    int64_t *values = NULL;
+    CLEANUP(statement_end) struct statement statement = {0};
+    AUTO_FREE int64_t *values = NULL;
     size_t count = 0, capacity = 0;
-    bool row = false;
-    enum status status = statement_begin(store,
-                                         "SELECT first, count, minimum, maximum, total, data"
-                                         " FROM series WHERE trial = ?1 AND name = ?2"
-                                         " ORDER BY first",
-                                         &statement, err);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(statement_begin(store,
+                        "SELECT first, count, minimum, maximum, total, data"
+                        " FROM series WHERE trial = ?1 AND name = ?2 ORDER BY first",
+                        &statement, err));
     statement_i64(&statement, trial);
     statement_text(&statement, series);
-    for (;;) {
-        struct digest digest;
-        size_t part = 0;
-
-        status = statement_step(&statement, &row, err);
-        if (status != STATUS_OK || !row)
-            break;
-        if (capacity - count < SERIES_CHUNK_MAX) {
-            size_t wanted = capacity ? capacity * 2 : 4 * SERIES_CHUNK_MAX;
-            int64_t *grown = realloc(values, wanted * sizeof(*values));
-
-            if (!grown) {
-                status = error_no_memory(err);
-                break;
-            }
-            values = grown;
-            capacity = wanted;
-        }
-        status = store_read_chunk(statement.handle, 0, values + count, &part, &digest, err);
-        if (status == STATUS_OK && sqlite3_column_int64(statement.handle, 0) != (int64_t)count)
-            status = error_set(err, STATUS_CORRUPT, "the chunk at sample %zu is missing", count);
-        if (status != STATUS_OK) {
+    while (statement_next(&statement, &status, err)) {
+        status = append_chunk(&statement, &values, &count, &capacity, err);
+        if (status != STATUS_OK)
             error_prefix(err, "%s: trial %" PRId64 ", series %s", store->path, trial, series);
-            break;
-        }
-        count += part;
+        TRY(status);
     }
-    statement_end(&statement);
-    if (status == STATUS_OK && count == 0)
-        status = error_set(err, STATUS_NOT_FOUND, "%s: trial %" PRId64 " has no series %s",
-                           store->path, trial, series);
-    if (status == STATUS_OK) {
-        *ret = values;
-        *ret_count = count;
-    } else {
-        free(values);
-    }
-    return status;
+    TRY(status);
+    if (count == 0)
+        return error_set(err, STATUS_NOT_FOUND, "%s: trial %" PRId64 " has no series %s",
+                         store->path, trial, series);
+    *ret = values;
+    *ret_count = count;
+    values = NULL;
+    return STATUS_OK;
 }
 
 enum status store_insert_chunk(struct store *store, int64_t trial, const char *name,

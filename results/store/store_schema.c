@@ -8,6 +8,7 @@
 
 #include <sodium.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/embed.h"
 #include "harness/core/text.h"
@@ -100,8 +101,8 @@ static enum status begin_log(struct store *store, struct error *err)
     struct digest secret;
     struct record_body body;
     uint8_t id[16];
-    char hex[33], secret_hex[DIGEST_HEX_SIZE], *name, *sql;
-    enum status status;
+    char hex[33], secret_hex[DIGEST_HEX_SIZE];
+    AUTO_FREE char *name = NULL, *sql = NULL;
 
     if (sodium_init() < 0)
         return error_set(err, STATUS_INTERNAL, "libsodium does not start");
@@ -111,16 +112,13 @@ static enum status begin_log(struct store *store, struct error *err)
     sql = name ? text_format("INSERT INTO log (id, name, secret) VALUES (1, '%s', x'%s')", name,
                              digest_hex(&secret, secret_hex))
                : NULL;
-    status = sql ? run(store, sql, "preparing the schema", err) : error_no_memory(err);
-    body_init(&body, "log");
+    body = body_of(store, "log", err);
+    BODY_TRY(&body, sql ? run(store, sql, "preparing the schema", err) : error_no_memory(err));
     body_text(&body, "name", name);
     body_i64(&body, "created_utc_ns", clock_utc_ns());
-    status = store_add(store, &body, status, NULL, err);
-    free(name);
-    free(sql);
     sodium_memzero(&secret, sizeof(secret));
     sodium_memzero(secret_hex, sizeof(secret_hex));
-    return status;
+    return body_end(&body);
 }
 
 static enum status stamp(struct store *store, int version, struct error *err)
@@ -132,32 +130,43 @@ static enum status stamp(struct store *store, int version, struct error *err)
     return run(store, settings, "preparing the schema", err);
 }
 
+/* What migrate does within its transaction. */
+static enum status run_migrations(struct store *store, const struct embed_file *migrations,
+                                  int count, int64_t *ret_version, struct error *err)
+{
+    /* Another process may have done it while we waited. */
+    TRY(identify(store, count, ret_version, err));
+    for (int64_t i = *ret_version; i < count; i++)
+        TRY(run(store, migrations[i].text, "preparing the schema", err));
+    if (*ret_version < count)
+        TRY(store_install_triggers(store->db, err));
+    if (*ret_version == 0)
+        TRY(begin_log(store, err));
+    if (*ret_version < count)
+        TRY(stamp(store, count, err));
+    return run(store, "COMMIT", "preparing the schema", err);
+}
+
 static enum status migrate(struct store *store, const struct embed_file *migrations, int count,
                            struct error *err)
 {
     int64_t version = 0;
     enum status status;
 
-    status = run(store, "BEGIN IMMEDIATE", "waiting to prepare the schema", err);
-    if (status != STATUS_OK)
-        return status;
-    /* Another process may have done it while we waited. */
-    status = identify(store, count, &version, err);
-    for (int64_t i = version; i < count && status == STATUS_OK; i++)
-        status = run(store, migrations[i].text, "preparing the schema", err);
-    if (status == STATUS_OK && version < count)
-        status = store_install_triggers(store->db, err);
-    if (status == STATUS_OK && version == 0)
-        status = begin_log(store, err);
-    if (status == STATUS_OK && version < count)
-        status = stamp(store, count, err);
-    if (status == STATUS_OK)
-        status = run(store, "COMMIT", "preparing the schema", err);
+    TRY(run(store, "BEGIN IMMEDIATE", "waiting to prepare the schema", err));
+    status = run_migrations(store, migrations, count, &version, err);
     if (status == STATUS_OK && version < count && store->mode != STORE_READ)
         store->carried_from = (int)version;
     if (status != STATUS_OK && !sqlite3_get_autocommit(store->db))
         sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
     return status;
+}
+
+static void finish_made(struct store *made)
+{
+    for (size_t i = 0; i < made->slot_count; i++)
+        sqlite3_finalize(made->slots[i].handle);
+    sqlite3_close(made->db);
 }
 
 /*
@@ -166,36 +175,24 @@ static enum status migrate(struct store *store, const struct embed_file *migrati
  */
 static enum status fill(struct store *store, struct error *err)
 {
-    struct store *made = calloc(1, sizeof(*made));
-    int version, rc = made ? schema_image_open(&made->db) : SQLITE_NOMEM;
-    sqlite3_backup *backup = NULL;
+    CLEANUP(finish_made) struct store made = {.path = store->path};
+    sqlite3_backup *backup;
     struct stat st;
-    enum status status = STATUS_OK;
+    int version, rc;
 
     store_migrations(&version);
-    if (rc != SQLITE_OK)
-        status = error_no_memory(err);
-    if (status == STATUS_OK) {
-        made->path = store->path;
-        status = begin_log(made, err);
-    }
-    if (status == STATUS_OK)
-        status = stamp(made, version, err);
-    if (status == STATUS_OK) {
-        backup = sqlite3_backup_init(store->db, "main", made->db, "main");
-        rc = backup ? sqlite3_backup_step(backup, 0) : sqlite3_errcode(store->db);
-        if (rc == SQLITE_OK && stat(store->path, &st) == 0 && st.st_size == 0)
-            rc = sqlite3_backup_step(backup, -1);
-        sqlite3_backup_finish(backup);
-        if (rc != SQLITE_OK && rc != SQLITE_DONE)
-            status = store_error(store, rc, "preparing the schema", err);
-    }
-    for (size_t i = 0; made && i < made->slot_count; i++)
-        sqlite3_finalize(made->slots[i].handle);
-    if (made)
-        sqlite3_close(made->db);
-    free(made);
-    return status;
+    if (schema_image_open(&made.db) != SQLITE_OK)
+        return error_no_memory(err);
+    TRY(begin_log(&made, err));
+    TRY(stamp(&made, version, err));
+    backup = sqlite3_backup_init(store->db, "main", made.db, "main");
+    rc = backup ? sqlite3_backup_step(backup, 0) : sqlite3_errcode(store->db);
+    if (rc == SQLITE_OK && stat(store->path, &st) == 0 && st.st_size == 0)
+        rc = sqlite3_backup_step(backup, -1);
+    sqlite3_backup_finish(backup);
+    return rc == SQLITE_OK || rc == SQLITE_DONE
+               ? STATUS_OK
+               : store_error(store, rc, "preparing the schema", err);
 }
 
 /*
@@ -230,16 +227,14 @@ enum status store_schema_prepare(struct store *store, const struct embed_file *m
                                  int count, struct error *err)
 {
     int64_t version = 0;
-    enum status status = identify(store, count, &version, err);
 
-    if (status == STATUS_OK)
-        status = check_length(store, err);
-    if (status == STATUS_OK && version > 0)
-        status = schema_model_check(store->db, store->path, migrations, (int)version, err);
-    if (status == STATUS_OK)
-        store_trust_schema(store->db);
-    if (status != STATUS_OK || version == count)
-        return status;
+    TRY(identify(store, count, &version, err));
+    TRY(check_length(store, err));
+    if (version > 0)
+        TRY(schema_model_check(store->db, store->path, migrations, (int)version, err));
+    store_trust_schema(store->db);
+    if (version == count)
+        return STATUS_OK;
     if (version == 0 && store->mode != STORE_CREATE)
         return error_set(err, STATUS_CORRUPT,
                          "%s: is empty, there are no results in it; `assay run first-look --db %s` "
@@ -248,6 +243,6 @@ enum status store_schema_prepare(struct store *store, const struct embed_file *m
     if (store->mode == STORE_READ)
         return read_through_copy(store, migrations, count, err);
     if (version == 0)
-        status = fill(store, err);
-    return status == STATUS_OK ? migrate(store, migrations, count, err) : status;
+        TRY(fill(store, err));
+    return migrate(store, migrations, count, err);
 }

@@ -173,6 +173,14 @@ void statement_i64(struct statement *statement, int64_t value)
     bound(statement, sqlite3_bind_int64(statement->handle, statement->next, value));
 }
 
+enum status statement_of(struct store *store, const char *sql, int64_t first, struct statement *ret,
+                         struct error *err)
+{
+    TRY(statement_begin(store, sql, ret, err));
+    statement_i64(ret, first);
+    return STATUS_OK;
+}
+
 void statement_null(struct statement *statement)
 {
     bound(statement, sqlite3_bind_null(statement->handle, statement->next));
@@ -241,6 +249,14 @@ enum status statement_step(struct statement *statement, bool *ret_row, struct er
     return STATUS_OK;
 }
 
+bool statement_next(struct statement *statement, enum status *ret_status, struct error *err)
+{
+    bool row = false;
+
+    *ret_status = statement_step(statement, &row, err);
+    return *ret_status == STATUS_OK && row;
+}
+
 enum status statement_run(struct statement *statement, int64_t *ret_id, struct error *err)
 {
     bool row = false;
@@ -261,6 +277,17 @@ void statement_end(struct statement *statement)
     statement->handle = NULL;
 }
 
+enum status statement_read_digest(struct statement *statement, int column, struct digest *ret,
+                                  struct error *err)
+{
+    const void *bytes = sqlite3_column_blob(statement->handle, column);
+
+    if (!bytes || sqlite3_column_bytes(statement->handle, column) != DIGEST_SIZE)
+        return error_no_memory(err);
+    memcpy(ret->bytes, bytes, DIGEST_SIZE);
+    return STATUS_OK;
+}
+
 enum status statement_single(struct statement *statement, int64_t *ret, struct error *err)
 {
     bool row = false;
@@ -272,6 +299,17 @@ enum status statement_single(struct statement *statement, int64_t *ret, struct e
         *ret = sqlite3_column_int64(statement->handle, 0);
     statement_end(statement);
     return status;
+}
+
+enum status store_ask(struct store *store, const char *sql, int64_t parameter, int64_t *ret,
+                      struct error *err)
+{
+    struct statement statement;
+
+    TRY(statement_begin(store, sql, &statement, err));
+    if (sqlite3_bind_parameter_count(statement.handle) > 0)
+        statement_i64(&statement, parameter);
+    return statement_single(&statement, ret, err);
 }
 
 /* ---- transactions ---- */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/clock.h"
 #include "harness/core/text.h"
 #include "results/store/series.h"
@@ -20,29 +21,24 @@
 static enum status find_planned(struct store *store, int64_t campaign, int64_t sequence,
                                 int64_t *ret_cell, int64_t *ret_attempt, struct error *err)
 {
-    struct statement statement;
+    CLEANUP(statement_end) struct statement statement = {0};
     bool row = false;
-    enum status status = statement_begin(
+
+    TRY(statement_begin(
         store,
         "SELECT c.ordinal, 1 + (SELECT coalesce(max(t.attempt), 0) FROM trial t WHERE t.campaign ="
         " p.campaign AND t.sequence = p.sequence) FROM planned_trial p JOIN cell c ON c.id ="
         " p.cell WHERE p.campaign = ?1 AND p.sequence = ?2",
-        &statement, err);
-
-    if (status != STATUS_OK)
-        return status;
+        &statement, err));
     statement_i64(&statement, campaign);
     statement_i64(&statement, sequence);
-    status = statement_step(&statement, &row, err);
-    if (status == STATUS_OK && row) {
-        *ret_cell = sqlite3_column_int64(statement.handle, 0);
-        *ret_attempt = sqlite3_column_int64(statement.handle, 1);
-    }
-    statement_end(&statement);
-    if (status == STATUS_OK && !row)
-        status = error_set(err, STATUS_NOT_FOUND, "%s: campaign %lld has no planned trial %lld",
-                           store->path, (long long)campaign, (long long)sequence);
-    return status;
+    TRY(statement_step(&statement, &row, err));
+    if (!row)
+        return error_set(err, STATUS_NOT_FOUND, "%s: campaign %lld has no planned trial %lld",
+                         store->path, (long long)campaign, (long long)sequence);
+    *ret_cell = sqlite3_column_int64(statement.handle, 0);
+    *ret_attempt = sqlite3_column_int64(statement.handle, 1);
+    return STATUS_OK;
 }
 
 /* A date that was set back, by a person or a time server, must not put the order upside down: the
@@ -50,17 +46,12 @@ static enum status find_planned(struct store *store, int64_t campaign, int64_t s
 static enum status not_before(struct store *store, const char *sql, int64_t id, int64_t *utc_ns,
                               struct error *err)
 {
-    struct statement statement;
     int64_t before = 0;
-    enum status status = statement_begin(store, sql, &statement, err);
 
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, id);
-    status = statement_single(&statement, &before, err);
+    TRY(store_ask(store, sql, id, &before, err));
     if (before > *utc_ns)
         *utc_ns = before;
-    return status;
+    return STATUS_OK;
 }
 
 #define END_OF_CAMPAIGN                                                                            \
@@ -71,73 +62,32 @@ static enum status not_before(struct store *store, const char *sql, int64_t id, 
 enum status store_begin_trial(struct store *store, int64_t campaign, int64_t sequence,
                               int64_t started_utc_ns, int64_t *ret_trial, struct error *err)
 {
-    struct record_body body;
-    struct store_record record;
-    struct statement statement;
+    struct record_body body = body_begin(store, "trial_begin", err);
     int64_t cell = 0, attempt = 0, id = 0;
-    enum status status = store_change_begin(store, err);
 
-    if (status != STATUS_OK)
-        return status;
-    status = find_planned(store, campaign, sequence, &cell, &attempt, err);
-    if (status == STATUS_OK)
-        status = not_before(store, END_OF_CAMPAIGN, campaign, &started_utc_ns, err);
-    body_init(&body, "trial_begin");
-    if (status == STATUS_OK)
-        status = body_campaign(store, &body, campaign, err);
+    BODY_TRY(&body, find_planned(store, campaign, sequence, &cell, &attempt, err));
+    BODY_TRY(&body, not_before(store, END_OF_CAMPAIGN, campaign, &started_utc_ns, err));
+    body_campaign(&body, campaign);
     body_i64(&body, "sequence", sequence);
     body_i64(&body, "attempt", attempt);
     body_i64(&body, "cell", cell);
     body_i64(&body, "started_utc_ns", started_utc_ns);
-    status = store_add(store, &body, status, &record, err);
-    if (status == STATUS_OK)
-        status = statement_begin(store, "SELECT id FROM trial WHERE record = ?1", &statement, err);
-    if (status == STATUS_OK) {
-        statement_i64(&statement, record.id);
-        status = statement_single(&statement, &id, err);
-    }
-    status = store_change_end(store, status, err);
-    if (status == STATUS_OK)
-        status = draft_create(store, id, err);
-    if (status == STATUS_OK)
-        *ret_trial = id;
-    return status;
+    body_enter_row(&body, "SELECT id FROM trial WHERE record = ?1", &id);
+    TRY(body_close(&body));
+    TRY(draft_create(store, id, err));
+    *ret_trial = id;
+    return STATUS_OK;
 }
 
 /* ---- what comes in ---- */
-
-static json_t *reference_to(const struct store_record *record)
-{
-    return record_reference(&record->digest);
-}
-
-/* The readings as a record of their own: most often they are as they were before. */
-enum status store_append_readings(struct store *store, const json_t *readings,
-                                  struct store_record *ret, struct error *err)
-{
-    struct record_body body;
-    enum status status = STATUS_OK;
-
-    body_init(&body, "readings");
-    body_json(&body, "readings", json_incref((json_t *)(uintptr_t)readings));
-    if (json_object_size(readings) == 0)
-        status = body_log(store, &body, err);
-    return store_add(store, &body, status, ret, err);
-}
 
 /* The record of a device is its row's. */
 enum status store_put_device(struct store *store, const struct store_device *device, int64_t *ret,
                              struct error *err)
 {
-    struct store_record record = {0};
-    struct record_body body;
-    struct statement statement;
-    enum status status = store_change_begin(store, err);
+    struct record_body body = body_begin(store, "device", err);
 
-    if (status != STATUS_OK)
-        return status;
-    status = store_append_readings(store, device->readings, &record, err);
-    body_init(&body, "device");
+    body_readings(&body, "readings", device->readings);
     body_text(&body, "backend", device->backend);
     body_i64(&body, "index", device->index);
     body_text(&body, "name", device->name);
@@ -145,106 +95,70 @@ enum status store_put_device(struct store *store, const struct store_device *dev
     body_text(&body, "uuid", device->uuid);
     body_text(&body, "device_type", device->type);
     body_json(&body, "simulated", json_boolean(device->simulated));
-    body_json(&body, "readings", reference_to(&record));
-    status = store_add(store, &body, status, &record, err);
-    if (status == STATUS_OK)
-        status = statement_begin(store, "SELECT id FROM device WHERE record = ?1", &statement, err);
-    if (status == STATUS_OK) {
-        statement_i64(&statement, record.id);
-        status = statement_single(&statement, ret, err);
-    }
-    return store_change_end(store, status, err);
+    body_enter_row(&body, "SELECT id FROM device WHERE record = ?1", ret);
+    return body_close(&body);
 }
 
 enum status store_set_trial_device(struct store *store, int64_t trial, int64_t device,
                                    struct error *err)
 {
-    struct store_draft *draft = NULL;
-    struct statement statement;
-    struct digest digest;
-    bool row = false;
-    enum status status = draft_find(store, trial, &draft, err);
+    struct record_body record = draft_body(store, trial, err);
 
-    if (status == STATUS_OK)
-        status = statement_begin(
-            store, "SELECT r.digest FROM device d JOIN record r ON r.id = d.record WHERE d.id = ?1",
-            &statement, err);
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, device);
-    status = statement_step(&statement, &row, err);
-    if (status == STATUS_OK && row)
-        memcpy(digest.bytes, sqlite3_column_blob(statement.handle, 0), DIGEST_SIZE);
-    statement_end(&statement);
-    if (status == STATUS_OK && !row)
-        return error_set(err, STATUS_NOT_FOUND, "%s: there is no device %lld", store->path,
-                         (long long)device);
-    if (status == STATUS_OK &&
-        json_object_set_new(draft->body, "device", record_reference(&digest)) < 0)
-        status = error_no_memory(err);
-    return status;
+    body_device(&record, device);
+    return record.status;
 }
 
 enum status store_add_phase(struct store *store, int64_t trial, const char *name, int64_t begin_ns,
                             int64_t end_ns, struct error *err)
 {
-    struct record_body body = {.json = json_object()};
+    struct record_body record = draft_body(store, trial, err), part = body_part_of(&record);
 
-    body_text(&body, "name", name);
-    body_i64(&body, "begin_ns", begin_ns);
-    body_i64(&body, "end_ns", end_ns);
-    return draft_add_body(store, trial, "phases", &body, err);
+    body_text(&part, "name", name);
+    body_i64(&part, "begin_ns", begin_ns);
+    body_i64(&part, "end_ns", end_ns);
+    body_append(&record, "phases", &part);
+    return record.status;
 }
 
 enum status store_add_check(struct store *store, int64_t trial, const struct store_check *check,
                             struct error *err)
 {
-    struct record_body body = {.json = json_object()};
+    struct record_body record = draft_body(store, trial, err), part = body_part_of(&record);
 
-    body_text(&body, "phase", check->phase);
-    body_text(&body, "output", check->output);
-    body_text(&body, "metric", check->metric);
-    body_json(&body, "error",
+    body_text(&part, "phase", check->phase);
+    body_text(&part, "output", check->output);
+    body_text(&part, "metric", check->metric);
+    body_json(&part, "error",
               isfinite(check->error) ? json_real(check->error)
                                      : json_string(isnan(check->error) ? "nan"
                                                    : check->error > 0  ? "inf"
                                                                        : "-inf"));
-    body_json(&body, "tolerance", json_real(check->tolerance));
-    body_u64(&body, "compared", check->compared);
-    body_json(&body, "passed", json_boolean(check->passed));
-    body_text(&body, "reason", check->reason);
-    return draft_add_body(store, trial, "checks", &body, err);
+    body_json(&part, "tolerance", json_real(check->tolerance));
+    body_u64(&part, "compared", check->compared);
+    body_json(&part, "passed", json_boolean(check->passed));
+    body_text(&part, "reason", check->reason);
+    body_append(&record, "checks", &part);
+    return record.status;
 }
 
 enum status store_add_environment(struct store *store, int64_t trial, const char *at,
                                   const json_t *readings, struct error *err)
 {
-    struct store_record record;
-    struct store_draft *draft = NULL;
-    json_t *environment;
-    enum status status = draft_find(store, trial, &draft, err);
+    struct record_body record = draft_body(store, trial, err), all = body_part_of(&record);
+    json_t *known = json_object_get(record.json, "environment");
 
-    if (status == STATUS_OK)
-        status = store_change_begin(store, err);
-    if (status != STATUS_OK)
-        return status;
-    status = store_append_readings(store, readings, &record, err);
-    status = store_change_end(store, status, err);
-    if (status != STATUS_OK)
-        return status;
-    environment = json_object_get(draft->body, "environment");
-    if (!environment) {
-        environment = json_object();
-        json_object_set_new(draft->body, "environment", environment);
-    }
-    return json_object_set_new(environment, at, reference_to(&record)) == 0 ? STATUS_OK
-                                                                            : error_no_memory(err);
+    if (known && json_object_update(all.json, known) != 0)
+        BODY_TRY(&all, error_no_memory(err));
+    body_change(&all);
+    body_readings(&all, at, readings);
+    body_close(&all);
+    body_part(&record, "environment", &all);
+    return record.status;
 }
 
-static json_t *component_body(const struct store_component *component, bool *failed)
+static void put_component(struct record_body *stack, const struct store_component *component)
 {
-    struct record_body body = {.json = json_object()};
-    json_t *json;
+    struct record_body body = body_part_of(stack);
 
     body_text(&body, "path", component->path);
     body_text(&body, "kind", component->kind);
@@ -259,174 +173,135 @@ static json_t *component_body(const struct store_component *component, bool *fai
         body_text(&body, "package", component->package);
         body_text(&body, "package_version", component->package_version);
     }
-    json = body_take(&body);
-    *failed |= !json;
-    return json;
+    body_append(stack, "components", &body);
 }
 
 enum status store_add_components(struct store *store, int64_t trial, const char *at,
                                  const struct store_component *components, size_t count,
                                  struct error *err)
 {
-    json_t *list = json_array();
-    struct store_record record = {0};
-    struct record_body body;
-    enum status status = store_change_begin(store, err);
+    struct record_body record = draft_body(store, trial, err), part = body_part_of(&record), stack;
 
-    if (status != STATUS_OK) {
-        json_decref(list);
-        return status;
-    }
-    body_init(&body, "stack");
+    body_change(&part);
+    stack = body_part_of(&part);
+    stack.type = "stack";
+    body_json(&stack, "components", json_array());
     for (size_t i = 0; i < count; i++)
-        if (json_array_append_new(list, component_body(&components[i], &body.failed)) != 0)
-            body.failed = true;
-    body_json(&body, "components", list);
+        put_component(&stack, &components[i]);
     if (count == 0)
-        status = body_log(store, &body, err);
-    status = store_add(store, &body, status, &record, err);
-    status = store_change_end(store, status, err);
-    return status == STATUS_OK
-               ? draft_add(store, trial, "stacks",
-                           json_pack("{s:s, s:o}", "at", at, "stack", reference_to(&record)), err)
-               : status;
+        body_log(&stack);
+    body_text(&part, "at", at);
+    body_record(&part, "stack", &stack);
+    body_close(&part);
+    body_append(&record, "stacks", &part);
+    return record.status;
 }
 
 enum status store_add_artifact(struct store *store, int64_t trial, const json_t *artifact,
                                struct error *err)
 {
-    struct digest digest;
+    struct record_body record = draft_body(store, trial, err), part = body_part_of(&record);
+    struct digest digest = {{0}};
     char *text = NULL;
 
-    TRY(canonical_dump(artifact, &text, err));
-    TRY(draft_add_blob(store, trial, text, &digest, err));
-    return draft_add(store, trial, "artifacts", record_blob(&digest), err);
-}
-
-static enum status put_telemetry(struct store *store, int64_t trial,
-                                 const struct store_telemetry *telemetry, struct record_body *body,
-                                 struct error *err)
-{
-    struct digest channels, dump;
-    struct store_record begin, end;
-    char *text = NULL;
-
-    TRY(canonical_dump(telemetry->channels, &text, err));
-    TRY(draft_add_blob(store, trial, text, &channels, err));
-    if (telemetry->dump)
-        TRY(draft_add_blob(store, trial, strdup(telemetry->dump), &dump, err));
-    if (telemetry->begin)
-        TRY(store_append_readings(store, telemetry->begin, &begin, err));
-    if (telemetry->end)
-        TRY(store_append_readings(store, telemetry->end, &end, err));
-    body_text(body, "part", telemetry->part);
-    body_text(body, "status", telemetry->status);
-    body_text(body, "message", telemetry->message);
-    body_blob(body, "channels", &channels);
-    body_i64(body, "interval_ns", telemetry->interval_ns);
-    body_i64(body, "ticks", telemetry->ticks);
-    body_i64(body, "late_ticks", telemetry->late_ticks);
-    body_known(body, "cpu_ns", telemetry->cpu_ns);
-    body_known(body, "reading_ns", telemetry->reading_ns);
-    if (telemetry->begin)
-        body_json(body, "begin", reference_to(&begin));
-    if (telemetry->end)
-        body_json(body, "end", reference_to(&end));
-    if (telemetry->dump)
-        body_blob(body, "dump", &dump);
-    return STATUS_OK;
+    BODY_TRY(&part, canonical_dump(artifact, &text, err));
+    BODY_TRY(&part, draft_add_blob(store, trial, text, &digest, err));
+    body_digest(&part, "blob", &digest); /* as record_blob has it */
+    body_append(&record, "artifacts", &part);
+    return record.status;
 }
 
 enum status store_add_telemetry(struct store *store, int64_t trial,
                                 const struct store_telemetry *telemetry, struct error *err)
 {
-    struct record_body body = {.json = json_object()};
-    enum status status = store_change_begin(store, err);
+    struct record_body record = draft_body(store, trial, err), part = body_part_of(&record);
+    struct digest digest = {{0}};
+    char *text = NULL;
 
-    if (status == STATUS_OK)
-        status = store_change_end(store, put_telemetry(store, trial, telemetry, &body, err), err);
-    if (status == STATUS_OK)
-        return draft_add_body(store, trial, "telemetry", &body, err);
-    json_decref(body.json);
-    return status;
+    BODY_TRY(&part, canonical_dump(telemetry->channels, &text, err));
+    BODY_TRY(&part, draft_add_blob(store, trial, text, &digest, err));
+    body_blob(&part, "channels", &digest);
+    if (telemetry->dump) {
+        BODY_TRY(&part, draft_add_blob(store, trial, strdup(telemetry->dump), &digest, err));
+        body_blob(&part, "dump", &digest);
+    }
+    body_change(&part);
+    if (telemetry->begin)
+        body_readings(&part, "begin", telemetry->begin);
+    if (telemetry->end)
+        body_readings(&part, "end", telemetry->end);
+    body_close(&part);
+    body_text(&part, "part", telemetry->part);
+    body_text(&part, "status", telemetry->status);
+    body_text(&part, "message", telemetry->message);
+    body_i64(&part, "interval_ns", telemetry->interval_ns);
+    body_i64(&part, "ticks", telemetry->ticks);
+    body_i64(&part, "late_ticks", telemetry->late_ticks);
+    body_known(&part, "cpu_ns", telemetry->cpu_ns);
+    body_known(&part, "reading_ns", telemetry->reading_ns);
+    body_append(&record, "telemetry", &part);
+    return record.status;
 }
 
 /* ---- the end ---- */
+
+static void put_end(struct record_body *body, int64_t trial, int64_t ended_utc_ns,
+                    const char *status, const char *message, bool orphan)
+{
+    BODY_TRY(body, not_before(body->store, BEGIN_OF_TRIAL, trial, &ended_utc_ns, body->err));
+    body_trial(body, trial);
+    body_i64(body, "ended_utc_ns", ended_utc_ns);
+    body_text(body, "status", status);
+    body_text(body, "message", message);
+    body_json(body, "orphan", json_boolean(orphan));
+}
 
 enum status store_end_trial(struct store *store, int64_t trial, const struct store_trial_end *end,
                             struct error *err)
 {
     struct store_draft *draft = NULL;
-    int64_t ended_utc_ns = end->ended_utc_ns;
     struct record_body body;
-    enum status status = draft_find(store, trial, &draft, err);
 
-    if (status == STATUS_OK)
-        status = store_change_begin(store, err);
-    if (status != STATUS_OK)
-        return status;
-    body_init(&body, "trial");
-    status = not_before(store, BEGIN_OF_TRIAL, trial, &ended_utc_ns, err);
-    if (status == STATUS_OK)
-        status = body_trial(store, &body, trial, err);
-    body_i64(&body, "ended_utc_ns", ended_utc_ns);
-    body_text(&body, "status", end->status);
-    body_text(&body, "message", end->message);
-    body_json(&body, "orphan", json_false());
-    body_known(&body, "iterations_per_sample",
-               end->iterations_per_sample > 0 ? end->iterations_per_sample : -1);
+    TRY(draft_find(store, trial, &draft, err));
+    body = body_begin(store, "trial", err);
+    put_end(&body, trial, end->ended_utc_ns, end->status, end->message, false);
+    if (end->iterations_per_sample > 0)
+        body_i64(&body, "iterations_per_sample", end->iterations_per_sample);
     body_known(&body, "window_first", end->window_first);
     body_known(&body, "samples", end->samples);
     if (end->facts)
         body_json(&body, "facts", json_incref((json_t *)(uintptr_t)end->facts));
     body_known(&body, "exit_code", end->exit_code);
-    body_known(&body, "signal", end->signal > 0 ? end->signal : -1);
+    if (end->signal > 0)
+        body_i64(&body, "signal", end->signal);
     body_known(&body, "max_rss_bytes", end->max_rss_bytes);
-    if (status == STATUS_OK)
-        status = draft_put(store, draft, &body, err);
-    status = store_add(store, &body, status, NULL, err);
-    status = store_change_end(store, status, err);
-    if (status == STATUS_OK)
-        draft_remove(store, trial);
-    return status;
+    draft_put(draft, &body);
+    TRY(body_end(&body));
+    draft_remove(store, trial);
+    return STATUS_OK;
 }
 
-/* The first trial of the campaign without an end; 0: there is none. */
-static enum status find_orphan(struct store *store, int64_t campaign, int64_t *ret,
-                               struct error *err)
+static enum status close_orphans(struct store *store, int64_t campaign, struct error *err)
 {
-    struct statement statement;
+    struct record_body body;
+    int64_t trial = 0; /* the first of the campaign without an end */
 
-    TRY(statement_begin(store,
-                        "SELECT coalesce(min(t.id), 0) FROM trial t WHERE t.campaign = ?1"
-                        " AND NOT EXISTS (SELECT 1 FROM trial_end e WHERE e.trial = t.id)",
-                        &statement, err));
-    statement_i64(&statement, campaign);
-    return statement_single(&statement, ret, err);
+    for (;;) {
+        TRY(store_ask(store,
+                      "SELECT coalesce(min(t.id), 0) FROM trial t WHERE t.campaign = ?1"
+                      " AND NOT EXISTS (SELECT 1 FROM trial_end e WHERE e.trial = t.id)",
+                      campaign, &trial, err));
+        if (!trial)
+            return STATUS_OK;
+        body = body_of(store, "trial", err);
+        put_end(&body, trial, clock_utc_ns(), "crashed", "the harness ended before the trial did",
+                true);
+        TRY(body_end(&body));
+    }
 }
 
 enum status store_close_orphans(struct store *store, int64_t campaign, struct error *err)
 {
-    int64_t trial = 0;
-    enum status status = store_change_begin(store, err);
-
-    if (status != STATUS_OK)
-        return status;
-    while ((status = find_orphan(store, campaign, &trial, err)) == STATUS_OK && trial) {
-        int64_t ended_utc_ns = clock_utc_ns();
-        struct record_body body;
-
-        body_init(&body, "trial");
-        status = not_before(store, BEGIN_OF_TRIAL, trial, &ended_utc_ns, err);
-        if (status == STATUS_OK)
-            status = body_trial(store, &body, trial, err);
-        body_i64(&body, "ended_utc_ns", ended_utc_ns);
-        body_text(&body, "status", "crashed");
-        body_text(&body, "message", "the harness ended before the trial did");
-        body_json(&body, "orphan", json_true());
-        status = store_add(store, &body, status, NULL, err);
-        if (status != STATUS_OK)
-            break;
-    }
-    return store_change_end(store, status, err);
+    TRY(store_change_begin(store, err));
+    return store_change_end(store, close_orphans(store, campaign, err), err);
 }

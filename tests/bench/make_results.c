@@ -22,13 +22,6 @@
 #define BATCH 50 /* campaigns in one transaction */
 #define WAIT_NS INT64_C(3600000000000)
 
-#define TRY(call)                                                                                  \
-    do {                                                                                           \
-        enum status try_ = (call);                                                                 \
-        if (try_ != STATUS_OK)                                                                     \
-            return try_;                                                                           \
-    } while (0)
-
 /* A record of the campaign that is copied. */
 struct original {
     char type[16];
@@ -121,14 +114,18 @@ static enum status copy_series(struct copier *copier, int64_t from, int64_t reco
 static enum status copy_record(struct copier *copier, const struct original *original,
                                const char *uid, struct error *err)
 {
-    struct record_body body = {.json = json_deep_copy(original->body), .type = original->type};
+    struct record_body body = {.store = copier->store,
+                               .json = json_deep_copy(original->body),
+                               .type = original->type,
+                               .err = err};
     struct store_record copy;
     char hex[DIGEST_HEX_SIZE];
 
     if (!strcmp(original->type, "campaign"))
         body_text(&body, "uid", uid);
     rename_references(copier, body.json);
-    TRY(store_append(copier->store, &body, &copy, err));
+    body_enter(&body, &copy);
+    TRY(body_close(&body));
     json_object_set_new(copier->renamed, original->digest,
                         json_string(digest_hex(&copy.digest, hex)));
     return original->trial ? copy_series(copier, original->trial, copy.id, err) : STATUS_OK;
