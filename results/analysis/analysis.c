@@ -6,12 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sqlite3.h>
-
 #include "harness/core/cleanup.h"
 #include "protocols/protocol.h"
 #include "protocols/serving/declared.h"
 #include "results/store/foreign_worker.h"
+#include "results/store/store_internal.h"
 #include "results/analysis/ceiling.h"
 #include "results/analysis/reference_ratio.h"
 #include "results/analysis/seen.h"
@@ -58,27 +57,6 @@ static void finish_parts(struct parts *parts)
     free(parts->items);
 }
 
-static enum status failed(struct store *store, struct error *err)
-{
-    sqlite3 *db = store_connection(store);
-    bool memory = sqlite3_errcode(db) == SQLITE_NOMEM;
-
-    return error_set(err, memory ? STATUS_NO_MEMORY : STATUS_IO, "%s: reading a result: %s",
-                     store_path(store), sqlite3_errmsg(db));
-}
-
-static enum status select_of(struct store *store, const char *sql, int64_t id, sqlite3_stmt **ret,
-                             struct error *err)
-{
-    if (store_prepare(store, sql, ret) != SQLITE_OK ||
-        sqlite3_bind_int64(*ret, 1, id) != SQLITE_OK) {
-        store_release(*ret);
-        *ret = NULL;
-        return failed(store, err);
-    }
-    return STATUS_OK;
-}
-
 /* The rate that the workload names, where it is counted; else the time. */
 static enum metric_id headline_of(const struct work *work, const char *name)
 {
@@ -94,104 +72,89 @@ static enum metric_id headline_of(const struct work *work, const char *name)
 static enum status read_cell(struct store *store, int64_t cell, struct work *ret_work,
                              struct digest *ret_protocol, struct error *err)
 {
-    sqlite3_stmt *select = NULL;
-    enum status status = select_of(store,
-                                   "SELECT coalesce(flops, 0), coalesce(bytes, 0),"
-                                   " coalesce(items, 0), lower(hex(protocol)),"
-                                   " coalesce(item_name, ''), precision = 'int8',"
-                                   " coalesce(headline, ''), trials, scenario,"
-                                   " lower(hex(workload)), seed, (SELECT count(*) FROM cell o"
-                                   " WHERE o.campaign = c.campaign) FROM cell c WHERE id = ?1",
-                                   cell, &select, err);
-    const char *hex, *workload, *seed;
+    CLEANUP(statement_end) struct statement statement = {0};
+    sqlite3_stmt *row;
+    const char *seed;
     double rate;
-    int rc;
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
-    rc = sqlite3_step(select);
-    if (rc == SQLITE_ROW) {
-        *ret_work = (struct work){.ops = sqlite3_column_int64(select, 0),
-                                  .bytes = sqlite3_column_int64(select, 1),
-                                  .items = sqlite3_column_int64(select, 2),
-                                  .integers = sqlite3_column_int(select, 5) != 0,
-                                  .planned = sqlite3_column_int64(select, 7),
-                                  .cell = cell};
-        snprintf(ret_work->item, sizeof(ret_work->item), "%.39s",
-                 (const char *)sqlite3_column_text(select, 4));
-        ret_work->headline = headline_of(ret_work, (const char *)sqlite3_column_text(select, 6));
-        hex = (const char *)sqlite3_column_text(select, 3);
-        snprintf(ret_work->scenario, sizeof(ret_work->scenario), "%.39s",
-                 (const char *)sqlite3_column_text(select, 8));
-        ret_work->is_server = serving_rate_of(ret_work->scenario, &rate);
-        seed = (const char *)sqlite3_column_text(select, 10);
-        ret_work->seed = seed ? strtoull(seed, NULL, 10) : 0;
-        ret_work->cells = sqlite3_column_int64(select, 11);
-        workload = (const char *)sqlite3_column_text(select, 9);
-        if (!hex || !digest_from_hex(hex, ret_protocol) || !workload ||
-            !digest_from_hex(workload, &ret_work->workload))
-            status = failed(store, err);
-    } else if (rc == SQLITE_DONE) {
-        status = error_set(err, STATUS_NOT_FOUND, "%s: there is no cell %" PRId64,
-                           store_path(store), cell);
-    } else {
-        status = failed(store, err);
-    }
-    store_release(select);
-    return status;
+    TRY(statement_of(store,
+                     "SELECT coalesce(flops, 0), coalesce(bytes, 0), coalesce(items, 0), protocol,"
+                     " coalesce(item_name, ''), precision = 'int8', coalesce(headline, ''), trials,"
+                     " scenario, workload, seed, (SELECT count(*) FROM cell o"
+                     " WHERE o.campaign = c.campaign) FROM cell c WHERE id = ?1",
+                     cell, &statement, err));
+    if (!statement_next(&statement, &status, err))
+        return status != STATUS_OK
+                   ? status
+                   : error_set(err, STATUS_NOT_FOUND, "%s: there is no cell %" PRId64,
+                               store_path(store), cell);
+    row = statement.handle;
+    *ret_work = (struct work){.ops = sqlite3_column_int64(row, 0),
+                              .bytes = sqlite3_column_int64(row, 1),
+                              .items = sqlite3_column_int64(row, 2),
+                              .integers = sqlite3_column_int(row, 5) != 0,
+                              .planned = sqlite3_column_int64(row, 7),
+                              .cell = cell,
+                              .cells = sqlite3_column_int64(row, 11)};
+    snprintf(ret_work->item, sizeof(ret_work->item), "%.39s",
+             (const char *)sqlite3_column_text(row, 4));
+    ret_work->headline = headline_of(ret_work, (const char *)sqlite3_column_text(row, 6));
+    snprintf(ret_work->scenario, sizeof(ret_work->scenario), "%.39s",
+             (const char *)sqlite3_column_text(row, 8));
+    ret_work->is_server = serving_rate_of(ret_work->scenario, &rate);
+    seed = (const char *)sqlite3_column_text(row, 10);
+    ret_work->seed = seed ? strtoull(seed, NULL, 10) : 0;
+    TRY(statement_read_digest(&statement, 3, ret_protocol, err));
+    return statement_read_digest(&statement, 9, &ret_work->workload, err);
+}
+
+static enum status add_part(const struct store *store, sqlite3_stmt *row, struct parts *parts,
+                            struct error *err)
+{
+    const struct part part = {.trial = sqlite3_column_int64(row, 0),
+                              .iterations = sqlite3_column_int64(row, 1),
+                              .window_first = sqlite3_column_int64(row, 2),
+                              .number = sqlite3_column_int64(row, 3),
+                              .sequence = sqlite3_column_int64(row, 4)};
+    struct part *grown;
+
+    if (part.iterations < 1 || sqlite3_column_type(row, 2) == SQLITE_NULL || part.window_first < 0)
+        return error_set(err, STATUS_CORRUPT, "%s: trial %" PRId64 " ended ok without a window",
+                         store_path(store), part.trial);
+    grown = realloc(parts->items, (parts->count + 1) * sizeof(*grown));
+    if (!grown)
+        return error_no_memory(err);
+    parts->items = grown;
+    parts->items[parts->count++] = part;
+    return STATUS_OK;
 }
 
 static enum status list_parts(struct store *store, int64_t cell, int64_t last_trial,
                               struct parts *parts, struct error *err)
 {
-    sqlite3_stmt *select = NULL;
-    enum status status =
-        select_of(store,
-                  "SELECT t.id, e.iterations_per_sample, e.window_first,"
-                  " (SELECT count(*) FROM planned_trial p WHERE p.campaign = t.campaign"
-                  " AND p.cell = t.cell AND p.sequence <= t.sequence), t.sequence FROM trial t"
-                  " JOIN trial_end e ON e.trial = t.id WHERE t.cell = ?1 AND e.status = 'ok'"
-                  " AND t.id <= ?2 AND t.attempt = (SELECT max(l.attempt) FROM trial l"
-                  " WHERE l.campaign = t.campaign AND l.sequence = t.sequence AND l.id <= ?2)"
-                  " ORDER BY t.sequence",
-                  cell, &select, err);
-    int rc;
+    CLEANUP(statement_end) struct statement statement = {0};
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
-    sqlite3_bind_int64(select, 2, last_trial);
-    while ((rc = sqlite3_step(select)) == SQLITE_ROW) {
-        struct part part = {.trial = sqlite3_column_int64(select, 0),
-                            .iterations = sqlite3_column_int64(select, 1),
-                            .window_first = sqlite3_column_int64(select, 2),
-                            .number = sqlite3_column_int64(select, 3),
-                            .sequence = sqlite3_column_int64(select, 4)};
-        struct part *grown;
-
-        if (part.iterations < 1 || sqlite3_column_type(select, 2) == SQLITE_NULL ||
-            part.window_first < 0) {
-            status =
-                error_set(err, STATUS_CORRUPT, "%s: trial %" PRId64 " ended ok without a window",
-                          store_path(store), part.trial);
-            break;
-        }
-        grown = realloc(parts->items, (parts->count + 1) * sizeof(*grown));
-        if (!grown) {
-            status = error_no_memory(err);
-            break;
-        }
-        parts->items = grown;
-        parts->items[parts->count++] = part;
-    }
-    if (status == STATUS_OK && rc != SQLITE_DONE)
-        status = failed(store, err);
-    store_release(select);
-    if (status == STATUS_OK && parts->count == 0)
-        status = error_set(err, STATUS_NOT_FOUND,
+    TRY(statement_of(store,
+                     "SELECT t.id, e.iterations_per_sample, e.window_first,"
+                     " (SELECT count(*) FROM planned_trial p WHERE p.campaign = t.campaign"
+                     " AND p.cell = t.cell AND p.sequence <= t.sequence), t.sequence FROM trial t"
+                     " JOIN trial_end e ON e.trial = t.id WHERE t.cell = ?1 AND e.status = 'ok'"
+                     " AND t.id <= ?2 AND t.attempt = (SELECT max(l.attempt) FROM trial l"
+                     " WHERE l.campaign = t.campaign AND l.sequence = t.sequence AND l.id <= ?2)"
+                     " ORDER BY t.sequence",
+                     cell, &statement, err));
+    statement_i64(&statement, last_trial);
+    while (statement_next(&statement, &status, err))
+        TRY(add_part(store, statement.handle, parts, err));
+    TRY(status);
+    return parts->count > 0
+               ? STATUS_OK
+               : error_set(err, STATUS_NOT_FOUND,
                            "%s: no trial of cell %" PRId64 " ended well, so there is nothing to "
                            "estimate",
                            store_path(store), cell);
-    return status;
 }
 
 /* The one that ran last; a resume may run an early one of the order late. */
@@ -398,19 +361,10 @@ static enum status add_reference_ratio(struct store *store, const struct parts *
 /* Whether another program than assay's own worker measured the trial. */
 static enum status ask_foreign(struct store *store, int64_t trial, bool *ret, struct error *err)
 {
-    sqlite3_stmt *select = NULL;
-    enum status status =
-        select_of(store, "SELECT 1 WHERE " FOREIGN_WORKER_IS_OF("?1"), trial, &select, err);
-    int rc;
+    CLEANUP(statement_end) struct statement statement = {0};
 
-    if (status != STATUS_OK)
-        return status;
-    rc = sqlite3_step(select);
-    *ret = rc == SQLITE_ROW;
-    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-        status = failed(store, err);
-    store_release(select);
-    return status;
+    TRY(statement_of(store, "SELECT 1 WHERE " FOREIGN_WORKER_IS_OF("?1"), trial, &statement, err));
+    return statement_step(&statement, ret, err);
 }
 
 /* Of the cell where it is so of all trials that count, else of each that it is so of. */

@@ -1,6 +1,7 @@
 #include "results/analysis/ceiling.h"
 
-#include <sqlite3.h>
+#include "harness/core/cleanup.h"
+#include "results/store/store_internal.h"
 
 /*
  * Cells `o` that bound cell `c`, with the best rate of a sample; COUNTED is "bytes" or "flops". The
@@ -37,32 +38,22 @@ static enum status add_bound(struct store *store, const char *sql, int64_t cell,
                              enum metric_id id, struct estimate *estimate, struct error *err)
 {
     const struct metric_value *rate = &estimate->metrics[id];
-    sqlite3_stmt *row = NULL;
-    int rc;
+    CLEANUP(statement_end) struct statement statement = {0};
+    enum status status;
+    double ceiling, ratio;
 
     if (!rate->has_value)
         return STATUS_OK;
-    rc = sqlite3_prepare_v2(store_connection(store), sql, -1, &row, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_bind_int64(row, 1, cell);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_bind_int64(row, 2, last_trial);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(row);
-    if (rc == SQLITE_ROW) {
-        const double ceiling = sqlite3_column_double(row, 1);
-        const double ratio = rate->value / ceiling;
-
-        if (ceiling > 0 && ratio > CEILING_FACTOR)
-            finding_add(&estimate->findings, FINDING_ABOVE_CEILING, 0,
-                        (const char *)sqlite3_column_text(row, 0), &ratio);
-        rc = SQLITE_DONE;
-    }
-    sqlite3_finalize(row);
-    return rc == SQLITE_DONE
-               ? STATUS_OK
-               : error_set(err, STATUS_IO, "%s: reading a result: %s", store_path(store),
-                           sqlite3_errmsg(store_connection(store)));
+    TRY(statement_of(store, sql, cell, &statement, err));
+    statement_i64(&statement, last_trial);
+    if (!statement_next(&statement, &status, err))
+        return status;
+    ceiling = sqlite3_column_double(statement.handle, 1);
+    ratio = rate->value / ceiling;
+    if (ceiling > 0 && ratio > CEILING_FACTOR)
+        finding_add(&estimate->findings, FINDING_ABOVE_CEILING, 0,
+                    (const char *)sqlite3_column_text(statement.handle, 0), &ratio);
+    return STATUS_OK;
 }
 
 enum status ceiling_add(struct store *store, int64_t cell, int64_t last_trial,

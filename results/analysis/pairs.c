@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 #include "results/analysis/analysis.h"
 
@@ -192,55 +193,49 @@ enum status pairs_count(struct store *store, int64_t campaign, size_t *ret, stru
     return check_paired(record, ret, &arms, err);
 }
 
+/* Fills the arms of one of both cells, whose reasons are borrowed from `ret_record`. */
+static enum status load_arm(struct store *store, const json_t *campaign, bool is_b,
+                            struct pairs *pairs, struct arm *arms, json_t **ret_record,
+                            struct error *err)
+{
+    const json_t *cell = json_array_get(json_object_get(campaign, "cells"), pairs->places[is_b]);
+    struct estimate *estimate = NULL;
+
+    pairs->cells[is_b] = json_integer_value(json_object_get(cell, "cell"));
+    TRY(store_cell_json(store, pairs->cells[is_b], ret_record, err));
+    TRY(estimate_of(store, pairs->cells[is_b], &estimate, err));
+    if (estimate && !is_b)
+        pairs->centre = estimate->compare_by;
+    pairs->step_ns[is_b] = estimate ? estimate->step_ns : 0;
+    fill_arms(*ret_record, estimate, json_object_get(campaign, "order"), pairs->places, is_b, arms);
+    estimate_destroy(estimate);
+    return STATUS_OK;
+}
+
 enum status pairs_of_campaign(struct store *store, int64_t campaign, size_t index,
                               struct pairs *ret, struct error *err)
 {
-    struct pairs pairs = {0};
-    struct arm *arms = NULL;
-    struct estimate *estimates[2] = {NULL, NULL};
-    json_t *record = NULL, *cells[2] = {NULL, NULL};
-    const json_t *order;
-    size_t count = 1, comparisons = 0, arms_each = 2;
-    enum status status = store_campaign_json(store, campaign, &record, err);
+    CLEANUP(pairs_finish) struct pairs pairs = {0};
+    json_auto_t *record = NULL, *a = NULL, *b = NULL;
+    AUTO_FREE struct arm *arms = NULL;
+    size_t count, comparisons = 0, arms_each = 2;
 
-    if (status == STATUS_OK)
-        status = check_paired(record, &comparisons, &arms_each, err);
-    if (status == STATUS_OK && index >= comparisons)
-        status = error_set(err, STATUS_INVALID, "the campaign has %zu comparisons", comparisons);
-    order = json_object_get(record, "order");
-    if (status == STATUS_OK)
-        count = 2 * json_array_size(order) / json_array_size(json_object_get(record, "cells"));
+    TRY(store_campaign_json(store, campaign, &record, err));
+    TRY(check_paired(record, &comparisons, &arms_each, err));
+    if (index >= comparisons)
+        return error_set(err, STATUS_INVALID, "the campaign has %zu comparisons", comparisons);
+    count = 2 * json_array_size(json_object_get(record, "order")) /
+            json_array_size(json_object_get(record, "cells"));
     pairs.places[0] = index / (arms_each - 1) * arms_each;
     pairs.places[1] = pairs.places[0] + 1 + index % (arms_each - 1);
     arms = calloc(count + 1, sizeof(*arms));
-    if (status == STATUS_OK && !arms)
-        status = error_no_memory(err);
-    for (size_t i = 0; i < 2 && status == STATUS_OK; i++) {
-        const json_t *cell = json_array_get(json_object_get(record, "cells"), pairs.places[i]);
-
-        pairs.cells[i] = json_integer_value(json_object_get(cell, "cell"));
-        status = store_cell_json(store, pairs.cells[i], &cells[i], err);
-        if (status == STATUS_OK)
-            status = estimate_of(store, pairs.cells[i], &estimates[i], err);
-        pairs.step_ns[i] = estimates[i] ? estimates[i]->step_ns : 0;
-        if (status == STATUS_OK)
-            fill_arms(cells[i], estimates[i], order, pairs.places, i == 1, arms);
-    }
-    if (estimates[0])
-        pairs.centre = estimates[0]->compare_by;
-    if (status == STATUS_OK)
-        status = join(arms, count, &pairs, err);
-    free(arms);
-    json_decref(record);
-    for (size_t i = 0; i < 2; i++) {
-        json_decref(cells[i]);
-        estimate_destroy(estimates[i]);
-    }
-    if (status != STATUS_OK) {
-        pairs_finish(&pairs);
-        return status;
-    }
+    if (!arms)
+        return error_no_memory(err);
+    TRY(load_arm(store, record, false, &pairs, arms, &a, err));
+    TRY(load_arm(store, record, true, &pairs, arms, &b, err));
+    TRY(join(arms, count, &pairs, err));
     *ret = pairs;
+    pairs = (struct pairs){0};
     return STATUS_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "protocols/comparability.h"
 #include "results/analysis/fields.h"
@@ -32,11 +33,7 @@ struct search {
 
 static enum status campaign_of(struct store *store, int64_t cell, int64_t *ret, struct error *err)
 {
-    struct statement statement;
-
-    TRY(statement_begin(store, "SELECT campaign FROM cell WHERE id = ?1", &statement, err));
-    statement_i64(&statement, cell);
-    return statement_single(&statement, ret, err);
+    return store_ask(store, "SELECT campaign FROM cell WHERE id = ?1", cell, ret, err);
 }
 
 static enum status log_centre(struct store *store, int64_t cell, enum estimate_centre *ret_centre,
@@ -82,20 +79,18 @@ static bool is_alike(const json_t *judgement)
 static enum status kind_of(struct search *search, int64_t cell, struct kind **ret,
                            struct error *err)
 {
-    json_t *fields = NULL;
-    enum status status = fields_of_cell(search->store, cell, &fields, err);
+    json_auto_t *fields = NULL;
 
     *ret = NULL;
-    for (int i = 0; i < 2 && status == STATUS_OK && !*ret; i++) {
-        json_t *judgement = NULL;
+    TRY(fields_of_cell(search->store, cell, &fields, err));
+    for (int i = 0; i < 2 && !*ret; i++) {
+        json_auto_t *judgement = NULL;
 
-        status = comparability_judge(search->kinds[i].fields, fields, NULL, &judgement, err);
-        if (status == STATUS_OK && is_alike(judgement))
+        TRY(comparability_judge(search->kinds[i].fields, fields, NULL, &judgement, err));
+        if (is_alike(judgement))
             *ret = &search->kinds[i];
-        json_decref(judgement);
     }
-    json_decref(fields);
-    return status;
+    return STATUS_OK;
 }
 
 static bool is_known(const struct search *search, int64_t campaign)
@@ -196,25 +191,20 @@ static enum status list_candidates(struct store *store, const int64_t cells[2],
                                    struct candidate list[CANDIDATES_MAX], size_t *ret_count,
                                    struct error *err)
 {
-    struct statement statement;
-    bool row = false;
-    enum status status = statement_begin(store, candidates, &statement, err);
+    CLEANUP(statement_end) struct statement statement = {0};
+    enum status status = STATUS_OK;
 
     *ret_count = 0;
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, cells[0]);
+    TRY(statement_of(store, candidates, cells[0], &statement, err));
     statement_i64(&statement, cells[1]);
     statement_i64(&statement, CANDIDATES_MAX);
-    while (*ret_count < CANDIDATES_MAX &&
-           (status = statement_step(&statement, &row, err)) == STATUS_OK && row) {
+    while (*ret_count < CANDIDATES_MAX && statement_next(&statement, &status, err)) {
         const char *id = (const char *)sqlite3_column_text(statement.handle, 1);
 
         list[*ret_count].cell = sqlite3_column_int64(statement.handle, 0);
         snprintf(list[*ret_count].id, sizeof(list->id), "%s", id ? id : "?");
         ++*ret_count;
     }
-    statement_end(&statement);
     return status;
 }
 

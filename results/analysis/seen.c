@@ -1,9 +1,8 @@
 #include "results/analysis/seen.h"
 
-#include <jansson.h>
-#include <sqlite3.h>
-
+#include "harness/core/cleanup.h"
 #include "protocols/conduct.h"
+#include "results/store/store_internal.h"
 
 #define CONDUCT                                                                                    \
     "SELECT coalesce(e.facts -> '$.conduct', 'null'), p.begin_ns, p.end_ns FROM trial_end e"       \
@@ -29,12 +28,6 @@
     " SELECT count(DISTINCT sha256) FROM mapped WHERE manager IS NULL AND NOT EXISTS (SELECT 1"    \
     " FROM made WHERE made.sha256 = mapped.sha256) AND path NOT LIKE '%/assay/kcache/%' HAVING"    \
     " EXISTS (SELECT 1 FROM mapped WHERE manager IS NOT NULL)"
-
-static enum status failed(struct store *store, struct error *err)
-{
-    return error_set(err, STATUS_IO, "%s: reading a result: %s", store_path(store),
-                     sqlite3_errmsg(store_connection(store)));
-}
 
 /* What the harness noted of the trial and its worker's phase `window`; false: withheld, or none. */
 static bool take_conduct(sqlite3_stmt *row, struct conduct *ret)
@@ -86,21 +79,14 @@ static enum status each_row(struct store *store, const char *sql, int64_t id, in
                             void (*add)(sqlite3_stmt *, int64_t, struct finding_list *),
                             struct finding_list *findings, struct error *err)
 {
-    sqlite3_stmt *row = NULL;
-    enum status status = STATUS_OK;
-    int rc = store_prepare(store, sql, &row);
+    CLEANUP(statement_end) struct statement statement = {0};
+    enum status status;
 
-    if (rc == SQLITE_OK)
-        rc = sqlite3_bind_int64(row, 1, id);
-    if (rc == SQLITE_OK && sqlite3_bind_parameter_count(row) > 1)
-        rc = sqlite3_bind_int64(row, 2, last);
-    while (rc == SQLITE_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
-        add(row, number, findings);
-        rc = SQLITE_OK;
-    }
-    if (rc != SQLITE_DONE)
-        status = failed(store, err);
-    store_release(row);
+    TRY(statement_of(store, sql, id, &statement, err));
+    if (sqlite3_bind_parameter_count(statement.handle) > 1)
+        statement_i64(&statement, last);
+    while (statement_next(&statement, &status, err))
+        add(statement.handle, number, findings);
     return status;
 }
 

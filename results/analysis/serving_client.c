@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include <jansson.h>
-#include <sqlite3.h>
+
+#include "harness/core/cleanup.h"
+#include "results/store/store_internal.h"
 
 #define FACTS                                                                                      \
     "SELECT e.facts -> '$.endpoint.stats' FROM trial_end e WHERE e.trial = ?1 AND json_type("      \
@@ -67,22 +69,14 @@ static void add_stats(const json_t *stats, int64_t number, uint64_t requests,
 enum status serving_client_add(struct store *store, int64_t trial, int64_t number,
                                uint64_t requests, struct finding_list *findings, struct error *err)
 {
-    sqlite3_stmt *row = NULL;
-    enum status status = STATUS_OK;
-    int rc = store_prepare(store, FACTS, &row);
+    CLEANUP(statement_end) struct statement statement = {0};
+    json_auto_t *stats = NULL;
+    enum status status;
 
-    if (rc == SQLITE_OK)
-        rc = sqlite3_bind_int64(row, 1, trial);
-    if (rc == SQLITE_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
-        json_t *stats = json_loads((const char *)sqlite3_column_text(row, 0), 0, NULL);
-
-        add_stats(stats, number, requests, findings);
-        json_decref(stats);
-        rc = SQLITE_DONE;
-    }
-    if (rc != SQLITE_DONE)
-        status = error_set(err, STATUS_IO, "%s: reading a trial's facts: %s", store_path(store),
-                           sqlite3_errmsg(store_connection(store)));
-    store_release(row);
-    return status;
+    TRY(statement_of(store, FACTS, trial, &statement, err));
+    if (!statement_next(&statement, &status, err))
+        return status;
+    stats = json_loads((const char *)sqlite3_column_text(statement.handle, 0), 0, NULL);
+    add_stats(stats, number, requests, findings);
+    return STATUS_OK;
 }

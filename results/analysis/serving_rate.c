@@ -1,12 +1,12 @@
 #include "results/analysis/serving_rate.h"
 
 #include <inttypes.h>
-#include <sqlite3.h>
 
 #include "harness/core/cleanup.h"
 #include "protocols/serving/declared.h"
 #include "protocols/serving/saturation.h"
 #include "results/analysis/serving_log.h"
+#include "results/store/store_internal.h"
 
 /* The first trial that was ok of the saturated cell of the same work; 0: none. */
 #define SATURATED                                                                                  \
@@ -36,24 +36,18 @@ static enum status capacity_of(struct store *store, int64_t trial, double *ret, 
 enum status serving_rate_find(struct store *store, int64_t cell, double *ret, double *ret_capacity,
                               struct error *err)
 {
-    sqlite3_stmt *select = NULL;
+    CLEANUP(statement_end) struct statement statement = {0};
     double rate = 0, capacity = 0;
-    int64_t trial = 0;
-    bool found = false;
+    enum status status;
 
-    if (store_prepare(store, SATURATED, &select) != SQLITE_OK)
-        return error_set(err, STATUS_IO, "%s: reading a result: %s", store_path(store),
-                         sqlite3_errmsg(store_connection(store)));
-    sqlite3_bind_int64(select, 1, cell);
-    if (sqlite3_step(select) == SQLITE_ROW) {
-        found = serving_rate_of((const char *)sqlite3_column_text(select, 0), &rate);
-        trial = sqlite3_column_int64(select, 1);
-    }
-    store_release(select);
-    if (!found)
-        return error_set(err, STATUS_NOT_FOUND, "cell %" PRId64 " is of no server", cell);
+    TRY(statement_of(store, SATURATED, cell, &statement, err));
+    if (!statement_next(&statement, &status, err) ||
+        !serving_rate_of((const char *)sqlite3_column_text(statement.handle, 0), &rate))
+        return status != STATUS_OK
+                   ? status
+                   : error_set(err, STATUS_NOT_FOUND, "cell %" PRId64 " is of no server", cell);
     if (rate < 0)
-        TRY(capacity_of(store, trial, &capacity, err));
+        TRY(capacity_of(store, sqlite3_column_int64(statement.handle, 1), &capacity, err));
     *ret = rate < 0 ? saturation_share(-rate, capacity) : rate;
     *ret_capacity = capacity;
     return STATUS_OK;

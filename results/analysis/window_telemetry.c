@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sqlite3.h>
-
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
 #include "harness/core/text.h"
 #include "protocols/stats/distribution.h"
 #include "protocols/stats/order.h"
 #include "results/analysis/energy.h"
+#include "results/store/store_internal.h"
 
 /* A channel's values over time; series.count is 0 when there are none. Free times and values. */
 struct channel {
@@ -597,53 +597,36 @@ static enum status add_energy(const struct window_telemetry_view *views, size_t 
 
 /* ---- libraries that differ between trials ---- */
 
-/* Most often all trials have one stack, which is quickly checked. */
-static bool has_one_stack(struct store *store, int64_t cell, int64_t last_trial)
-{
-    sqlite3_stmt *select = NULL;
-    bool one = store_prepare(store,
-                             "SELECT count(DISTINCT s.stack) FROM trial t JOIN trial_stack s"
-                             " ON s.trial = t.id WHERE t.cell = ?1 AND t.id <= ?2",
-                             &select) == SQLITE_OK &&
-               sqlite3_bind_int64(select, 1, cell) == SQLITE_OK &&
-               sqlite3_bind_int64(select, 2, last_trial) == SQLITE_OK &&
-               sqlite3_step(select) == SQLITE_ROW && sqlite3_column_int64(select, 0) <= 1;
-
-    store_release(select);
-    return one;
-}
-
 static enum status add_changes(struct store *store, int64_t cell, int64_t last_trial,
                                struct finding_list *findings, struct error *err)
 {
-    sqlite3_stmt *select = NULL;
-    sqlite3 *db = store_connection(store);
-    int rc;
+    CLEANUP(statement_end) struct statement stacks = {0}, statement = {0};
+    int64_t count = 0;
+    enum status status;
 
-    if (has_one_stack(store, cell, last_trial))
+    /* Most often all trials have one stack, which is quickly checked. */
+    TRY(statement_of(store,
+                     "SELECT count(DISTINCT s.stack) FROM trial t JOIN trial_stack s"
+                     " ON s.trial = t.id WHERE t.cell = ?1 AND t.id <= ?2",
+                     cell, &stacks, err));
+    statement_i64(&stacks, last_trial);
+    TRY(statement_single(&stacks, &count, err));
+    if (count <= 1)
         return STATUS_OK;
-    rc = store_prepare(
+    TRY(statement_of(
         store,
         "SELECT c.path, count(DISTINCT c.sha256) FROM trial t"
         " JOIN trial_stack s ON s.trial = t.id JOIN stack_member m ON m.stack = s.stack"
         " JOIN component c ON c.id = m.component WHERE t.cell = ?1 AND t.id <= ?2 AND c.sha256"
         " IS NOT NULL"
         " GROUP BY c.path HAVING count(DISTINCT c.sha256) > 1 ORDER BY c.path",
-        &select);
-
-    if (rc == SQLITE_OK)
-        rc = sqlite3_bind_int64(select, 1, cell);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_bind_int64(select, 2, last_trial);
-    while (rc == SQLITE_OK && (rc = sqlite3_step(select)) == SQLITE_ROW) {
-        finding_add(findings, FINDING_FILE_CHANGED, 0, (const char *)sqlite3_column_text(select, 0),
-                    (double[]){(double)sqlite3_column_int(select, 1)});
-        rc = SQLITE_OK;
-    }
-    store_release(select);
-    return rc == SQLITE_DONE ? STATUS_OK
-                             : error_set(err, STATUS_IO, "%s: reading a result: %s",
-                                         store_path(store), sqlite3_errmsg(db));
+        cell, &statement, err));
+    statement_i64(&statement, last_trial);
+    while (statement_next(&statement, &status, err))
+        finding_add(findings, FINDING_FILE_CHANGED, 0,
+                    (const char *)sqlite3_column_text(statement.handle, 0),
+                    (double[]){(double)sqlite3_column_int(statement.handle, 1)});
+    return status;
 }
 
 /* ---- all of it ---- */
