@@ -58,6 +58,9 @@ enum member_flags {
     MEMBER_WHOLE = 16,
     /* TEXT, JSON, ANY: where it is read, it stays what `json` owns. */
     MEMBER_BORROWED = 32,
+    /* Means something beside the others of its file alone (a row's number): exports leave it out.
+     */
+    MEMBER_LOCAL = 64,
 };
 
 /* How a member is written that no kind fits. All three get the member's address in the record. */

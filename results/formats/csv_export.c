@@ -6,57 +6,24 @@
 #include <string.h>
 
 #include <csv.h>
-#include <sqlite3.h>
 
 #include "harness/core/canonical.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 #include "protocols/finding.h"
 #include "protocols/metric.h"
 #include "results/store/foreign_worker.h"
 #include "results/store/store_internal.h"
 
-static const char *const result_keys[] = {
-    "id",
-    "workload",
-    "kind",
-    "precision",
-    "batch",
-    "scenario",
-    "implementation",
-    "arm",
-    "support",
-    "library",
-    "library_version",
-    "protocol",
-    "backend",
-    "device_spec",
-    "device",
-    "simulated",
-    "trials_ok",
-    "trials_ended",
-    "trials_planned",
-    "verdict",
-    "grade",
-    "metric",
-    "value",
-    "lo",
-    "hi",
-    "unit",
-    "energy_source",
-    "created_utc_ns",
-    "created",
-    "workload_digest",
-    "protocol_digest",
-    "driver_version",
-    "host",
-    "tool_version",
-    "imported",
-    "foreign_worker",
-};
-
-const char *csv_export_key(size_t index)
+const struct member *csv_export_column(size_t index)
 {
-    return index < sizeof(result_keys) / sizeof(result_keys[0]) ? result_keys[index] : NULL;
+    for (size_t i = 0; i < store_result_type.count; i++) {
+        const struct member *column = &store_result_type.members[i];
+
+        if (column->kind != MEMBER_RECORD && !(column->flags & MEMBER_LOCAL) && index-- == 0)
+            return column;
+    }
+    return NULL;
 }
 
 static enum status check_file(FILE *file, struct error *err)
@@ -145,21 +112,21 @@ static bool write_findings(FILE *file, const json_t *findings)
 
 enum status csv_export_results(const json_t *rows, FILE *file, struct error *err)
 {
-    const size_t count = sizeof(result_keys) / sizeof(result_keys[0]);
+    const struct member *column;
     json_t *row;
     size_t i;
 
-    for (size_t k = 0; k < count; k++)
-        fprintf(file, "%s%s", k ? "," : "", result_keys[k]);
+    for (size_t k = 0; (column = csv_export_column(k)); k++)
+        fprintf(file, "%s%s", k ? "," : "", column->name);
     for (size_t k = 0; k < METRIC_COUNT; k++)
         fprintf(file, ",%s,%s_lo,%s_hi", metrics[k].id, metrics[k].id, metrics[k].id);
     fputs(",findings\n", file);
     json_array_foreach(rows, i, row)
     {
-        for (size_t k = 0; k < count; k++) {
+        for (size_t k = 0; (column = csv_export_column(k)); k++) {
             if (k)
                 fputc(',', file);
-            write_json(file, json_object_get(row, result_keys[k]));
+            write_json(file, json_object_get(row, column->name));
         }
         write_metrics(file, json_object_get(row, "metrics"));
         fputc(',', file);
@@ -168,16 +135,6 @@ enum status csv_export_results(const json_t *rows, FILE *file, struct error *err
         fputc('\n', file);
     }
     return finish_file(file, err);
-}
-
-static enum status failed(struct store *store, struct error *err)
-{
-    sqlite3 *db = store_connection(store);
-
-    if (sqlite3_errcode(db) == SQLITE_NOMEM)
-        return error_no_memory(err);
-    return error_set(err, STATUS_IO, "%s: reading samples: %s", store_path(store),
-                     sqlite3_errmsg(db));
 }
 
 /* A column as a CSV field. */
@@ -203,23 +160,19 @@ static void write_column(FILE *file, sqlite3_stmt *row, int column)
 static enum status write_samples(struct store *store, const char *sql, int64_t cell, int context,
                                  bool numbered, FILE *file, struct error *err)
 {
-    sqlite3_stmt *row = NULL;
-    enum status status = STATUS_OK;
-    int rc = sqlite3_prepare_v2(store_connection(store), sql, -1, &row, NULL);
+    CLEANUP(statement_end) struct statement statement = {0};
+    sqlite3_stmt *row;
+    enum status status;
 
-    if (rc == SQLITE_OK)
-        rc = sqlite3_bind_int64(row, 1, cell);
-    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
-        int64_t *values = NULL;
+    TRY(statement_of(store, sql, cell, &statement, err));
+    row = statement.handle;
+    while (statement_next(&statement, &status, err)) {
+        AUTO_FREE int64_t *values = NULL;
         size_t count = 0;
 
-        rc = sqlite3_step(row);
-        if (rc != SQLITE_ROW)
-            break;
-        status =
-            store_load_samples(store, sqlite3_column_int64(row, 0),
-                               (const char *)sqlite3_column_text(row, 1), &values, &count, err);
-        for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        TRY(store_load_samples(store, sqlite3_column_int64(row, 0),
+                               (const char *)sqlite3_column_text(row, 1), &values, &count, err));
+        for (size_t i = 0; i < count; i++) {
             for (int k = 0; k < context; k++) {
                 write_column(file, row, 2 + k);
                 fputc(',', file);
@@ -227,16 +180,11 @@ static enum status write_samples(struct store *store, const char *sql, int64_t c
             if (numbered)
                 fprintf(file, "%zu,", i);
             fprintf(file, "%" PRId64 "\n", values[i]);
-            status = check_file(file, err);
+            TRY(check_file(file, err));
         }
-        free(values);
-        if (status != STATUS_OK)
-            break;
     }
-    if (status == STATUS_OK && rc != SQLITE_DONE)
-        status = failed(store, err);
-    sqlite3_finalize(row);
-    return status == STATUS_OK ? finish_file(file, err) : status;
+    TRY(status);
+    return finish_file(file, err);
 }
 
 enum status csv_export_samples(struct store *store, int64_t cell, FILE *file, struct error *err)

@@ -23,17 +23,15 @@
 enum status csv_export_samples(struct store *store, int64_t cell, FILE *file, struct error *err);
 
 /*
- * Every series of every attempt of a cell, each row with its context: result, workload, precision,
- * batch, scenario, implementation, protocol, device_spec, device, simulated, driver_version, host,
- * workload_digest, protocol_digest, tool_version, created_utc_ns, trial, attempt, status,
- * iterations_per_sample, window_first, series, number, value. The header is written once per file.
+ * Every series of every attempt of a cell, a row a sample, each with its context: the columns of
+ * the header, which is written once per file.
  */
 void csv_export_series_header(FILE *file);
 enum status csv_export_series_rows(struct store *store, int64_t cell, FILE *file,
                                    struct error *err);
 
 /* The columns of csv_export_results before those of metrics, in their order; NULL past the last. */
-const char *csv_export_key(size_t index);
+const struct member *csv_export_column(size_t index);
 
 /* Rows of store_list_results, its keys as the header. */
 enum status csv_export_results(const json_t *rows, FILE *file, struct error *err);

@@ -12,25 +12,18 @@
 #define TIMEOUT_NS (600 * INT64_C(1000000000))
 #define OUTPUT_MAX ((size_t)1 << 30)
 
-/* What is no text. */
-static const struct {
-    const char *key, *type;
-} types[] = {{"batch", "BIGINT"},
-             {"trials_ok", "BIGINT"},
-             {"trials_ended", "BIGINT"},
-             {"trials_planned", "BIGINT"},
-             {"created_utc_ns", "BIGINT"},
-             {"simulated", "BOOLEAN"},
-             {"value", "DOUBLE"},
-             {"lo", "DOUBLE"},
-             {"hi", "DOUBLE"}};
-
-static const char *type_of(const char *key)
+static const char *type_of(const struct member *column)
 {
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-        if (!strcmp(types[i].key, key))
-            return types[i].type;
-    return "VARCHAR";
+    switch (column->kind) {
+    case MEMBER_INTEGER:
+        return "BIGINT";
+    case MEMBER_BOOLEAN:
+        return "BOOLEAN";
+    case MEMBER_REAL:
+        return "DOUBLE";
+    default:
+        return "VARCHAR";
+    }
 }
 
 static const char *const ends[] = {"", "_lo", "_hi"}, *const members[] = {"value", "lo", "hi"};
@@ -38,13 +31,14 @@ static const char *const ends[] = {"", "_lo", "_hi"}, *const members[] = {"value
 /* Names are of this program alone: letters, digits, '_' and '.'. */
 static char *statement(void)
 {
+    const struct member *column;
     struct text sql;
 
     text_init(&sql);
     text_append(&sql, "COPY (SELECT * FROM read_json('/dev/stdin', format='newline_delimited', "
                       "columns={");
-    for (size_t i = 0; csv_export_key(i); i++)
-        text_append_format(&sql, "'%s':'%s',", csv_export_key(i), type_of(csv_export_key(i)));
+    for (size_t i = 0; (column = csv_export_column(i)); i++)
+        text_append_format(&sql, "'%s':'%s',", column->name, type_of(column));
     for (size_t i = 0; i < METRIC_COUNT; i++)
         for (size_t k = 0; k < 3; k++)
             text_append_format(&sql, "'%s%s':'DOUBLE',", metrics[i].id, ends[k]);
@@ -56,12 +50,13 @@ static char *statement(void)
 static json_t *flat(const json_t *row)
 {
     json_t *codes = findings_codes(json_object_get(row, "findings")), *code, *ret = json_object();
+    const struct member *column;
     struct text all;
     size_t i;
 
     text_init(&all);
-    for (i = 0; csv_export_key(i); i++)
-        json_object_set(ret, csv_export_key(i), json_object_get(row, csv_export_key(i)));
+    for (i = 0; (column = csv_export_column(i)); i++)
+        json_object_set(ret, column->name, json_object_get(row, column->name));
     for (i = 0; i < METRIC_COUNT; i++)
         for (size_t k = 0; k < 3; k++) {
             char name[64];

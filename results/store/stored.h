@@ -183,11 +183,11 @@
     SHOW(workload, JSON, NULLABLE, "w.body", .help = "its declaration")                            \
     SHOW(protocol, JSON, NULLABLE, "p.body", .help = "its declaration")
 
-/* A row of `results` (store_list.c). */
+/* A row of `results` (store_list.c), and, but for its metrics, of the exports as CSV and Parquet. */
 #define STORED_RESULT(FIRST, NEXT, SHOW)                                                           \
     FIRST(id, TEXT, 0, RESULT_ID)                                                                  \
-    SHOW(cell, INTEGER, 0, "c.id")                                                                 \
-    SHOW(campaign, INTEGER, 0, "c.campaign")                                                       \
+    SHOW(cell, INTEGER, MEMBER_LOCAL, "c.id")                                                      \
+    SHOW(campaign, INTEGER, MEMBER_LOCAL, "c.campaign")                                                       \
     SHOW(workload, TEXT, 0, "c.workload_name")                                                     \
     SHOW(kind, TEXT, NULLABLE, "c.kind")                                                           \
     SHOW(precision, TEXT, NULLABLE, "c.precision")                                                 \
@@ -206,8 +206,6 @@
     SHOW(trials_ok, INTEGER, 0, TRIALS_ENDED(" AND x.status = 'ok'"))                              \
     SHOW(trials_ended, INTEGER, 0, TRIALS_ENDED(""))                                               \
     SHOW(trials_planned, INTEGER, NULLABLE, "c.trials")                                            \
-    SHOW(foreign_worker, TEXT, NULLABLE, FOREIGN_WORKER,                                           \
-         .help = "the program that measured in place of assay's own worker; null: none")           \
     SHOW(verdict, TEXT, NULLABLE,                                                                  \
          "coalesce(e.verdict, CASE WHEN k.cell IS NOT NULL THEN 'imported' END)")                  \
     SHOW(grade, TEXT, NULLABLE, HEADLINE("grade"))                                                 \
@@ -228,7 +226,9 @@
          CONTEXT_HOST("(SELECT max(t.id) FROM trial t WHERE t.cell = c.id)"))                      \
     SHOW(tool_version, TEXT, NULLABLE, "g.tool_version")                                           \
     SHOW(imported, TEXT, NULLABLE, "i.program",                                                    \
-         .help = "the program whose result this is; null: assay's own")
+         .help = "the program whose result this is; null: assay's own")                            \
+    SHOW(foreign_worker, TEXT, NULLABLE, FOREIGN_WORKER,                                           \
+         .help = "the program that measured in place of assay's own worker; null: none")
 /* clang-format on */
 
 /* "SELECT g.id AS 'id', g.uid AS 'uid', ... "; the form after a colon says what store_json.c
