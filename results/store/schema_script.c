@@ -8,7 +8,7 @@
 #include "results/store/schema_model.h"
 #include "results/store/store_internal.h"
 
-/* Generated from schema.sql, schema_2.sql ... by assay_embed(). */
+/* schema_1.sql, schema_2.sql ...: made of schema.sql and views.sql, embedded by assay_embed(). */
 extern const struct embed_file store_schema[];
 extern const size_t store_schema_count;
 

@@ -13,7 +13,7 @@
  *
  * All numbers are big-endian; `width` is the least that holds the largest distance, so a series of
  * samples has exactly one form. The form was chosen over delta coding with a general compressor
- * because plain SQL can read it (view `samples` in schema.sql) at about the same size: 1.5 to 3
+ * because plain SQL can read it (view `samples` in views.sql) at about the same size: 1.5 to 3
  * bytes a sample.
  */
 #ifndef ASSAY_RESULTS_STORE_SERIES_H

@@ -24,7 +24,8 @@ from verify_body import sha256
 
 RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "results")
 EVIDENCE = ("log", "record", "content", "series")  # the other tables follow from these
-SCRIPTS = ("store/schema.sql", "store/schema_2.sql")  # what leads to version 1, to version 2
+SCHEMA = os.path.join("..", "tests", "data", "schema")
+SCRIPTS = tuple(os.path.join(SCHEMA, f"schema_{k}.sql") for k in (1, 2))  # what leads to version 1, to version 2
 OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 
 
