@@ -2,16 +2,18 @@
 
 #include <math.h>
 
+#include "harness/core/shape.h"
 #include "protocols/stats/distribution.h"
 #include "protocols/stats/special.h"
 
+static const char *const verdicts[] = {[ACCEPTANCE_ACCEPTED] = "accepted",
+                                       [ACCEPTANCE_REJECTED] = "rejected",
+                                       [ACCEPTANCE_INCONCLUSIVE] = "inconclusive"};
+const struct type acceptance_verdict_type = {WORD_OF(verdicts), .def = "acceptance"};
+
 const char *acceptance_verdict_name(enum acceptance_verdict verdict)
 {
-    static const char *const names[] = {[ACCEPTANCE_ACCEPTED] = "accepted",
-                                        [ACCEPTANCE_REJECTED] = "rejected",
-                                        [ACCEPTANCE_INCONCLUSIVE] = "inconclusive"};
-
-    return names[verdict];
+    return verdicts[verdict];
 }
 
 enum acceptance_verdict acceptance_judge(const struct acceptance_rule *rule,

@@ -19,6 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "harness/core/type.h"
+
 /* More trials or units are not planned. */
 #define ACCEPTANCE_MAX 100000
 
@@ -26,6 +28,7 @@ enum acceptance_verdict { ACCEPTANCE_ACCEPTED, ACCEPTANCE_REJECTED, ACCEPTANCE_I
 
 /* "accepted", "rejected", "inconclusive". */
 const char *acceptance_verdict_name(enum acceptance_verdict verdict);
+extern const struct type acceptance_verdict_type;
 
 /* What is claimed of a positive figure. `declared` is better than `limiting`. */
 struct acceptance_rule {

@@ -6,7 +6,36 @@
 
 #include "harness/core/declaration.h"
 #include "harness/core/member.h"
+#include "harness/core/shape.h"
 #include "protocols/attribution.h"
+
+static const struct type factor_shape = TYPE_OF({
+    SHOWN("factor", TEXT),
+    SHOWN("fields", LIST, .of = &type_of_text),
+    SHOWN("a", ANY, .help = "what it is in a: a version, a name; null: not known"),
+    SHOWN("b", ANY),
+});
+static const struct type field_shape = TYPE_OF({
+    SHOWN("field", TEXT),
+    SHOWN("class", TEXT),
+    OR_NULL("factor", TEXT),
+    SHOWN("state", TEXT),
+    SHOWN("a", ANY),
+    SHOWN("b", ANY),
+    SHOWN("why", TEXT),
+});
+static const struct member judgement_members[] = {
+    SHOWN("verdict", TEXT),
+    SHOWN("reasons", LIST, .of = &type_of_text),
+    SHOWN("except", LIST, .of = &type_of_text,
+          .help = "fields that differ, are not known, or mark both (simulated, a foreign worker)"),
+    SHOWN("factors", LIST, .of = &factor_shape),
+    OR_NULL("attribution", TEXT),
+    SHOWN("brought", LIST, .of = &factor_shape,
+          .help = "what differs because of the one thing that the arms set"),
+    SHOWN("fields", LIST, .of = &field_shape),
+};
+const struct type comparability_type = TYPE_OF_MEMBERS(judgement_members, .def = "comparability");
 
 const char *comparability_verdict_name(enum comparability_verdict verdict)
 {

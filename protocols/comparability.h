@@ -21,6 +21,7 @@
 
 #include "harness/core/status.h"
 #include "harness/core/text.h"
+#include "harness/core/type.h"
 
 /*
  * Of stored comparisons. Raised whenever one could come out otherwise: with ESTIMATE_VERSION and
@@ -98,21 +99,15 @@ bool comparability_is_evidence(const json_t *judgement);
  * Processors of one model in one machine are one device whatever their drivers call them, which
  * then belongs to the driver.
  *
- * New object in `ret`:
- *   {"verdict": "comparable" | "comparable_except" | "not_comparable",
- *    "reasons": ["field: why it ends the comparison", ...],
- *    "except": ["field", ...],
- *    "factors": [{"factor", "fields": ["device.driver_version", ...], "a", "b"}, ...],
- *    "attribution": "driver" | null,
- *    "brought": factors as above that differ because of what the experiment set,
- *    "fields": [{"field", "class", "factor", "state": "same" | "differs" | "unknown", "a", "b",
- *                "why"}, ...]}
- * `attribution` is the one factor that differs; null when none or several do. `a` and `b` of a
- * factor are what a person knows it by (a product and its version, a name), or null. NO_MEMORY, or
- * INTERNAL when the table is damaged.
+ * New object in `ret`, as comparability_type describes it. The state of a field is "same",
+ * "differs" or "unknown"; a reason is "field: why it ends the comparison". `attribution` is the one
+ * factor that differs; null when none or several do. `a` and `b` of a factor are what a person
+ * knows it by (a product and its version, a name), or null. NO_MEMORY, or INTERNAL when the table
+ * is damaged.
  */
 enum status comparability_judge(const json_t *a, const json_t *b, const json_t *varied,
                                 json_t **ret, struct error *err);
+extern const struct type comparability_type;
 
 /*
  * Appends what a factor of such an object is in a and in b, "onnxruntime 1.32.0 -> openvino

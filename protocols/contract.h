@@ -62,20 +62,14 @@ enum status contract_item_read(const json_t *contract, size_t index, const char 
 
 /*
  * Both parties' risks before anything is measured, where logarithms vary between trials by `sd`.
- * New object in `ret`; `chances` are {"truth", "accepted", "rejected", "inconclusive"}, and those
- * of "characteristic" lie evenly on a log scale from the declared level to the limiting one:
- *   {"contract", "contract_sha256", "sd",
- *    "items": [{"workload", "metric", "unit", "declared", "limiting", "alpha", "beta", "trials",
- *               "trials_needed": for both risks (acceptance_trials), or null,
- *               "characteristic": [chances],
- *               "fleet": null, or {"units", "declared": chances, "characteristic": [chances of
- *                        shares from 1 to the limiting one]}}],
- *    "accepted_as_declared": at least so likely are all items (without their fleets) accepted}
+ * New object in `ret`, as contract_power_type describes it; the chances of a characteristic lie
+ * evenly on a log scale from the declared level to the limiting one. All items are accepted
+ * (without their fleets) at least as likely as the last member says.
  * The unit of a rate or energy is the one that is written, without its prefix, since the workload
  * is not read. INVALID, with the item's place: the levels' units differ.
  */
 enum status contract_power(const struct contract *contract, double sd, json_t **ret,
                            struct error *err);
-extern const struct type contract_power_type; /* what it gives */
+extern const struct type contract_power_type;
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/shape.h"
+
 #define STEP 1.02
 #define HALVINGS 60
 #define BEYOND 1e-9
@@ -12,10 +14,14 @@
 static const char *const standings[] = {DECISION_STANDING_MAP(NAME_OF)};
 static const char *const verdicts[] = {DECISION_VERDICT_MAP(NAME_OF)};
 #undef NAME_OF
+static const char *const mets[] = {"missed", "open", "met"};
+const struct type decision_met_type = {WORD_OF(mets), .def = "met"};
+const struct type decision_standing_type = {WORD_OF(standings), .def = "standing"};
+const struct type decision_verdict_type = {WORD_OF(verdicts), .def = "decision"};
 
 const char *decision_met_name(enum decision_met met)
 {
-    return met == DECISION_MET ? "met" : met == DECISION_MISSED ? "missed" : "open";
+    return mets[met];
 }
 
 const char *decision_standing_name(enum decision_standing standing)

@@ -154,6 +154,8 @@ enum decision_verdict {
 };
 const char *decision_verdict_name(enum decision_verdict verdict);
 
+extern const struct type decision_met_type, decision_standing_type, decision_verdict_type;
+
 struct decision_answer {
     enum decision_met requirements[DECISION_OPTIONS_MAX][DECISION_FIGURES_MAX];
     enum decision_met met[DECISION_OPTIONS_MAX];

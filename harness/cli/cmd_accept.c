@@ -4,6 +4,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
 #include "protocols/contract.h"
@@ -100,19 +101,16 @@ static int show(const struct command_line *line, const json_t *made)
 static int judge(const struct command_line *line, struct store *store, void *context)
 {
     const struct contract *contract = context;
-    json_t *campaigns = json_array(), *made = NULL;
+    json_auto_t *campaigns = json_array(), *made = NULL;
     struct error err = ERROR_INIT;
     const char *verdict;
-    enum status status;
     int result;
 
     for (size_t i = 1; i < line->argument_count; i++)
         json_array_append_new(campaigns, json_pack("{s:s}", "campaign", line->arguments[i]));
     if (line->argument_count == 1)
         json_array_append_new(campaigns, json_pack("{s:s}", "campaign", "last"));
-    status = acceptance_make(store, contract->json, campaigns, &made, &err);
-    json_decref(campaigns);
-    if (status != STATUS_OK) {
+    if (acceptance_make(store, contract->json, campaigns, &made, &err) != STATUS_OK) {
         contract_locate(contract, &err);
         return err.code == STATUS_INVALID ? command_fail(&err) : command_fail_store(&err);
     }
@@ -123,7 +121,6 @@ static int judge(const struct command_line *line, struct store *store, void *con
     verdict = member_text(made, "verdict");
     if (result == ASSAY_EXIT_OK && strcmp(verdict, "accepted") != 0)
         result = !strcmp(verdict, "rejected") ? ASSAY_EXIT_TRIALS : ASSAY_EXIT_DEVICE;
-    json_decref(made);
     return result;
 }
 

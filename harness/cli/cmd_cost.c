@@ -6,6 +6,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
 #include "harness/core/number.h"
@@ -61,23 +62,17 @@ static enum status read_request(const struct command_line *line, struct request 
                                 struct error *err)
 {
     const char *item = command_value(line, KEY_ITEM);
-    enum status status;
 
     if (!command_value(line, KEY_PRICES))
         return error_set(err, STATUS_INVALID,
                          "--prices FILE is missing: no prices are shipped, since they age and "
                          "depend on the buyer");
-    status = read_day(line, ret->assumptions, err);
-    if (status == STATUS_OK)
-        status = read_number(line, KEY_DISCOUNT, "discount", 0, 1, ret->assumptions, err);
-    if (status == STATUS_OK)
-        status = read_number(line, KEY_PUE, "pue", 1, 10, ret->assumptions, err);
-    if (status == STATUS_OK)
-        status =
-            read_number(line, KEY_UTILISATION, "utilisation", 0.0001, 1, ret->assumptions, err);
+    TRY(read_day(line, ret->assumptions, err));
+    TRY(read_number(line, KEY_DISCOUNT, "discount", 0, 1, ret->assumptions, err));
+    TRY(read_number(line, KEY_PUE, "pue", 1, 10, ret->assumptions, err));
+    TRY(read_number(line, KEY_UTILISATION, "utilisation", 0.0001, 1, ret->assumptions, err));
     json_object_set_new(ret->assumptions, "item", item ? json_string(item) : json_null());
-    return status == STATUS_OK ? price_sheet_read(command_value(line, KEY_PRICES), &ret->sheet, err)
-                               : status;
+    return price_sheet_read(command_value(line, KEY_PRICES), &ret->sheet, err);
 }
 
 /* ---- the view ---- */
@@ -191,23 +186,19 @@ static int show(const struct command_line *line, const struct request *request, 
 static int cost(const struct command_line *line, struct store *store, void *context)
 {
     const struct request *request = context;
-    json_t *costs = json_array(), *made;
+    json_auto_t *costs = json_array();
+    json_t *made;
     struct error err = ERROR_INIT;
-    int result;
 
     for (size_t i = 0; i < line->argument_count; i++) {
         if (cost_make(store, line->arguments[i], request->sheet, request->assumptions, &made,
-                      &err) != STATUS_OK) {
-            json_decref(costs);
+                      &err) != STATUS_OK)
             return err.code == STATUS_INVALID ? command_fail(&err) : command_fail_store(&err);
-        }
         json_array_append_new(costs, made);
     }
     if (!command_has(line, KEY_NO_RECORD) && !line->bundle)
         database_record(line, "cost", "cost", costs, "the figures are not recorded");
-    result = show(line, request, costs);
-    json_decref(costs);
-    return result;
+    return show(line, request, costs);
 }
 
 static int run(const struct command_line *line)

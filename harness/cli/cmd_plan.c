@@ -5,6 +5,7 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/output.h"
 #include "harness/cli/with_store.h"
+#include "harness/core/cleanup.h"
 #include "harness/core/file.h"
 #include "harness/core/log.h"
 #include "harness/core/member.h"
@@ -73,34 +74,27 @@ static enum status read_trace(const struct command_line *line, json_t *request, 
     const struct trace_columns columns = {column ? column : "TIMESTAMP", NULL, NULL};
     int64_t span_ns = INT64_C(60000000000);
     char hex[DIGEST_HEX_SIZE];
-    struct trace trace = {0};
+    CLEANUP(trace_finish) struct trace trace = {0};
     FILE *file = NULL;
     double demand = 0;
-    enum status status = STATUS_OK;
+    enum status status;
 
     if (span && (!text_parse_duration_ns(span, &span_ns) || span_ns < 1000000))
-        status = error_set(err, STATUS_INVALID, "--span %s: write a duration from 1ms", span);
-    if (status == STATUS_OK)
-        status = read_number(line, KEY_QUANTILE, "quantile", 0.99, 0, 1, request, err);
-    if (status == STATUS_OK)
-        status = file_open_stream(path, &file, err);
-    if (status == STATUS_OK)
-        status = trace_read(file, path, &columns, &trace, err);
-    if (status == STATUS_OK)
-        status = rate_of_trace(&trace, span_ns,
-                               json_real_value(json_object_get(request, "quantile")), &demand, err);
-    if (status == STATUS_OK && demand <= 0)
-        status =
-            error_set(err, STATUS_INVALID, "%s: no request comes in so many of its windows", path);
-    if (status == STATUS_OK) {
-        json_object_set_new(request, "demand", json_real(demand));
-        json_object_set_new(request, "span_ns", json_integer((json_int_t)span_ns));
-        json_object_set_new(request, "trace", json_string(digest_hex(&trace.digest, hex)));
-    }
-    trace_finish(&trace);
-    if (file)
-        fclose(file);
-    return status;
+        return error_set(err, STATUS_INVALID, "--span %s: write a duration from 1ms", span);
+    TRY(read_number(line, KEY_QUANTILE, "quantile", 0.99, 0, 1, request, err));
+    TRY(file_open_stream(path, &file, err));
+    status = trace_read(file, path, &columns, &trace, err);
+    fclose(file);
+    TRY(status);
+    TRY(rate_of_trace(&trace, span_ns, json_real_value(json_object_get(request, "quantile")),
+                      &demand, err));
+    if (demand <= 0)
+        return error_set(err, STATUS_INVALID, "%s: no request comes in so many of its windows",
+                         path);
+    json_object_set_new(request, "demand", json_real(demand));
+    json_object_set_new(request, "span_ns", json_integer((json_int_t)span_ns));
+    json_object_set_new(request, "trace", json_string(digest_hex(&trace.digest, hex)));
+    return STATUS_OK;
 }
 
 static enum status read_request(const struct command_line *line, json_t *request, struct error *err)
@@ -185,34 +179,32 @@ static int show(const struct command_line *line, json_t *plan)
 
 /* ---- the command ---- */
 
-static int plan_fleet(const struct command_line *line, struct store *store, void *context)
+/* What is recorded must mean the same when "last" is another. */
+static enum status make(const struct command_line *line, struct store *store, const json_t *request,
+                        json_t **ret, struct error *err)
 {
-    const json_t *request = context;
-    json_t *results = json_array(), *plan = NULL;
-    struct error err = ERROR_INIT;
-    enum status status = STATUS_OK;
-    int result;
+    json_auto_t *results = json_array();
 
-    /* What is recorded must mean the same when "last" is another. */
-    for (size_t i = 0; i < line->argument_count && status == STATUS_OK; i++) {
-        char *id = NULL;
+    for (size_t i = 0; i < line->argument_count; i++) {
+        AUTO_FREE char *id = NULL;
         int64_t cell;
 
-        status = store_find_result(store, line->arguments[i], &cell, &id, &err);
-        if (status == STATUS_OK)
-            json_array_append_new(results, json_string(id));
-        free(id);
+        TRY(store_find_result(store, line->arguments[i], &cell, &id, err));
+        json_array_append_new(results, json_string(id));
     }
-    if (status == STATUS_OK)
-        status = fleet_plan_make(store, results, request, &plan, &err);
-    json_decref(results);
-    if (status != STATUS_OK)
+    return fleet_plan_make(store, results, request, ret, err);
+}
+
+static int plan_fleet(const struct command_line *line, struct store *store, void *context)
+{
+    json_auto_t *plan = NULL;
+    struct error err = ERROR_INIT;
+
+    if (make(line, store, context, &plan, &err) != STATUS_OK)
         return err.code == STATUS_INVALID ? command_fail(&err) : command_fail_store(&err);
     if (!command_has(line, KEY_NO_RECORD) && !line->bundle)
         database_record(line, "plan", "plan", plan, "the plan is not recorded");
-    result = show(line, plan);
-    json_decref(plan);
-    return result;
+    return show(line, plan);
 }
 
 static int run(const struct command_line *line)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/cli/schema_data.h"
+#include "harness/core/shape.h"
 #include "harness/core/status.h"
 #include "protocols/finding.h"
 

@@ -5,11 +5,17 @@
 
 #include "harness/core/precision.h"
 #include "harness/core/reading.h"
+#include "harness/core/shape.h"
 #include "harness/runner/doctor.h"
 #include "harness/runner/expected.h"
 #include "protocols/contract.h"
 #include "protocols/serving/power.h"
+#include "results/analysis/acceptance.h"
 #include "results/analysis/calibration.h"
+#include "results/analysis/cost.h"
+#include "results/analysis/decision.h"
+#include "results/analysis/fleet_plan.h"
+#include "results/analysis/history.h"
 #include "results/evidence/verify.h"
 #include "results/store/store.h"
 
@@ -19,17 +25,16 @@ static const char *const precisions[] = {
 #undef PRECISION_WORD
         "unknown", /* of an endpoint */
 };
-const struct type shape_precision = {WORD_OF(precisions), .def = "precision"};
+static const struct type precision = {WORD_OF(precisions), .def = "precision"};
 
 /* ---- devices ---- */
 
-static const struct member package_members[] = {
+static const struct type package = TYPE_OF({
     SHOWN("manager", TEXT),
     SHOWN("name", TEXT),
     SHOWN("version", TEXT),
-};
-static const struct type package = TYPE_OF_MEMBERS(package_members);
-static const struct member library_members[] = {
+});
+static const struct type library = TYPE_OF({
     OR_NULL("name", TEXT),
     OR_NULL("path", TEXT, .help = "the file that was opened; null or empty: none"),
     OR_NULL("tried", TEXT, .help = "names that could not be opened, with the reason"),
@@ -37,8 +42,8 @@ static const struct member library_members[] = {
     OR_NULL("version_reason", TEXT, .help = "why the version is not known"),
     OPTIONAL("sha256", DIGEST),
     OPTIONAL("digest_reason", TEXT),
-    OPTIONAL("package", RECORD, .of = &package)};
-static const struct type library = TYPE_OF_MEMBERS(library_members);
+    OPTIONAL("package", RECORD, .of = &package),
+});
 
 static const struct member answer_members[] = {
     SHOWN("support", TEXT),
@@ -48,17 +53,16 @@ static const struct member answer_members[] = {
     OPTIONAL_OR_NULL("algorithm", TEXT),
 };
 static const struct type answer = TYPE_OF_MEMBERS(answer_members, .def = "answer");
-static const struct member support_members[] = {
-    SHOWN("precision", RECORD, .of = &shape_precision),
+static const struct type support = TYPE_OF({
+    SHOWN("precision", RECORD, .of = &precision),
     SHOWN("vendor", RECORD, .of = &answer),
     SHOWN("portable", RECORD, .of = &answer),
     SHOWN("convolution", RECORD, .of = &answer),
     SHOWN("attention", RECORD, .of = &answer),
     SHOWN("attention_backward", RECORD, .of = &answer),
-};
-static const struct type support = TYPE_OF_MEMBERS(support_members);
+});
 
-static const struct member device_members[] = {
+static const struct type device = TYPE_OF({
     SHOWN("spec", TEXT, .help = "what --device takes"),
     SHOWN("backend", TEXT),
     SHOWN("index", INTEGER),
@@ -74,14 +78,12 @@ static const struct member device_members[] = {
     SHOWN("unified_memory", BOOLEAN),
     SHOWN("readings", RECORD, .of = &reading_list_type),
     OPTIONAL("precisions", LIST, .of = &support),
-};
-static const struct type device = TYPE_OF_MEMBERS(device_members);
-static const struct member unusable_members[] = {
+});
+static const struct type unusable = TYPE_OF({
     SHOWN("spec", TEXT),
     OR_NULL("reason", TEXT),
-};
-static const struct type unusable = TYPE_OF_MEMBERS(unusable_members);
-static const struct member backend_members[] = {
+});
+static const struct type backend = TYPE_OF({
     SHOWN("backend", TEXT),
     SHOWN("description", TEXT),
     SHOWN("hidden", BOOLEAN, .help = "it only tests assay itself"),
@@ -92,8 +94,7 @@ static const struct member backend_members[] = {
     OPTIONAL("failed", BOOLEAN), /* the process that asked ended or hung */
     SHOWN("devices", LIST, .of = &device),
     SHOWN("unusable", LIST, .of = &unusable),
-};
-static const struct type backend = TYPE_OF_MEMBERS(backend_members);
+});
 const struct type schema_devices = {LIST_OF(backend)};
 
 /* ---- doctor ---- */
@@ -104,28 +105,29 @@ static const char *const severities[] = {
 #undef SEVERITY_WORD
 };
 static const struct type severity = {WORD_OF(severities), .def = "severity"};
-static const struct member diagnosis_members[] = {
-    SHOWN("check", TEXT),    SHOWN("severity", RECORD, .of = &severity),
-    SHOWN("observed", TEXT), SHOWN("effect", TEXT, .help = "what it does to results"),
+static const struct type diagnosis = TYPE_OF({
+    SHOWN("check", TEXT),
+    SHOWN("severity", RECORD, .of = &severity),
+    SHOWN("observed", TEXT),
+    SHOWN("effect", TEXT, .help = "what it does to results"),
     SHOWN("remedy", TEXT),
-};
-static const struct type diagnosis = TYPE_OF_MEMBERS(diagnosis_members);
-static const struct member passed_members[] = {
+});
+static const struct type passed = TYPE_OF({
     SHOWN("check", TEXT),
     SHOWN("observed", TEXT),
-};
-static const struct type passed = TYPE_OF_MEMBERS(passed_members);
-static const struct member unknown_members[] = {
+});
+static const struct type unknown = TYPE_OF({
     SHOWN("check", TEXT),
     SHOWN("reason", TEXT),
-};
-static const struct type unknown = TYPE_OF_MEMBERS(unknown_members);
-static const struct member jitter_members[] = {
-    SHOWN("duration_ns", COUNT), SHOWN("threshold_ns", INTEGER), SHOWN("gaps", INTEGER),
-    SHOWN("lost_ns", COUNT),     SHOWN("longest_ns", COUNT),
-};
-static const struct type jitter = TYPE_OF_MEMBERS(jitter_members);
-static const struct member doctor_members[] = {
+});
+static const struct type jitter = TYPE_OF({
+    SHOWN("duration_ns", COUNT),
+    SHOWN("threshold_ns", INTEGER),
+    SHOWN("gaps", INTEGER),
+    SHOWN("lost_ns", COUNT),
+    SHOWN("longest_ns", COUNT),
+});
+const struct type schema_doctor = TYPE_OF({
     SHOWN("version", INTEGER),
     SHOWN("utc_ns", INTEGER),
     SHOWN("worst", RECORD, .of = &severity),
@@ -135,24 +137,22 @@ static const struct member doctor_members[] = {
     SHOWN("passed", LIST, .of = &passed),
     SHOWN("unknown", LIST, .of = &unknown),
     OR_NULL("jitter", RECORD, .of = &jitter),
-};
-const struct type schema_doctor = TYPE_OF_MEMBERS(doctor_members);
+});
 
 /* ---- list, describe ---- */
 
 static const char *const declaration_types[] = {"suite", "workload", "protocol"};
 static const struct type declaration_type = {WORD_OF(declaration_types), .def = "declaration"};
-static const struct member listed_members[] = {
+static const struct type listed = TYPE_OF({
     SHOWN("type", RECORD, .of = &declaration_type),
     SHOWN("name", TEXT),
     SHOWN("kind", TEXT),
     SHOWN("description", TEXT),
-};
-static const struct type listed = TYPE_OF_MEMBERS(listed_members);
+});
 const struct type schema_list = {LIST_OF(listed)};
 
-static const struct member cost_members[] = {
-    SHOWN("precision", RECORD, .of = &shape_precision),
+static const struct type cost = TYPE_OF({
+    SHOWN("precision", RECORD, .of = &precision),
     SHOWN("batch", INTEGER),
     OR_NULL("flops", COUNT),
     OR_NULL("flops_formula", TEXT),
@@ -162,21 +162,19 @@ static const struct member cost_members[] = {
     OR_NULL("item_name", TEXT),
     SHOWN("device_memory_bytes", COUNT),
     SHOWN("working_set_bytes", COUNT),
-};
-static const struct type cost = TYPE_OF_MEMBERS(cost_members);
-static const struct member described_members[] = {
+});
+const struct type schema_describe = TYPE_OF({
     SHOWN("type", RECORD, .of = &declaration_type),
     SHOWN("digest", DIGEST),
     SHOWN("declaration", JSON, .help = "as it was declared, defaults filled in"),
     OPTIONAL("costs", LIST, .of = &cost, .help = "of one iteration, for each precision and batch"),
-};
-const struct type schema_describe = TYPE_OF_MEMBERS(described_members);
+});
 
 /* ---- run, results ---- */
 
 const struct type schema_results = {LIST_OF(store_result_type)};
 
-static const struct member ran_members[] = {
+static const struct type ran = TYPE_OF({
     SHOWN("campaign", TEXT),
     SHOWN("database", TEXT),
     SHOWN("resume_with", TEXT),
@@ -187,14 +185,13 @@ static const struct member ran_members[] = {
     SHOWN("interrupted", BOOLEAN),
     SHOWN("results", RECORD, .of = &schema_results),
     SHOWN("expected", RECORD, .of = &expected_type),
-};
-static const struct type ran = TYPE_OF_MEMBERS(ran_members);
+});
 
-static const struct member planned_members[] = {
+static const struct type planned = TYPE_OF({
     SHOWN("ordinal", INTEGER),
     SHOWN("workload", TEXT),
     SHOWN("workload_digest", DIGEST),
-    SHOWN("precision", RECORD, .of = &shape_precision),
+    SHOWN("precision", RECORD, .of = &precision),
     SHOWN("batch", INTEGER),
     SHOWN("scenario", TEXT),
     SHOWN("implementation", TEXT),
@@ -203,9 +200,8 @@ static const struct member planned_members[] = {
     OR_NULL("spec", JSON),
     OPTIONAL("worker", JSON),
     OPTIONAL("emulate", BOOLEAN),
-};
-static const struct type planned = TYPE_OF_MEMBERS(planned_members);
-static const struct member plan_members[] = {
+});
+static const struct type plan = TYPE_OF({
     SHOWN("tool", JSON, .help = "what this build of assay is"),
     SHOWN("worker", DIGEST, .help = "SHA-256 of the program that measures"),
     SHOWN("protocol", TEXT),
@@ -217,9 +213,8 @@ static const struct member plan_members[] = {
     OPTIONAL("question", TEXT),
     OPTIONAL("contract", JSON),
     SHOWN("expected", RECORD, .of = &expected_type),
-};
-static const struct type plan = TYPE_OF_MEMBERS(plan_members);
-static const struct member recorded_members[] = {
+});
+static const struct type recorded = TYPE_OF({
     SHOWN("campaign", TEXT),
     SHOWN("database", TEXT),
     SHOWN("run_with", TEXT),
@@ -227,19 +222,17 @@ static const struct member recorded_members[] = {
     SHOWN("size", INTEGER, .help = "records of the log"),
     SHOWN("root", DIGEST),
     SHOWN("note", TEXT, .help = "the head as a signed note, which a witness cosigns"),
-};
-static const struct type recorded = TYPE_OF_MEMBERS(recorded_members);
+});
 static const struct type *const run_choices[] = {&ran, &plan, &recorded, NULL};
 const struct type schema_run = {ONE_OF(run_choices)};
 
 /* ---- power, calibrate ---- */
 
-static const struct member percentile_members[] = {
+static const struct type percentile = TYPE_OF({
     SHOWN("percentile", TEXT),
     SHOWN("samples", INTEGER),
-};
-static const struct type percentile = TYPE_OF_MEMBERS(percentile_members);
-static const struct member power_members[] = {
+});
+static const struct type power = TYPE_OF({
     SHOWN("source", TEXT),
     SHOWN("process_sd", REAL, .help = "of log time, between processes"),
     SHOWN("process_df", REAL,
@@ -253,13 +246,21 @@ static const struct member power_members[] = {
     OR_NULL("pairs_for_difference", INTEGER),
     OR_NULL("pairs_for_equivalence", INTEGER),
     SHOWN("samples_for_percentiles", LIST, .of = &percentile,
-          .help = "effective sample size that each trial needs, for an interval between trials")};
-static const struct type power = TYPE_OF_MEMBERS(power_members);
+          .help = "effective sample size that each trial needs, for an interval between trials"),
+});
 static const struct type *const power_choices[] = {&power, &contract_power_type,
                                                    &serving_power_type, NULL};
 const struct type schema_power = {ONE_OF(power_choices)};
 
-const struct type schema_calibrate = {TYPE_OF_VALUE(MEMBER_RECORD, .of = &calibration_type)};
+const struct type schema_calibrate = {RECORD_OF(calibration_type)};
+
+/* ---- accept, cost, decide, history, plan ---- */
+
+const struct type schema_accept = {RECORD_OF(acceptance_type)};
+const struct type schema_cost = {LIST_OF(cost_type)};
+const struct type schema_decide = {RECORD_OF(decision_type)};
+const struct type schema_history = {LIST_OF(history_type)};
+const struct type schema_plan = {RECORD_OF(fleet_plan_type)};
 
 /* ---- evidence ---- */
 
@@ -271,31 +272,29 @@ static const char *const checks[] = {
 static const struct type check = {WORD_OF(checks), .def = "check"};
 static const char *const levels[] = {"wrong", "unverified", "note"};
 static const struct type level = {WORD_OF(levels), .def = "level"};
-static const struct member verify_finding_members[] = {
+static const struct type verify_finding = TYPE_OF({
     SHOWN("code", TEXT, .help = "of the rule that is broken; it does not change"),
     SHOWN("level", RECORD, .of = &level),
     SHOWN("check", RECORD, .of = &check),
     OR_NULL("table", TEXT),
     OR_NULL("key", TEXT),
     SHOWN("message", TEXT),
-};
-static const struct type verify_finding = TYPE_OF_MEMBERS(verify_finding_members);
-static const struct member seen_by_members[] = {
+});
+static const struct type seen_by = TYPE_OF({
     SHOWN("name", TEXT, .help = "of the witness, from the roster"),
     SHOWN("id", TEXT, .help = "of its key"),
     SHOWN("utc_ns", INTEGER, .help = "when it cosigned the plan's head, by its clock"),
     SHOWN("before_first_trial", BOOLEAN),
-};
-static const struct type seen_by = TYPE_OF_MEMBERS(seen_by_members);
-static const struct member witnessed_members[] = {
+});
+static const struct type witnessed = TYPE_OF({
     SHOWN("campaign", TEXT),
     SHOWN("witnessed_before_first_trial", BOOLEAN,
           .help = "by as many witnesses as --witnesses asks for, else by one"),
     SHOWN("witnesses", LIST, .of = &seen_by),
     SHOWN("unknown_cosignatures", INTEGER, .help = "of keys that no roster names"),
-    OR_NULL("first_trial_utc_ns", INTEGER, .help = "by the file's clock; null: no trial")};
-static const struct type witnessed = TYPE_OF_MEMBERS(witnessed_members);
-static const struct member verify_campaign_members[] = {
+    OR_NULL("first_trial_utc_ns", INTEGER, .help = "by the file's clock; null: no trial"),
+});
+static const struct type verify_campaign = TYPE_OF({
     SHOWN("uid", TEXT),
     SHOWN("origin", TEXT, .help = "its log"),
     SHOWN("planned", INTEGER, .help = "trials"),
@@ -307,25 +306,22 @@ static const struct member verify_campaign_members[] = {
     OR_NULL("state", TEXT),
     SHOWN("same_cells", INTEGER, .help = "campaigns of its log with the same protocol and cells"),
     SHOWN("same_cells_here", INTEGER, .help = "of them in this file"),
-};
-static const struct type verify_campaign = TYPE_OF_MEMBERS(verify_campaign_members);
-static const struct member verify_log_members[] = {
+});
+static const struct type verify_log = TYPE_OF({
     SHOWN("origin", TEXT),
     SHOWN("records", INTEGER, .help = "of the log, under the bundle's head"),
     SHOWN("records_here", INTEGER, .help = "in this file"),
     OR_NULL("campaigns", INTEGER),
     SHOWN("campaigns_here", INTEGER),
     SHOWN("withheld", JSON, .of = &type_of_integer, .help = "how many values, by name"),
-};
-static const struct type verify_log = TYPE_OF_MEMBERS(verify_log_members);
-static const struct member verify_shown_members[] = {
+});
+static const struct type verify_shown = TYPE_OF({
     SHOWN("campaigns", LIST, .of = &verify_campaign),
     SHOWN("logs", LIST, .of = &verify_log, .help = "of bundles"),
-};
-static const struct type verify_shown = TYPE_OF_MEMBERS(verify_shown_members);
+});
 static const char *const verify_states[] = {"verified", "not_verified", "could_not_verify"};
 static const struct type verify_state = {WORD_OF(verify_states), .def = "verify_state"};
-static const struct member verify_members[] = {
+const struct type schema_verify = TYPE_OF({
     SHOWN("file", TEXT),
     SHOWN("verified", BOOLEAN, .help = "nothing is wrong, and all could be checked"),
     SHOWN("state", RECORD, .of = &verify_state,
@@ -338,42 +334,44 @@ static const struct member verify_members[] = {
     SHOWN("findings", LIST, .of = &verify_finding),
     SHOWN("shown", RECORD, .of = &verify_shown,
           .help = "what of the logs is here, and what is not"),
-};
-const struct type schema_verify = TYPE_OF_MEMBERS(verify_members);
+});
 
-static const struct member bundle_members[] = {
-    SHOWN("bundle", TEXT),      SHOWN("records", INTEGER),
-    SHOWN("withheld", INTEGER), SHOWN("size", INTEGER, .help = "records of the log"),
-    SHOWN("root", DIGEST),      SHOWN("sha256", DIGEST),
+const struct type schema_bundle = TYPE_OF({
+    SHOWN("bundle", TEXT),
+    SHOWN("records", INTEGER),
+    SHOWN("withheld", INTEGER),
+    SHOWN("size", INTEGER, .help = "records of the log"),
+    SHOWN("root", DIGEST),
+    SHOWN("sha256", DIGEST),
     SHOWN("signed", BOOLEAN),
-};
-const struct type schema_bundle = TYPE_OF_MEMBERS(bundle_members);
+});
 
-static const struct member import_members[] = {
+static const struct type import = TYPE_OF({
     SHOWN("file", TEXT),
     OR_NULL("campaign", TEXT),
     SHOWN("campaigns", LIST, .of = &type_of_text),
     SHOWN("results", INTEGER),
     SHOWN("program", TEXT),
     SHOWN("known", BOOLEAN, .help = "imported before; nothing was added"),
-    SHOWN("left_out", INTEGER, .help = "entries that failed or are malformed")};
-static const struct type import = TYPE_OF_MEMBERS(import_members);
+    SHOWN("left_out", INTEGER, .help = "entries that failed or are malformed"),
+});
 const struct type schema_import = {LIST_OF(import)};
 
-static const struct member checkpoint_members[] = {
-    SHOWN("checkpoint", INTEGER), SHOWN("size", INTEGER, .help = "records of the log"),
-    SHOWN("root", DIGEST),        SHOWN("utc_ns", INTEGER),
-    SHOWN("kind", TEXT),          SHOWN("origin", TEXT),
+const struct type schema_checkpoint = TYPE_OF({
+    SHOWN("checkpoint", INTEGER),
+    SHOWN("size", INTEGER, .help = "records of the log"),
+    SHOWN("root", DIGEST),
+    SHOWN("utc_ns", INTEGER),
+    SHOWN("kind", TEXT),
+    SHOWN("origin", TEXT),
     SHOWN("note", TEXT),
-};
-const struct type schema_checkpoint = TYPE_OF_MEMBERS(checkpoint_members);
+});
 
-static const struct member amended_members[] = {
+const struct type schema_amend = TYPE_OF({
     SHOWN("id", TEXT),
     SHOWN("amendments", LIST, .of = &store_amendment_type,
           .help = "all of the result, the new one included"),
-};
-const struct type schema_amend = TYPE_OF_MEMBERS(amended_members);
+});
 
 static const struct member key_members[] = {
     SHOWN("name", TEXT),
@@ -386,10 +384,9 @@ static const struct type keys = {LIST_OF(key)};
 static const struct type *const key_choices[] = {&key, &keys, NULL};
 const struct type schema_key = {ONE_OF(key_choices)};
 
-static const struct member schema_members[] = {
+static const struct type schema_row = TYPE_OF({
     SHOWN("command", TEXT),
     SHOWN("id", TEXT),
     OR_NULL("schema", JSON, .help = "null in the list of all"),
-};
-static const struct type schema_row = TYPE_OF_MEMBERS(schema_members);
+});
 const struct type schema_schema = {LIST_OF(schema_row)};

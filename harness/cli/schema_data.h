@@ -40,27 +40,4 @@
 SCHEMA_MAP(SCHEMA_DECLARATION)
 #undef SCHEMA_DECLARATION
 
-/*
- * Rows of member tables (core/type.h) for JSON that is not made from a struct: a member, one that
- * may be null, one that may be absent, one that may be both.
- */
-#define SHOWN(json_name, of_kind, ...)                                                             \
-    {                                                                                              \
-        .name = json_name, .kind = MEMBER_##of_kind, __VA_ARGS__                                   \
-    }
-#define OR_NULL(json_name, of_kind, ...)                                                           \
-    SHOWN(json_name, of_kind, .flags = MEMBER_NULLABLE, __VA_ARGS__)
-#define OPTIONAL(json_name, of_kind, ...)                                                          \
-    SHOWN(json_name, of_kind, .flags = MEMBER_OPTIONAL, __VA_ARGS__)
-#define OPTIONAL_OR_NULL(json_name, of_kind, ...)                                                  \
-    SHOWN(json_name, of_kind, .flags = MEMBER_NULLABLE | MEMBER_OPTIONAL, __VA_ARGS__)
-
-/* Types that are one value: a list, one of several types, a word. */
-#define LIST_OF(type) TYPE_OF_VALUE(MEMBER_LIST, .of = &(type))
-#define ONE_OF(list) TYPE_OF_VALUE(MEMBER_ANY, .choices = (list))
-#define WORD_OF(list) TYPE_OF_VALUE(MEMBER_NAME, .names = MEMBER_NAMES(list))
-
-/* Used by several commands. */
-extern const struct type shape_peaks, shape_precision;
-
 #endif

@@ -1,5 +1,6 @@
 /* What worker and stack write. */
 #include "harness/cli/schema_data.h"
+#include "harness/core/shape.h"
 
 /* What a worker and a stack have both: first where it is, last what it is made of. */
 #define INSTALLED_MEMBERS                                                                          \
@@ -12,12 +13,11 @@
         SHOWN("packages", LIST, .of = &type_of_text,                                               \
               .help = "those of the lock file, each with its hashes")
 
-static const struct member worker_runs_members[] = {
+static const struct type worker_runs = TYPE_OF({
     SHOWN("kind", TEXT),
     SHOWN("precisions", LIST, .of = &type_of_text),
     SHOWN("devices", LIST, .of = &type_of_text),
-};
-static const struct type worker_runs = TYPE_OF_MEMBERS(worker_runs_members);
+});
 static const struct member worker_members[] = {
     INSTALLED_MEMBERS,
     SHOWN("entry", TEXT, .help = "the program that is started; assay: its own worker"),

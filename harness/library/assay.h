@@ -48,6 +48,7 @@ extern "C" {
 #include "harness/core/reading.h"
 #include "harness/core/shortage.h"
 #include "harness/core/status.h"
+#include "harness/core/shape.h"
 #include "harness/core/shell.h"
 #include "harness/core/text.h"
 #include "harness/core/type.h"

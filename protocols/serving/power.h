@@ -18,21 +18,14 @@ struct serving_power_options {
 };
 
 /*
- * New object in `ret`, of the stored declaration `workload` with rates:
- *   {"workload", "capacity", "precision", "margin", "confidence", "trials",
- *    "rates": [{"rate", "load", "relaxation_s": null where nothing can be planned,
- *               "needs": [{"figure": "attainment" | "p50" ... | "capacity",
- *                          "tail": the share that misses or lies above,
- *                          "least": {"requests": of a trial, with its warmup,
- *                                    "total_s": of all trials}: from which an interval is given,
- *                          "precision": that is wanted of this share,
- *                          "wanted": the same for the precision}]}]}
- * "capacity": the share that misses, so well known that the capacity is to `margin` where it lies
- * at this rate (serving_capacity_precision).
- * INVALID: no server, a trace (its length is given), no capacity, or an option out of range.
+ * New object in `ret`, of the stored declaration `workload` with rates, as serving_power_type
+ * describes it; a figure that is needed is "attainment", "p50" ... or "capacity", and what is
+ * wanted is its share's precision. Of "capacity": the share that misses, so well known that the
+ * capacity is to `margin` where it lies at this rate (serving_capacity_precision). INVALID: no
+ * server, a trace (its length is given), no capacity, or an option out of range.
  */
 enum status serving_power(const json_t *workload, const struct serving_power_options *options,
                           json_t **ret, struct error *err);
-extern const struct type serving_power_type; /* what it gives */
+extern const struct type serving_power_type;
 
 #endif

@@ -6,12 +6,50 @@
 #include "harness/core/canonical.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
+#include "harness/core/shape.h"
 #include "protocols/contract.h"
 #include "protocols/estimate.h"
 #include "protocols/comparability.h"
 #include "results/analysis/fields.h"
 #include "results/analysis/judged.h"
 #include "results/analysis/fleet_plan.h"
+
+static const struct type unit_shape = TYPE_OF({
+    SHOWN("result", TEXT),
+    OR_NULL("device", TEXT),
+    SHOWN("value", REAL),
+    SHOWN("best", REAL, .help = "no better than that, with confidence 1 - alpha"),
+    SHOWN("worst", REAL, .help = "no worse than that, with confidence 1 - beta"),
+    SHOWN("trials", INTEGER),
+    SHOWN("verdict", RECORD, .of = &acceptance_verdict_type),
+    OR_NULL("reason", TEXT, .help = "why it decides nothing"),
+});
+static const struct type item_shape = TYPE_OF({
+    SHOWN("metric", TEXT),
+    SHOWN("unit", TEXT),
+    SHOWN("declared", FINITE, .help = "in that unit"),
+    SHOWN("limiting", FINITE),
+    SHOWN("alpha", FINITE),
+    SHOWN("beta", FINITE),
+    SHOWN("units", LIST, .of = &unit_shape),
+    SHOWN("rejected", INTEGER),
+    SHOWN("inconclusive", INTEGER),
+    SHOWN("verdict", RECORD, .of = &acceptance_verdict_type),
+    OR_NULL("reason", TEXT),
+});
+static const struct type campaign_shape = TYPE_OF({
+    SHOWN("campaign", TEXT),
+    SHOWN("planned", BOOLEAN, .help = "this very contract is in its plan"),
+    SHOWN("nonce", BOOLEAN, .help = "the plan has the contract's nonce, or none is demanded"),
+});
+const struct type acceptance_type = TYPE_OF({
+    SHOWN("a", TEXT),
+    SHOWN("campaigns", LIST, .of = &campaign_shape),
+    SHOWN("contract", JSON),
+    SHOWN("contract_sha256", DIGEST),
+    SHOWN("items", LIST, .of = &item_shape),
+    SHOWN("verdict", RECORD, .of = &acceptance_verdict_type),
+});
 
 /* All that is read of the campaigns. */
 struct evidence {
@@ -189,24 +227,25 @@ static enum acceptance_verdict conclude(const struct contract_item *item, size_t
 static enum status same_unit_twice(json_t *machines, const json_t *record, size_t index,
                                    struct error *err)
 {
-    json_t *machine = fleet_plan_machine(record), *known;
+    json_auto_t *machine = fleet_plan_machine(record);
+    const json_t *known;
     size_t i;
 
-    json_array_foreach(machines, i, known) if (json_equal(known, machine))
+    json_array_foreach(machines, i, known)
     {
-        json_decref(machine);
-        return error_set(err, STATUS_INVALID,
-                         "items[%zu].cell: %s is of a unit that an earlier result is of: name "
-                         "campaigns in which each unit was measured once",
-                         index, member_text(record, "id"));
+        if (json_equal(known, machine))
+            return error_set(err, STATUS_INVALID,
+                             "items[%zu].cell: %s is of a unit that an earlier result is of: name "
+                             "campaigns in which each unit was measured once",
+                             index, member_text(record, "id"));
     }
-    json_array_append_new(machines, machine);
+    json_array_append(machines, machine);
     return STATUS_OK;
 }
 
-/* Judges all units of an item. `machines`: an empty list. */
+/* Judges all units of an item. */
 static enum status judge_item(const json_t *contract, size_t index, const struct evidence *evidence,
-                              json_t *machines, json_t **ret, struct error *err)
+                              json_t **ret, struct error *err)
 {
     const json_t *cell =
         json_object_get(json_array_get(json_object_get(contract, "items"), index), "cell");
@@ -215,7 +254,7 @@ static enum status judge_item(const json_t *contract, size_t index, const struct
     enum acceptance_verdict verdict = ACCEPTANCE_INCONCLUSIVE;
     size_t i, counts[3] = {0};
     json_t *record;
-    json_auto_t *units = json_array();
+    json_auto_t *units = json_array(), *machines = json_array();
 
     TRY(contract_item_read(contract, index, NULL, &item, err));
     json_array_foreach(evidence->records, i, record)
@@ -278,42 +317,38 @@ static const char *of_all(const json_t *items)
     return verdict;
 }
 
+static void finish(struct evidence *evidence)
+{
+    json_decref(evidence->records);
+    json_decref(evidence->nonces);
+    json_decref(evidence->campaigns);
+}
+
 enum status acceptance_make(struct store *store, const json_t *contract, const json_t *campaigns,
                             json_t **ret, struct error *err)
 {
-    struct evidence evidence = {json_array(), json_array(), json_array()};
+    CLEANUP(finish) struct evidence evidence = {json_array(), json_array(), json_array()};
     const size_t count = json_array_size(json_object_get(contract, "items"));
-    json_t *items = json_array();
+    json_auto_t *items = json_array();
     char hex[DIGEST_HEX_SIZE];
     struct digest digest;
-    enum status status = STATUS_OK;
+    const json_t *first;
 
     if (count == 0 || count > CONTRACT_ITEMS_MAX || json_array_size(campaigns) == 0)
-        status =
-            error_set(err, STATUS_CORRUPT, "the contract or its campaigns are not of their form");
-    for (size_t i = 0; i < json_array_size(campaigns) && status == STATUS_OK; i++)
-        status = add_campaign(store, contract, json_array_get(campaigns, i), &evidence, err);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        json_t *machines = json_array(), *item = NULL;
+        return error_set(err, STATUS_CORRUPT,
+                         "the contract or its campaigns are not of their form");
+    for (size_t i = 0; i < json_array_size(campaigns); i++)
+        TRY(add_campaign(store, contract, json_array_get(campaigns, i), &evidence, err));
+    for (size_t i = 0; i < count; i++) {
+        json_t *item = NULL;
 
-        status = judge_item(contract, i, &evidence, machines, &item, err);
+        TRY(judge_item(contract, i, &evidence, &item, err));
         json_array_append_new(items, item);
-        json_decref(machines);
     }
-    if (status == STATUS_OK)
-        status = canonical_digest(contract, &digest, err);
-    if (status == STATUS_OK) {
-        const json_t *first = json_array_get(json_object_get(json_array_get(items, 0), "units"), 0);
-
-        *ret = json_pack("{s:O, s:O, s:O, s:s, s:O, s:s}", "a", json_object_get(first, "result"),
-                         "campaigns", evidence.campaigns, "contract", contract, "contract_sha256",
-                         digest_hex(&digest, hex), "items", items, "verdict", of_all(items));
-        if (!*ret)
-            status = error_no_memory(err);
-    }
-    json_decref(items);
-    json_decref(evidence.records);
-    json_decref(evidence.nonces);
-    json_decref(evidence.campaigns);
-    return status;
+    TRY(canonical_digest(contract, &digest, err));
+    first = json_array_get(json_object_get(json_array_get(items, 0), "units"), 0);
+    *ret = json_pack("{s:O, s:O, s:O, s:s, s:O, s:s}", "a", json_object_get(first, "result"),
+                     "campaigns", evidence.campaigns, "contract", contract, "contract_sha256",
+                     digest_hex(&digest, hex), "items", items, "verdict", of_all(items));
+    return *ret ? STATUS_OK : error_no_memory(err);
 }

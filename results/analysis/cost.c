@@ -5,11 +5,61 @@
 #include <string.h>
 #include <strings.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
+#include "harness/core/shape.h"
 #include "protocols/cost.h"
 #include "protocols/finding.h"
 #include "protocols/metric.h"
 #include "results/analysis/judged.h"
+
+static const struct type part_shape = TYPE_OF({
+    SHOWN("line", INTEGER, .help = "of the price sheet"),
+    SHOWN("item", TEXT),
+    SHOWN("kind", TEXT),
+    SHOWN("hourly", RECORD, .of = &cost_range_type, .help = "in the sheet's currency"),
+});
+static const struct type figure_shape = TYPE_OF({
+    SHOWN("metric", TEXT),
+    SHOWN("per", TEXT, .help = "how much work it is of"),
+    SHOWN("cost", RECORD, .of = &cost_range_type),
+    SHOWN("measured_share", REAL,
+          .help = "of the logarithmic width between the bounds, what comes from the measurement"),
+});
+static const struct type option_shape = TYPE_OF({
+    SHOWN("item", TEXT),
+    SHOWN("line", INTEGER),
+    SHOWN("kind", TEXT),
+    SHOWN("parts", LIST, .of = &part_shape),
+    SHOWN("hourly", RECORD, .of = &cost_range_type),
+    SHOWN("figures", LIST, .of = &figure_shape),
+});
+static const struct type note_shape = TYPE_OF({
+    SHOWN("code", TEXT),
+    OR_NULL("line", INTEGER),
+    SHOWN("text", TEXT),
+});
+const struct type price_rows_type = TYPE_OF({
+    SHOWN("currency", TEXT),
+    SHOWN("sha256", DIGEST),
+    SHOWN("rows", LIST, .of = &type_of_object, .help = "of the sheet, those that count"),
+});
+static const struct type assumptions_shape = TYPE_OF({
+    SHOWN("as_of", TEXT),
+    SHOWN("discount", FINITE),
+    SHOWN("pue", FINITE),
+    SHOWN("utilisation", FINITE),
+    OR_NULL("item", TEXT),
+});
+const struct type cost_type = TYPE_OF({
+    SHOWN("a", TEXT),
+    OR_NULL("device", TEXT),
+    SHOWN("metrics_of", TEXT), /* "estimate" or "claim" */
+    SHOWN("assumptions", RECORD, .of = &assumptions_shape),
+    SHOWN("prices", RECORD, .of = &price_rows_type),
+    SHOWN("options", LIST, .of = &option_shape),
+    SHOWN("notes", LIST, .of = &note_shape),
+});
 
 struct cost_range cost_range_of(const json_t *metric)
 {
@@ -207,52 +257,43 @@ static enum status read_assumptions(const json_t *json, struct question *ret, st
                : error_set(err, STATUS_CORRUPT, "the assumptions are not of their form");
 }
 
+static void finish(struct question *question)
+{
+    json_decref(question->used);
+    json_decref(question->notes);
+}
+
 enum status cost_make(struct store *store, const char *result, const json_t *sheet,
                       const json_t *assumptions, json_t **ret, struct error *err)
 {
-    struct question question = {.rows = json_object_get(sheet, "rows")};
-    json_t *record = NULL, *options = json_array();
+    json_auto_t *record = NULL, *options = json_array();
+    CLEANUP(finish)
+    struct question question = {
+        .rows = json_object_get(sheet, "rows"), .used = json_array(), .notes = json_array()};
     const json_t *estimate;
     int64_t cell;
-    enum status status = read_assumptions(assumptions, &question, err);
 
-    if (status == STATUS_OK)
-        status = store_find_cell(store, result, &cell, err);
-    if (status == STATUS_OK)
-        status = judged_cell_json(store, cell, &record, err);
+    TRY(read_assumptions(assumptions, &question, err));
+    TRY(store_find_cell(store, result, &cell, err));
+    TRY(judged_cell_json(store, cell, &record, err));
     question.record = record;
-    question.used = json_array();
-    question.notes = json_array();
     estimate = json_object_get(record, "estimate");
-    question.metrics = json_object_get(
-        json_is_object(estimate) ? estimate
-                                 : json_object_get(json_object_get(record, "imported"), "claim"),
-        "metrics");
-    question.watts = cost_range_of(json_object_get(question.metrics, metrics[METRIC_POWER].id));
+    question.metrics = store_cell_metrics(record);
+    if (!question.metrics)
+        return error_set(err, STATUS_INVALID, "%s has no numbers", result);
+    question.watts = cost_range_of(metric_member(question.metrics, METRIC_POWER));
     if (isfinite(question.watts.value) && !isfinite(question.watts.lo + question.watts.hi)) {
         question.watts.lo = question.watts.hi = question.watts.value;
         note(&question, FINDING_POWER_WITHOUT_INTERVAL, NULL);
     }
-    if (status == STATUS_OK && !json_is_object(question.metrics))
-        status = error_set(err, STATUS_INVALID, "%s has no numbers", result);
-    if (status == STATUS_OK && !json_is_object(estimate))
+    if (!json_is_object(estimate))
         note(&question, FINDING_UNVERIFIED, NULL);
-    if (status == STATUS_OK)
-        status = make_options(&question, options, err);
-    if (status == STATUS_OK) {
-        *ret = json_pack("{s:O, s:O, s:s, s:O, s:{s:O, s:O, s:O}, s:O, s:O}", "a",
-                         json_object_get(record, "id"), "device",
-                         json_object_get(json_object_get(record, "device"), "name"), "metrics_of",
-                         json_is_object(estimate) ? "estimate" : "claim", "assumptions",
-                         assumptions, "prices", "currency", json_object_get(sheet, "currency"),
-                         "sha256", json_object_get(sheet, "sha256"), "rows", question.used,
-                         "options", options, "notes", question.notes);
-        if (!*ret)
-            status = error_no_memory(err);
-    }
-    json_decref(question.used);
-    json_decref(question.notes);
-    json_decref(options);
-    json_decref(record);
-    return status;
+    TRY(make_options(&question, options, err));
+    *ret = json_pack(
+        "{s:O, s:O, s:s, s:O, s:{s:O, s:O, s:O}, s:O, s:O}", "a", json_object_get(record, "id"),
+        "device", json_object_get(json_object_get(record, "device"), "name"), "metrics_of",
+        json_is_object(estimate) ? "estimate" : "claim", "assumptions", assumptions, "prices",
+        "currency", json_object_get(sheet, "currency"), "sha256", json_object_get(sheet, "sha256"),
+        "rows", question.used, "options", options, "notes", question.notes);
+    return *ret ? STATUS_OK : error_no_memory(err);
 }

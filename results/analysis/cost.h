@@ -17,21 +17,17 @@
  * "utilisation", "item": the item that this device is in the sheet, or null for the one that has
  * the device's name}.
  *
- * New object in `ret`, which stored as a comparison of kind "cost" gives itself again
- * (recompute.h):
- *   {"a": the result's id, "device", "metrics_of": "estimate" | "claim", "assumptions",
- *    "prices": the sheet with the rows that count,
- *    "options": [{"item", "line", "kind": "device" | "cloud",
- *                 "parts": [{"line", "item", "kind", "hourly": {value, lo, hi}}],
- *                 "hourly": {value, lo, hi},
- *                 "figures": [{"metric", "per", "cost": {value, lo, hi}, "measured_share"}]}],
- *    "notes": [{"code", "line", "text"}]}
+ * New object in `ret`, as cost_type describes it, which stored as a comparison of kind "cost" gives
+ * itself again (recompute.h).
+ *
  * Each device or cloud row of the item is an option; of a bought device all rows of the other kinds
  * are parts. A missing price leaves its part out and says so in a note. INVALID: no row is of the
  * device, or the result has no numbers; CORRUPT: `sheet` or `assumptions` are not of this form.
  */
 enum status cost_make(struct store *store, const char *result, const json_t *sheet,
                       const json_t *assumptions, json_t **ret, struct error *err);
+extern const struct type cost_type;
+extern const struct type price_rows_type; /* a sheet with the rows that count */
 
 /* A row of a sheet; false: it is not of the form. */
 bool cost_price_read(const json_t *row, struct price *ret);

@@ -6,8 +6,74 @@
 #include "harness/core/canonical.h"
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
+#include "harness/core/shape.h"
+#include "results/analysis/cost.h"
 #include "results/analysis/decision_gather.h"
 #include "results/analysis/peak_share.h"
+
+static const struct type figure_shape = TYPE_OF({
+    SHOWN("name", TEXT),
+    SHOWN("unit", TEXT),
+    SHOWN("better", TEXT, .help = "\"higher\" or \"lower\""),
+    SHOWN("objective", BOOLEAN, .help = "else only a requirement"),
+});
+static const struct type requirement_shape = TYPE_OF({
+    SHOWN("verdict", RECORD, .of = &decision_met_type),
+    SHOWN("margin", REAL,
+          .help = "of the worse bound to the limit, as a share of it; negative beyond it"),
+});
+static const struct type option_shape = TYPE_OF({
+    SHOWN("name", TEXT),
+    SHOWN("result", TEXT),
+    OR_NULL("device", TEXT),
+    OR_NULL("line", INTEGER, .help = "of its own price"),
+    OR_NULL("hourly", RECORD, .of = &cost_range_type),
+    OR_NULL("reason", TEXT, .help = "why it decides nothing"),
+    SHOWN("figures", LIST, .of = &cost_range_type, .help = "in the order of figures"),
+    SHOWN("peaks", RECORD, .of = &peak_shares_type),
+    SHOWN("requirements", LIST, .of = &requirement_shape,
+          .help = "in the order of the declaration"),
+    SHOWN("met", RECORD, .of = &decision_met_type, .help = "the worst of them"),
+    SHOWN("standing", RECORD, .of = &decision_standing_type),
+    SHOWN("dominated_by", LIST, .of = &type_of_text),
+});
+static const struct type then_shape = TYPE_OF({
+    SHOWN("option", TEXT),
+    SHOWN("standing", RECORD, .of = &decision_standing_type),
+});
+static const struct type change_shape = TYPE_OF({
+    SHOWN("what", TEXT, .help = "\"price\", \"metric\", \"limit\" or \"margin\""),
+    OPTIONAL("line", INTEGER),
+    OPTIONAL("option", TEXT),
+    OPTIONAL("metric", TEXT),
+    OPTIONAL("requirement", INTEGER),
+    SHOWN("now", REAL),
+    SHOWN("unit", TEXT),
+    SHOWN("factor", REAL, .help = "nearest to 1 by which a standing changes"),
+    SHOWN("then", LIST, .of = &then_shape),
+    SHOWN("verdict", RECORD, .of = &decision_verdict_type),
+});
+static const struct type note_shape = TYPE_OF({
+    SHOWN("options", LIST, .of = &type_of_text),
+    OR_NULL("line", INTEGER),
+    SHOWN("text", TEXT),
+});
+static const struct type peak_rows_shape = TYPE_OF({
+    SHOWN("sha256", DIGEST),
+    SHOWN("rows", LIST, .of = &type_of_object, .help = "of the sheet, those that count"),
+});
+const struct type decision_type = TYPE_OF({
+    SHOWN("a", TEXT),
+    SHOWN("decision", JSON),
+    SHOWN("decision_sha256", DIGEST),
+    OR_NULL("prices", RECORD, .of = &price_rows_type),
+    OR_NULL("peaks", RECORD, .of = &peak_rows_shape),
+    SHOWN("figures", LIST, .of = &figure_shape),
+    SHOWN("options", LIST, .of = &option_shape),
+    SHOWN("changes", LIST, .of = &change_shape),
+    SHOWN("notes", LIST, .of = &note_shape),
+    SHOWN("verdict", RECORD, .of = &decision_verdict_type),
+});
 
 /* The rows that are used are kept, too. */
 static json_t *peaks_json(struct gathered *g, size_t index)

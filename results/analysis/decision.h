@@ -15,26 +15,14 @@
  * NULL where none is declared; `peaks`: declared peaks (results/formats/peak_sheet.h), or NULL. Of
  * both only the rows that count need be there.
  *
- * New object in `ret`, which stored as a comparison of kind "decide" gives itself again
- * (recompute.h); a range is {value, lo, hi}, with null for what is not known:
- *   {"a": the first option's result, "decision", "decision_sha256",
- *    "prices", "peaks": {"sha256", ..., "rows": those that count}, or null,
- *    "figures": [{"name", "unit", "better": "higher" | "lower", "objective": whether it is one}],
- *    "options": [{"name", "result", "device", "line": of its price, or null, "hourly": range or
- *                 null, "reason": why it decides nothing, or null, "figures": [range],
- *                 "peaks": [{"line", "metric", "value", "peak", "unit", "share"}],
- *                 "requirements": [{"verdict": "met" | "missed" | "open", "margin": of the worse
- *                 bound to the limit, as a share of it, negative beyond it; or null}],
- *                 "met": the worst of them, "standing", "dominated_by": [names]}],
- *    "changes": [{"what": "price" | "metric" | "limit" | "margin", "line" | "option" and "metric" |
- *                 "requirement", "now", "unit", "factor", "then": [{"option", "standing"}],
- *                 "verdict": then}],
- *    "notes": [{"options": [names], "line", "text"}], "verdict"}
+ * New object in `ret`, as decision_type describes it, which stored as a comparison of kind "decide"
+ * gives itself again (recompute.h); a range is {value, lo, hi}, with null for what is not known.
  * What rests on no evidence (acceptance_unfit) is shown without bounds, and so separates nothing.
  * INVALID, with the place in the declaration: results do not compare, have no such figure, or no
  * price; CORRUPT: `decision` or a sheet is not of this form.
  */
 enum status decision_make(struct store *store, const json_t *decision, const json_t *prices,
                           const json_t *peaks, json_t **ret, struct error *err);
+extern const struct type decision_type;
 
 #endif

@@ -62,27 +62,17 @@ static enum status load_option(struct gathered *g, size_t index, struct error *e
 {
     struct gathered_option *option = &g->options[index];
     const char *id = member_text(decision_declared(g, "options", index), "result");
-    const json_t *estimate;
     int64_t cell;
-    enum status status = store_find_cell(g->store, id, &cell, err);
 
-    if (status != STATUS_OK)
+    if (store_find_cell(g->store, id, &cell, err) != STATUS_OK)
         return fault(err, "options", index, ".result",
                      "there is no result %s; write CAMPAIGN/NUMBER, as `assay results` lists them",
                      id);
-    status = judged_cell_json(g->store, cell, &option->record, err);
-    if (status == STATUS_OK)
-        status = fields_from_record(option->record, &option->fields, err);
-    if (status != STATUS_OK)
-        return status;
-    estimate = json_object_get(option->record, "estimate");
-    option->metrics =
-        json_object_get(json_is_object(estimate)
-                            ? estimate
-                            : json_object_get(json_object_get(option->record, "imported"), "claim"),
-                        "metrics");
+    TRY(judged_cell_json(g->store, cell, &option->record, err));
+    TRY(fields_from_record(option->record, &option->fields, err));
+    option->metrics = store_cell_metrics(option->record);
     option->unfit = acceptance_unfit(option->record);
-    if (!json_is_object(option->metrics))
+    if (!option->metrics)
         return fault(err, "options", index, ".result", "%s has no numbers", id);
     if (json_is_true(json_object_get(json_object_get(option->record, "device"), "simulated")))
         note(g, index, NULL, finding_kinds[FINDING_FIGURES_SIMULATED].words);
@@ -274,7 +264,8 @@ static enum status price_option(struct gathered *g, size_t index, struct error *
 {
     const json_t *item = json_object_get(decision_declared(g, "options", index), "item");
     const json_t *rows;
-    json_t *cost = NULL, *one;
+    json_auto_t *cost = NULL;
+    json_t *one;
     size_t i;
     enum status status;
 
@@ -290,14 +281,13 @@ static enum status price_option(struct gathered *g, size_t index, struct error *
             "or name the row's item",
             item ? json_string_value(item)
                  : member_text(json_object_get(g->options[index].record, "device"), "name"));
-    if (status == STATUS_OK)
-        status = choose_price(g, index, cost, err);
+    TRY(status);
+    TRY(choose_price(g, index, cost, err));
     rows = json_object_get(json_object_get(cost, "prices"), "rows");
     json_array_foreach(rows, i, one) decision_use(g->used_prices, one);
     json_array_foreach(json_object_get(g->options[index].price, "parts"), i, one)
     {
-        if (status == STATUS_OK)
-            status = add_price(g, index, row_at(rows, json_object_get(one, "line")), err);
+        TRY(add_price(g, index, row_at(rows, json_object_get(one, "line")), err));
     }
     json_array_foreach(json_object_get(cost, "notes"), i, one)
     {
@@ -307,8 +297,7 @@ static enum status price_option(struct gathered *g, size_t index, struct error *
             strcmp(code, finding_kinds[FINDING_UNVERIFIED].code) != 0)
             note(g, index, json_object_get(one, "line"), member_text(one, "text"));
     }
-    json_decref(cost);
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- figures ---- */
@@ -406,18 +395,16 @@ static enum status add_limit(struct gathered *g, size_t index, struct error *err
     const char *most = member_string(one, "at_most");
     const char *limit = most ? most : member_text(one, "at_least");
     struct decision_requirement *ret = &g->problem->requirements[g->problem->requirement_count++];
-    const struct decision_figure *figure;
-    enum status status = add_figure(g, member_text(one, "figure"), &ret->figure, err);
+    enum status status;
 
-    figure = &g->problem->figures[ret->figure];
+    TRY(add_figure(g, member_text(one, "figure"), &ret->figure, err));
     ret->at_most = most != NULL;
-    for (size_t i = 0; i < g->problem->option_count && status == STATUS_OK; i++)
-        status = measure(g, i, ret->figure, err);
-    if (status == STATUS_OK &&
-        decision_limit_read(limit, figure, g->units[ret->figure], &ret->limit, err) != STATUS_OK) {
+    for (size_t i = 0; i < g->problem->option_count; i++)
+        TRY(measure(g, i, ret->figure, err));
+    status = decision_limit_read(limit, &g->problem->figures[ret->figure], g->units[ret->figure],
+                                 &ret->limit, err);
+    if (status != STATUS_OK)
         error_prefix(err, "requirements[%zu].%s", index, most ? "at_most" : "at_least");
-        status = err->code;
-    }
     return status;
 }
 
@@ -427,32 +414,28 @@ static enum status judge_contract(struct gathered *g, size_t index, json_t *verd
 {
     const json_t *contract =
         json_object_get(decision_declared(g, "requirements", index), "contract");
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < g->problem->option_count && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < g->problem->option_count; i++) {
         const json_t *record = g->options[i].record;
-        json_t *campaigns = json_pack("[{s:s, s:s}]", "campaign",
-                                      member_text(json_object_get(record, "campaign"), "uid"),
-                                      "like", member_text(record, "id"));
-        json_t *made = NULL;
+        json_auto_t *made = NULL,
+                    *campaigns = json_pack("[{s:s, s:s}]", "campaign",
+                                           member_text(json_object_get(record, "campaign"), "uid"),
+                                           "like", member_text(record, "id"));
+        const enum status status = acceptance_make(g->store, contract, campaigns, &made, err);
         enum decision_met met;
 
-        status = acceptance_make(g->store, contract, campaigns, &made, err);
-        if (status == STATUS_INVALID) {
+        if (status == STATUS_INVALID)
             error_prefix(err, "requirements[%zu].contract: %s", index,
                          member_text(decision_declared(g, "options", i), "name"));
-            status = STATUS_INVALID;
-        }
+        TRY(status);
         met = !strcmp(member_text(made, "verdict"), "accepted")   ? DECISION_MET
               : !strcmp(member_text(made, "verdict"), "rejected") ? DECISION_MISSED
                                                                   : DECISION_OPEN;
         if ((int)met < g->problem->options[i].met)
             g->problem->options[i].met = met;
         json_array_append_new(verdicts, json_string(decision_met_name(met)));
-        json_decref(campaigns);
-        json_decref(made);
     }
-    return status;
+    return STATUS_OK;
 }
 
 static enum status add_requirements(struct gathered *g, struct error *err)

@@ -6,10 +6,41 @@
 
 #include "harness/core/cleanup.h"
 #include "harness/core/member.h"
+#include "harness/core/shape.h"
 #include "protocols/finding.h"
 #include "protocols/fleet.h"
 #include "results/analysis/judged.h"
 #include "results/analysis/serving_change.h"
+
+static const struct type unit_shape = TYPE_OF({
+    SHOWN("result", TEXT),
+    OR_NULL("device", TEXT),
+    SHOWN("capacity", RECORD, .of = &capacity_result_type, .help = "requests/s within the limits"),
+});
+static const struct type request_shape = TYPE_OF({
+    SHOWN("demand", FINITE, .help = "requests/s"),
+    SHOWN("growth", FINITE),
+    SHOWN("confidence", FINITE),
+    SHOWN("availability", FINITE),
+    SHOWN("risk", FINITE),
+    OPTIONAL("quantile", FINITE),
+    OPTIONAL("span_ns", INTEGER),
+    OPTIONAL("trace", DIGEST),
+});
+static const struct type note_shape = TYPE_OF({
+    SHOWN("code", TEXT),
+    SHOWN("text", TEXT),
+});
+const struct type fleet_plan_type = TYPE_OF({
+    SHOWN("a", TEXT),
+    SHOWN("results", LIST, .of = &type_of_text),
+    SHOWN("request", RECORD, .of = &request_shape),
+    SHOWN("units", LIST, .of = &unit_shape),
+    OR_NULL("devices", INTEGER),
+    OR_NULL("spares", INTEGER),
+    OR_NULL("total", INTEGER),
+    SHOWN("notes", LIST, .of = &note_shape),
+});
 
 static void note(json_t *notes, enum finding_code code)
 {
@@ -146,27 +177,28 @@ static bool is_request(const json_t *request)
     return true;
 }
 
+static void finish(struct units *units)
+{
+    for (size_t i = 0; i < FLEET_PLAN_UNITS_MAX; i++)
+        json_decref(units->machine[i]);
+    json_decref(units->first);
+    json_decref(units->list);
+    json_decref(units->notes);
+}
+
 enum status fleet_plan_make(struct store *store, const json_t *results, const json_t *request,
                             json_t **ret, struct error *err)
 {
-    struct units units = {.list = json_array(), .notes = json_array()};
-    enum status status = STATUS_OK;
+    CLEANUP(finish) struct units units = {.list = json_array(), .notes = json_array()};
 
     if (!is_request(request) || json_array_size(results) == 0 ||
         json_array_size(results) > FLEET_PLAN_UNITS_MAX)
-        status = error_set(err, STATUS_CORRUPT, "the request is not of its form");
-    for (size_t i = 0; i < json_array_size(results) && status == STATUS_OK; i++) {
+        return error_set(err, STATUS_CORRUPT, "the request is not of its form");
+    for (size_t i = 0; i < json_array_size(results); i++) {
         const char *id = json_string_value(json_array_get(results, i));
 
-        status = id ? add_unit(store, id, &units, err)
-                    : error_set(err, STATUS_CORRUPT, "an id is not text");
+        TRY(id ? add_unit(store, id, &units, err)
+               : error_set(err, STATUS_CORRUPT, "an id is not text"));
     }
-    if (status == STATUS_OK)
-        status = conclude(&units, results, request, ret, err);
-    for (size_t i = 0; i < FLEET_PLAN_UNITS_MAX; i++)
-        json_decref(units.machine[i]);
-    json_decref(units.first);
-    json_decref(units.list);
-    json_decref(units.notes);
-    return status;
+    return conclude(&units, results, request, ret, err);
 }

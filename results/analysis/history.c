@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/member.h"
+#include "harness/core/shape.h"
 #include "harness/core/text.h"
 #include "protocols/comparability.h"
 #include "protocols/history.h"
@@ -13,6 +15,53 @@
 #define NAME_MAX_LENGTH 64
 
 _Static_assert(HISTORY_RESULTS_LEAST == HISTORY_LEAST, "what is said is what is done");
+
+static const struct type result_shape = TYPE_OF({
+    SHOWN("id", TEXT),
+    SHOWN("created", TEXT),
+    SHOWN("value", FINITE),
+    SHOWN("lo", REAL),
+    SHOWN("hi", REAL),
+    OR_NULL("driver_version", TEXT),
+    OR_NULL("stack", LIST, .of = &type_of_text, .help = "what differs from the result before"),
+});
+static const char *const history_kinds[] = {"too_few", "constant", "line",
+                                            "ramp",    "approach", "steps"};
+static const struct type kind_shape = {WORD_OF(history_kinds), .def = "history_kind"};
+static const struct type change_shape = TYPE_OF({
+    SHOWN("before", TEXT, .help = "the change lies after this result"),
+    SHOWN("after", TEXT, .help = "and before or at this one"),
+    SHOWN("ratio", REAL, .help = "of the levels, after over before"),
+    OR_NULL("stack", LIST, .of = &type_of_text, .help = "what differs between the two"),
+});
+static const struct type baseline_shape = TYPE_OF({
+    SHOWN("name", TEXT),
+    SHOWN("result", TEXT),
+    SHOWN("ratio", REAL, .help = "of the newest result over it"),
+});
+static const struct type stale_shape = TYPE_OF({
+    SHOWN("result", TEXT, .help = "the newest on this device, whose stack is another"),
+    OR_NULL("stack", LIST, .of = &type_of_text),
+});
+const struct type history_type = TYPE_OF({
+    SHOWN("workload", TEXT),
+    SHOWN("precision", TEXT),
+    OR_NULL("batch", INTEGER),
+    SHOWN("scenario", TEXT),
+    OR_NULL("arm", TEXT),
+    SHOWN("implementation", TEXT),
+    SHOWN("protocol", TEXT),
+    OR_NULL("device", TEXT),
+    SHOWN("device_spec", TEXT),
+    OR_NULL("host", TEXT),
+    SHOWN("metric", TEXT),
+    SHOWN("unit", TEXT),
+    SHOWN("results", LIST, .of = &result_shape),
+    SHOWN("kind", RECORD, .of = &kind_shape),
+    SHOWN("changes", LIST, .of = &change_shape),
+    SHOWN("baselines", LIST, .of = &baseline_shape),
+    OR_NULL("stale", RECORD, .of = &stale_shape),
+});
 
 static double number(const json_t *object, const char *name)
 {
@@ -110,24 +159,22 @@ static enum status find_changes(json_t *series, const json_t *fields, struct err
 {
     const json_t *results = json_object_get(series, "results");
     const size_t count = json_array_size(results);
-    double *logs = calloc(count + 1, sizeof(*logs));
-    json_t *changes = json_array();
+    AUTO_FREE double *logs = calloc(count + 1, sizeof(*logs));
+    json_auto_t *changes = json_array();
     const char *kind = "too_few";
-    struct trend trend = {0};
-    enum status status = logs ? STATUS_OK : error_no_memory(err);
+    CLEANUP(trend_finish) struct trend trend = {0};
 
-    for (size_t i = 0; logs && i < count; i++)
+    if (!logs)
+        return error_no_memory(err);
+    for (size_t i = 0; i < count; i++)
         logs[i] = log(number(at(results, i), "value"));
-    if (status == STATUS_OK && count >= HISTORY_LEAST) {
-        status = history_describe(logs, count, &trend, err);
-        if (status == STATUS_OK)
-            kind = describe_changes(&trend, results, fields, changes);
-        trend_finish(&trend);
+    if (count >= HISTORY_LEAST) {
+        TRY(history_describe(logs, count, &trend, err));
+        kind = describe_changes(&trend, results, fields, changes);
     }
     json_object_set_new(series, "kind", json_string(kind));
-    json_object_set_new(series, "changes", changes);
-    free(logs);
-    return status;
+    json_object_set(series, "changes", changes);
+    return STATUS_OK;
 }
 
 /* The newest of each name that is a result of this series. */
@@ -270,18 +317,16 @@ static void find_stale(json_t *series, const json_t *all)
     json_decref(common[1]);
 }
 
-enum status history_make(struct store *store, const struct store_filter *filter, json_t **ret,
-                         struct error *err)
+/* Adds the rows' results to their series, the oldest first. */
+static enum status gather(struct store *store, const struct store_filter *filter, json_t *all,
+                          struct error *err)
 {
     struct store_filter every = *filter;
-    json_t *rows = NULL, *all = json_array(), *recorded = NULL, *series;
-    enum status status;
-    size_t i;
+    json_auto_t *rows = NULL;
 
     every.workload = every.precision = NULL; /* others' newest results tell what is stale */
-    status = store_list_results(store, &every, &rows, err);
-
-    for (i = json_array_size(rows); status == STATUS_OK && i-- > 0;) {
+    TRY(store_list_results(store, &every, &rows, err));
+    for (size_t i = json_array_size(rows); i-- > 0;) {
         const json_t *row = at(rows, i);
         size_t k = 0;
 
@@ -293,41 +338,41 @@ enum status history_make(struct store *store, const struct store_filter *filter,
             json_array_append_new(all, series_of(row));
         if (!is_wanted(filter, row)) /* only its newest counts */
             json_array_clear(json_object_get(at(all, k), "results"));
-        status = add_result(store, json_array_get(all, k), row, is_wanted(filter, row), err);
+        TRY(add_result(store, json_array_get(all, k), row, is_wanted(filter, row), err));
     }
-    for (i = 0; i < json_array_size(all) && status == STATUS_OK; i++)
-        status = load_newest(store, json_array_get(all, i), err);
-    if (status == STATUS_OK)
-        status = store_list_baselines(store, &recorded, err);
+    for (size_t i = 0; i < json_array_size(all); i++)
+        TRY(load_newest(store, json_array_get(all, i), err));
+    return STATUS_OK;
+}
+
+enum status history_make(struct store *store, const struct store_filter *filter, json_t **ret,
+                         struct error *err)
+{
+    static const char *const internal[] = {"fields", "newest", "workload_digest",
+                                           "protocol_digest"};
+    json_auto_t *all = json_array(), *recorded = NULL;
+    json_t *series;
+    size_t i;
+
+    TRY(gather(store, filter, all, err));
+    TRY(store_list_baselines(store, &recorded, err));
     json_array_foreach(all, i, series)
     {
         if (!is_wanted(filter, series))
             continue;
-        if (status == STATUS_OK)
-            status = find_changes(series, json_object_get(series, "fields"), err);
-        if (status == STATUS_OK) {
-            find_baselines(series, recorded);
-            find_stale(series, all);
-        }
+        TRY(find_changes(series, json_object_get(series, "fields"), err));
+        find_baselines(series, recorded);
+        find_stale(series, all);
     }
-    for (i = json_array_size(all); i-- > 0;)
-        if (!is_wanted(filter, at(all, i)))
-            json_array_remove(all, i);
+    *ret = json_array();
     json_array_foreach(all, i, series)
     {
-        static const char *const internal[] = {"fields", "newest", "workload_digest",
-                                               "protocol_digest"};
-
         for (size_t k = 0; k < sizeof(internal) / sizeof(internal[0]); k++)
             json_object_del(series, internal[k]);
+        if (is_wanted(filter, series))
+            json_array_append(*ret, series);
     }
-    json_decref(rows);
-    json_decref(recorded);
-    if (status == STATUS_OK)
-        *ret = all;
-    else
-        json_decref(all);
-    return status;
+    return *ret ? STATUS_OK : error_no_memory(err);
 }
 
 static bool is_name(const char *name)
@@ -343,28 +388,22 @@ enum status history_baseline(struct store *store, const char *result, const char
                              json_t **ret, struct error *err)
 {
     struct store_filter filter = {0};
-    json_t *rows = NULL;
+    json_auto_t *rows = NULL;
     const json_t *row;
-    enum status status;
 
     if (!is_name(name))
         return error_set(err, STATUS_INVALID,
                          "\"%s\": write a baseline's name with up to %d letters, digits, '.', '_' "
                          "and '-'",
                          name, NAME_MAX_LENGTH);
-    status = store_find_cell(store, result, &filter.cell, err);
-    if (status == STATUS_OK)
-        status = store_list_results(store, &filter, &rows, err);
+    TRY(store_find_cell(store, result, &filter.cell, err));
+    TRY(store_list_results(store, &filter, &rows, err));
     row = at(rows, 0);
-    if (status == STATUS_OK && !json_is_number(json_object_get(row, "value")))
-        status = error_set(err, STATUS_INVALID, "%s has no value that could be a baseline", result);
-    if (status == STATUS_OK)
-        *ret = json_pack("{s:O, s:s, s:O, s:O, s:O?, s:O?, s:O}", "a", json_object_get(row, "id"),
-                         "name", name, "metric", json_object_get(row, "metric"), "value",
-                         json_object_get(row, "value"), "lo", json_object_get(row, "lo"), "hi",
-                         json_object_get(row, "hi"), "unit", json_object_get(row, "unit"));
-    json_decref(rows);
-    if (status == STATUS_OK && !*ret)
-        status = error_no_memory(err);
-    return status;
+    if (!json_is_number(json_object_get(row, "value")))
+        return error_set(err, STATUS_INVALID, "%s has no value that could be a baseline", result);
+    *ret = json_pack("{s:O, s:s, s:O, s:O, s:O?, s:O?, s:O}", "a", json_object_get(row, "id"),
+                     "name", name, "metric", json_object_get(row, "metric"), "value",
+                     json_object_get(row, "value"), "lo", json_object_get(row, "lo"), "hi",
+                     json_object_get(row, "hi"), "unit", json_object_get(row, "unit"));
+    return *ret ? STATUS_OK : error_no_memory(err);
 }

@@ -19,21 +19,11 @@
 
 /*
  * The series that a filter's results make (store_list_results; `sort` and `limit` do not count), as
- * a new array:
- *   [{"workload", "precision", "batch", "scenario", "implementation", "arm", "protocol", "device",
- *     "host", "metric", "unit",
- *     "results": [{"id", "created", "value", "lo", "hi", "driver_version",
- *                  "stack": ["driver", ...]}], oldest first; "stack": the factors that differ from
- *                  the result before, null where the two cannot be judged,
- *     "kind": "too_few" | "constant" | "line" | "ramp" | "approach" | "steps",
- *     "changes": [{"before", "after": ids of the results between which it lies, "ratio": of the
- *                  levels, after over before, "stack": the factors that differ between the two}],
- *     "baselines": [{"name", "result", "ratio": of the newest result over it}],
- *     "stale": null, or {"result": the newest of this device and host, whose stack is another,
- *              "stack": the factors that differ}}]
+ * a new array of what history_type describes; results are the oldest first.
  */
 enum status history_make(struct store *store, const struct store_filter *filter, json_t **ret,
                          struct error *err);
+extern const struct type history_type;
 
 /*
  * The record of a baseline: `result` from now on is what `name` means for its series. New object

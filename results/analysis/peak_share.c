@@ -1,9 +1,22 @@
 #include "results/analysis/peak_share.h"
 #include "harness/core/member.h"
+#include "harness/core/shape.h"
 
 #include <stdbool.h>
 #include <string.h>
 #include <strings.h>
+
+#include "results/store/store.h"
+
+static const struct type peak_share_shape = TYPE_OF({
+    SHOWN("line", INTEGER, .help = "of the peaks"),
+    SHOWN("metric", TEXT),
+    SHOWN("value", FINITE),
+    SHOWN("peak", FINITE, .help = "as declared, in that unit"),
+    SHOWN("unit", TEXT),
+    SHOWN("share", REAL),
+});
+const struct type peak_shares_type = {LIST_OF(peak_share_shape)};
 
 static bool is_of(const json_t *row, const char *item, const json_t *record)
 {
@@ -16,10 +29,7 @@ static bool is_of(const json_t *row, const char *item, const json_t *record)
 
 json_t *peak_shares(const json_t *record, const json_t *sheet, const char *item)
 {
-    const json_t *estimate = json_object_get(record, "estimate");
-    const json_t *from = json_is_object(estimate)
-                             ? estimate
-                             : json_object_get(json_object_get(record, "imported"), "claim");
+    const json_t *metrics = store_cell_metrics(record);
     json_t *list = json_array(), *row;
     size_t i;
 
@@ -27,8 +37,7 @@ json_t *peak_shares(const json_t *record, const json_t *sheet, const char *item)
         item = member_text(json_object_get(record, "device"), "name");
     json_array_foreach(json_object_get(sheet, "rows"), i, row)
     {
-        const json_t *metric =
-            json_object_get(json_object_get(from, "metrics"), member_text(row, "metric"));
+        const json_t *metric = json_object_get(metrics, member_text(row, "metric"));
         const double value = json_number_value(json_object_get(metric, "value"));
         const double peak = json_number_value(json_object_get(row, "peak"));
 

@@ -4,12 +4,15 @@
 
 #include <jansson.h>
 
+#include "harness/core/type.h"
+
 /*
  * `record`: that of store_cell_json; `sheet`: declared peaks (results/formats/peak_sheet.h), or
  * NULL; `item`: what the device is in it, NULL: the one of the device's name. New array, an entry
- * for each row of this item and precision whose metric the result has:
- *   [{"line", "metric", "value", "peak", "unit": of both, "share"}]
+ * for each row of this item and precision whose metric the result has, as peak_shares_type
+ * describes it.
  */
 json_t *peak_shares(const json_t *record, const json_t *sheet, const char *item);
+extern const struct type peak_shares_type;
 
 #endif
