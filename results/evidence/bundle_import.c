@@ -35,37 +35,42 @@ static enum status bad_line(const struct importer *importer, const struct bundle
 
 /* ---- before the first record ---- */
 
+/* The row of a campaign that the first line names; NOT_FOUND. */
+static enum status find_campaign(const struct importer *importer, const struct bundle_head *head,
+                                 size_t index, int64_t *ret, struct error *err)
+{
+    struct statement statement;
+
+    TRY(statement_begin(importer->store, "SELECT id FROM campaign WHERE uid = ?1", &statement,
+                        err));
+    statement_text(&statement, json_string_value(json_array_get(head->campaigns, index)));
+    return statement_single(&statement, ret, err);
+}
+
 static enum status count_known(struct importer *importer, const struct bundle_head *head,
                                struct error *err)
 {
     const size_t count = json_array_size(head->campaigns);
-    enum status status = STATUS_OK;
 
     importer->summary->campaigns = (int64_t)count;
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        struct statement statement;
+    for (size_t i = 0; i < count; i++) {
         int64_t row;
+        const enum status status = find_campaign(importer, head, i, &row, err);
 
-        status = statement_begin(importer->store, "SELECT id FROM campaign WHERE uid = ?1",
-                                 &statement, err);
-        if (status != STATUS_OK)
-            break;
-        statement_text(&statement, json_string_value(json_array_get(head->campaigns, i)));
-        status = statement_single(&statement, &row, err);
+        if (status != STATUS_NOT_FOUND)
+            TRY(status);
         importer->summary->known += status == STATUS_OK;
-        if (status == STATUS_NOT_FOUND)
-            status = STATUS_OK;
     }
     importer->is_known = importer->summary->known == (int64_t)count;
     importer->lacked = importer->is_known ? json_object() : NULL;
-    if (status == STATUS_OK && importer->summary->known > 0 && !importer->is_known)
-        status = error_set(
+    if (importer->summary->known > 0 && !importer->is_known)
+        return error_set(
             err, STATUS_INVALID,
             "%s: %lld of its campaigns are here already and %lld are not; ask for a bundle of "
             "those that are not",
             importer->path, (long long)importer->summary->known,
             (long long)count - (long long)importer->summary->known);
-    return status;
+    return STATUS_OK;
 }
 
 static enum status open_log(struct importer *importer, const struct bundle_head *head,
@@ -99,10 +104,9 @@ static enum status take_blob(struct importer *importer, const struct bundle_line
 {
     const json_t *text = json_object_get(line->json, "text"),
                  *base64 = json_object_get(line->json, "base64");
-    unsigned char *bytes = NULL;
+    AUTO_FREE unsigned char *bytes = NULL;
     size_t length = 0;
     struct digest digest;
-    enum status status;
 
     if (json_object_size(line->json) != 1)
         return bad_line(importer, line, err, "is not a line that bundles have");
@@ -112,14 +116,11 @@ static enum status take_blob(struct importer *importer, const struct bundle_line
     bytes = malloc(json_string_length(base64) + 1);
     if (!bytes)
         return error_no_memory(err);
-    if (key_base64_decode(json_string_value(base64), json_string_length(base64), bytes,
-                          json_string_length(base64) + 1, &length) &&
-        !text_is_utf8((const char *)bytes, length))
-        status = store_insert_content(importer->store, bytes, length, &digest, err);
-    else
-        status = bad_line(importer, line, err, "its bytes cannot be read, or are text");
-    free(bytes);
-    return status;
+    if (!key_base64_decode(json_string_value(base64), json_string_length(base64), bytes,
+                           json_string_length(base64) + 1, &length) ||
+        text_is_utf8((const char *)bytes, length))
+        return bad_line(importer, line, err, "its bytes cannot be read, or are text");
+    return store_insert_content(importer->store, bytes, length, &digest, err);
 }
 
 /* What a record refers to and the bundle does not have was withheld. */
@@ -127,18 +128,14 @@ static enum status note_blob(void *context, const struct digest *digest, struct 
 {
     struct importer *importer = context;
     struct statement statement;
-    enum status status;
 
-    status = statement_begin(importer->store,
-                             "INSERT INTO content (digest) VALUES (?1) ON CONFLICT DO NOTHING",
-                             &statement, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(statement_begin(importer->store,
+                        "INSERT INTO content (digest) VALUES (?1) ON CONFLICT DO NOTHING",
+                        &statement, err));
     statement_digest(&statement, digest);
-    status = statement_run(&statement, NULL, err);
-    importer->summary->blobs_withheld +=
-        status == STATUS_OK && sqlite3_changes(importer->store->db) > 0;
-    return status;
+    TRY(statement_run(&statement, NULL, err));
+    importer->summary->blobs_withheld += sqlite3_changes(importer->store->db) > 0;
+    return STATUS_OK;
 }
 
 /* {"all": hex} or {path: hex, ...}, or null. `ret_each` is heap. */
@@ -162,29 +159,26 @@ static enum status find_known(struct importer *importer, const struct bundle_lin
                               int64_t leaf, const struct digest *digest, bool *ret,
                               struct error *err)
 {
-    struct statement statement;
-    bool row = false, is_same = true;
-    enum status status = statement_begin(importer->store,
-                                         "SELECT log = ?1 AND leaf = ?2 AND digest = ?3 FROM record"
-                                         " WHERE digest = ?3 OR (log = ?1 AND leaf = ?2)",
-                                         &statement, err);
+    CLEANUP(statement_end) struct statement statement = {0};
+    bool is_same = true;
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, importer->log);
+    TRY(statement_of(importer->store,
+                     "SELECT log = ?1 AND leaf = ?2 AND digest = ?3 FROM record"
+                     " WHERE digest = ?3 OR (log = ?1 AND leaf = ?2)",
+                     importer->log, &statement, err));
     statement_i64(&statement, leaf);
     statement_digest(&statement, digest);
     *ret = false;
-    while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row) {
+    while (statement_next(&statement, &status, err)) {
         *ret = true;
         is_same = is_same && sqlite3_column_int(statement.handle, 0);
     }
-    statement_end(&statement);
-    return status == STATUS_OK && !is_same
-               ? bad_line(importer, line, err,
-                          "its record is elsewhere in the log, or another is in its place, by what "
-                          "is here already")
-               : status;
+    TRY(status);
+    return is_same ? STATUS_OK
+                   : bad_line(importer, line, err,
+                              "its record is elsewhere in the log, or another is in its place, by "
+                              "what is here already");
 }
 
 /* The list of campaigns in the first line is that of the records. */
@@ -205,30 +199,24 @@ static enum status check_listed(struct importer *importer, const struct bundle_h
 static enum status count_lacked(struct importer *importer, const struct record_type *type,
                                 const struct digest *digest, struct error *err)
 {
-    struct statement statement;
+    CLEANUP(statement_end) struct statement statement = {0};
+    const json_int_t known = json_integer_value(json_object_get(importer->lacked, type->name));
     bool row = false;
-    enum status status =
-        statement_begin(importer->store, "SELECT 1 FROM record WHERE digest = ?1", &statement, err);
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(statement_begin(importer->store, "SELECT 1 FROM record WHERE digest = ?1", &statement,
+                        err));
     statement_digest(&statement, digest);
-    status = statement_step(&statement, &row, err);
-    statement_end(&statement);
-    if (status == STATUS_OK && !row &&
-        json_object_set_new(
-            importer->lacked, type->name,
-            json_integer(1 + json_integer_value(json_object_get(importer->lacked, type->name)))))
-        status = error_no_memory(err);
-    return status;
+    TRY(statement_step(&statement, &row, err));
+    if (!row && json_object_set_new(importer->lacked, type->name, json_integer(known + 1)) != 0)
+        return error_no_memory(err);
+    return STATUS_OK;
 }
 
 /* Heads come with each bundle; all else says something of the campaigns that nobody here would see.
  */
 static enum status refuse_later(const struct importer *importer, struct error *err)
 {
-    enum status status = STATUS_OK;
-    struct text types;
+    CLEANUP(text_finish) struct text types = {0};
     json_t *count;
     const char *type;
 
@@ -240,15 +228,14 @@ static enum status refuse_later(const struct importer *importer, struct error *e
                                (long long)json_integer_value(count));
     }
     if (!text_ok(&types))
-        status = error_no_memory(err);
-    else if (types.length > 0)
-        status = error_set(err, STATUS_INVALID,
-                           "%s: its campaigns came in an earlier bundle, and these records of them "
-                           "did not: %s. Nothing is added to a campaign that is here: import it "
-                           "into another database to see them",
-                           importer->path, types.data);
-    text_finish(&types);
-    return status;
+        return error_no_memory(err);
+    if (types.length > 0)
+        return error_set(err, STATUS_INVALID,
+                         "%s: its campaigns came in an earlier bundle, and these records of them "
+                         "did not: %s. Nothing is added to a campaign that is here: import it "
+                         "into another database to see them",
+                         importer->path, types.data);
+    return STATUS_OK;
 }
 
 static enum status enter(struct importer *importer, const struct bundle_line *line,
@@ -374,13 +361,10 @@ static enum status take_series(struct importer *importer, const struct bundle_li
         !json_is_integer(json_object_get(line->json, "first")) ||
         !json_is_integer(json_object_get(line->json, "leaf")))
         return bad_line(importer, line, err, "is not a line that bundles have");
-    status = statement_begin(importer->store,
-                             "SELECT e.trial FROM record r JOIN trial_end e ON e.record = r.id"
-                             " WHERE r.log = ?1 AND r.leaf = ?2",
-                             &statement, err);
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, importer->log);
+    TRY(statement_of(importer->store,
+                     "SELECT e.trial FROM record r JOIN trial_end e ON e.record = r.id"
+                     " WHERE r.log = ?1 AND r.leaf = ?2",
+                     importer->log, &statement, err));
     statement_i64(&statement, json_integer_value(json_object_get(line->json, "leaf")));
     status = statement_single(&statement, &trial, err);
     if (status == STATUS_NOT_FOUND)
@@ -419,12 +403,11 @@ static enum status check_root(struct importer *importer, const struct bundle_hea
 {
     struct digest root;
     uint64_t missing = 0;
-    enum status status = bundle_proof_nodes(head->proof, &importer->part, err);
+    const enum status status = bundle_proof_nodes(head->proof, &importer->part, err);
 
-    if (status != STATUS_OK) {
+    if (status != STATUS_OK)
         error_prefix(err, "%s", importer->path);
-        return status;
-    }
+    TRY(status);
     if (!merkle_part_fits(&importer->part, (uint64_t)head->size, &missing))
         return error_set(err, STATUS_CORRUPT,
                          "%s: what is proven of record %" PRIu64
@@ -487,22 +470,23 @@ static enum status add_origin(struct importer *importer, const struct bundle_hea
     return body_end(&body);
 }
 
-static enum status find_first(struct importer *importer, const struct bundle_head *head,
-                              struct error *err)
-{
-    struct statement statement;
-
-    TRY(statement_begin(importer->store, "SELECT id FROM campaign WHERE uid = ?1", &statement,
-                        err));
-    statement_text(&statement, json_string_value(json_array_get(head->campaigns, 0)));
-    return statement_single(&statement, &importer->summary->campaign, err);
-}
-
 static bool on_progress(void *context, uint64_t done, uint64_t total)
 {
     const struct importer *importer = context;
 
     return !importer->progress || importer->progress(importer->context, done, total);
+}
+
+static enum status take_all(struct importer *importer, struct bundle_head *head, struct error *err)
+{
+    TRY(bundle_read(importer->path, head, importer, take_line, on_progress, err));
+    if (importer->is_known) {
+        TRY(refuse_later(importer, err));
+    } else {
+        TRY(check_root(importer, head, err));
+        TRY(add_origin(importer, head, err));
+    }
+    return find_campaign(importer, head, 0, &importer->summary->campaign, err);
 }
 
 enum status bundle_import(struct store *store, const char *path,
@@ -518,24 +502,13 @@ enum status bundle_import(struct store *store, const char *path,
                                 .progress = progress,
                                 .context = context};
     struct bundle_head head = {0};
-    enum status status = store_change_begin(store, err);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
+    TRY(store_change_begin(store, err));
     digest_init(&importer.received);
-    status = bundle_read(path, &head, &importer, take_line, on_progress, err);
-    if (status == STATUS_OK && !importer.is_known) {
-        status = check_root(&importer, &head, err);
-        if (status == STATUS_OK)
-            status = add_origin(&importer, &head, err);
-    }
-    if (status == STATUS_OK && importer.is_known)
-        status = refuse_later(&importer, err);
-    if (status == STATUS_OK)
-        status = find_first(&importer, &head, err);
+    status = store_change_end(store, take_all(&importer, &head, err), err);
     json_decref(importer.lacked);
     merkle_part_finish(&importer.part);
-    status = store_change_end(store, status, err);
     if (status == STATUS_OK)
         *ret = summary;
     if (status == STATUS_OK && ret_head)

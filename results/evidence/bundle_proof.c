@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/cleanup.h"
 #include "harness/core/text.h"
 #include "protocols/stats/order.h"
 #include "results/store/store_internal.h"
@@ -39,55 +40,39 @@ static enum status add_number(struct numbers *numbers, int64_t number, struct er
 static enum status read_numbers(struct store *store, const char *sql, int64_t parameter,
                                 struct numbers *ret, struct error *err)
 {
-    sqlite3_stmt *row = NULL;
-    enum status status = STATUS_OK;
-    int rc = sqlite3_prepare_v2(store->db, sql, -1, &row, NULL);
+    CLEANUP(statement_end) struct statement statement = {0};
+    enum status status;
 
-    if (rc == SQLITE_OK && sqlite3_bind_parameter_count(row) > 0)
-        rc = sqlite3_bind_int64(row, 1, parameter);
-    while (rc == SQLITE_OK && status == STATUS_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
-        status = add_number(ret, sqlite3_column_int64(row, 0), err);
-        rc = SQLITE_OK;
-    }
-    if (status == STATUS_OK && rc != SQLITE_DONE)
-        status = store_error(store, rc, "reading what proves a bundle", err);
-    sqlite3_finalize(row);
+    TRY(statement_begin(store, sql, &statement, err));
+    if (sqlite3_bind_parameter_count(statement.handle) > 0)
+        statement_i64(&statement, parameter);
+    while (statement_next(&statement, &status, err))
+        TRY(add_number(ret, sqlite3_column_int64(statement.handle, 0), err));
     return status;
 }
 
 static enum status load_tree(struct proving *proving, struct error *err)
 {
-    struct digest *leaves = malloc((size_t)proving->size * sizeof(*leaves));
-    struct statement statement;
+    AUTO_FREE struct digest *leaves = malloc((size_t)proving->size * sizeof(*leaves));
+    struct digest *taken;
+    CLEANUP(statement_end) struct statement statement = {0};
     int64_t count = 0;
-    bool row = false;
-    enum status status =
-        leaves ? statement_begin(proving->store,
-                                 "SELECT digest FROM record WHERE log = 1 AND leaf < ?1"
-                                 " ORDER BY leaf",
-                                 &statement, err)
-               : error_no_memory(err);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        free(leaves);
-        return status;
-    }
-    statement_i64(&statement, proving->size);
-    while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row &&
-           count < proving->size) {
-        const void *bytes = sqlite3_column_blob(statement.handle, 0);
-
-        if (bytes && sqlite3_column_bytes(statement.handle, 0) == DIGEST_SIZE)
-            memcpy(leaves[count++].bytes, bytes, DIGEST_SIZE);
-    }
-    statement_end(&statement);
-    if (status == STATUS_OK && count != proving->size)
-        status = error_set(err, STATUS_CORRUPT, "%s: records are missing; run `assay verify %s`",
-                           proving->store->path, store_word(proving->store));
-    if (status == STATUS_OK)
-        return merkle_levels_init(&proving->levels, leaves, (uint64_t)count, err);
-    free(leaves);
-    return status;
+    if (!leaves)
+        return error_no_memory(err);
+    TRY(statement_of(proving->store,
+                     "SELECT digest FROM record WHERE log = 1 AND leaf < ?1 ORDER BY leaf",
+                     proving->size, &statement, err));
+    while (statement_next(&statement, &status, err) && count < proving->size)
+        TRY(statement_read_digest(&statement, 0, &leaves[count++], err));
+    TRY(status);
+    if (count != proving->size)
+        return error_set(err, STATUS_CORRUPT, "%s: records are missing; run `assay verify %s`",
+                         proving->store->path, store_word(proving->store));
+    taken = leaves;
+    leaves = NULL;
+    return merkle_levels_init(&proving->levels, taken, (uint64_t)count, err);
 }
 
 static json_t *hex_json(const struct digest *digest)
@@ -130,49 +115,48 @@ static enum status add_since(struct proving *proving, const char *word, struct e
     return add_head(proving, size, err);
 }
 
+static void finish_numbers(struct numbers *numbers)
+{
+    free(numbers->items);
+}
+
 /* Those of checkpoints, and those that were asked for. */
 static enum status add_heads(struct proving *proving, const struct bundle_options *options,
                              struct error *err)
 {
-    struct numbers sizes = {0};
-    enum status status = read_numbers(proving->store,
-                                      "SELECT DISTINCT size FROM main.checkpoint WHERE log = 1 AND"
-                                      " size > 0 AND size < ?1 ORDER BY size",
-                                      proving->size, &sizes, err);
+    CLEANUP(finish_numbers) struct numbers sizes = {0};
 
-    for (size_t i = 0; i < sizes.count && status == STATUS_OK; i++)
-        status = add_head(proving, sizes.items[i], err);
-    for (size_t i = 0; i < options->since_count && status == STATUS_OK; i++)
-        status = add_since(proving, options->since[i], err);
-    if (status == STATUS_OK)
-        status = add_number(&proving->sizes, proving->size, err);
-    if (status == STATUS_OK)
-        order_sort(proving->sizes.items, proving->sizes.count);
-    free(sizes.items);
-    return status;
+    TRY(read_numbers(proving->store,
+                     "SELECT DISTINCT size FROM main.checkpoint WHERE log = 1 AND"
+                     " size > 0 AND size < ?1 ORDER BY size",
+                     proving->size, &sizes, err));
+    for (size_t i = 0; i < sizes.count; i++)
+        TRY(add_head(proving, sizes.items[i], err));
+    for (size_t i = 0; i < options->since_count; i++)
+        TRY(add_since(proving, options->since[i], err));
+    TRY(add_number(&proving->sizes, proving->size, err));
+    order_sort(proving->sizes.items, proving->sizes.count);
+    return STATUS_OK;
 }
 
 static enum status add_nodes(struct proving *proving, json_t *nodes, struct error *err)
 {
-    struct merkle_part part = {0};
-    struct numbers leaves = {0};
-    enum status status = read_numbers(proving->store,
-                                      "SELECT r.leaf FROM temp.bundle_record b JOIN main.record r"
-                                      " ON r.id = b.id ORDER BY r.leaf",
-                                      0, &leaves, err);
+    CLEANUP(merkle_part_finish) struct merkle_part part = {0};
+    CLEANUP(finish_numbers) struct numbers leaves = {0};
 
-    if (status == STATUS_OK &&
-        !merkle_part_cover(&part, &proving->levels, leaves.items, leaves.count,
+    TRY(read_numbers(proving->store,
+                     "SELECT r.leaf FROM temp.bundle_record b JOIN main.record r"
+                     " ON r.id = b.id ORDER BY r.leaf",
+                     0, &leaves, err));
+    if (!merkle_part_cover(&part, &proving->levels, leaves.items, leaves.count,
                            proving->sizes.items, proving->sizes.count))
-        status = error_no_memory(err);
-    for (size_t i = 0; i < part.count && status == STATUS_OK; i++)
+        return error_no_memory(err);
+    for (size_t i = 0; i < part.count; i++)
         if (json_array_append_new(nodes, json_pack("[i, I, o]", part.places[i].level,
                                                    (json_int_t)part.places[i].index,
                                                    hex_json(&part.places[i].digest))) != 0)
-            status = error_no_memory(err);
-    merkle_part_finish(&part);
-    free(leaves.items);
-    return status;
+            return error_no_memory(err);
+    return STATUS_OK;
 }
 
 void bundle_receive(struct digest_state *received, const struct record_row *row)
@@ -186,26 +170,27 @@ void bundle_receive(struct digest_state *received, const struct record_row *row)
     digest_update(received, "\n", 1);
 }
 
+static void finish(struct proving *proving)
+{
+    merkle_levels_finish(&proving->levels);
+    finish_numbers(&proving->sizes);
+    json_decref(proving->heads);
+}
+
 enum status bundle_prove(struct store *store, const struct bundle_options *options, int64_t size,
                          json_t **ret, struct error *err)
 {
+    CLEANUP(finish)
     struct proving proving = {.store = store, .size = size, .heads = json_array()};
-    json_t *nodes = json_array();
-    enum status status = proving.heads && nodes ? load_tree(&proving, err) : error_no_memory(err);
+    json_auto_t *nodes = json_array();
 
-    if (status == STATUS_OK)
-        status = add_heads(&proving, options, err);
-    if (status == STATUS_OK)
-        status = add_nodes(&proving, nodes, err);
-    if (status == STATUS_OK) {
-        *ret = json_pack("{s:O, s:O}", "heads", proving.heads, "nodes", nodes);
-        status = *ret ? STATUS_OK : error_no_memory(err);
-    }
-    merkle_levels_finish(&proving.levels);
-    free(proving.sizes.items);
-    json_decref(proving.heads);
-    json_decref(nodes);
-    return status;
+    if (!proving.heads || !nodes)
+        return error_no_memory(err);
+    TRY(load_tree(&proving, err));
+    TRY(add_heads(&proving, options, err));
+    TRY(add_nodes(&proving, nodes, err));
+    *ret = json_pack("{s:O, s:O}", "heads", proving.heads, "nodes", nodes);
+    return *ret ? STATUS_OK : error_no_memory(err);
 }
 
 /* ---- reading it ---- */

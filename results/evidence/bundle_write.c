@@ -42,16 +42,12 @@ static enum status put(struct writer *writer, const char *bytes, size_t length, 
 /* Writes the object as one line; takes the reference. */
 static enum status put_line(struct writer *writer, json_t *object, struct error *err)
 {
-    char *line = NULL;
-    enum status status = object ? canonical_dump(object, &line, err) : error_no_memory(err);
+    json_auto_t *taken = object;
+    AUTO_FREE char *line = NULL;
 
-    json_decref(object);
-    if (status == STATUS_OK)
-        status = put(writer, line, strlen(line), err);
-    if (status == STATUS_OK)
-        status = put(writer, "\n", 1, err);
-    free(line);
-    return status;
+    TRY(taken ? canonical_dump(taken, &line, err) : error_no_memory(err));
+    TRY(put(writer, line, strlen(line), err));
+    return put(writer, "\n", 1, err);
 }
 
 static json_t *hex_json(const struct digest *digest)
@@ -81,19 +77,14 @@ static enum status each_row(struct writer *writer, const char *sql, int64_t para
                                                 struct error *err),
                             struct error *err)
 {
-    sqlite3_stmt *row = NULL;
-    enum status status = STATUS_OK;
-    int rc = sqlite3_prepare_v2(writer->store->db, sql, -1, &row, NULL);
+    CLEANUP(statement_end) struct statement statement = {0};
+    enum status status;
 
-    if (rc == SQLITE_OK && sqlite3_bind_parameter_count(row) > 0)
-        rc = sqlite3_bind_int64(row, 1, parameter);
-    while (rc == SQLITE_OK && status == STATUS_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
-        status = take(writer, row, err);
-        rc = SQLITE_OK;
-    }
-    if (status == STATUS_OK && rc != SQLITE_DONE)
-        status = store_error(writer->store, rc, "reading what belongs to a bundle", err);
-    sqlite3_finalize(row);
+    TRY(statement_begin(writer->store, sql, &statement, err));
+    if (sqlite3_bind_parameter_count(statement.handle) > 0)
+        statement_i64(&statement, parameter);
+    while (statement_next(&statement, &status, err))
+        TRY(take(writer, statement.handle, err));
     return status;
 }
 
@@ -170,8 +161,6 @@ static enum status choose(struct writer *writer, struct error *err)
                        writer->head.size);
     TRY(text_ok(&sql) ? run(writer, sql.data, err) : error_no_memory(err));
     while (now != known) {
-        struct statement statement;
-
         known = now;
         TRY(run(writer, "UPDATE temp.bundle_record SET seen = 0 WHERE seen IS NULL", err));
         TRY(each_row(writer,
@@ -179,9 +168,7 @@ static enum status choose(struct writer *writer, struct error *err)
                      " main.record r ON r.id = b.id WHERE b.seen = 0",
                      0, follow, err));
         TRY(run(writer, "UPDATE temp.bundle_record SET seen = 1 WHERE seen = 0", err));
-        TRY(statement_begin(writer->store, "SELECT count(*) FROM temp.bundle_record", &statement,
-                            err));
-        TRY(statement_single(&statement, &now, err));
+        TRY(store_ask(writer->store, "SELECT count(*) FROM temp.bundle_record", 0, &now, err));
     }
     return STATUS_OK;
 }
@@ -219,19 +206,16 @@ static enum status gather_all(struct writer *writer, struct error *err)
 static enum status list_campaigns(struct writer *writer, json_t *uids, struct error *err)
 {
     CLEANUP(statement_end) struct statement statement = {0};
-    bool row = false;
+    enum status status;
 
     TRY(statement_begin(writer->store,
                         "SELECT g.uid FROM temp.bundle_campaign b JOIN main.campaign g ON"
                         " g.record = b.id ORDER BY g.id",
                         &statement, err));
-    for (;;) {
-        TRY(statement_step(&statement, &row, err));
-        if (!row)
-            return STATUS_OK;
+    while (statement_next(&statement, &status, err))
         json_array_append_new(uids,
                               json_string((const char *)sqlite3_column_text(statement.handle, 0)));
-    }
+    return status;
 }
 
 static enum status put_head(struct writer *writer, struct error *err)
@@ -417,61 +401,57 @@ static enum status put_end(struct writer *writer, struct error *err)
 
 /* ---- the whole ---- */
 
+static void finish_trial(struct writer *trial)
+{
+    bundle_secrets_finish(&trial->secrets);
+}
+
 /* Whether there can be such a bundle: no line is written. */
 static enum status try_out(const struct writer *writer, struct error *err)
 {
+    CLEANUP(finish_trial)
     struct writer trial = {
         .store = writer->store, .options = writer->options, .head = writer->head};
-    enum status status = bundle_secrets_init(&trial.secrets, trial.options, err);
 
-    if (status == STATUS_OK)
-        status = choose(&trial, err);
-    if (status == STATUS_OK)
-        status = gather_all(&trial, err);
-    if (status == STATUS_OK)
-        status = put_head(&trial, err);
-    if (status == STATUS_OK && (trial.options->withhold_count > 0 || trial.secrets.confidential))
-        status = put_records(&trial, err);
-    bundle_secrets_finish(&trial.secrets);
-    return status;
+    TRY(bundle_secrets_init(&trial.secrets, trial.options, err));
+    TRY(choose(&trial, err));
+    TRY(gather_all(&trial, err));
+    TRY(put_head(&trial, err));
+    return trial.options->withhold_count > 0 || trial.secrets.confidential
+               ? put_records(&trial, err)
+               : STATUS_OK;
+}
+
+static enum status insert_heads(struct writer *writer, struct error *err)
+{
+    const struct bundle_options *options = writer->options;
+
+    TRY(ledger_insert_head(writer->store, "bundle", options->campaigns, options->campaign_count,
+                           NULL, NULL, err));
+    TRY(ledger_insert_head(writer->store, "request", NULL, 0, options->key, &writer->head, err));
+    return try_out(writer, err); /* of a bundle that is refused no head stays */
 }
 
 /* Two heads: the first says what there is of each campaign; the second covers it, and is signed. */
 static enum status add_heads(struct writer *writer, struct error *err)
 {
     const struct bundle_options *options = writer->options;
-    enum status status = STATUS_OK;
 
-    for (size_t i = 0; i < options->campaign_count && status == STATUS_OK; i++) {
-        struct statement statement;
+    for (size_t i = 0; i < options->campaign_count; i++) {
         int64_t log = 0;
 
-        status = statement_begin(writer->store,
-                                 "SELECT r.log FROM campaign g JOIN record r ON r.id = g.record"
-                                 " WHERE g.id = ?1",
-                                 &statement, err);
-        if (status != STATUS_OK)
-            break;
-        statement_i64(&statement, options->campaigns[i]);
-        status = statement_single(&statement, &log, err);
-        if (status == STATUS_OK && log != 1)
-            status = error_set(
+        TRY(store_ask(writer->store,
+                      "SELECT r.log FROM campaign g JOIN record r ON r.id = g.record"
+                      " WHERE g.id = ?1",
+                      options->campaigns[i], &log, err));
+        if (log != 1)
+            return error_set(
                 err, STATUS_INVALID,
                 "a campaign came in a bundle: it is proven by that bundle, so hand that file on");
     }
-    if (status == STATUS_OK)
-        status = store_change_begin(writer->store, err);
-    if (status != STATUS_OK)
-        return status;
     /* In one transaction: no other process's record may come between them. */
-    status = ledger_insert_head(writer->store, "bundle", options->campaigns,
-                                options->campaign_count, NULL, NULL, err);
-    if (status == STATUS_OK)
-        status =
-            ledger_insert_head(writer->store, "request", NULL, 0, options->key, &writer->head, err);
-    if (status == STATUS_OK) /* of a bundle that is refused no head stays */
-        status = try_out(writer, err);
-    return store_change_end(writer->store, status, err);
+    TRY(store_change_begin(writer->store, err));
+    return store_change_end(writer->store, insert_heads(writer, err), err);
 }
 
 /* All of it, from one snapshot of the store. */

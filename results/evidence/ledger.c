@@ -21,32 +21,28 @@ static enum status load_frontier(struct store *store, int64_t size, struct merkl
                                  struct error *err)
 {
     CLEANUP(statement_end) struct statement statement = {0};
-    bool row = false;
-
-    TRY(statement_begin(store,
-                        "SELECT size, frontier FROM checkpoint WHERE log = 1 AND"
-                        " size <= ?1 ORDER BY id DESC LIMIT 1",
-                        &statement, err));
+    const void *bytes;
+    int64_t covered;
+    size_t length;
+    enum status status;
 
     memset(ret, 0, sizeof(*ret));
-    statement_i64(&statement, size);
-    TRY(statement_step(&statement, &row, err));
-    if (row) {
-        int64_t covered = sqlite3_column_int64(statement.handle, 0);
-        const void *bytes = sqlite3_column_blob(statement.handle, 1);
-        size_t length = (size_t)sqlite3_column_bytes(statement.handle, 1);
-
-        if (covered < 1 || !bytes ||
-            length != (size_t)merkle_node_count((uint64_t)covered) * DIGEST_SIZE) {
-            return error_set(err, STATUS_CORRUPT,
-                             "%s: a checkpoint has been changed; run "
-                             "`assay verify %s` for details",
-                             store->path, store_word(store));
-        } else {
-            ret->size = (uint64_t)covered;
-            memcpy(ret->nodes, bytes, length);
-        }
-    }
+    TRY(statement_of(store,
+                     "SELECT size, frontier FROM checkpoint WHERE log = 1 AND"
+                     " size <= ?1 ORDER BY id DESC LIMIT 1",
+                     size, &statement, err));
+    if (!statement_next(&statement, &status, err))
+        return status;
+    covered = sqlite3_column_int64(statement.handle, 0);
+    bytes = sqlite3_column_blob(statement.handle, 1);
+    length = (size_t)sqlite3_column_bytes(statement.handle, 1);
+    if (covered < 1 || !bytes ||
+        length != (size_t)merkle_node_count((uint64_t)covered) * DIGEST_SIZE)
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: a checkpoint has been changed; run `assay verify %s` for details",
+                         store->path, store_word(store));
+    ret->size = (uint64_t)covered;
+    memcpy(ret->nodes, bytes, length);
     return STATUS_OK;
 }
 
@@ -85,35 +81,29 @@ static enum status check_record(struct store *store, sqlite3_stmt *row, struct d
 static enum status add_leaves(struct store *store, int64_t size, struct merkle *tree,
                               struct error *err)
 {
-    struct statement statement;
-    bool row = false;
-    enum status status =
-        statement_begin(store,
-                        "SELECT id, leaf, type, digest, salt, body FROM record WHERE log = 1 AND"
-                        " leaf >= ?1 AND leaf < ?2 ORDER BY leaf",
-                        &statement, err);
+    CLEANUP(statement_end) struct statement statement = {0};
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, (int64_t)tree->size);
+    TRY(statement_of(store,
+                     "SELECT id, leaf, type, digest, salt, body FROM record WHERE log = 1 AND"
+                     " leaf >= ?1 AND leaf < ?2 ORDER BY leaf",
+                     (int64_t)tree->size, &statement, err));
     statement_i64(&statement, size);
-    while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row) {
+    while (statement_next(&statement, &status, err)) {
         struct digest leaf;
 
         if (sqlite3_column_int64(statement.handle, 1) != (int64_t)tree->size)
             break;
-        status = check_record(store, statement.handle, &leaf, err);
-        if (status != STATUS_OK)
-            break;
+        TRY(check_record(store, statement.handle, &leaf, err));
         merkle_add(tree, &leaf);
     }
-    statement_end(&statement);
-    if (status == STATUS_OK && (int64_t)tree->size != size)
-        status = error_set(err, STATUS_CORRUPT,
-                           "%s: record %" PRIu64
-                           " of the log is missing; nothing was signed; run `assay verify %s`",
-                           store->path, tree->size, store_word(store));
-    return status;
+    TRY(status);
+    if ((int64_t)tree->size != size)
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: record %" PRIu64
+                         " of the log is missing; nothing was signed; run `assay verify %s`",
+                         store->path, tree->size, store_word(store));
+    return STATUS_OK;
 }
 
 static enum status count_leaves(struct store *store, int64_t *ret, struct error *err)
@@ -127,18 +117,14 @@ enum status ledger_root(struct store *store, int64_t size, int64_t *ret_size, st
 {
     struct merkle tree = {0};
     int64_t all = 0;
-    enum status status = count_leaves(store, &all, err);
 
-    if (status == STATUS_OK && size > all)
-        status =
-            error_set(err, STATUS_NOT_FOUND, "%s: the log has %" PRId64 " records, not %" PRId64,
-                      store->path, all, size);
+    TRY(count_leaves(store, &all, err));
+    if (size > all)
+        return error_set(err, STATUS_NOT_FOUND, "%s: the log has %" PRId64 " records, not %" PRId64,
+                         store->path, all, size);
     if (size < 0)
         size = all;
-    if (status == STATUS_OK)
-        status = add_leaves(store, size, &tree, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(add_leaves(store, size, &tree, err));
     if (ret_size)
         *ret_size = size;
     *ret = merkle_root(&tree);
@@ -322,15 +308,13 @@ enum status ledger_add_head(struct store *store, const char *kind, const int64_t
                             struct error *err)
 {
     struct ledger_checkpoint checkpoint;
-    enum status status = store_change_begin(store, err);
 
-    if (status != STATUS_OK)
-        return status;
-    status = ledger_insert_head(store, kind, campaigns, count, key, &checkpoint, err);
-    status = store_change_end(store, status, err);
-    if (status == STATUS_OK && ret)
+    TRY(store_change_begin(store, err));
+    TRY(store_change_end(
+        store, ledger_insert_head(store, kind, campaigns, count, key, &checkpoint, err), err));
+    if (ret)
         *ret = checkpoint;
-    return status;
+    return STATUS_OK;
 }
 
 enum status ledger_add_checkpoint(struct store *store, const char *kind, int64_t campaign,
@@ -350,41 +334,33 @@ static void copy_text(sqlite3_stmt *handle, int column, char *ret, size_t size)
 enum status ledger_find_checkpoint(struct store *store, int64_t id, struct ledger_checkpoint *ret,
                                    struct error *err)
 {
-    struct statement statement;
-    bool row = false;
-    enum status status = statement_begin(
+    CLEANUP(statement_end) struct statement statement = {0};
+    sqlite3_stmt *row;
+    enum status status;
+
+    TRY(statement_of(
         store,
         "SELECT c.id, c.size, c.root, c.utc_ns, c.kind, c.campaign, g.uid, o.name"
         " FROM checkpoint c JOIN log o ON o.id = c.log LEFT JOIN campaign g ON g.id = c.campaign"
         " WHERE c.id = CASE ?1 WHEN 0 THEN (SELECT max(id) FROM checkpoint WHERE log = 1) ELSE ?1"
         " END",
-        &statement, err);
-
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, id);
-    status = statement_step(&statement, &row, err);
-    if (status == STATUS_OK && !row) {
-        status = error_set(err, STATUS_NOT_FOUND,
-                           "%s: there is no such checkpoint; `assay checkpoint --db %s` makes one",
-                           store->path, store_word(store));
-    } else if (status == STATUS_OK) {
-        sqlite3_stmt *handle = statement.handle;
-        const void *root = sqlite3_column_blob(handle, 2);
-
-        memset(ret, 0, sizeof(*ret));
-        ret->id = sqlite3_column_int64(handle, 0);
-        ret->size = sqlite3_column_int64(handle, 1);
-        if (root && sqlite3_column_bytes(handle, 2) == DIGEST_SIZE)
-            memcpy(ret->root.bytes, root, DIGEST_SIZE);
-        ret->utc_ns = sqlite3_column_int64(handle, 3);
-        copy_text(handle, 4, ret->kind, sizeof(ret->kind));
-        ret->campaign = sqlite3_column_int64(handle, 5);
-        copy_text(handle, 6, ret->uid, sizeof(ret->uid));
-        copy_text(handle, 7, ret->origin, sizeof(ret->origin));
-    }
-    statement_end(&statement);
-    return status;
+        id, &statement, err));
+    if (!statement_next(&statement, &status, err))
+        return status != STATUS_OK
+                   ? status
+                   : error_set(err, STATUS_NOT_FOUND,
+                               "%s: there is no such checkpoint; `assay checkpoint --db %s` makes "
+                               "one",
+                               store->path, store_word(store));
+    row = statement.handle;
+    *ret = (struct ledger_checkpoint){.id = sqlite3_column_int64(row, 0),
+                                      .size = sqlite3_column_int64(row, 1),
+                                      .utc_ns = sqlite3_column_int64(row, 3),
+                                      .campaign = sqlite3_column_int64(row, 5)};
+    copy_text(row, 4, ret->kind, sizeof(ret->kind));
+    copy_text(row, 6, ret->uid, sizeof(ret->uid));
+    copy_text(row, 7, ret->origin, sizeof(ret->origin));
+    return statement_read_digest(&statement, 2, &ret->root, err);
 }
 
 /* ---- signatures and time stamps ---- */
@@ -394,20 +370,16 @@ enum status ledger_has_signature(struct store *store, int64_t checkpoint, const 
 {
     struct statement statement;
     int64_t count = 0;
-    enum status status =
-        statement_begin(store,
-                        "SELECT count(*) FROM signature WHERE checkpoint = ?1 AND public_key = ?2"
-                        " AND (?3 = 0 OR length(signature) = ?3)",
-                        &statement, err);
 
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, checkpoint);
+    TRY(statement_of(store,
+                     "SELECT count(*) FROM signature WHERE checkpoint = ?1 AND public_key = ?2"
+                     " AND (?3 = 0 OR length(signature) = ?3)",
+                     checkpoint, &statement, err));
     statement_blob(&statement, public_key, KEY_PUBLIC_SIZE);
     statement_i64(&statement, (int64_t)size);
-    status = statement_single(&statement, &count, err);
+    TRY(statement_single(&statement, &count, err));
     *ret = count > 0;
-    return status;
+    return STATUS_OK;
 }
 
 enum status ledger_check_root(struct store *store, const struct ledger_checkpoint *checkpoint,
@@ -424,31 +396,31 @@ enum status ledger_check_root(struct store *store, const struct ledger_checkpoin
     return STATUS_OK;
 }
 
-enum status ledger_add_signature(struct store *store, int64_t id, const char *role,
+static enum status add_signature(struct store *store, int64_t id, const char *role,
                                  const struct key *key, struct error *err)
 {
     struct ledger_checkpoint checkpoint;
     bool stored = false;
-    enum status status = store_change_begin(store, err);
 
-    if (status != STATUS_OK)
-        return status;
-    status = ledger_find_checkpoint(store, id, &checkpoint, err);
-    if (status == STATUS_OK && !note_is_log_name(checkpoint.origin))
-        status = error_set(err, STATUS_CORRUPT,
-                           "%s: the log's name is not one that assay gives, so the signed "
-                           "text could be ambiguous; nothing was signed",
-                           store->path);
-    if (status == STATUS_OK)
-        status = ledger_has_signature(store, checkpoint.id, key->public.bytes, 0, &stored, err);
-    if (status == STATUS_OK && stored)
-        status = error_set(err, STATUS_INVALID, "checkpoint %" PRId64 " is signed by %s already",
-                           checkpoint.id, key->public.name);
-    if (status == STATUS_OK)
-        status = ledger_check_root(store, &checkpoint, "nothing was signed", err);
-    if (status == STATUS_OK)
-        status = sign(store, &checkpoint, role, key, err);
-    return store_change_end(store, status, err);
+    TRY(ledger_find_checkpoint(store, id, &checkpoint, err));
+    if (!note_is_log_name(checkpoint.origin))
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: the log's name is not one that assay gives, so the signed "
+                         "text could be ambiguous; nothing was signed",
+                         store->path);
+    TRY(ledger_has_signature(store, checkpoint.id, key->public.bytes, 0, &stored, err));
+    if (stored)
+        return error_set(err, STATUS_INVALID, "checkpoint %" PRId64 " is signed by %s already",
+                         checkpoint.id, key->public.name);
+    TRY(ledger_check_root(store, &checkpoint, "nothing was signed", err));
+    return sign(store, &checkpoint, role, key, err);
+}
+
+enum status ledger_add_signature(struct store *store, int64_t id, const char *role,
+                                 const struct key *key, struct error *err)
+{
+    TRY(store_change_begin(store, err));
+    return store_change_end(store, add_signature(store, id, role, key, err), err);
 }
 
 enum status ledger_add_timestamp(struct store *store, int64_t id, const void *token, size_t length,
@@ -471,22 +443,18 @@ enum status ledger_note(struct store *store, const struct ledger_checkpoint *che
                         struct error *err)
 {
     struct note note = ledger_note_of(checkpoint);
-    struct statement statement;
-    struct text out;
-    bool row = false;
-    char *note_text;
-    enum status status = statement_begin(store,
-                                         "SELECT name, public_key, signature FROM signature"
-                                         " WHERE checkpoint = ?1 ORDER BY id",
-                                         &statement, err);
+    CLEANUP(statement_end) struct statement statement = {0};
+    CLEANUP(text_finish) struct text out = {0};
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, checkpoint->id);
+    TRY(statement_of(store,
+                     "SELECT name, public_key, signature FROM signature"
+                     " WHERE checkpoint = ?1 ORDER BY id",
+                     checkpoint->id, &statement, err));
     text_init(&out);
     note_append_body(&out, &note);
     text_append_char(&out, '\n');
-    while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row) {
+    while (statement_next(&statement, &status, err)) {
         struct key_public key = {0};
         const void *bytes = sqlite3_column_blob(statement.handle, 1);
         const void *signature = sqlite3_column_blob(statement.handle, 2);
@@ -502,15 +470,9 @@ enum status ledger_note(struct store *store, const struct ledger_checkpoint *che
         else
             note_append_signature(&out, &key, signature);
     }
-    statement_end(&statement);
-    note_text = text_steal(&out);
-    if (status == STATUS_OK && !note_text)
-        status = error_no_memory(err);
-    if (status == STATUS_OK)
-        *ret = note_text;
-    else
-        free(note_text);
-    return status;
+    TRY(status);
+    *ret = text_steal(&out);
+    return *ret ? STATUS_OK : error_no_memory(err);
 }
 
 /* ---- amendments ---- */

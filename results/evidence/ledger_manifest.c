@@ -105,31 +105,22 @@ enum status ledger_manifest_together(struct store *store, const int64_t *campaig
 enum status ledger_count_campaigns(struct store *store, int64_t size, int64_t *ret,
                                    struct error *err)
 {
-    struct statement statement;
-
-    TRY(statement_begin(store,
-                        "SELECT count(*) FROM campaign g JOIN record r ON r.id ="
-                        " g.record WHERE r.log = 1 AND r.leaf < ?1",
-                        &statement, err));
-    statement_i64(&statement, size);
-    return statement_single(&statement, ret, err);
+    return store_ask(store,
+                     "SELECT count(*) FROM campaign g JOIN record r ON r.id ="
+                     " g.record WHERE r.log = 1 AND r.leaf < ?1",
+                     size, ret, err);
 }
 
 enum status ledger_count_same(struct store *store, int64_t campaign, int64_t size, int64_t *ret,
                               struct error *err)
 {
     struct statement statement;
-    enum status status =
-        statement_begin(store,
-                        "SELECT count(*) FROM campaign g JOIN record r ON r.id = g.record WHERE"
-                        " r.log = 1 AND r.leaf < ?2 AND " CAMPAIGN_CELLS(
-                            "g") " = (SELECT " CAMPAIGN_CELLS("o") " FROM campaign o WHERE o.id ="
-                                                                   " ?1)",
-                        &statement, err);
 
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, campaign);
+    TRY(statement_of(store,
+                     "SELECT count(*) FROM campaign g JOIN record r ON r.id = g.record WHERE"
+                     " r.log = 1 AND r.leaf < ?2 AND " CAMPAIGN_CELLS(
+                         "g") " = (SELECT " CAMPAIGN_CELLS("o") " FROM campaign o WHERE o.id = ?1)",
+                     campaign, &statement, err));
     statement_i64(&statement, size);
     return statement_single(&statement, ret, err);
 }

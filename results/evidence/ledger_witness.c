@@ -28,36 +28,33 @@ static void append_body(struct text *out, const struct ledger_checkpoint *checkp
 
 /* ---- storing ---- */
 
-enum status ledger_cosign(struct store *store, const struct ledger_checkpoint *checkpoint,
+static enum status cosign(struct store *store, const struct ledger_checkpoint *checkpoint,
                           const struct key *key, int64_t seconds, struct error *err)
 {
     uint8_t cosignature[COSIGNATURE_SIZE];
-    struct text body;
+    CLEANUP(text_finish) struct text body = {0};
     bool stored = false;
-    enum status status = store_change_begin(store, err);
 
-    if (status != STATUS_OK)
-        return status;
     text_init(&body);
     append_body(&body, checkpoint);
     if (!text_ok(&body))
-        status = error_no_memory(err);
-    if (status == STATUS_OK)
-        status = ledger_check_root(store, checkpoint, "no signature was stored", err);
-    if (status == STATUS_OK)
-        status = ledger_has_signature(store, checkpoint->id, key->public.bytes, COSIGNATURE_SIZE,
-                                      &stored, err);
-    if (status == STATUS_OK && stored)
-        status = error_set(err, STATUS_INVALID, "checkpoint %" PRId64 " is cosigned by %s already",
-                           checkpoint->id, key->public.name);
-    if (status == STATUS_OK)
-        status = cosignature_make(key, body.data, body.length, seconds, cosignature, err);
-    if (status == STATUS_OK)
-        status =
-            ledger_insert_signature(store, checkpoint->id, &key->public, "witness",
-                                    seconds * SECOND_NS, cosignature, sizeof(cosignature), err);
-    text_finish(&body);
-    return store_change_end(store, status, err);
+        return error_no_memory(err);
+    TRY(ledger_check_root(store, checkpoint, "no signature was stored", err));
+    TRY(ledger_has_signature(store, checkpoint->id, key->public.bytes, COSIGNATURE_SIZE, &stored,
+                             err));
+    if (stored)
+        return error_set(err, STATUS_INVALID, "checkpoint %" PRId64 " is cosigned by %s already",
+                         checkpoint->id, key->public.name);
+    TRY(cosignature_make(key, body.data, body.length, seconds, cosignature, err));
+    return ledger_insert_signature(store, checkpoint->id, &key->public, "witness",
+                                   seconds * SECOND_NS, cosignature, sizeof(cosignature), err);
+}
+
+enum status ledger_cosign(struct store *store, const struct ledger_checkpoint *checkpoint,
+                          const struct key *key, int64_t seconds, struct error *err)
+{
+    TRY(store_change_begin(store, err));
+    return store_change_end(store, cosign(store, checkpoint, key, seconds, err), err);
 }
 
 /* ---- taking a note in ---- */
@@ -66,7 +63,6 @@ enum status ledger_cosign(struct store *store, const struct ledger_checkpoint *c
 static enum status find_noted(struct store *store, const struct note_text *note,
                               struct ledger_checkpoint *ret, struct error *err)
 {
-    struct statement statement;
     CLEANUP(text_finish) struct text body = {0};
     int64_t id = 0;
     bool same;
@@ -76,11 +72,8 @@ static enum status find_noted(struct store *store, const struct note_text *note,
         return error_set(err, STATUS_INVALID,
                          "this note is of another log: %s, and the database's is %s", note->origin,
                          ret->origin);
-    TRY(statement_begin(store,
-                        "SELECT coalesce(max(id), 0) FROM checkpoint WHERE log = 1 AND size = ?1",
-                        &statement, err));
-    statement_i64(&statement, note->note.size);
-    TRY(statement_single(&statement, &id, err));
+    TRY(store_ask(store, "SELECT coalesce(max(id), 0) FROM checkpoint WHERE log = 1 AND size = ?1",
+                  note->note.size, &id, err));
     if (id == 0)
         return error_set(err, STATUS_INVALID,
                          "this note is of a head of %" PRId64
@@ -223,33 +216,25 @@ enum status ledger_take_note(struct store *store, int64_t id, const struct roste
 enum status ledger_cosigned(struct store *store, int64_t checkpoint, int64_t *ret,
                             struct error *err)
 {
-    struct statement statement;
-
-    TRY(statement_begin(store,
-                        "SELECT coalesce(max(utc_ns), 0) / 1000000000 FROM signature WHERE"
-                        " checkpoint = ?1 AND length(signature) = 72",
-                        &statement, err));
-    statement_i64(&statement, checkpoint);
-    return statement_single(&statement, ret, err);
+    return store_ask(store,
+                     "SELECT coalesce(max(utc_ns), 0) / 1000000000 FROM signature WHERE"
+                     " checkpoint = ?1 AND length(signature) = 72",
+                     checkpoint, ret, err);
 }
 
 enum status ledger_witnesses(struct store *store, int64_t checkpoint, const struct roster *roster,
                              size_t *ret_count, struct text *names, struct error *err)
 {
     const struct roster_key *seen[64];
-    struct statement statement;
-    bool row = false;
+    CLEANUP(statement_end) struct statement statement = {0};
     size_t count = 0;
-    enum status status =
-        statement_begin(store,
-                        "SELECT public_key FROM signature WHERE checkpoint = ?1 AND"
-                        " length(signature) = 72 AND length(public_key) = 32 ORDER BY id",
-                        &statement, err);
+    enum status status;
 
-    if (status != STATUS_OK)
-        return status;
-    statement_i64(&statement, checkpoint);
-    while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row) {
+    TRY(statement_of(store,
+                     "SELECT public_key FROM signature WHERE checkpoint = ?1 AND"
+                     " length(signature) = 72 AND length(public_key) = 32 ORDER BY id",
+                     checkpoint, &statement, err));
+    while (statement_next(&statement, &status, err)) {
         const struct roster_key *key =
             roster_find(roster, sqlite3_column_blob(statement.handle, 0));
         bool is_new = key && key->is_witness && count < sizeof(seen) / sizeof(seen[0]);
@@ -261,7 +246,6 @@ enum status ledger_witnesses(struct store *store, int64_t checkpoint, const stru
         text_append_format(names, "%s%s", count ? ", " : "", key->key.name);
         seen[count++] = key;
     }
-    statement_end(&statement);
     *ret_count = count;
     return status;
 }
@@ -270,38 +254,28 @@ enum status ledger_witnesses(struct store *store, int64_t checkpoint, const stru
 static enum status load_levels(struct store *store, int64_t size, struct merkle_levels *ret,
                                struct error *err)
 {
-    struct digest *leaves = calloc((size_t)size, sizeof(*leaves));
-    struct statement statement;
-    bool row = false;
+    AUTO_FREE struct digest *leaves = calloc((size_t)size, sizeof(*leaves));
+    struct digest *taken;
+    CLEANUP(statement_end) struct statement statement = {0};
     int64_t count = 0;
-    enum status status =
-        leaves ? statement_begin(store,
-                                 "SELECT leaf, digest FROM record WHERE log = 1 AND leaf < ?1"
-                                 " ORDER BY leaf",
-                                 &statement, err)
-               : error_no_memory(err);
+    enum status status;
 
-    if (status != STATUS_OK) {
-        free(leaves);
-        return status;
-    }
-    statement_i64(&statement, size);
-    while ((status = statement_step(&statement, &row, err)) == STATUS_OK && row) {
-        if (sqlite3_column_int64(statement.handle, 0) != count ||
-            sqlite3_column_bytes(statement.handle, 1) != DIGEST_SIZE)
-            break;
-        memcpy(leaves[count++].bytes, sqlite3_column_blob(statement.handle, 1), DIGEST_SIZE);
-    }
-    statement_end(&statement);
-    if (status == STATUS_OK && count != size)
-        status = error_set(err, STATUS_CORRUPT,
-                           "%s: a record of the log is missing; run `assay "
-                           "verify %s`",
-                           store->path, store_word(store));
-    if (status == STATUS_OK)
-        return merkle_levels_init(ret, leaves, (uint64_t)size, err);
-    free(leaves);
-    return status;
+    if (!leaves)
+        return error_no_memory(err);
+    TRY(statement_of(store,
+                     "SELECT leaf, digest FROM record WHERE log = 1 AND leaf < ?1 ORDER BY leaf",
+                     size, &statement, err));
+    while (statement_next(&statement, &status, err) &&
+           sqlite3_column_int64(statement.handle, 0) == count)
+        TRY(statement_read_digest(&statement, 1, &leaves[count++], err));
+    TRY(status);
+    if (count != size)
+        return error_set(err, STATUS_CORRUPT,
+                         "%s: a record of the log is missing; run `assay verify %s`", store->path,
+                         store_word(store));
+    taken = leaves;
+    leaves = NULL;
+    return merkle_levels_init(ret, taken, (uint64_t)size, err);
 }
 
 static enum status append_proof(struct store *store, const struct ledger_checkpoint *checkpoint,
@@ -325,36 +299,27 @@ static enum status append_proof(struct store *store, const struct ledger_checkpo
 enum status ledger_request(struct store *store, const struct ledger_checkpoint *checkpoint,
                            int64_t since, char **ret, struct error *err)
 {
-    struct text out;
-    char *note = NULL;
-    enum status status = ledger_note(store, checkpoint, &note, err);
+    CLEANUP(text_finish) struct text out = {0};
+    AUTO_FREE char *note = NULL;
 
+    TRY(ledger_note(store, checkpoint, &note, err));
     text_init(&out);
-    if (status == STATUS_OK && since > 0)
-        status = append_proof(store, checkpoint, since, &out, err);
-    if (status == STATUS_OK) {
-        text_append(&out, note);
-        *ret = text_steal(&out);
-        if (!*ret)
-            status = error_no_memory(err);
-    }
-    text_finish(&out);
-    free(note);
-    return status;
+    if (since > 0)
+        TRY(append_proof(store, checkpoint, since, &out, err));
+    text_append(&out, note);
+    *ret = text_steal(&out);
+    return *ret ? STATUS_OK : error_no_memory(err);
 }
 
 enum status ledger_plan_checkpoint(struct store *store, int64_t campaign,
                                    struct ledger_checkpoint *ret, struct error *err)
 {
-    struct statement statement;
     int64_t id = 0;
 
-    TRY(statement_begin(store,
-                        "SELECT coalesce(min(id), 0) FROM checkpoint WHERE"
-                        " campaign = ?1 AND kind = 'plan'",
-                        &statement, err));
-    statement_i64(&statement, campaign);
-    TRY(statement_single(&statement, &id, err));
+    TRY(store_ask(store,
+                  "SELECT coalesce(min(id), 0) FROM checkpoint WHERE"
+                  " campaign = ?1 AND kind = 'plan'",
+                  campaign, &id, err));
     if (id == 0)
         return error_set(err, STATUS_NOT_FOUND, "%s: there is no head of that plan", store->path);
     return ledger_find_checkpoint(store, id, ret, err);
