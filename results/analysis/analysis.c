@@ -171,15 +171,13 @@ static enum status load_parts(struct store *store, struct parts *parts, struct e
 {
     for (size_t i = 0; i < parts->count; i++) {
         struct part *part = &parts->items[i];
-        enum status status =
+        const enum status status =
             store_load_samples(store, part->trial, "wall_ns", &part->samples, &part->count, err);
 
         if (status == STATUS_NOT_FOUND)
-            status =
-                error_set(err, STATUS_CORRUPT, "%s: trial %" PRId64 " ended ok without samples",
-                          store_path(store), part->trial);
-        if (status != STATUS_OK)
-            return status;
+            return error_set(err, STATUS_CORRUPT, "%s: trial %" PRId64 " ended ok without samples",
+                             store_path(store), part->trial);
+        TRY(status);
         if ((uint64_t)part->window_first >= part->count)
             return error_set(err, STATUS_CORRUPT,
                              "%s: the window of trial %" PRId64 " begins at sample %" PRId64
@@ -274,28 +272,25 @@ static enum status estimate_server(struct store *store, struct parts *parts, str
                                    const struct protocol *protocol, struct estimate **ret,
                                    struct error *err)
 {
-    struct served_trial *trials = calloc(parts->count + 1, sizeof(*trials));
+    AUTO_FREE struct served_trial *trials = calloc(parts->count + 1, sizeof(*trials));
     struct served_cell cell = {.protocol = protocol, .seed = work->seed, .cells = work->cells};
+    json_auto_t *workload = NULL;
     double capacity;
-    json_t *workload = NULL;
-    enum status status =
-        trials ? store_get_json(store, &work->workload, &workload, err) : error_no_memory(err);
 
-    for (size_t i = 0; status == STATUS_OK && i < parts->count; i++)
+    if (!trials)
+        return error_no_memory(err);
+    TRY(store_get_json(store, &work->workload, &workload, err));
+    for (size_t i = 0; i < parts->count; i++)
         trials[i] = (struct served_trial){parts->items[i].trial, parts->items[i].sequence,
                                           parts->items[i].number};
     cell.workload = workload;
-    if (status == STATUS_OK)
-        status = serving_rate_find(store, work->cell, &cell.rate, &capacity, err);
-    if (status == STATUS_OK)
-        status = serving_estimate(store, trials, parts->count, &cell, ret, err);
-    for (size_t i = 0; status == STATUS_OK && i < parts->count; i++)
+    TRY(serving_rate_find(store, work->cell, &cell.rate, &capacity, err));
+    TRY(serving_estimate(store, trials, parts->count, &cell, ret, err));
+    for (size_t i = 0; i < parts->count; i++)
         parts->items[i].good = trials[i].good;
     work->good = isfinite(cell.rate) ? cell.makes_tokens ? "token" : "request" : NULL;
     work->ops = work->bytes = work->items = 0;
-    json_decref(workload);
-    free(trials);
-    return status;
+    return STATUS_OK;
 }
 
 static enum status estimate_parts(const struct parts *parts, const struct estimate_options *options,

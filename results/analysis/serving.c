@@ -401,33 +401,33 @@ static void count_good(const struct served *served, const struct serving_limits 
     }
 }
 
+static void drop_estimate(struct estimate **estimate)
+{
+    estimate_destroy(*estimate);
+}
+
 enum status serving_estimate(struct store *store, struct served_trial *trials, size_t count,
                              struct served_cell *cell, struct estimate **ret, struct error *err)
 {
+    CLEANUP(drop_estimate)
     struct estimate *e = new_estimate(trials, count, &cell->protocol->estimate);
+    CLEANUP(finish) struct served served = {0};
     struct serving_declared declared;
-    struct served served = {0};
-    enum status status = serving_declared_read(cell->workload, &declared, err);
 
-    if (status == STATUS_OK && !e)
-        status = error_no_memory(err);
-    if (status == STATUS_OK)
-        status = prepare(&served, count, err);
-    if (status == STATUS_OK)
-        status = load(store, trials, cell, &declared, &served, err);
-    if (status == STATUS_OK && isinf(cell->rate))
+    if (!e)
+        return error_no_memory(err);
+    TRY(serving_declared_read(cell->workload, &declared, err));
+    TRY(prepare(&served, count, err));
+    TRY(load(store, trials, cell, &declared, &served, err));
+    if (isinf(cell->rate))
         set_saturated(&served, e);
-    else if (status == STATUS_OK)
-        status = analyse(&served, cell, &declared, e, err);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++)
-        status = serving_client_add(store, trials[i].trial, trials[i].number, served.logs[i].count,
-                                    &e->findings, err);
-    if (status == STATUS_OK)
-        count_good(&served, &declared.limits, trials, cell);
-    finish(&served);
-    if (status != STATUS_OK)
-        estimate_destroy(e);
     else
-        *ret = e;
-    return status;
+        TRY(analyse(&served, cell, &declared, e, err));
+    for (size_t i = 0; i < count; i++)
+        TRY(serving_client_add(store, trials[i].trial, trials[i].number, served.logs[i].count,
+                               &e->findings, err));
+    count_good(&served, &declared.limits, trials, cell);
+    *ret = e;
+    e = NULL;
+    return STATUS_OK;
 }

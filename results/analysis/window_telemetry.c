@@ -209,13 +209,10 @@ static enum status device_channels(const struct events *events, const json_t *de
         const char *name = member_text(described, "name");
         struct channel channel;
         bool mask = !strcmp(member_text(described, "kind"), "mask");
-        enum status status;
 
         if (!mask && !is_clock(name))
             continue;
-        status = load_channel(events->view, "device", name, &channel, events->err);
-        if (status != STATUS_OK)
-            return status;
+        TRY(load_channel(events->view, "device", name, &channel, events->err));
         if (mask)
             mask_event(events, described, &channel.series);
         else
@@ -292,18 +289,17 @@ static enum status find_events(const struct window_telemetry_view *view,
 {
     const struct events events = {view, findings, err};
     const json_t *device = part_of(view, "device");
-    enum status status = STATUS_OK;
 
     lost_parts(&events);
     if (!view->has_window)
         return STATUS_OK;
     if (part_of(view, "host"))
-        status = host_events(&events);
-    if (status == STATUS_OK && device) {
-        status = device_channels(&events, device);
-        device_edges(&events, device);
-    }
-    return status;
+        TRY(host_events(&events));
+    if (!device)
+        return STATUS_OK;
+    TRY(device_channels(&events, device));
+    device_edges(&events, device);
+    return STATUS_OK;
 }
 
 /* ---- energy ---- */
@@ -318,10 +314,8 @@ static enum status power_energy(const struct window_telemetry_view *view, const 
     for (size_t i = 0; i < 3 && !*ret_known && !strcmp(part, "device"); i++) {
         struct channel channel;
         const char *reason;
-        enum status status = load_channel(view, part, names[i], &channel, err);
 
-        if (status != STATUS_OK)
-            return status;
+        TRY(load_channel(view, part, names[i], &channel, err));
         *ret_known = channel.series.count > 0 &&
                      energy_of_gauge(&channel.series, view->begin_ns, view->end_ns, ret_j, &reason);
         *ret_j /= 1000;
@@ -528,7 +522,6 @@ static enum status read_counters(const struct window_telemetry_view *views, size
                                  struct estimate *estimate, const struct account **ret_device,
                                  struct error *err)
 {
-    enum status status = STATUS_OK;
     json_t *described;
     const char *key;
     size_t n = 0;
@@ -546,10 +539,8 @@ static enum status read_counters(const struct window_telemetry_view *views, size
                                   "source", member_text(described, "source"), "reason", "trials");
         if (!account->logs || !account->json)
             return error_no_memory(err);
-        for (size_t i = 0; i < count && status == STATUS_OK; i++)
-            status = add_trial(&views[i], part, described, account, &estimate->findings, err);
-        if (status != STATUS_OK)
-            return status;
+        for (size_t i = 0; i < count; i++)
+            TRY(add_trial(&views[i], part, described, account, &estimate->findings, err));
         per = interval(account, estimate->confidence, 1);
         json_object_set_new(account->json, "joules_per_iteration", interval_json(&per));
         json_array_append(estimate->energy, account->json);
