@@ -59,16 +59,23 @@ static void add_readings(struct fields *fields, const json_t *readings)
     }
 }
 
+/* Members of an object, `names` up to NULL; those alone that it has where `told`. */
+static void add_members(struct fields *fields, const char *prefix, const json_t *object,
+                        const char *const *names, bool told)
+{
+    for (; *names; names++)
+        if (!told || json_object_get(object, *names))
+            set(fields, prefix, *names, "", copy_or_null(json_object_get(object, *names)));
+}
+
 static void add_identity(struct fields *fields, const json_t *record)
 {
     static const char *const names[] = {"workload_digest", "protocol_digest", "precision", "batch",
-                                        "scenario",        "implementation",  "seed"};
-    const json_t *identity = json_object_get(record, "identity");
+                                        "scenario",        "implementation",  "seed",      NULL};
     const json_t *campaign = json_object_get(record, "campaign");
     const json_t *evidence = json_object_get(json_object_get(record, "protocol"), "evidence");
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        set(fields, "identity.", names[i], "", copy_or_null(json_object_get(identity, names[i])));
+    add_members(fields, "identity.", json_object_get(record, "identity"), names, false);
     set(fields, "identity.", "protocol_evidence", "", copy_or_null(evidence));
     set(fields, "tool.", "version", "", copy_or_null(json_object_get(campaign, "tool_version")));
     set(fields, "tool.", "digest", "", copy_or_null(json_object_get(campaign, "tool_digest")));
@@ -76,18 +83,17 @@ static void add_identity(struct fields *fields, const json_t *record)
 
 static void add_device(struct fields *fields, const json_t *device)
 {
-    static const char *const names[] = {"backend", "name", "vendor", "uuid", "type", "simulated"};
+    static const char *const names[] = {"backend", "name",      "vendor", "uuid",
+                                        "type",    "simulated", NULL};
+    char key[32];
 
     add_readings(fields, json_object_get(device, "readings"));
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        char *key = text_format("device.%s", names[i]);
-
+    for (const char *const *name = names; *name; name++) {
         /* The device's own members take precedence over a reading of the same name. */
-        if (!key || json_object_set_new(fields->values, key,
-                                        copy_or_null(json_object_get(device, names[i]))) < 0)
-            fields->failed = true;
-        free(key);
+        snprintf(key, sizeof(key), "device.%s", *name);
+        json_object_del(fields->values, key);
     }
+    add_members(fields, "device.", device, names, false);
 }
 
 /* A folder of libraries that have nothing else in common, or one of an architecture in it. */
@@ -138,8 +144,8 @@ static void add_component(struct fields *fields, const json_t *component)
 
 static void add_artifact(struct fields *fields, const json_t *artifact)
 {
-    static const char *const names[] = {"source",   "prelude", "options",
-                                        "compiler", "binary",  "lanes"};
+    static const char *const names[] = {"source", "prelude", "options", "compiler",
+                                        "binary", "lanes",   NULL};
     const char *file = member_string(artifact, "file");
     const char *base = file ? strrchr(file, '/') : NULL;
     char *prefix;
@@ -147,8 +153,8 @@ static void add_artifact(struct fields *fields, const json_t *artifact)
     if (!file)
         return;
     prefix = text_format("kernel.%s.", base ? base + 1 : file);
-    for (size_t i = 0; prefix && i < sizeof(names) / sizeof(names[0]); i++)
-        set(fields, prefix, names[i], "", copy_or_null(json_object_get(artifact, names[i])));
+    if (prefix)
+        add_members(fields, prefix, artifact, names, false);
     fields->failed |= !prefix;
     free(prefix);
 }
@@ -171,29 +177,6 @@ static void add_choices(struct fields *fields, const char *prefix, const json_t 
             fields->failed = true;
         free(inner);
     }
-}
-
-/* Of facts.gemm: which library's GEMMs, and whether they are native in this precision. */
-static void add_gemm(struct fields *fields, const json_t *gemm)
-{
-    static const char *const names[] = {"library", "version", "support", "algorithm",
-                                        "workspace_bytes"};
-
-    for (size_t i = 0; gemm && i < sizeof(names) / sizeof(names[0]); i++)
-        set(fields, "gemm.", names[i], "", copy_or_null(json_object_get(gemm, names[i])));
-}
-
-/* Of facts.attention: whether it is one operation, and of which library; what is not reported is no
- * field. */
-static void add_attention(struct fields *fields, const json_t *attention)
-{
-    static const char *const names[] = {"fused",   "library",   "version",
-                                        "support", "algorithm", "workspace_bytes"};
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (json_object_get(attention, names[i]))
-            set(fields, "attention.", names[i], "",
-                copy_or_null(json_object_get(attention, names[i])));
 }
 
 /* Of facts.framework: what the framework says of itself. */
@@ -231,8 +214,15 @@ static void add_settings(struct fields *fields, const json_t *telemetry)
 
 static void add_trial(struct fields *fields, const json_t *trial)
 {
-    const json_t *choices = json_object_get(json_object_get(trial, "facts"), "choices");
-
+    /* Which library's GEMMs, and whether they are native in this precision; whether attention is
+     * one operation, and of which library. */
+    static const char *const of_gemm[] = {"library",   "version",         "support",
+                                          "algorithm", "workspace_bytes", NULL};
+    static const char *const of_attention[] = {"fused",     "library",         "version", "support",
+                                               "algorithm", "workspace_bytes", NULL};
+    const json_t *facts = json_object_get(trial, "facts");
+    const json_t *choices = json_object_get(facts, "choices"),
+                 *gemm = json_object_get(facts, "gemm");
     const json_t *environment = json_object_get(trial, "environment");
     size_t i;
     json_t *entry;
@@ -242,9 +232,10 @@ static void add_trial(struct fields *fields, const json_t *trial)
     json_array_foreach(json_object_get(trial, "components"), i, entry) add_component(fields, entry);
     json_array_foreach(json_object_get(trial, "artifacts"), i, entry)
         add_artifact(fields, json_object_get(entry, "artifact"));
-    add_gemm(fields, json_object_get(json_object_get(trial, "facts"), "gemm"));
-    add_attention(fields, json_object_get(json_object_get(trial, "facts"), "attention"));
-    add_framework(fields, json_object_get(json_object_get(trial, "facts"), "framework"));
+    if (gemm)
+        add_members(fields, "gemm.", gemm, of_gemm, false);
+    add_members(fields, "attention.", json_object_get(facts, "attention"), of_attention, true);
+    add_framework(fields, json_object_get(facts, "framework"));
     add_choices(fields, "choice.", json_object_get(choices, "workload"));
     if (choices)
         set(fields, "choice.", "iterations_per_sample", "",
