@@ -1,6 +1,6 @@
 /*
  * shape - member tables (type.h) of JSON that is made from no struct: what it looks like, for its
- * schema.
+ * schema. At file scope, since the tables must outlive the function that they stand in.
  *
  *     static const struct type place = TYPE_OF({
  *         SHOWN("name", TEXT),

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/core/shape.h"
 #include "tests/support/unit.h"
 
 struct leaf {
@@ -340,6 +341,37 @@ TEST(schema_of_what_is_printed)
     json_decref(definitions);
     json_decref(schema);
     json_decref(expected);
+}
+
+/* JSON that is made from no struct (shape.h). */
+static const char *const words[] = {"soft", "hard"};
+static const struct type wood = {WORD_OF(words)};
+static const struct type plank = TYPE_OF({
+    SHOWN("wood", RECORD, .of = &wood),
+    OR_NULL("length", INTEGER),
+    OPTIONAL("knots", TEXT),
+    OPTIONAL_OR_NULL("bark", TEXT),
+});
+static const struct type planks = {LIST_OF(plank)};
+
+TEST(schema_of_no_struct)
+{
+    json_t *schema = type_schema(&planks, NULL), *item = json_object_get(schema, "items"),
+           *properties = json_object_get(item, "properties");
+    json_t *wanted =
+        json_pack("{s:{s:[s, s]}, s:{s:[{s:s, s:I, s:I}, {s:s}]}, s:{s:s},"
+                  " s:{s:[{s:s}, {s:s}]}}",
+                  "wood", "enum", "soft", "hard", "length", "anyOf", "type", "integer", "minimum",
+                  -((json_int_t)1 << 53), "maximum", (json_int_t)1 << 53, "type", "null", "knots",
+                  "type", "string", "bark", "anyOf", "type", "string", "type", "null");
+    json_t *required = json_pack("[s, s]", "wood", "length");
+
+    assert_int_equal(plank.count, 4);
+    assert_true(json_equal(properties, wanted));
+    assert_true(json_equal(json_object_get(item, "required"), required));
+    json_decref(required);
+    json_decref(wanted);
+    json_decref(schema);
 }
 
 TEST(digests_and_finite_numbers)
